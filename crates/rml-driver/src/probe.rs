@@ -2,7 +2,7 @@
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Flat, around};
 
 /// More names are not listed in a message.
 const LISTED: usize = 12;
@@ -31,7 +31,7 @@ fn unknown(flat: &Flat, name: &str) -> Diagnostic {
     // The variables of the innermost instance on the path that exists.
     let mut instance = name;
     let (place, inside) = loop {
-        instance = instance.rsplit_once('.').map_or("", |(outer, _)| outer);
+        instance = around(instance);
         let prefix = if instance.is_empty() { String::new() } else { format!("{instance}.") };
         let mut inside: Vec<&str> = names().filter_map(|n| n.strip_prefix(&*prefix)).collect();
         inside.iter_mut().for_each(|n| *n = n.split_once('.').map_or(*n, |(head, _)| head));

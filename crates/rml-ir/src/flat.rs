@@ -25,10 +25,12 @@ pub use crate::normal::{Claim, ConstId, Eq, Init, Input, Var, VarData};
 pub use classes::{By, ClassId, ClockClasses, Driver};
 pub use constant::{ConstKind, Constant};
 pub use drawn::Drawn;
+pub use instances::around;
 
 pub mod classes;
 mod constant;
 mod drawn;
+mod instances;
 mod parse;
 mod print;
 mod verify;

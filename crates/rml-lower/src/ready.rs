@@ -104,7 +104,7 @@ impl Ready {
             sources.into_iter().map(|(source, node)| (Role::of(source, &carried), source, node)).collect();
         sources.sort_by_key(|(role, ..)| *role);
         let inputs: Vec<Node> = sources.iter().map(|(.., node)| *node).collect();
-        // A search looks at ticks behind the end of the window, too, where nothing is due.
+        // A search also computes ticks after the end of the window; no error is due there.
         let failing = if key.searches { Vec::new() } else { graph.failing() };
         let (mut routine, taken) = routine(&plan.name, &graph, &inputs, &wanted, &failing);
         // A result that is missing would give all behind it another place.

@@ -31,6 +31,9 @@ fn plans_of_random_programs_mean_the_same() {
     }
     // Blocks that wait come about as far as the simulator, which may know outputs before it knows all that may fail.
     assert!(waited > 250 && done * 100 > known * 85, "{waited} wait; {done} of {known} cycles are done");
-    assert!(equal > 1900, "{equal} of 5000 programs have a plan; declined: {declined:?}");
+    assert!(
+        equal + failed > 2000,
+        "{equal} and {failed} of 5000 programs have a plan; declined: {declined:?}"
+    );
     assert!(failed > 120, "{failed} programs fail");
 }

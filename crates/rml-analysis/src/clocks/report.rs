@@ -3,8 +3,7 @@
 use rml_base::codes::analysis::{CLOCK_DYNAMIC, CLOCK_MISMATCH};
 use rml_base::{Diagnostic, Span};
 use rml_ir::Sample;
-use rml_ir::flat::{Flat, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::flat::{Flat, Rhs, Var, around};
 
 use super::Clocks;
 use super::constraint::Constraint;
@@ -35,11 +34,6 @@ struct Reason {
     text: String,
     /// The path of the instance in which that stands.
     instance: String,
-}
-
-/// The path of the instance that a variable, or an instance, belongs to; empty for one of the root.
-fn path(name: &str) -> &str {
-    name.rsplit_once('.').map_or("", |(path, _)| path)
 }
 
 impl Reporter<'_> {
@@ -171,7 +165,7 @@ impl Reporter<'_> {
         }
         if let Some(instance) = self.instance(mismatch) {
             let text = format!("in the instance `{instance}`");
-            match self.call(&instance).filter(|c| diagnostic.labels.iter().all(|l| l.span != *c)) {
+            match self.flat.call(&instance).filter(|c| diagnostic.labels.iter().all(|l| l.span != *c)) {
                 Some(call) => diagnostic = diagnostic.label(call, text),
                 None => diagnostic = diagnostic.note(text),
             }
@@ -224,7 +218,7 @@ impl Reporter<'_> {
                 Origin::Itself => format!("when `{}` is present depends on itself alone", names.of(v)),
             };
             let name = self.flat.vars[v].name.as_deref().unwrap_or_default();
-            return Some(Reason { span: self.flat.vars[v].span, text, instance: path(name).to_owned() });
+            return Some(Reason { span: self.flat.vars[v].span, text, instance: around(name).to_owned() });
         }
         None
     }
@@ -234,19 +228,12 @@ impl Reporter<'_> {
         let samples = constraint.samples.iter().map(|s| s.var);
         let mut vars = constraint.together.iter().copied().chain(samples).chain([constraint.target]);
         let name = vars.find_map(|v| self.flat.vars[v].name.as_deref());
-        name.map_or("", path).to_owned()
+        name.map_or("", around).to_owned()
     }
 
     /// The instance that an equation stands in, unless it is the root.
     fn instance(&self, mismatch: &Mismatch) -> Option<String> {
         Some(self.instance_of(&self.constraints[mismatch.constraint])).filter(|path| !path.is_empty())
-    }
-
-    /// The call that makes an instance: where its inputs are given.
-    fn call(&self, instance: &str) -> Option<Span> {
-        let is_input = |v: Var| self.flat.vars[v].name.as_deref().is_some_and(|name| path(name) == instance);
-        let is_copy = |rhs: &Rhs| matches!(rhs, Rhs::Apply { op: Op::Copy, .. });
-        self.flat.equations.iter().find(|e| is_copy(&e.rhs) && is_input(e.lhs)).map(|e| e.span)
     }
 
     /// The outermost call on the way to an equation inside which neither of the two clocks arises. That call is wrong.
@@ -257,8 +244,8 @@ impl Reporter<'_> {
             r.instance.strip_prefix(instance).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         while !instance.is_empty() && !reasons.iter().any(|r| arises_in(r, &instance)) {
-            wrong = self.call(&instance).or(wrong);
-            instance = path(&instance).to_owned();
+            wrong = self.flat.call(&instance).or(wrong);
+            instance = around(&instance).to_owned();
         }
         wrong
     }

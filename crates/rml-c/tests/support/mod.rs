@@ -73,8 +73,8 @@ pub(crate) fn compare(
     compare_in(&[SANITIZED], plan, columns, (cycles, most), close)
 }
 
-/// Runs a plan over these cycles, and its text in C, which runs so many cycles at once at most. Both stop at the first window in which an
-/// operator has no result. Gives how many cycles were compared.
+/// Runs a plan and its C over these cycles; a call of the C runs at most so many. Both must stop at the first window in which an operator
+/// has no result. Returns how many cycles were compared.
 pub(crate) fn compare_in(
     builds: &[Build],
     plan: &Plan,

@@ -18,7 +18,7 @@ pub(super) const FORMS: &[FormDoc] = &[
         name: "fby",
         form: "a fby x, and backward: a fby back x",
         meaning: "A delay: in the first cycle `a`, then the `x` of the cycle before. With `back`, the `x` of the next cycle, and `a` in the last one.\n\
-                  It counts the cycles in which its operands are present, and starts anew in each window of `every`.",
+                  It counts the cycles in which its operands are present, and starts again in each window of `every`.",
         example: "s = (0.0 fby s) + x;    -- 1, 2, 4 gives 1, 3, 7",
     },
     FormDoc {
@@ -44,7 +44,7 @@ pub(super) const FORMS: &[FormDoc] = &[
     FormDoc {
         name: "every",
         form: "f(x) every end",
-        meaning: "Runs a node window by window: a window ends with each cycle where `end` is true, and delays in the node start anew behind it.\n\
+        meaning: "Runs a node window by window: a window ends with each cycle where `end` is true. Then all delays in the node start again.\n\
                   A parameter in the node is read once a window, and updated once with the sum of the gradients.",
         example: "h = lstm(16, x) every end;",
     },

@@ -38,8 +38,8 @@ fn same(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.span() == b.span() && texts(a).eq(texts(b))
 }
 
-/// Gives values to all that has none: numbers that differ from each other and between the two choices; inputs without a type are scalars
-/// in the one, and arrays of one element in the other.
+/// Gives a value to each static parameter without one. All numbers differ, within a choice and between the two. An input without a type is
+/// a scalar in the first choice and an array of one element in the second.
 fn choose(node: &Node, spec: &mut RootSpec, choice: usize) {
     const PRIMES: [[i64; 6]; 2] = [[5, 7, 11, 13, 17, 19], [23, 29, 31, 37, 41, 43]];
     let mut numbers = PRIMES[choice].iter().cycle().map(|prime| StaticValue::Int(*prime));

@@ -91,11 +91,11 @@ fn replace_but_for_clocks(flat: &mut Flat, mut changes: Vec<(Eq, Rhs)>) {
     }
 }
 
-/// The changed equations around which the clock of a variable in use is not told by all that told it before. `former` holds the right sides
-/// that they had.
+/// The changed equations that must be undone, because the clock of a variable in use lost something that determined it. `former` holds
+/// their right sides before the change.
 fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq> {
     let after = ClockClasses::new(flat);
-    // A constant that nothing reads any more has no say and gets no error.
+    // A constant that nothing reads cannot cause an error, and determines nothing.
     let mut kept = vec![true; flat.vars.len()];
     for equation in flat.equations.iter().filter(|equation| matches!(equation.rhs, Rhs::Const(_))) {
         kept[equation.lhs.index()] = false;
@@ -104,7 +104,7 @@ fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq
     let named = flat.outputs.iter().copied().chain(flat.windows.iter().map(|window| window.end));
     named.for_each(|v| kept[v.index()] = true);
     let (all, left) = (told_by(before), told_by(&after));
-    // What was one class before stays one: otherwise what is not kept could get an error.
+    // A class is folded as a whole or not at all.
     let (mut apart, mut was) = (vec![false; after.len()], vec![false; before.len()]);
     for v in flat.vars.ids().filter(|v| kept[v.index()]) {
         let is_apart = all.get(&before.of(v)) != left.get(&after.of(v));

@@ -182,7 +182,7 @@ impl Infer<'_, '_, '_> {
         };
         self.report.push(match (extra == wanted, results.gradients.is_empty()) {
             (false, _) if lacks_bp => d,
-            (false, _) => d.help("behind the inputs of the node stand `bp`, which is true where gradients are wanted, and the gradient of each num output"),
+            (false, _) => d.help("after the inputs of the node, pass `bp`, which is true where gradients are wanted, and the gradient of each num output"),
             (true, true) => {
                 let outputs: Vec<&str> = callee.outputs.iter().map(|o| callee.name_of(*o).as_ref()).collect();
                 d.help(format!(
