@@ -1,5 +1,5 @@
-//! The compiled part of the Python package `rml`: the facade `rml` as Python sees it. What users call, with its documentation, stands in
-//! `python/rml`; here are conversions, and calls without the interpreter's lock.
+//! The compiled part of the Python package `rml`: the facade `rml` as Python sees it. What users call, with its
+//! documentation, stands in `python/rml`; here are conversions, and calls without the interpreter's lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -53,9 +53,9 @@ const PULSE: Duration = Duration::from_millis(50);
 /// How long work that is asked to end is waited for.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// As [`unlocked`], on a thread of its own, and signals are looked at meanwhile. If the handler of one raises something, as that of Ctrl-C
-/// does, the work is asked to end, and that is raised. Work that cannot end soon is not waited for: it goes on alone, and what it gives is
-/// dropped.
+/// As [`unlocked`], on a thread of its own, and signals are looked at meanwhile. If the handler of one raises
+/// something, as that of Ctrl-C does, the work is asked to end, and that is raised. Work that cannot end soon is not
+/// waited for: it goes on alone, and what it gives is dropped.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, rml::Error> + Send + 'static,

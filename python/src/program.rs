@@ -22,7 +22,8 @@ pub(crate) struct Program {
     pub(crate) program: rml::Program,
 }
 
-/// What an input or output is: name, element type, dimensions, clock (a name and which value of it), whether it is stacked.
+/// What an input or output is: name, element type, dimensions, clock (a name and which value of it), whether it is
+/// stacked.
 type Port = (String, &'static str, Vec<usize>, Option<(String, bool)>, bool);
 
 fn port(name: &str, ty: &Type, clock: Option<(String, bool)>, batched: bool) -> Port {

@@ -99,7 +99,8 @@ impl Session {
         rows(py, known)
     }
 
-    /// Runs the cycles of a table: columns, if the outputs of these cycles are known and no others; else the rows that became known.
+    /// Runs the cycles of a table: columns, if the outputs of these cycles are known and no others; else the rows that
+    /// became known.
     fn run<'py>(
         &self,
         py: Python<'py>,

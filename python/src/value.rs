@@ -1,7 +1,7 @@
 //! Arrays of NumPy and values of programs.
 //!
-//! What comes in is copied once, from whatever layout it has: a program keeps its inputs beyond the call, and an array may be written to.
-//! What goes out is handed over without a copy where nothing else holds it.
+//! What comes in is copied once, from whatever layout it has: a program keeps its inputs beyond the call, and an array
+//! may be written to. What goes out is handed over without a copy where nothing else holds it.
 
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
@@ -17,7 +17,8 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Reads anything that NumPy makes an array of; integers become numbers where `wanted` is `num`. `what` names it in messages.
+    /// Reads anything that NumPy makes an array of; integers become numbers where `wanted` is `num`. `what` names it in
+    /// messages.
     ///
     /// # Errors
     /// What is no array of truth values, integers or numbers.

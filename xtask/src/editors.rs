@@ -1,4 +1,5 @@
-//! `cargo xtask editors`: a session of Neovim with the language server, and the extension for Visual Studio Code as a package.
+//! `cargo xtask editors`: a session of Neovim with the language server, and the extension for Visual Studio Code as a
+//! package.
 
 use std::path::Path;
 use std::process::Command;

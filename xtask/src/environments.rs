@@ -1,5 +1,5 @@
-//! `cargo xtask environments`: steps of environments made anew by Gymnasium, which those of the library are compared with, and an agent that
-//! learns from one of Gymnasium's.
+//! `cargo xtask environments`: steps of environments made anew by Gymnasium, which those of the library are compared
+//! with, and an agent that learns from one of Gymnasium's.
 
 use std::process::Command;
 
@@ -18,11 +18,12 @@ const LIBRARIES: Environment = Environment {
     prepare: None,
 };
 
-/// The seed of the actions, and how many steps there are; those in the repository have another seed, and a tenth of the steps.
+/// The seed of the actions, and how many steps there are; those in the repository have another seed, and a tenth of the
+/// steps.
 const ARGS: [&str; 4] = ["--seed", "1", "--steps", "10000"];
 
-/// [`environments`], or a word that it is skipped, where there is no Python to install Gymnasium with: the steps in the repository are
-/// compared in any case.
+/// [`environments`], or a word that it is skipped, where there is no Python to install Gymnasium with: the steps in the
+/// repository are compared in any case.
 pub(crate) fn environments_if_possible() -> Result<(), String> {
     match check_python() {
         Ok(()) => environments(),
@@ -33,7 +34,8 @@ pub(crate) fn environments_if_possible() -> Result<(), String> {
     }
 }
 
-/// Makes the environment if need be, has Gymnasium take steps, and runs the tests on them and on an agent that Gymnasium talks to.
+/// Makes the environment if need be, has Gymnasium take steps, and runs the tests on them and on an agent that
+/// Gymnasium talks to.
 pub(crate) fn environments() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;

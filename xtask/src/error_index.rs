@@ -1,5 +1,5 @@
-//! The pages of diagnostics, `docs/errors/<code>.md`: one for each code declared in `rml-base`. Their index and the table
-//! by which the command line embeds them are generated.
+//! The pages of diagnostics, `docs/errors/<code>.md`: one for each code declared in `rml-base`. Their index and the
+//! table by which the command line embeds them are generated.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,10 +1,11 @@
 //! Developer commands, called as `cargo xtask <command>`.
 //!
-//! - `test`: everything that must hold before a change is merged; continuous integration runs exactly this. With `--quick`: all of it that
-//!   needs neither XLA nor libtorch nor Python.
+//! - `test`: everything that must hold before a change is merged; continuous integration runs exactly this. With
+//!   `--quick`: all of it that needs neither XLA nor libtorch nor Python.
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
-//! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them; lets an agent learn from Gymnasium's.
+//! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them; lets an
+//!   agent learn from Gymnasium's.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `python`: installs the Python package with pip, and runs its tests.
 //! - `editors`: has Neovim edit programs with the language server, and packs the extension for Visual Studio Code.
@@ -20,9 +21,9 @@
 //! - `microcontroller`: has the example learn on emulated boards, and compares with what it learns here.
 //! - `nightly`: both, with what past nights gave.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
-//! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
-//!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map, workflows that do
-//!   what nobody can run.
+//! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example, rules
+//!   of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map,
+//!   workflows that do what nobody can run.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
 

@@ -1,4 +1,5 @@
-//! The example of `examples/microcontroller`: it learns on emulated boards, and on this machine, and reaches the same bits.
+//! The example of `examples/microcontroller`: it learns on emulated boards, and on this machine, and reaches the same
+//! bits.
 
 use std::path::Path;
 use std::process::Command;

@@ -7,7 +7,8 @@ pub(crate) const PERFORMANCE: &str = "docs/performance.md";
 /// The page that has all measured tables.
 pub(crate) const MEASUREMENTS: &str = "docs/performance-method.md";
 
-/// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the minute before.
+/// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the
+/// minute before.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -18,7 +19,8 @@ pub(crate) fn machine() -> String {
     format!("{cores} core{} of {model}, load {load} before the run", if cores == 1 { "" } else { "s" })
 }
 
-/// Writes a text between the marks of that name in a page: `<!-- NAME -->` and `<!-- end of NAME -->`, each alone on a line.
+/// Writes a text between the marks of that name in a page: `<!-- NAME -->` and `<!-- end of NAME -->`, each alone on a
+/// line.
 pub(crate) fn write(page: &str, name: &str, text: &str) -> Result<(), String> {
     let path = root().join(page);
     let old = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {page}: {e}"))?;

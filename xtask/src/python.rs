@@ -1,5 +1,5 @@
-//! Python environments in the cache folder, each with libraries from the Python package index, pinned and by hash. One is made once; a change
-//! of what it consists of makes it anew.
+//! Python environments in the cache folder, each with libraries from the Python package index, pinned and by hash. One
+//! is made once; a change of what it consists of makes it anew.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,8 @@ impl Environment {
     }
 }
 
-/// Runs the commands of the pages that need a Python like that one, which finds modules in a folder of the workspace, too.
+/// Runs the commands of the pages that need a Python like that one, which finds modules in a folder of the workspace,
+/// too.
 pub(crate) fn pages(python: &Path, need: &str, modules: Option<&str>) -> Result<(), String> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders = python.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&folders));

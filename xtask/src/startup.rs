@@ -1,4 +1,5 @@
-//! What the backends cost a program that does not use them: `rml` is built with and without them, and `rml check` is timed.
+//! What the backends cost a program that does not use them: `rml` is built with and without them, and `rml check` is
+//! timed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,7 +1,8 @@
-//! `cargo xtask weights`: weights and outputs made anew by PyTorch, Keras and flax, which `rml params` is compared with.
+//! `cargo xtask weights`: weights and outputs made anew by PyTorch, Keras and flax, which `rml params` is compared
+//! with.
 //!
-//! The libraries come from the Python package index, pinned and by hash, into a virtual environment in the cache folder. It is made
-//! once; a change of what it consists of makes it anew.
+//! The libraries come from the Python package index, pinned and by hash, into a virtual environment in the cache
+//! folder. It is made once; a change of what it consists of makes it anew.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,8 +23,8 @@ const LIBRARIES: Environment = Environment {
 /// The seed of the weights; those in the repository have another.
 const SEED: &str = "1";
 
-/// [`weights`], or a word that it is skipped, where there is no Python to install the libraries with: the weights in the repository are
-/// compared in any case.
+/// [`weights`], or a word that it is skipped, where there is no Python to install the libraries with: the weights in
+/// the repository are compared in any case.
 pub(crate) fn weights_if_possible() -> Result<(), String> {
     match check_python() {
         Ok(()) => weights(),
@@ -34,7 +35,8 @@ pub(crate) fn weights_if_possible() -> Result<(), String> {
     }
 }
 
-/// Makes the environment if need be, makes weights from another seed than those in the repository, and runs the same tests on them.
+/// Makes the environment if need be, makes weights from another seed than those in the repository, and runs the same
+/// tests on them.
 pub(crate) fn weights() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;

@@ -4,8 +4,8 @@ use rml_ir::flat::Flat;
 
 use crate::{Bounds, Causality, ClockReport, Facts, bounds, causality, clocks, facts};
 
-/// What the analyses know of a program, each by those before it. Whoever needs two of them takes them from here, so that nothing is found
-/// out twice.
+/// What the analyses know of a program, each by those before it. Whoever needs two of them takes them from here, so
+/// that nothing is found out twice.
 #[derive(Clone, Debug)]
 pub struct Analyses {
     /// The clocks of its variables, and whether they fit.

@@ -1,13 +1,17 @@
-//! The verdict that `rml check` prints: how long each output has to be waited for, and how many bytes are held meanwhile.
+//! The verdict that `rml check` prints: how long each output has to be waited for, and how many bytes are held
+//! meanwhile.
 //!
-//! Bytes are those of values: a `num` takes 4 or 8 (in single or double precision), an `int` 8 and a `bool` 1; a tensor takes that for
-//! each element. What is counted is what the simulator holds: one value for every variable that is not a constant.
+//! Bytes are those of values: a `num` takes 4 or 8 (in single or double precision), an `int` 8 and a `bool` 1; a tensor
+//! takes that for each element. What is counted is what the simulator holds: one value for every variable that is not a
+//! constant.
 //!
 //! - **state** is kept from cycle to cycle: one value for each `fby` and each parameter.
-//! - **look-ahead** (of bounded programs) is the most that is held for cycles that wait for later ones. If the slowest value of the
-//!   program is known L cycles late, and another one l cycles late at the earliest, then L - l values of the other one are held.
-//! - **per cycle** (of all other programs) is the most that each open cycle holds. The part of it called **once** (in programs with one
-//!   kind of window) is held in at most one cycle of a window, so a window of n cycles holds at most n · per cycle − (n − 1) · once.
+//! - **look-ahead** (of bounded programs) is the most that is held for cycles that wait for later ones. If the slowest
+//!   value of the program is known L cycles late, and another one l cycles late at the earliest, then L - l values of
+//!   the other one are held.
+//! - **per cycle** (of all other programs) is the most that each open cycle holds. The part of it called **once** (in
+//!   programs with one kind of window) is held in at most one cycle of a window, so a window of n cycles holds at most
+//!   n · per cycle − (n − 1) · once.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Rhs, Var};
@@ -78,7 +82,8 @@ pub struct Bytes {
     pub look_ahead: Option<u64>,
     /// Held for each open cycle, in any other program.
     pub per_cycle: Option<u64>,
-    /// The part of `per_cycle` that is held in at most one cycle of a window, in a program that waits for a single condition.
+    /// The part of `per_cycle` that is held in at most one cycle of a window, in a program that waits for a single
+    /// condition.
     pub once: Option<u64>,
 }
 
@@ -180,8 +185,8 @@ fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, o
     Bytes { state, look_ahead, per_cycle, once }
 }
 
-/// For each value of a bounded program, how many cycles late it is known at the earliest. That can be sooner than its bound: a choice or
-/// the end of a window may make a wait unnecessary, and the first value of a `fby` is known at once.
+/// For each value of a bounded program, how many cycles late it is known at the earliest. That can be sooner than its
+/// bound: a choice or the end of a window may make a wait unnecessary, and the first value of a `fby` is known at once.
 fn earliest(flat: &Flat, causality: &Causality) -> IndexVec<Var, u64> {
     let mut early: IndexVec<Var, u64> = IndexVec::filled(0, flat.vars.len());
     let mut readers: Vec<Vec<Eq>> = vec![Vec::new(); flat.vars.len()];

@@ -1,7 +1,8 @@
 //! What the equations of a program tell about the values of its conditions, without running it.
 //!
-//! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle of which some conditions and the position in its
-//! segment are known: `a and b` is false where `b` is known to be false, and `true fby end` is true in the first tick of a segment.
+//! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle of which some conditions and
+//! the position in its segment are known: `a and b` is false where `b` is known to be false, and `true fby end` is true
+//! in the first tick of a segment.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,8 @@ use rml_ir::op::Op;
 
 use crate::clocks::{ClockData, ClockId, Clocks};
 
-/// A condition and the value that it must have. A guard holds in the cycles where the condition is present with that value.
+/// A condition and the value that it must have. A guard holds in the cycles where the condition is present with that
+/// value.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Guard {
     /// The condition.
@@ -39,8 +41,8 @@ pub(crate) struct Conditions<'a> {
     pub(crate) clocks: &'a Clocks,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
-    /// For the first variable of each class of proved equal ones, the member whose equation is evaluated: a constant if there is one, else
-    /// a member whose equation is not a copy of another member.
+    /// For the first variable of each class of proved equal ones, the member whose equation is evaluated: a constant if
+    /// there is one, else a member whose equation is not a copy of another member.
     definer: IndexVec<Var, Var>,
     /// The boundaries of each window, by their number: windows with the same number end in the same cycles.
     boundaries: IndexVec<Window, usize>,
@@ -51,8 +53,9 @@ pub(crate) struct Conditions<'a> {
 
 /// What is known of one cycle: the values of some conditions, and where the cycle lies in its segment.
 ///
-/// A segment is a run of cycles that ends where all guards `ends` hold. The position matters for delays: in the first tick of a segment, a
-/// delay that restarts there has its initial value. `Instant::default()` is a cycle of which nothing is known.
+/// A segment is a run of cycles that ends where all guards `ends` hold. The position matters for delays: in the first
+/// tick of a segment, a delay that restarts there has its initial value. `Instant::default()` is a cycle of which
+/// nothing is known.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Instant {
     /// The known values. Keys are in the form that [`Conditions::guard`] returns.
@@ -119,8 +122,8 @@ impl<'a> Conditions<'a> {
         self.defs[var].map(|eq| &self.flat.equations[eq].rhs)
     }
 
-    /// The guard `cond = value` in canonical form: negations and copies are followed to the condition behind them, and one variable stands
-    /// for all that are proved equal to it. Guards that mean the same by these rules are equal.
+    /// The guard `cond = value` in canonical form: negations and copies are followed to the condition behind them, and
+    /// one variable stands for all that are proved equal to it. Guards that mean the same by these rules are equal.
     pub(crate) fn guard(&self, cond: Var, value: bool) -> Guard {
         let representative = |at: Guard| Guard { cond: self.definer[self.clocks.same[at.cond]], ..at };
         let mut at = representative(Guard { cond, value });
@@ -188,8 +191,8 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// What follows if `if cond then yes else no` has the value `value`, and one branch is constantly the other value: then the other branch
-    /// was taken. `if a then true else b` is false only if `a` and `b` both are.
+    /// What follows if `if cond then yes else no` has the value `value`, and one branch is constantly the other value:
+    /// then the other branch was taken. `if a then true else b` is false only if `a` and `b` both are.
     fn other_branch(&self, [cond, yes, no]: [Var; 3], value: bool) -> Vec<Guard> {
         let is_opposite = |branch: Var| match self.rhs(branch) {
             Some(Rhs::Const(k)) => self.boolean(*k) == Some(!value),
@@ -205,7 +208,8 @@ impl<'a> Conditions<'a> {
         self.evaluate(cond, instant, &mut FUEL.clone())
     }
 
-    /// The value that a condition has in all cycles in which it is present, or `None` if the equations do not determine one.
+    /// The value that a condition has in all cycles in which it is present, or `None` if the equations do not determine
+    /// one.
     pub(crate) fn constant(&self, cond: Var) -> Option<bool> {
         if let Some(known) = self.constants.borrow().get(&cond) {
             return *known;
@@ -313,7 +317,8 @@ impl<'a> Conditions<'a> {
         (at_edge == Some(false) || init == Some(next)).then_some(next)
     }
 
-    /// The value of a delay like `true fby end`, which is true in the first tick of each segment and false in the others.
+    /// The value of a delay like `true fby end`, which is true in the first tick of each segment and false in the
+    /// others.
     fn after_end(
         &self,
         lhs: Var,

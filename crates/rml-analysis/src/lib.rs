@@ -1,5 +1,5 @@
-//! What is known about a flat program without running it: facts in side tables, keyed by its ids. Beside that, what is to be said of the
-//! [learning] of a program in normal form.
+//! What is known about a flat program without running it: facts in side tables, keyed by its ids. Beside that, what is
+//! to be said of the [learning] of a program in normal form.
 
 mod analyses;
 mod bounds;

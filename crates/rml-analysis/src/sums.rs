@@ -7,7 +7,8 @@ use rml_base::{Graph, components};
 /// The most edges that are looked at for one graph.
 const WORK: usize = 40_000_000;
 
-/// An edge: where it starts, where it ends, and whether the end is a tick earlier (-1), at the same tick (0) or a tick later (1).
+/// An edge: where it starts, where it ends, and whether the end is a tick earlier (-1), at the same tick (0) or a tick
+/// later (1).
 pub(crate) type Step = (usize, usize, i64);
 
 /// What the sums of steps around the circles of a graph are.
@@ -23,8 +24,8 @@ pub(crate) enum Sums {
 
 /// Finds the signs of the sums around all circles of a graph with the positions `0..len`.
 ///
-/// A circle without a step back is found at once. Without such circles the other steps have an order. What changes is looked at in that
-/// order, so that one pass follows all steps between two steps back.
+/// A circle without a step back is found at once. Without such circles the other steps have an order. What changes is
+/// looked at in that order, so that one pass follows all steps between two steps back.
 pub(crate) fn sums(len: usize, steps: &[Step]) -> Sums {
     let ahead = steps.iter().filter(|(_, _, ticks)| *ticks >= 0);
     let graph = Graph::new(len, ahead.map(|(from, to, _)| (*from, *to)).collect());
@@ -45,8 +46,8 @@ pub(crate) fn sums(len: usize, steps: &[Step]) -> Sums {
         let Some(to) = next.filter(|v| pending.remove(v)) else { break };
         at = to;
         for (from, ticks) in into.of(to) {
-            // How far ahead of the start of a way something is needed, against the edges. A circle sums to zero or more exactly if it
-            // is positive with a small bonus an edge.
+            // How far ahead of the start of a way something is needed, against the edges. A circle sums to zero or more
+            // exactly if it is positive with a small bonus an edge.
             let through = longest[to] + ticks * scale + 1;
             if through > longest[*from] {
                 longest[*from] = through;

@@ -1,5 +1,5 @@
-//! The verifier of the table of clocks: damaged tables are refused, invariant by invariant. (That it accepts what inference makes is
-//! checked wherever clocks are inferred in debug builds.)
+//! The verifier of the table of clocks: damaged tables are refused, invariant by invariant. (That it accepts what
+//! inference makes is checked wherever clocks are inferred in debug builds.)
 
 use rml_analysis::{ClockData, ClockId, Clocks, Verdict, clocks, verify_clocks};
 use rml_base::EntityId;
@@ -56,8 +56,8 @@ const PROGRAMS: &[&str] = &[
      v7 = when v2 v6
      v8 = apply add (v5, v7)
      v9 = fby_back k0 v2",
-    // Recurrences that are the same by induction, and others that differ in one thing each: where they begin, their window, what they
-    // delay, the direction, whether they are loaded.
+    // Recurrences that are the same by induction, and others that differ in one thing each: where they begin, their
+    // window, what they delay, the direction, whether they are loaded.
     "flat f64 \"main\"
      input v0
      input v1

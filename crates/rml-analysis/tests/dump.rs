@@ -1,5 +1,5 @@
-//! What `rml dump --after analyse` prints is a program: read back, it verifies, has the same clocks, keeps the facts, and runs to the same
-//! cells.
+//! What `rml dump --after analyse` prints is a program: read back, it verifies, has the same clocks, keeps the facts,
+//! and runs to the same cells.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use rml_sim::{Input, Simulator, Status};
 use rml_testkit::Random;
 use rml_testkit::flat::text;
 
-/// Examples and nodes: recurrences both ways, windows within windows, trained parameters, random initial values, sampled clocks.
+/// Examples and nodes: recurrences both ways, windows within windows, trained parameters, random initial values,
+/// sampled clocks.
 const EXAMPLES: [(&str, &str); 9] = [
     ("paper/app.rml", "train"),
     ("paper/backfill.rml", "merge_backfill"),

@@ -1,4 +1,5 @@
-//! The facts against simulated runs of random programs: whatever is said of a variable is true in every segment of every run.
+//! The facts against simulated runs of random programs: whatever is said of a variable is true in every segment of
+//! every run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +29,8 @@ impl Numbers {
     }
 }
 
-/// A trace that respects the clocks: inputs on the base clock are present in every cycle, others where the program asks for them.
+/// A trace that respects the clocks: inputs on the base clock are present in every cycle, others where the program asks
+/// for them.
 fn trace(flat: &Flat, clocks: &Clocks, numbers: &mut Numbers) -> Vec<Vec<Input>> {
     let percent = 20 + numbers.next() % 60;
     let mut cycle = || {
@@ -102,7 +104,8 @@ impl Run {
         if data.cut.all { each.all(|h| h) } else { each.any(|h| h) }
     }
 
-    /// The segments that end within the trace; the whole trace for its own entry. `None` if an end is not known somewhere.
+    /// The segments that end within the trace; the whole trace for its own entry. `None` if an end is not known
+    /// somewhere.
     fn segments(&self, clocks: &Clocks, facts: &Facts, id: Segments) -> Option<Vec<Ticks>> {
         let data = &facts.segments[id];
         let ticks = |n: usize| {
@@ -245,8 +248,8 @@ struct Counts {
     steps: [usize; 5],
 }
 
-/// The table of clocks in a run: a variable is present just where the conditions of its clock hold (K2), and variables that are said
-/// to be the same have the same value (K5).
+/// The table of clocks in a run: a variable is present just where the conditions of its clock hold (K2), and variables
+/// that are said to be the same have the same value (K5).
 fn clocks_hold(flat: &Flat, clocks: &Clocks, run: &Run, counts: &mut Counts) -> Result<(), String> {
     let status = |n: usize, v: Var| run.sim.status(n as u64, v).unwrap();
     for (n, v) in (0..CYCLES).flat_map(|n| flat.vars.ids().map(move |v| (n, v))) {
@@ -372,8 +375,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What the cells of a segment were computed from in the run: recurrences run the way that is said, and whatever else needs itself
-    /// across positions is part of one.
+    /// What the cells of a segment were computed from in the run: recurrences run the way that is said, and whatever
+    /// else needs itself across positions is part of one.
     fn order(&mut self, run: &Run, ticks: &Ticks) -> Result<(), String> {
         let mut outside: Vec<(Node, Node)> = Vec::new();
         let mut now: Vec<(Node, Node)> = Vec::new();
@@ -432,7 +435,8 @@ impl Check<'_> {
         self.facts.recurrences_of(self.id, eq).find(|(_, at)| at.contains(p)).map(|(id, _)| id)
     }
 
-    /// One step of a recurrence in time: in cycle `n`, the tick number `i` of a segment, it reads cycle `m`, tick number `j`.
+    /// One step of a recurrence in time: in cycle `n`, the tick number `i` of a segment, it reads cycle `m`, tick
+    /// number `j`.
     fn step(
         &mut self,
         run: &Run,

@@ -1,4 +1,5 @@
-//! The verifier of the facts: every way of damaging a table, invariant by invariant, is refused, and for that invariant.
+//! The verifier of the facts: every way of damaging a table, invariant by invariant, is refused, and for that
+//! invariant.
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::{
@@ -9,7 +10,8 @@ use rml_ir::flat::{ConstId, Rhs, Var};
 
 /// Programs with windows beside and within each other, recurrences each way, sampled clocks, training, and slow states.
 const PROGRAMS: &[&str] = &[
-    // A sum backward in windows, one forward, a value that is held from the first tick on, and a state that is updated at the ends.
+    // A sum backward in windows, one forward, a value that is held from the first tick on, and a state that is updated
+    // at the ends.
     "node f(x: num []) -> (a, s, h)
        a = x + (0.0 fby back a); s = x + (0.0 fby s); first = true fby false;
        h = merge first (x when first) ((0.0 fby h) when not first);

@@ -1,5 +1,5 @@
-//! The stated waits against the simulator, on random programs: every cell is known when it is said to be, and a program is rejected only
-//! if it deadlocks.
+//! The stated waits against the simulator, on random programs: every cell is known when it is said to be, and a program
+//! is rejected only if it deadlocks.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! The stated bytes of windowed programs against what the simulator holds, on the paper's training programs and the examples: no window
-//! holds more than is stated, and what is stated is what the presence of variables in a run adds up to.
+//! The stated bytes of windowed programs against what the simulator holds, on the paper's training programs and the
+//! examples: no window holds more than is stated, and what is stated is what the presence of variables in a run adds up
+//! to.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,8 +37,8 @@ fn value(ty: &Type, bit: bool) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// The inputs of a cycle: the condition that ends the windows is true in the last cycle of each and false in others. Other conditions are
-/// true there, too, and in every other cycle. All other inputs are present on their clocks.
+/// The inputs of a cycle: the condition that ends the windows is true in the last cycle of each and false in others.
+/// Other conditions are true there, too, and in every other cycle. All other inputs are present on their clocks.
 fn inputs(run: &RunFacts, cycle: u64, last: bool) -> Vec<Input> {
     let flat = &run.flat;
     let end = run.bounds.program.window.as_deref();
@@ -63,8 +64,8 @@ fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
     run.flat.vars.ids().filter(is_held).map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
 }
 
-/// For each window the bytes stated, and those of the values that are held when its last cycle has been run. The last cycle of the window
-/// before may still be held, where something there waits for one cycle more.
+/// For each window the bytes stated, and those of the values that are held when its last cycle has been run. The last
+/// cycle of the window before may still be held, where something there waits for one cycle more.
 fn windows(run: &RunFacts) -> (Simulator, Vec<(u64, u64)>) {
     let bytes = run.bounds.bytes;
     let (each, once) = (bytes.per_cycle.expect("it is windowed"), bytes.once.expect("by one condition"));
@@ -90,8 +91,8 @@ fn windows(run: &RunFacts) -> (Simulator, Vec<(u64, u64)>) {
     (sim, all)
 }
 
-/// What a run shows of the bytes of a cycle: those of the variables that are present in some cycle, and of these the ones that are present
-/// in no two cycles of a window.
+/// What a run shows of the bytes of a cycle: those of the variables that are present in some cycle, and of these the
+/// ones that are present in no two cycles of a window.
 fn shown(run: &RunFacts, sim: &Simulator) -> (u64, u64) {
     let ends = WINDOWS.iter().scan(0, |end, n| {
         *end += *n as u64;

@@ -1,5 +1,5 @@
-//! The tables of the activity analysis: which variables of a node have a gradient, which uses contribute to it, and under which
-//! condition. [`analyse`](crate::analyse) fills them before any equation of the adjoint is made.
+//! The tables of the activity analysis: which variables of a node have a gradient, which uses contribute to it, and
+//! under which condition. [`analyse`](crate::analyse) fills them before any equation of the adjoint is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 

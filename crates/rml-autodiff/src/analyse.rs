@@ -127,8 +127,9 @@ pub(crate) fn analyse(
 }
 
 impl Activity {
-    /// Widens the condition of a call's result whose gradient comes through delays alone. Such a gradient is padded with zeros already,
-    /// so it is present wherever the call asks for it, and is not padded again. Requires: the conditions are solved.
+    /// Widens the condition of a call's result whose gradient comes through delays alone. Such a gradient is padded
+    /// with zeros already, so it is present wherever the call asks for it, and is not padded again. Requires: the
+    /// conditions are solved.
     fn widen(&self, b: &mut Builder) {
         let is_padded = |found: &Use| match &b.node.equations[found.eq].rhs {
             Rhs::Fby { .. } | Rhs::FbyBack { .. } => found.position == 1,

@@ -115,7 +115,8 @@ impl BpGraph {
         bp
     }
 
-    /// How the representative of its class is computed, in terms of representatives. Requires: the conditions are solved.
+    /// How the representative of its class is computed, in terms of representatives. Requires: the conditions are
+    /// solved.
     pub(crate) fn kind(&self, bp: Bp) -> &BpKind {
         &self.kinds[self.find(bp)]
     }
@@ -170,8 +171,8 @@ impl BpGraph {
         }
     }
 
-    /// The representatives, each behind those that it is made of, so that a chain is seen through at once. In a circle, and where nothing
-    /// else decides, later ones stand first.
+    /// The representatives, each behind those that it is made of, so that a chain is seen through at once. In a circle,
+    /// and where nothing else decides, later ones stand first.
     fn order(&self) -> Vec<Bp> {
         let mut seen = vec![false; self.kinds.len()];
         let mut order = Vec::with_capacity(self.kinds.len());

@@ -1,4 +1,5 @@
-//! The adjoint node under construction: the copied forward node, fresh names, and helpers that append adjoint equations.
+//! The adjoint node under construction: the copied forward node, fresh names, and helpers that append adjoint
+//! equations.
 //!
 //! This module builds equations; [`rules`](crate::rules) decide which ones are needed.
 
@@ -306,7 +307,8 @@ impl Builder {
         }
     }
 
-    /// Names conditions after variables. If several variables share a condition, the first one names it. Requires: conditions are solved.
+    /// Names conditions after variables. If several variables share a condition, the first one names it. Requires:
+    /// conditions are solved.
     pub(crate) fn name_conditions(&mut self, variables: impl IntoIterator<Item = Var>) {
         for v in variables {
             let (Some(&slot), Some(name)) = (self.slots.get(&v), self.name(v)) else { continue };
@@ -381,8 +383,8 @@ impl Builder {
         self.define(v, rhs);
     }
 
-    /// `if a then true else if b then true else c`: known as soon as one case is true, where `a or b or c` would wait for all of them.
-    /// Those of other cycles come last.
+    /// `if a then true else if b then true else c`: known as soon as one case is true, where `a or b or c` would wait
+    /// for all of them. Those of other cycles come last.
     fn disjunction(&mut self, cases: &[Bp]) -> Rhs {
         let (late, soon): (Vec<Bp>, Vec<Bp>) = cases.iter().partition(|&&case| self.conditions.is_late(case));
         let vars: Vec<Var> = soon.into_iter().chain(late).map(|case| self.condition_var(case)).collect();

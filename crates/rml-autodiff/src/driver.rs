@@ -34,7 +34,8 @@ enum Task {
 pub(crate) struct Driver {
     pub(crate) module: Module,
     pub(crate) adjoints: Adjoints,
-    /// The adjoints that other adjoints call: those with one condition if that is enough for the caller, else those in `each`.
+    /// The adjoints that other adjoints call: those with one condition if that is enough for the caller, else those in
+    /// `each`.
     inner: Adjoints,
     /// The adjoints with a condition for each output.
     each: Adjoints,
@@ -185,7 +186,8 @@ impl Driver {
         }
     }
 
-    /// Its callees need a condition for each output as well; with one condition, their outputs would wait for each other.
+    /// Its callees need a condition for each output as well; with one condition, their outputs would wait for each
+    /// other.
     fn prerequisites_of_each(&self, node: NodeId, wanted: &mut Vec<Task>) {
         self.want(Task::Adjoint(node), wanted);
         for callee in self.callees(node) {
@@ -334,8 +336,8 @@ impl Driver {
     }
 }
 
-/// The facts about clocks that follow from the interface of an adjoint: a condition is present with the outputs that it gates, and
-/// a gradient is present where its condition is true.
+/// The facts about clocks that follow from the interface of an adjoint: a condition is present with the outputs that it
+/// gates, and a gradient is present where its condition is true.
 fn known(node: &Node, inputs: usize, adjoint: &Adjoint) -> Known {
     let mut known = Known::default();
     let formals: Vec<Var> = node.inputs().skip(inputs).map(|i| i.var).collect();

@@ -1,8 +1,9 @@
-//! Finds the calls that need a condition for each result: those whose results come back to the same instance as arguments.
+//! Finds the calls that need a condition for each result: those whose results come back to the same instance as
+//! arguments.
 //!
-//! An instance behaves as if its body were copied in place. A result may therefore come back as an argument in the same cycle, or
-//! one result may be needed in later cycles and another one in earlier cycles. If one condition gated all results of such a call,
-//! each of them would wait for the others.
+//! An instance behaves as if its body were copied in place. A result may therefore come back as an argument in the same
+//! cycle, or one result may be needed in later cycles and another one in earlier cycles. If one condition gated all
+//! results of such a call, each of them would wait for the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,8 @@ enum Step {
 
 const STEPS: [Step; 3] = [Step::Now, Step::Later, Step::Earlier];
 
-/// For each input and output of a node, how values flow from the one to the other: within a cycle, to later cycles, to earlier ones.
+/// For each input and output of a node, how values flow from the one to the other: within a cycle, to later cycles, to
+/// earlier ones.
 pub(crate) type Reach = BTreeMap<(usize, usize), [bool; 3]>;
 
 /// How values flow through a node. A flow in both directions of time counts as one within a cycle.

@@ -1,5 +1,5 @@
-//! Finishes a synthesised node: substitutes variables, removes equations that nothing reads, orders the others, and renumbers the
-//! tables.
+//! Finishes a synthesised node: substitutes variables, removes equations that nothing reads, orders the others, and
+//! renumbers the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
     v
 }
 
-/// Finishes the node under construction. `keys` orders the gradients of forward variables, and `uses` are their contributions. Also
-/// returns which equations of the result transpose which others.
+/// Finishes the node under construction. `keys` orders the gradients of forward variables, and `uses` are their
+/// contributions. Also returns which equations of the result transpose which others.
 pub(crate) fn finish(
     b: Builder,
     source: &Node,

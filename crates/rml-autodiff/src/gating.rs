@@ -15,13 +15,13 @@ use crate::signature::{Gate, num_outputs};
 pub(crate) enum Gating {
     /// One condition `bp`, on the slowest clock that all outputs are sampled from.
     One,
-    /// A condition for each output, so that callers need not know how their clocks are related, and no gradient waits for
-    /// another.
+    /// A condition for each output, so that callers need not know how their clocks are related, and no gradient waits
+    /// for another.
     Each,
 }
 
-/// The clock of a condition that gates all outputs. It is found from all outputs if their clocks are known to be related, and from
-/// those with a gradient otherwise.
+/// The clock of a condition that gates all outputs. It is found from all outputs if their clocks are known to be
+/// related, and from those with a gradient otherwise.
 pub(crate) fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &NodeClocks) -> Option<Class> {
     let known =
         |outputs: &[Var]| clocks.top(outputs).filter(|&top| outputs.iter().all(|&o| clocks.is_below(top, o)));
@@ -50,8 +50,8 @@ pub(crate) fn gates(
     outputs.iter().map(gate_of).collect()
 }
 
-/// The gates as callers see them: their paths in terms of the node's interface. A clock that is not known to be related to that of
-/// the condition counts as hidden.
+/// The gates as callers see them: their paths in terms of the node's interface. A clock that is not known to be related
+/// to that of the condition counts as hidden.
 pub(crate) fn for_callers(
     source: &Node,
     clocks: &NodeClocks,

@@ -1,5 +1,5 @@
-//! The gradient of one output, as a module that runs: the root's adjoint, asked for one output in every cycle, with every
-//! parameter held.
+//! The gradient of one output, as a module that runs: the root's adjoint, asked for one output in every cycle, with
+//! every parameter held.
 
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::normal::{
@@ -23,18 +23,18 @@ pub struct Gradient {
     /// The adjoint without `bp` and gradients of outputs: `bp` is true, and so every cycle of the chosen output counts
     /// with weight 1. Its first output is the chosen one, the others are gradients of inputs.
     pub backward: NodeId,
-    /// For each input stream of the node the output of the adjoint that is its gradient; `None` = the output does not depend on
-    /// it, or it is no num.
+    /// For each input stream of the node the output of the adjoint that is its gradient; `None` = the output does not
+    /// depend on it, or it is no num.
     pub inputs: Vec<Option<usize>>,
 }
 
 /// The gradient of output `loss` (a position among the outputs) of the root.
 ///
-/// Parameters are leaves: all reads see one value. Where the root itself trains (calls adjoints), what it trains is held too,
-/// so that its gradient is the derivative of what it computes, not of what it would have learned meanwhile.
+/// Parameters are leaves: all reads see one value. Where the root itself trains (calls adjoints), what it trains is
+/// held too, so that its gradient is the derivative of what it computes, not of what it would have learned meanwhile.
 ///
-/// Requires: `normal::verify`, and a num output at that position. Ensures: [`rml_ir::pass::inline_held`] finds the gradients of the
-/// parameters.
+/// Requires: `normal::verify`, and a num output at that position. Ensures: [`rml_ir::pass::inline_held`] finds the
+/// gradients of the parameters.
 ///
 /// # Errors
 /// As [`differentiate`](crate::differentiate).
@@ -68,8 +68,8 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
     Ok(Gradient { module, forward, backward, inputs })
 }
 
-/// Turns the formals `bp` and `d<o>` into equations: `bp` is true, and the gradient is one for the output `chosen` and zero
-/// for the others. `with_bp` says for each num output whether it is present with `bp`.
+/// Turns the formals `bp` and `d<o>` into equations: `bp` is true, and the gradient is one for the output `chosen` and
+/// zero for the others. `with_bp` says for each num output whether it is present with `bp`.
 fn seed(
     node: &mut Node,
     primal: &Node,

@@ -1,15 +1,15 @@
 //! Reverse-mode differentiation, from the normal form to the one in which every adjoint is a node.
 //!
-//! For a node `f` it makes the node `diff_f`, which has the equations of `f` and the transpose of each of them. Gradients are
-//! *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock, and `dv` is
-//! present where it is true, so that cycles without backpropagation cost nothing (ADJ-1).
-//! In time the direction turns: `fby` transposes to `fby back`, `fby back` and `post` to `fby`.
+//! For a node `f` it makes the node `diff_f`, which has the equations of `f` and the transpose of each of them.
+//! Gradients are *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock,
+//! and `dv` is present where it is true, so that cycles without backpropagation cost nothing (ADJ-1). In time the
+//! direction turns: `fby` transposes to `fby back`, `fby back` and `post` to `fby`.
 //!
 //! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
 //!
-//! `driver` chooses nodes, callees first. `analyse` finds which variables have a gradient and under which condition (`bp`).
-//! `synthesise` makes the adjoint: `rules` transpose the equations, and `finish` orders and renumbers them. `resolve` translates calls
-//! of adjoints by name.
+//! `driver` chooses nodes, callees first. `analyse` finds which variables have a gradient and under which condition
+//! (`bp`). `synthesise` makes the adjoint: `rules` transpose the equations, and `finish` orders and renumbers them.
+//! `resolve` translates calls of adjoints by name.
 
 mod activity;
 mod analyse;
@@ -107,8 +107,8 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<ShownAdjoint, 
     Ok(ShownAdjoint { module, adjoint, synthesised, needed, origins })
 }
 
-/// Gives the adjoints with a condition for each output (`each`) other names than those with one condition, where both are
-/// needed, so that their text can be read.
+/// Gives the adjoints with a condition for each output (`each`) other names than those with one condition, where both
+/// are needed, so that their text can be read.
 fn apart(module: &mut Module, nodes: &[NodeId], each: &BTreeSet<NodeId>) {
     let name = |module: &Module, id: NodeId| module.nodes[id].name.clone();
     let mut taken: BTreeSet<Arc<str>> = module.nodes.iter().map(|node| node.name.clone()).collect();

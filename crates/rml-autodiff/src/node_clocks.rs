@@ -1,8 +1,8 @@
 //! The clock classes of one node in normal form, and how they are sampled from one another.
 //!
-//! Variables are in one class if the form of the equations puts them in the same cycles, as `+` does with its operands and its result.
-//! After `y = x when c`, the class of `y` is sampled from that of `x` by `c`. [`gating`](crate::gating) uses this to choose the clock of `bp`
-//! for a node whose outputs are on several clocks.
+//! Variables are in one class if the form of the equations puts them in the same cycles, as `+` does with its operands
+//! and its result. After `y = x when c`, the class of `y` is sampled from that of `x` by `c`. [`gating`](crate::gating)
+//! uses this to choose the clock of `bp` for a node whose outputs are on several clocks.
 //!
 //! The analysis rejects nothing. Classes that it does not relate may still turn out to be equal when the program runs.
 
@@ -169,8 +169,8 @@ impl NodeClocks {
         self.find(v.0 as usize)
     }
 
-    /// The guards by which the class of `v` is sampled from `top`, outermost first; `None` if it is not sampled from `top`. All classes
-    /// that are not sampled from another one count as one class, the base clock of the node.
+    /// The guards by which the class of `v` is sampled from `top`, outermost first; `None` if it is not sampled from
+    /// `top`. All classes that are not sampled from another one count as one class, the base clock of the node.
     pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut class = self.class(v);

@@ -1,7 +1,8 @@
 //! Gradients of the parts of one variable, put together.
 //!
-//! The gradient of `z[.., 0:n]` is zero beside that slice. Where several slices of `z` cover it without overlapping, the sum of
-//! such gradients is the concatenation of what stands in them; where every position of an axis is picked, it is a stack.
+//! The gradient of `z[.., 0:n]` is zero beside that slice. Where several slices of `z` cover it without overlapping,
+//! the sum of such gradients is the concatenation of what stands in them; where every position of an axis is picked, it
+//! is a stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

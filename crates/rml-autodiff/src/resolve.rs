@@ -37,8 +37,8 @@ struct Mapping {
 ///
 /// Requires: the adjoints of every order that the node calls are in `adjoints`.
 ///
-/// Ensures: a condition `bp` that nothing samples or merges is tied to the outputs that it gates, if `tie`: a literal is present
-/// with them, not in every cycle.
+/// Ensures: a condition `bp` that nothing samples or merges is tied to the outputs that it gates, if `tie`: a literal
+/// is present with them, not in every cycle.
 ///
 /// # Errors
 /// If there is no memory for the zeros of a gradient that does not exist.
@@ -129,8 +129,8 @@ fn gated(module: &Module, primal: NodeId, adjoint: &Adjoint) -> Option<usize> {
     node.outputs.iter().position(|&o| o == output)
 }
 
-/// For each variable, whether a `when`, a `merge` or a declared clock decides when it is present, directly or through what it is
-/// computed from.
+/// For each variable, whether a `when`, a `merge` or a declared clock decides when it is present, directly or through
+/// what it is computed from.
 fn sampled(node: &Node) -> Vec<bool> {
     let mut sampled = vec![false; node.vars.len()];
     let mut readers: Vec<Vec<Var>> = vec![Vec::new(); node.vars.len()];

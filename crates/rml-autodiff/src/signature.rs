@@ -1,8 +1,9 @@
-//! The interface of an adjoint node: which results of the canonical adjoint ([`Callee::Diff`]) it has, and at which positions. Checks the
-//! interface of adjoints that the program defines itself.
+//! The interface of an adjoint node: which results of the canonical adjoint ([`Callee::Diff`]) it has, and at which
+//! positions. Checks the interface of adjoints that the program defines itself.
 //!
-//! The canonical adjoint of `f` takes the inputs of `f`, `bp`, and `d<o>` for each num output `o`. Its results are the outputs of `f`, then
-//! `bp<x>` and `d<x>` for each num input `x`. An adjoint node takes the same inputs, and has those of `bp<x>` and `d<x>` that are needed.
+//! The canonical adjoint of `f` takes the inputs of `f`, `bp`, and `d<o>` for each num output `o`. Its results are the
+//! outputs of `f`, then `bp<x>` and `d<x>` for each num input `x`. An adjoint node takes the same inputs, and has those
+//! of `bp<x>` and `d<x>` that are needed.
 //!
 //! [`Callee::Diff`]: rml_ir::normal::Callee
 
@@ -37,7 +38,8 @@ pub(crate) struct Adjoint {
     pub(crate) gates: Vec<Gate<Step>>,
     /// Whether it updates parameters, itself or in nodes that it calls.
     pub(crate) trains: bool,
-    /// The node that updates, if the primal is a `param` that the program defines: calls of the primal then become trained parameters.
+    /// The node that updates, if the primal is a `param` that the program defines: calls of the primal then become
+    /// trained parameters.
     pub(crate) parameter: Option<NodeId>,
     /// How many outputs the primal has.
     pub(crate) primal_outputs: usize,

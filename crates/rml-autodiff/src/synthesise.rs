@@ -35,9 +35,9 @@ pub(crate) struct Synthesised {
 
 /// Makes the adjoint of `source`.
 ///
-/// Requires: no call of the node is a [`Callee::Diff`], and every callee that can pass a
-/// gradient is in `adjoints`. `readable` gives names to results and parameters that have none in the source; that is for
-/// printing only, since states are named after variables.
+/// Requires: no call of the node is a [`Callee::Diff`], and every callee that can pass a gradient is in `adjoints`.
+/// `readable` gives names to results and parameters that have none in the source; that is for printing only, since
+/// states are named after variables.
 pub(crate) fn synthesise(
     module: &Module,
     source: &Node,
@@ -275,14 +275,14 @@ fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed]
     }
 }
 
-/// Whether the gradient of `v` is neither a result of the adjoint nor the gradient of a parameter. Such a gradient needs no name of its
-/// own.
+/// Whether the gradient of `v` is neither a result of the adjoint nor the gradient of a parameter. Such a gradient
+/// needs no name of its own.
 fn is_inner(b: &Builder, v: Var) -> bool {
     b.rhs(v).is_some_and(|rhs| !matches!(rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }))
 }
 
-/// Makes sums with different conditions present wherever `slot` is true: two sums whose conditions exclude each other are merged, and the
-/// others are padded with zeros.
+/// Makes sums with different conditions present wherever `slot` is true: two sums whose conditions exclude each other
+/// are merged, and the others are padded with zeros.
 fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<Var> {
     let mut parts: Vec<(Option<Var>, Var)> = Vec::new();
     let mut open: BTreeMap<Var, usize> = BTreeMap::new();
@@ -383,7 +383,8 @@ fn results(b: &mut Builder, bp: Var, inputs: &[(usize, Var)]) -> Vec<Gradient> {
     gradients
 }
 
-/// Makes `v` an output: itself if it is not taken for an input or output, else a copy named `wanted`. Returns its position.
+/// Makes `v` an output: itself if it is not taken for an input or output, else a copy named `wanted`. Returns its
+/// position.
 fn output(b: &mut Builder, v: Var, wanted: &str, taken: &mut BTreeSet<Var>) -> usize {
     let v = finish::resolve(&b.alias, v);
     let result = if taken.contains(&v) {

@@ -1,5 +1,5 @@
-//! Every feature of the language in differentiated programs, against finite differences: gradients of all inputs, in each
-//! cycle, and of all parameters.
+//! Every feature of the language in differentiated programs, against finite differences: gradients of all inputs, in
+//! each cycle, and of all parameters.
 
 mod support;
 

@@ -37,7 +37,8 @@ fn lstm() {
     expect_file(LSTM, "layer", "lstm.rml");
 }
 
-/// What covers a variable is one `concat`, of slices that need not be printed; what does not has its entries as written.
+/// What covers a variable is one `concat`, of slices that need not be printed; what does not has its entries as
+/// written.
 #[test]
 fn gates() {
     expect_file(PARTS, "check_gates", "gates.rml");

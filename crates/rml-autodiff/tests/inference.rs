@@ -1,4 +1,5 @@
-//! With `bp` false throughout, what is left of an adjoint is the node itself; with `bp` true, no condition is left idle.
+//! With `bp` false throughout, what is left of an adjoint is the node itself; with `bp` true, no condition is left
+//! idle.
 
 mod support;
 

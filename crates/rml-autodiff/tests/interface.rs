@@ -262,7 +262,8 @@ node main(x: num [], bp: bool [], do: num [], bp2: bool [], do2: num [], ddx: nu
     assert_eq!(numbers(&table["ddo"]), [Some(12.0)]);
 }
 
-/// A literal `bp` has no clock of its own: it is present with the outputs that it gates, through nodes and in second derivatives (ADJ-16).
+/// A literal `bp` has no clock of its own: it is present with the outputs that it gates, through nodes and in second
+/// derivatives (ADJ-16).
 #[test]
 fn a_literal_condition_is_present_with_the_outputs() {
     let node = "node f(y) -> (o)\n  o = 1.0 fby y;\nnode gated(y, b, do) -> (o, dy)\n  o, bpy, dy = diff_f(y, b, do);\n";

@@ -1,5 +1,6 @@
-//! Thousands of random programs against central differences in double precision, along random directions in the space of all inputs
-//! and parameters. `RML_PROGRAMS` says how many, `RML_SEED` which. A program that fails is made smaller first.
+//! Thousands of random programs against central differences in double precision, along random directions in the space
+//! of all inputs and parameters. `RML_PROGRAMS` says how many, `RML_SEED` which. A program that fails is made smaller
+//! first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

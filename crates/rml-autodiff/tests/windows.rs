@@ -1,5 +1,5 @@
-//! What windows mean for training: state that is carried from one to the next without its gradient (ADJ-13), and optimisers that tick
-//! once a window (PARAM-5).
+//! What windows mean for training: state that is carried from one to the next without its gradient (ADJ-13), and
+//! optimisers that tick once a window (PARAM-5).
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the system, and gives the same
-//! bits as the simulator that evaluates operator by operator. Functions run on one thread; [plans](plan) on several, where these pay.
+//! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the
+//! system, and gives the same bits as the simulator that evaluates operator by operator. Functions run on one thread;
+//! [plans](plan) on several, where these pay.
 
 pub mod plan;
 

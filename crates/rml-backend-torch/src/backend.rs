@@ -22,7 +22,8 @@ struct Torch {
     threads: i32,
 }
 
-/// Opens a device of libtorch: `cpu`, or `cuda:N` where the library for CUDA is found. `threads` holds for each operator.
+/// Opens a device of libtorch: `cpu`, or `cuda:N` where the library for CUDA is found. `threads` holds for each
+/// operator.
 ///
 /// # Errors
 /// If there is no such device.

@@ -76,8 +76,8 @@ pub(crate) fn threads(wanted: Option<usize>) -> i32 {
     i32::try_from(wanted.unwrap_or_else(cores).max(1)).unwrap_or(i32::MAX)
 }
 
-/// Has this thread's operators use that many threads. Operators never run beside each other, and libtorch is told so where nobody has told
-/// it before; it takes that once in a process.
+/// Has this thread's operators use that many threads. Operators never run beside each other, and libtorch is told so
+/// where nobody has told it before; it takes that once in a process.
 pub(crate) fn use_threads(count: i32) {
     static ONE_AT_A_TIME: Once = Once::new();
     ONE_AT_A_TIME.call_once(|| {

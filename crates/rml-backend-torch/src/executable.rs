@@ -231,8 +231,9 @@ impl Interpreter {
     }
 }
 
-/// The most elements of a tensor, and additions of a product, for which a second thread costs more than it brings: waking it takes some
-/// microseconds, and where other programs want the cores, milliseconds. libtorch divides element by element from here on, too.
+/// The most elements of a tensor, and additions of a product, for which a second thread costs more than it brings:
+/// waking it takes some microseconds, and where other programs want the cores, milliseconds. libtorch divides element
+/// by element from here on, too.
 const FOR_ONE_THREAD: usize = 1 << 15;
 
 fn is_small(function: &Function) -> bool {

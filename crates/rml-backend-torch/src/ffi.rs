@@ -19,9 +19,9 @@ pub extern "C" fn rml_backend_api() -> *const Api {
 #[derive(Debug)]
 pub(crate) struct Shared(Tensor);
 
-// SAFETY: `tch` leaves `Sync` out because methods that take `&Tensor` may write in place through a shallow clone. Nothing in this crate
-// writes to a tensor of `Shared`; reading one, and cloning a handle (libtorch counts them atomically), is safe from several threads.
-// Besides, every call of the exported table takes one lock.
+// SAFETY: `tch` leaves `Sync` out because methods that take `&Tensor` may write in place through a shallow clone.
+// Nothing in this crate writes to a tensor of `Shared`; reading one, and cloning a handle (libtorch counts them
+// atomically), is safe from several threads. Besides, every call of the exported table takes one lock.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -67,8 +67,9 @@ pub(crate) fn is_x86_of_others() -> bool {
     false
 }
 
-/// Has the system's allocator keep up to 256 MB that were freed, and take blocks of up to 32 MB, the most that it allows, from there: else the
-/// tensors of each window are given back, and fetched page by page in the next one. Does nothing where the environment sets either.
+/// Has the system's allocator keep up to 256 MB that were freed, and take blocks of up to 32 MB, the most that it
+/// allows, from there: else the tensors of each window are given back, and fetched page by page in the next one. Does
+/// nothing where the environment sets either.
 pub(crate) fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -20,8 +20,9 @@ fn resident() -> usize {
     (pages * 4096) >> 20
 }
 
-/// Whether this process gives each large block of memory back to the system when it is freed. If not, runs that test in one that does:
-/// elsewhere the system's allocator may put a small tensor into the place of a large one that was freed, and so keep it from the next.
+/// Whether this process gives each large block of memory back to the system when it is freed. If not, runs that test in
+/// one that does: elsewhere the system's allocator may put a small tensor into the place of a large one that was freed,
+/// and so keep it from the next.
 fn gives_back(test: &str) -> bool {
     const VARIABLE: &str = "MALLOC_MMAP_THRESHOLD_";
     if std::env::var_os(VARIABLE).is_some() {

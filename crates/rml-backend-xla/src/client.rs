@@ -64,7 +64,8 @@ fn settings() -> String {
     format!("{VERSION}\n{}\n{threads}", variable(FLAGS))
 }
 
-/// Opens the cpu. The compiler is told to keep NaN in minima and maxima, which it does not by itself; it reads its flags once.
+/// Opens the cpu. The compiler is told to keep NaN in minima and maxima, which it does not by itself; it reads its
+/// flags once.
 fn cpu(threads: Option<usize>) -> Result<Client, Failure> {
     let given = std::env::var(FLAGS).unwrap_or_default();
     if !given.contains(KEEP_NAN) {

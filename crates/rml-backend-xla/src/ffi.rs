@@ -134,7 +134,8 @@ impl Client {
         Ok(Program { raw: made(message, out)?, client: Arc::clone(self) })
     }
 
-    /// Makes a program of what [`Program::serialize`] gave, for the same version of the library and the same kind of device.
+    /// Makes a program of what [`Program::serialize`] gave, for the same version of the library and the same kind of
+    /// device.
     pub(crate) fn load(self: &Arc<Self>, bytes: &[u8]) -> Result<Program, String> {
         let mut out = null_mut();
         // SAFETY: the client is open, the bytes are valid for their length, and the result is written only.
@@ -163,7 +164,8 @@ impl Client {
         assert_eq!(items.len(), dims.iter().product::<usize>(), "elements fill the dimensions");
         let dims: Vec<i64> = dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
         let (data, mut out) = (items.as_ptr().cast(), null_mut());
-        // SAFETY: the client is open; the elements are as many as the dimensions say, and are read during the call only.
+        // SAFETY: the client is open; the elements are as many as the dimensions say, and are read during the call
+        // only.
         let message = unsafe {
             rml_xla_upload(self.raw.as_ptr(), data, T::CODE, dims.as_ptr(), dims.len(), &raw mut out)
         };
@@ -292,7 +294,8 @@ pub(crate) fn quiet() {
 
 /// Sets a variable of the environment.
 pub(crate) fn set(name: &str, value: &str) {
-    // SAFETY: a backend is opened under the library's lock, before the program computes; nobody else writes the environment then.
+    // SAFETY: a backend is opened under the library's lock, before the program computes; nobody else writes the
+    // environment then.
     unsafe { std::env::set_var(name, value) };
 }
 

@@ -1,4 +1,5 @@
-//! What calls do beside computing: buffers that stay or are given away, results that are arguments, draws, suspicion, memory.
+//! What calls do beside computing: buffers that stay or are given away, results that are arguments, draws, suspicion,
+//! memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -189,8 +190,8 @@ fn growth(f: &Function, calls: usize) -> usize {
 #[test]
 fn calls_leave_no_memory_behind() {
     let _alone = alone();
-    // A leak of one tensor of 4 MiB a call would be 720 MiB, one of a scalar's buffer object (some 200 bytes) 2 MB for each of its
-    // four buffers.
+    // A leak of one tensor of 4 MiB a call would be 720 MiB, one of a scalar's buffer object (some 200 bytes) 2 MB for
+    // each of its four buffers.
     assert!(growth(&arithmetic(&num(&[1 << 20])), 200) < 64 << 20);
     assert!(growth(&arithmetic(&num(&[])), 10_000) < 4 << 20);
 }

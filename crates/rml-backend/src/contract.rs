@@ -19,7 +19,8 @@ pub struct Options {
     pub device: String,
     /// How many threads a call may use; `None` = as many as the machine has cores.
     pub threads: Option<usize>,
-    /// The folder in which a backend that compiles keeps compiled programs from one process to the next; `None` = nowhere.
+    /// The folder in which a backend that compiles keeps compiled programs from one process to the next; `None` =
+    /// nowhere.
     pub programs: Option<PathBuf>,
 }
 
@@ -86,8 +87,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether an operator with an operand or a result of that type is worth a call. All others are evaluated on the host, where
-    /// conditions are needed.
+    /// Whether an operator with an operand or a result of that type is worth a call. All others are evaluated on the
+    /// host, where conditions are needed.
     fn takes(&self, ty: &Type) -> bool {
         ty.is_num()
     }
@@ -120,8 +121,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
 /// A function that is ready to run.
 pub trait Executable: fmt::Debug + Send + Sync {
-    /// Runs it on one argument for each input, of the input's type and the precision of the function or routine. Arguments stay as they
-    /// are. Host arguments are copied to the device; buffers are of the same backend and device.
+    /// Runs it on one argument for each input, of the input's type and the precision of the function or routine.
+    /// Arguments stay as they are. Host arguments are copied to the device; buffers are of the same backend and device.
     ///
     /// # Errors
     /// If there is no memory, or the library fails. Nothing that the caller still holds has changed.
@@ -133,9 +134,9 @@ pub trait Executable: fmt::Debug + Send + Sync {
 pub enum Outcome {
     /// The results, in order.
     Done(Vec<Held>),
-    /// An operator may have no result (an integer that does not fit, a position outside of its axis), so that the call is to be computed
-    /// by the [`reference`](crate::reference). A backend may suspect
-    /// too much, never too little, and only where [`Function::may_stop`](crate::Function::may_stop).
+    /// An operator may have no result (an integer that does not fit, a position outside of its axis), so that the call
+    /// is to be computed by the [`reference`](crate::reference). A backend may suspect too much, never too little, and
+    /// only where [`Function::may_stop`](crate::Function::may_stop).
     Suspect,
 }
 

@@ -89,8 +89,8 @@ impl Function {
         self.values.iter_enumerated().take_while(|(_, d)| matches!(d.kind, Kind::Input))
     }
 
-    /// Whether some operator in it may have no result for operands of the right types: integers that do not fit, positions outside of
-    /// their axis.
+    /// Whether some operator in it may have no result for operands of the right types: integers that do not fit,
+    /// positions outside of their axis.
     pub fn may_stop(&self) -> bool {
         self.values.iter().any(|def| match &def.kind {
             Kind::Apply { op: Op::Gather { .. } | Op::Pick | Op::ScatterAdd { .. }, .. } => true,
@@ -99,8 +99,8 @@ impl Function {
         })
     }
 
-    /// For each value, after which value nobody needs it; `None` for results, which the caller gets. A value that nobody needs is
-    /// dead after itself.
+    /// For each value, after which value nobody needs it; `None` for results, which the caller gets. A value that
+    /// nobody needs is dead after itself.
     pub fn last_uses(&self) -> IndexVec<Val, Option<Val>> {
         let mut last: IndexVec<Val, Option<Val>> = self.values.ids().map(Some).collect();
         for (user, def) in self.values.iter_enumerated() {

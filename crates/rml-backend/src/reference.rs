@@ -1,4 +1,5 @@
-//! The reference: a function computed on the host by the evaluation of the operator table, one operator after the other.
+//! The reference: a function computed on the host by the evaluation of the operator table, one operator after the
+//! other.
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::Value;

@@ -1,11 +1,12 @@
 //! How many bytes the process may take for values, and how many it takes now.
 //!
-//! This is the one place that decides whether something is too large. Whatever a program or its data can scale asks here first:
-//! [`ask`] for what is needed for a moment, a [`Reservation`] for what is kept. Tensors reserve what they hold for as long as they
-//! exist, so the sum is right whoever holds them. The counts are of the process, as the machine's memory is.
+//! This is the one place that decides whether something is too large. Whatever a program or its data can scale asks
+//! here first: [`ask`] for what is needed for a moment, a [`Reservation`] for what is kept. Tensors reserve what they
+//! hold for as long as they exist, so the sum is right whoever holds them. The counts are of the process, as the
+//! machine's memory is.
 //!
-//! With several threads, the sum that a thread sees is off by less than 64 KiB for each other thread. Asking reserves nothing: what several
-//! threads ask for at the same time may be granted to each of them.
+//! With several threads, the sum that a thread sees is off by less than 64 KiB for each other thread. Asking reserves
+//! nothing: what several threads ask for at the same time may be granted to each of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,7 +44,8 @@ pub fn set_default_limit(bytes: impl FnOnce() -> u64) {
     }
 }
 
-/// How many bytes are reserved now. Exact if no other thread reserves; otherwise off by less than 64 KiB for each of them.
+/// How many bytes are reserved now. Exact if no other thread reserves; otherwise off by less than 64 KiB for each of
+/// them.
 pub fn used() -> u64 {
     count::used()
 }
@@ -91,8 +93,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Reserves so many bytes in place of what was reserved, whatever the limit is; for what shrinks and grows and has asked before it
-    /// grew.
+    /// Reserves so many bytes in place of what was reserved, whatever the limit is; for what shrinks and grows and has
+    /// asked before it grew.
     #[inline]
     pub fn set(&mut self, bytes: u64) {
         if bytes > self.bytes {

@@ -1,4 +1,5 @@
-//! Graphs on positions and their strongly connected components, without recursion: programs can have a million equations.
+//! Graphs on positions and their strongly connected components, without recursion: programs can have a million
+//! equations.
 
 /// A graph on the positions `0..len`, edges grouped by where they start.
 #[derive(Clone, Debug)]
@@ -48,8 +49,8 @@ pub struct Components {
     pub members: Vec<Vec<usize>>,
 }
 
-/// Tarjan's algorithm over `len` positions. `next(v, i)` is the target of the edge number `i` of `v`: `None` where there are no more
-/// edges, `Some(None)` for an edge that does not count.
+/// Tarjan's algorithm over `len` positions. `next(v, i)` is the target of the edge number `i` of `v`: `None` where
+/// there are no more edges, `Some(None)` for an edge that does not count.
 pub fn components(len: usize, mut next: impl FnMut(usize, usize) -> Option<Option<usize>>) -> Components {
     const NEW: usize = usize::MAX;
     let mut index = vec![NEW; len];

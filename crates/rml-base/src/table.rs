@@ -2,9 +2,9 @@
 
 use crate::{visible, visible_name};
 
-/// A table for people: a line a row, its cells in columns as wide as their widest cell, those of `left` aligned on the left, the
-/// others on the right. A cell is shown as [`visible_name`] gives it, so that names of any length leave the others readable; only text
-/// that ends a row, aligned on the left, is never cut.
+/// A table for people: a line a row, its cells in columns as wide as their widest cell, those of `left` aligned on the
+/// left, the others on the right. A cell is shown as [`visible_name`] gives it, so that names of any length leave the
+/// others readable; only text that ends a row, aligned on the left, is never cut.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     spaced(rows, left, "  ")
 }

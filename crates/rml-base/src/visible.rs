@@ -1,5 +1,5 @@
-//! Text from outside as people may see it: names in data, weights and checkpoints, names of files, lines of source texts. A
-//! terminal would obey control characters in them, and nobody reads a name of a thousand characters.
+//! Text from outside as people may see it: names in data, weights and checkpoints, names of files, lines of source
+//! texts. A terminal would obey control characters in them, and nobody reads a name of a thousand characters.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ pub const LONGEST_WORD: usize = 160;
 /// What stands where characters of a long word are left out.
 const ELLIPSIS: char = '…';
 
-/// The text with every character that a terminal would obey replaced by one that it shows: a control character by its picture
-/// (the escape character by `␛`), a mark that turns the direction of writing and the like by `�`. Ends of lines and tabs stay, and
-/// so does the number of characters.
+/// The text with every character that a terminal would obey replaced by one that it shows: a control character by its
+/// picture (the escape character by `␛`), a mark that turns the direction of writing and the like by `�`. Ends of lines
+/// and tabs stay, and so does the number of characters.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| c == '\n' || c == '\t' || shown(c) == c) {
         return Cow::Borrowed(text);
@@ -25,7 +25,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A name as it is shown in a line: [`visible`], ends of lines and tabs too, and of a long one the beginning and the end.
+/// A name as it is shown in a line: [`visible`], ends of lines and tabs too, and of a long one the beginning and the
+/// end.
 pub fn visible_name(name: &str) -> Cow<'_, str> {
     let name = clipped(name);
     if name.chars().all(|c| shown(c) == c) { name } else { name.chars().map(shown).collect() }

@@ -28,8 +28,9 @@ fn main() -> ExitCode {
     output.finish(outcome)
 }
 
-/// Says what is wrong with the command line (or what was asked of it: help, the version), and ends. Arguments may be names of files
-/// that come from anywhere; where a terminal would obey one of them, all is written without colours, as it can be shown.
+/// Says what is wrong with the command line (or what was asked of it: help, the version), and ends. Arguments may be
+/// names of files that come from anywhere; where a terminal would obey one of them, all is written without colours, as
+/// it can be shown.
 fn refuse(error: &clap::Error) -> ! {
     let is_shown = |arg: OsString| matches!(rml::visible(&arg.to_string_lossy()), Cow::Borrowed(_));
     if std::env::args_os().all(is_shown) {

@@ -77,8 +77,8 @@ impl Output {
         self.colour
     }
 
-    /// Writes a result for people, and sees that it is out. Names in it may come from anywhere, so nothing of it moves the terminal's
-    /// cursor, and long words are cut.
+    /// Writes a result for people, and sees that it is out. Names in it may come from anywhere, so nothing of it moves
+    /// the terminal's cursor, and long words are cut.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
         self.exact(&rml::visible_words(text))
     }
@@ -97,8 +97,8 @@ impl Output {
         })
     }
 
-    /// Writes a result for programs piece by piece, as [`Output::print_json`] or [`Output::exact`] does, so that its text is never held as
-    /// a whole.
+    /// Writes a result for programs piece by piece, as [`Output::print_json`] or [`Output::exact`] does, so that its
+    /// text is never held as a whole.
     pub(crate) fn in_pieces(
         &mut self,
         json: bool,

@@ -25,8 +25,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on: the first signal is only noted, the second one ends the process at once. A signal that was ignored when
-    /// the process began (`nohup`, a command in the background of a script) stays ignored.
+    /// Listens from now on: the first signal is only noted, the second one ends the process at once. A signal that was
+    /// ignored when the process began (`nohup`, a command in the background of a script) stays ignored.
     ///
     /// # Errors
     /// The system refuses it.
@@ -42,15 +42,16 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The exit code of a command that ends because of the latest signal, as shells have it: 128 and the number of the signal.
+    /// The exit code of a command that ends because of the latest signal, as shells have it: 128 and the number of the
+    /// signal.
     pub(crate) fn exit_code(&self) -> u8 {
         let signal = i32::try_from(self.latest.load(Ordering::SeqCst)).unwrap_or_default();
         u8::try_from(code(signal)).unwrap_or(u8::MAX)
     }
 }
 
-/// Has the first signal do something before it ends the process; the second one ends it at once. Signals that were ignored when the
-/// process began stay so.
+/// Has the first signal do something before it ends the process; the second one ends it at once. Signals that were
+/// ignored when the process began stay so.
 ///
 /// # Errors
 /// The system refuses it.

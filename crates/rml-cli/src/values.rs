@@ -148,8 +148,8 @@ pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A metric and what is better: `accuracy:max`. Of a name alone that ends in `loss` or `error` the smallest value is the best, of one that
-/// ends in `accuracy` the greatest.
+/// A metric and what is better: `accuracy:max`. Of a name alone that ends in `loss` or `error` the smallest value is
+/// the best, of one that ends in `accuracy` the greatest.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     let expected = "expected a metric and what is better, such as loss:min or accuracy:max";
     let (metric, direction) = match text.rsplit_once(':') {

@@ -1,8 +1,8 @@
-//! The examples on every backend: the same losses over the first windows, the same accuracy in the end, and checkpoints that one writes and
-//! another reads.
+//! The examples on every backend: the same losses over the first windows, the same accuracy in the end, and checkpoints
+//! that one writes and another reads.
 //!
-//! `RML_TEST_BACKENDS=cpu,xla,torch` names the backends; one that does not open fails. Without it, it is the embedded one alone, whose bits
-//! are those of the evaluation of each operator.
+//! `RML_TEST_BACKENDS=cpu,xla,torch` names the backends; one that does not open fails. Without it, it is the embedded
+//! one alone, whose bits are those of the evaluation of each operator.
 
 mod support;
 
@@ -14,7 +14,8 @@ use rml::backend;
 use rml::{Columns, Engine, Observer, Progress, Source, TrainOptions, train};
 use support::{Folder, Run};
 
-/// How far losses may be apart, relative to the larger one (at least 0.1), after rounding has been at work for a hundred updates.
+/// How far losses may be apart, relative to the larger one (at least 0.1), after rounding has been at work for a
+/// hundred updates.
 const NEAR: f64 = 2e-3;
 
 fn examples() -> PathBuf {

@@ -1,4 +1,5 @@
-//! Choosing backends: `--backend`, `--device`, `--threads` and `rml backends`, in builds with and without the features `xla` and `torch`.
+//! Choosing backends: `--backend`, `--device`, `--threads` and `rml backends`, in builds with and without the features
+//! `xla` and `torch`.
 
 mod support;
 

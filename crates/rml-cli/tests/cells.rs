@@ -1,5 +1,5 @@
-//! Every kind of network in inference, training and reinforcement learning: the programs of the table in `examples/README.md`, and the rest of
-//! them that learns something, in a short form of the commands in their comments.
+//! Every kind of network in inference, training and reinforcement learning: the programs of the table in
+//! `examples/README.md`, and the rest of them that learns something, in a short form of the commands in their comments.
 
 mod support;
 
@@ -135,7 +135,8 @@ fn what_is_behind_helps_to_choose() {
     assert!(both > forward && forward > 0.5, "{both} {forward}");
 }
 
-/// All balls are caught before the controls are exchanged, some behind that, and all again; and where all are caught nothing is trained.
+/// All balls are caught before the controls are exchanged, some behind that, and all again; and where all are caught
+/// nothing is trained.
 #[test]
 fn a_drift_is_followed() {
     let run = Folder::new()

@@ -1,4 +1,5 @@
-//! Clocks on the command line: printed beside types, checked before a training begins, and left to the simulator by a run.
+//! Clocks on the command line: printed beside types, checked before a training begins, and left to the simulator by a
+//! run.
 
 mod support;
 

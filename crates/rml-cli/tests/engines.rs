@@ -42,8 +42,8 @@ fn each_command_runs_on_each_engine_with_the_same_result() {
     assert_eq!(plain["values"]["o"], serde_json::json!([2.0, 6.0, 6.0, 14.0, 24.0]));
 }
 
-/// Operators that fail, and whose results nothing reads: after the end of a window, before its first cycle, in a branch that is not taken,
-/// or where both branches have the same value.
+/// Operators that fail, and whose results nothing reads: after the end of a window, before its first cycle, in a branch
+/// that is not taken, or where both branches have the same value.
 #[test]
 fn errors_that_are_due_are_the_same_on_each_engine() {
     let inner = [

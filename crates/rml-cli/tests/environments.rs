@@ -1,5 +1,5 @@
-//! The environments of the library: steps are those of Gymnasium (`tests/environments/generate.py`), and episodes begin, end and begin
-//! again as their comments say.
+//! The environments of the library: steps are those of Gymnasium (`tests/environments/generate.py`), and episodes
+//! begin, end and begin again as their comments say.
 //!
 //! `RML_ENVIRONMENTS` names a folder with other steps, as `cargo xtask environments` makes them anew.
 

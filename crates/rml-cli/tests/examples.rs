@@ -1,4 +1,5 @@
-//! The programs in `examples`: canonical layout, no errors, and the results that their comments promise (the quick ones).
+//! The programs in `examples`: canonical layout, no errors, and the results that their comments promise (the quick
+//! ones).
 
 mod support;
 

@@ -1,17 +1,17 @@
 //! The pages of diagnostics, `docs/errors/<code>.md`: their examples do what they say.
 //!
-//! Under `## Rejected` and `## Accepted` stand files, fenced as `rml` (`program.rml` unless another name is given), `json`
-//! (`inputs.json`) or anything else with a name, and the commands to run, fenced as `sh`; without them the program is checked.
-//! The last command under `Rejected` gives the code and no other, but for those that the page says it "comes beside";
-//! all other commands succeed without findings.
+//! Under `## Rejected` and `## Accepted` stand files, fenced as `rml` (`program.rml` unless another name is given),
+//! `json` (`inputs.json`) or anything else with a name, and the commands to run, fenced as `sh`; without them the
+//! program is checked. The last command under `Rejected` gives the code and no other, but for those that the page says
+//! it "comes beside"; all other commands succeed without findings.
 //!
-//! "In a build with `xla`:" or "In a build without `xla`:" says that other builds do not run the page's example; a command may begin
-//! with variables of the environment, `NAME=value`.
+//! "In a build with `xla`:" or "In a build without `xla`:" says that other builds do not run the page's example; a
+//! command may begin with variables of the environment, `NAME=value`.
 //!
 //! A line `text ×3` of a file stands for three lines `text`, in which `{i}` is 0, 1, 2 and `{i+1}` is 1, 2, 3.
 //!
-//! Examples for users of the library are fenced as `rust` instead; they are tests of the crate `rml`, which has to include the
-//! page.
+//! Examples for users of the library are fenced as `rust` instead; they are tests of the crate `rml`, which has to
+//! include the page.
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! What `rml check --explain` and `rml dump --after analyse` print, word by word: for each program `explanations/<name>.rml` the file
-//! `<name>.txt` holds both, as a terminal shows them. `RML_BLESS=1` writes them anew.
+//! What `rml check --explain` and `rml dump --after analyse` print, word by word: for each program
+//! `explanations/<name>.rml` the file `<name>.txt` holds both, as a terminal shows them. `RML_BLESS=1` writes them
+//! anew.
 
 mod support;
 

@@ -96,7 +96,8 @@ node restarts(x: num [], r: bool []) -> (o)
     assert_eq!(printed(&folder, &["infer.c", "main.c"]), "1\n2\n5\n");
 }
 
-/// A disk on which there is room for some of what is written: files may have so many bytes, which is told in the same way.
+/// A disk on which there is room for some of what is written: files may have so many bytes, which is told in the same
+/// way.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_what_was_there() {

@@ -152,7 +152,8 @@ fn draws_have_their_frequencies() {
     close(&all, &[0.2, 0.3, 0.7 + 0.1, 2.0, (-2.0_f64).exp()], 0.012);
 }
 
-/// Two cycles come three times, weights stand still for four cycles, and what is drawn is of the last three cycles, all of them.
+/// Two cycles come three times, weights stand still for four cycles, and what is drawn is of the last three cycles, all
+/// of them.
 #[test]
 fn what_was_comes_again() {
     let values = folder().rml("run l.rml --node rollout --cycles 12 --seed 1").json()["values"].clone();
@@ -213,7 +214,8 @@ fn policies_have_their_likelihoods_and_losses() {
     close(&found, &expected, 1e-9);
 }
 
-/// Each row is what it is alone, begun in the cycle where it starts; and a window goes on from the state that it is given.
+/// Each row is what it is alone, begun in the cycle where it starts; and a window goes on from the state that it is
+/// given.
 #[test]
 fn rows_start_anew_one_by_one() {
     let number = |t: usize, i: usize, j: usize| ((t * 6 + i * 3 + j) as f64).sin();

@@ -1,4 +1,5 @@
-//! What is said of a training that cannot learn, before it runs: each finding in the user's own line, and none on programs that are right.
+//! What is said of a training that cannot learn, before it runs: each finding in the user's own line, and none on
+//! programs that are right.
 
 mod support;
 

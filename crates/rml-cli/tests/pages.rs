@@ -1,5 +1,5 @@
-//! The programs, commands, outputs and pictures of the pages that teach: `docs/walkthrough.md`, `docs/relations.md`, and those in
-//! `docs/tutorial` and `docs/cookbook`.
+//! The programs, commands, outputs and pictures of the pages that teach: `docs/walkthrough.md`, `docs/relations.md`,
+//! and those in `docs/tutorial` and `docs/cookbook`.
 //!
 //! | fenced as | what it is |
 //! |---|---|
@@ -11,8 +11,8 @@
 //!
 //! Each page has a folder of its own, but those of the tutorial share one, and run in the order of their names.
 //!
-//! A picture in a page is the file of that name that its commands write. `RML_BLESS=1` writes outputs and pictures anew, and an argument
-//! chooses pages by a part of their name.
+//! A picture in a page is the file of that name that its commands write. `RML_BLESS=1` writes outputs and pictures
+//! anew, and an argument chooses pages by a part of their name.
 
 mod support;
 
@@ -153,7 +153,8 @@ fn has(need: &str) -> bool {
     std::env::var("RML_PAGES").is_ok_and(|given| given.split(',').any(|name| name == need))
 }
 
-/// Both outputs are one; and an `rml` that fails within a pipe, whose status is that of its last command, leaves a file.
+/// Both outputs are one; and an `rml` that fails within a pipe, whose status is that of its last command, leaves a
+/// file.
 const PRELUDE: &str = "exec 2>&1
 set -e
 rml() { command rml \"$@\" || { status=$?; : > .failed; return $status; }; }

@@ -1,5 +1,5 @@
-//! The listings of the paper in `examples/paper`: each checks, runs, and gives the figure's values. `figures.json` is the list; the
-//! inputs of each entry are in `traces`.
+//! The listings of the paper in `examples/paper`: each checks, runs, and gives the figure's values. `figures.json` is
+//! the list; the inputs of each entry are in `traces`.
 
 mod support;
 

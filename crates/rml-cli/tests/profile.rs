@@ -33,8 +33,8 @@ fn folder() -> Folder {
     Folder::new().file("line.rml", LINE).file("heavy.rml", HEAVY).file("d.json", data)
 }
 
-/// The events of a trace, which are those of Perfetto: complete ones with names, in order of time, one within the other or one behind
-/// the other.
+/// The events of a trace, which are those of Perfetto: complete ones with names, in order of time, one within the other
+/// or one behind the other.
 #[track_caller]
 fn events(text: &str) -> Vec<Value> {
     let trace: Value = serde_json::from_str(text).expect("JSON");

@@ -157,7 +157,8 @@ fn trace_writes_all_files_that_are_asked_for_and_says_so() {
     assert!(folder.read("t.html").contains("id=\"data\">"));
 }
 
-/// The bytes of the values that a line computes, the time that it took, and adjoints beside the lines that they come from.
+/// The bytes of the values that a line computes, the time that it took, and adjoints beside the lines that they come
+/// from.
 #[test]
 fn pages_say_what_lines_cost_and_what_adjoints_come_from() {
     let text = "node net(x: num [4]) -> (o)\n  o = 2.0 * x;\n\nnode train(x: num [4]) -> (dx)\n  _, dx = diff_net(x, true, x);\n";

@@ -1,4 +1,5 @@
-//! Windows of different lengths: as lists, filled up, or one after the other; batched by length, and what fills them is never seen.
+//! Windows of different lengths: as lists, filled up, or one after the other; batched by length, and what fills them is
+//! never seen.
 
 mod support;
 
@@ -100,8 +101,8 @@ fn a_file_to_validate_by_may_be_on_disk() {
     assert_eq!(train("--on-disk"), expected);
 }
 
-/// `windows.parquet` was written by pyarrow 26: `x: list<fixed_size_list<float>[2]>`, `y: double`, a column of texts, and three groups of rows,
-/// packed by zstd.
+/// `windows.parquet` was written by pyarrow 26: `x: list<fixed_size_list<float>[2]>`, `y: double`, a column of texts,
+/// and three groups of rows, packed by zstd.
 #[test]
 fn parquet_files_are_read_by_builds_that_can() {
     let row = |i: u8| {

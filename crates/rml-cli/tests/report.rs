@@ -5,7 +5,8 @@ mod support;
 use serde_json::json;
 use support::{Folder, LINE};
 
-/// Scores are the input times a parameter, which begins at 1 and does not change: class 1 is found where the input is above 0.
+/// Scores are the input times a parameter, which begins at 1 and does not change: class 1 is found where the input is
+/// above 0.
 const CLASSIFIER: &str = "
 node scores(x: num [batch]) -> (scores)
   k = param(1.0);

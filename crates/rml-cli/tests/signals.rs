@@ -45,8 +45,9 @@ struct Training {
 }
 
 impl Training {
-    /// Starts a command that ignores those signals, and waits for those words of it. Other signals do what they do by default, whatever
-    /// the tests inherited: `nohup` has SIGHUP ignored, a script has SIGINT ignored for what it starts in the background.
+    /// Starts a command that ignores those signals, and waits for those words of it. Other signals do what they do by
+    /// default, whatever the tests inherited: `nohup` has SIGHUP ignored, a script has SIGINT ignored for what it
+    /// starts in the background.
     fn start(folder: &Folder, ignored: &str, args: &str, until: &str) -> Self {
         let mut command = command(folder, ignored, args);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -89,8 +90,8 @@ fn command(folder: &Folder, ignored: &str, args: &str) -> Command {
     command
 }
 
-/// Whether `env` resets signals, as that of GNU does; a shell cannot. Elsewhere the tests need to be started with signals that are not
-/// ignored.
+/// Whether `env` resets signals, as that of GNU does; a shell cannot. Elsewhere the tests need to be started with
+/// signals that are not ignored.
 fn can_env_reset() -> bool {
     let tried = Command::new("env").args(["--default-signal=HUP", "true"]).stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success())

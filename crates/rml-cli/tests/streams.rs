@@ -5,7 +5,8 @@ mod support;
 use serde_json::{Value, json};
 use support::{Folder, Run};
 
-/// Sums what it is given, over all cycles and since the end of the last window; the rest of a window is known at its end.
+/// Sums what it is given, over all cycles and since the end of the last window; the rest of a window is known at its
+/// end.
 const SUMS: &str = "
 node infer(x: int [], end: bool []) -> (total, rest)
   total = x + (0 fby total);

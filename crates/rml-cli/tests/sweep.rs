@@ -1,4 +1,5 @@
-//! `rml train --runs`: several seeds and settings in one folder. Each run is what it is alone, and what is there is not done again.
+//! `rml train --runs`: several seeds and settings in one folder. Each run is what it is alone, and what is there is not
+//! done again.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! `rml train --stream`: lines are answered at once and learned from, as offline; what is learned is saved and gone on with; wrong lines
-//! change nothing.
+//! `rml train --stream`: lines are answered at once and learned from, as offline; what is learned is saved and gone on
+//! with; wrong lines change nothing.
 
 mod support;
 
@@ -243,8 +243,8 @@ fn stacked_rows_are_those_of_several_clients() {
     assert_eq!(values(&two, "guess")[0].as_array().map(Vec::len), Some(2), "{two}");
 }
 
-/// Where `RML_GYMNASIUM` names a Python with Gymnasium, as `cargo xtask environments` sets it: the agent of the examples balances Gymnasium's pole
-/// for longer, and what it answered is what it answers offline to the same lines.
+/// Where `RML_GYMNASIUM` names a Python with Gymnasium, as `cargo xtask environments` sets it: the agent of the
+/// examples balances Gymnasium's pole for longer, and what it answered is what it answers offline to the same lines.
 #[test]
 fn a_pole_of_gymnasium_is_balanced() {
     let Some(python) = std::env::var_os("RML_GYMNASIUM") else { return };

@@ -1,5 +1,5 @@
-//! Weights of PyTorch, Keras and flax, made by those libraries themselves (`tests/weights/generate.py`): imported, they give the
-//! libraries' own outputs; exported, they are what they were.
+//! Weights of PyTorch, Keras and flax, made by those libraries themselves (`tests/weights/generate.py`): imported, they
+//! give the libraries' own outputs; exported, they are what they were.
 //!
 //! `RML_WEIGHTS` names a folder with other weights and outputs, as `cargo xtask weights` makes them anew.
 
@@ -46,7 +46,8 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/weights")
 }
 
-/// A folder with the programs, a mapping, and the weights and outputs of a library, `weights.*` and `io.npz`; the name of the weights.
+/// A folder with the programs, a mapping, and the weights and outputs of a library, `weights.*` and `io.npz`; the name
+/// of the weights.
 fn folder(name: &str) -> (Folder, &'static str) {
     let made = std::env::var_os("RML_WEIGHTS").map_or_else(fixtures, PathBuf::from);
     let read = |path: PathBuf| std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -1,5 +1,5 @@
-//! A column while a text format is read, cell by cell. All formats have the same numbers: digits alone are an integer, and whatever has
-//! a point or an exponent is not. Memory is asked for before it is taken, and gaps take none.
+//! A column while a text format is read, cell by cell. All formats have the same numbers: digits alone are an integer,
+//! and whatever has a point or an exponent is not. Memory is asked for before it is taken, and gaps take none.
 
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::visible_name;
@@ -16,8 +16,8 @@ pub(crate) enum Scalar {
     Num(f64),
 }
 
-/// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it is one exactly;
-/// nothing becomes infinite because it is too large.
+/// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it
+/// is one exactly; nothing becomes infinite because it is too large.
 pub(crate) fn number(text: &str) -> Option<Result<Scalar, String>> {
     if let Ok(i) = text.parse() {
         return Some(Ok(Scalar::Int(i)));
@@ -231,7 +231,8 @@ impl Reading {
         matches!(self, Self::Refused(_))
     }
 
-    /// Reads a cell, if all before could be read. Of a cell that cannot be, `place` says where it is; it refuses the column.
+    /// Reads a cell, if all before could be read. Of a cell that cannot be, `place` says where it is; it refuses the
+    /// column.
     ///
     /// # Errors
     /// Too little memory.

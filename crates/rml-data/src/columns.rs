@@ -160,12 +160,13 @@ pub struct Columns {
     pub origin: String,
     /// The columns by name, in the order of the file.
     pub columns: IndexMap<String, Column>,
-    /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells of all its rows one
-    /// after the other.
+    /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells
+    /// of all its rows one after the other.
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
     /// How files differ in columns that are joined all the same.
     pub(crate) differing: Box<IndexMap<String, String>>,
-    /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
+    /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks
+    /// for them.
     pub unusable: IndexMap<String, Unusable>,
     /// The bytes that the elements took when they were read.
     pub(crate) memory: Reservation,

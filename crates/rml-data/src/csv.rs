@@ -1,6 +1,6 @@
-//! Comma-separated values: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor stand in
-//! columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on. Columns that no input could take (texts, for example) are
-//! unusable, and those without a name are ignored.
+//! Comma-separated values: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor
+//! stand in columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on. Columns that no input could
+//! take (texts, for example) are unusable, and those without a name are ignored.
 
 use std::borrow::Cow;
 use std::cell::Cell as Place;
@@ -143,7 +143,8 @@ fn element_name(text: &str) -> Option<(&str, Vec<usize>)> {
     (!name.is_empty()).then_some((name, index))
 }
 
-/// The shape that the parts fill, and their cells in row-major order. `Err` = why there is none, and a cell of the header that shows it.
+/// The shape that the parts fill, and their cells in row-major order. `Err` = why there is none, and a cell of the
+/// header that shows it.
 fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), (usize, Malformed)> {
     let rank = parts.first().map_or(0, |p| p.1.len());
     let mut seen = BTreeSet::new();

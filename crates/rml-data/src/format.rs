@@ -81,8 +81,8 @@ pub(crate) fn no_parquet() -> Malformed {
         .help("or convert the file: npz and JSON lines hold the same")
 }
 
-/// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text that is copied
-/// where it grows; in an archive its own bytes, copied and packed.
+/// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text
+/// that is copied where it grows; in an archive its own bytes, copied and packed.
 fn written(format: Option<Format>) -> u64 {
     match format {
         Some(Format::Npz) => 3 * 8,
@@ -91,7 +91,8 @@ fn written(format: Option<Format>) -> u64 {
 }
 
 impl Columns {
-    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the feature of that name.
+    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the feature
+    /// of that name.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.
@@ -157,8 +158,8 @@ impl Columns {
         Err(d.note("the extension says the format: .npz or .json").into())
     }
 
-    /// All columns as an npz archive. Sequences of different lengths stand one after the other, and a column `lengths` says how long they are,
-    /// so that they feed the same inputs when they are read.
+    /// All columns as an npz archive. Sequences of different lengths stand one after the other, and a column `lengths`
+    /// says how long they are, so that they feed the same inputs when they are read.
     ///
     /// # Errors
     /// Columns with missing rows, which the format has no place for.

@@ -11,7 +11,8 @@ use crate::columns::{Column, Columns, Elements};
 use crate::format::{EXTENSIONS, Format};
 use crate::malformed::{Malformed, Unusable};
 
-/// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of their names.
+/// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of
+/// their names.
 ///
 /// # Errors
 /// A folder that cannot be read, or has no data file.
@@ -36,9 +37,10 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Columns {
-    /// Reads files and the data files in folders as one table: the rows of each file stand after those of the one before. A column whose
-    /// windows have other lengths in one of them has [windows of different lengths](Self::lengths); one that not all of them have, or
-    /// that has rows of another shape or kind in one of them, is [unusable](Self::unusable).
+    /// Reads files and the data files in folders as one table: the rows of each file stand after those of the one
+    /// before. A column whose windows have other lengths in one of them has [windows of different
+    /// lengths](Self::lengths); one that not all of them have, or that has rows of another shape or kind in one of
+    /// them, is [unusable](Self::unusable).
     ///
     /// # Errors
     /// A file or folder that cannot be read, or is malformed.

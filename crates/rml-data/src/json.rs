@@ -1,6 +1,6 @@
-//! JSON: an object of arrays (or one that has such an object as its member `inputs`), an array of objects, or one object a line.
-//! `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Rows need not have the same keys:
-//! what a row does not name is absent there.
+//! JSON: an object of arrays (or one that has such an object as its member `inputs`), an array of objects, or one
+//! object a line. `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
+//! Rows need not have the same keys: what a row does not name is absent there.
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;

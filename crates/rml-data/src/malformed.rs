@@ -170,7 +170,8 @@ impl Malformed {
     }
 }
 
-/// Why an entry of a file feeds no input. It does no harm unless a program asks for the entry. Displays as the reason, with its place.
+/// Why an entry of a file feeds no input. It does no harm unless a program asks for the entry. Displays as the reason,
+/// with its place.
 ///
 /// ```
 /// # use rml_data as rml;

@@ -33,8 +33,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
     read_limited(bytes, limit(bytes.len() as u64))
 }
 
-/// Reads all numeric arrays of an archive that is so long. The elements of those that can be read in pieces go to `put`, and are not in the
-/// columns.
+/// Reads all numeric arrays of an archive that is so long. The elements of those that can be read in pieces go to
+/// `put`, and are not in the columns.
 pub(crate) fn read_in_pieces(
     mut from: impl Read + Seek,
     length: u64,
@@ -98,8 +98,8 @@ fn arrays(
     Ok(columns)
 }
 
-/// How many entries the directory of an archive counts, by its end record; `None` where that is too short to say. The reader keeps one
-/// entry of each name.
+/// How many entries the directory of an archive counts, by its end record; `None` where that is too short to say. The
+/// reader keeps one entry of each name.
 fn counted(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).rposition(|w| w == b"PK\x05\x06")?;
     let count = u16::from_le_bytes([*bytes.get(end + 10)?, *bytes.get(end + 11)?]);
@@ -109,8 +109,8 @@ fn counted(bytes: &[u8]) -> Option<usize> {
 /// The same of one array.
 type Piece<'p> = (usize, &'p mut dyn FnMut(&Elements) -> Result<(), Malformed>);
 
-/// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column. The elements go to
-/// `put`, if there is one and they can be read in pieces.
+/// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column.
+/// The elements go to `put`, if there is one and they can be read in pieces.
 fn array(
     entry: &mut dyn Read,
     size: u64,
@@ -168,7 +168,8 @@ fn array(
     Ok(header.column(&data))
 }
 
-/// Reads the elements of an array in pieces. So many bytes of elements of so many bytes each are declared, of which some were read.
+/// Reads the elements of an array in pieces. So many bytes of elements of so many bytes each are declared, of which
+/// some were read.
 fn in_pieces(
     entry: &mut dyn Read,
     header: &Header,
@@ -237,7 +238,8 @@ fn shared_lengths(columns: &Columns) -> Result<Option<Column>, Malformed> {
         .help("write JSON instead"))
 }
 
-/// All columns as an archive. Sequences of different lengths stand one after the other, and a column `lengths` says how long they are.
+/// All columns as an archive. Sequences of different lengths stand one after the other, and a column `lengths` says how
+/// long they are.
 pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
         return Err(Malformed::new(format!(

@@ -1,4 +1,5 @@
-//! Data that may be larger than the memory: the elements of all columns in a temporary file, read where they are asked for.
+//! Data that may be larger than the memory: the elements of all columns in a temporary file, read where they are asked
+//! for.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,8 +13,8 @@ use crate::joined::data_files;
 use crate::pieces::{self, PIECE};
 use crate::stored::{AT_ONCE, Stored};
 
-/// A table of columns whose elements are in a temporary file. In memory are the names, the shapes, a number for each row of a column with
-/// gaps or of sequences, and the column `lengths`. Cheap to clone.
+/// A table of columns whose elements are in a temporary file. In memory are the names, the shapes, a number for each
+/// row of a column with gaps or of sequences, and the column `lengths`. Cheap to clone.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -98,8 +99,9 @@ impl Dataset for OnDisk {
 }
 
 impl OnDisk {
-    /// As [`Columns::read_all`], with the elements in a temporary file. Files are read in pieces: JSON lines and CSV by lines, arrays of
-    /// npz by elements. A JSON document is read as a whole, and so is an array in Fortran order or of unsigned integers of 64 bits.
+    /// As [`Columns::read_all`], with the elements in a temporary file. Files are read in pieces: JSON lines and CSV by
+    /// lines, arrays of npz by elements. A JSON document is read as a whole, and so is an array in Fortran order or of
+    /// unsigned integers of 64 bits.
     ///
     /// # Errors
     /// As [`Columns::read_all`]; a temporary file that cannot be written.
@@ -123,7 +125,8 @@ impl OnDisk {
         Ok(Self(Arc::new(Inner { stored, scratch })))
     }
 
-    /// Gives all elements of a column that is in the file, piece by piece; those of one that is in memory are in the table.
+    /// Gives all elements of a column that is in the file, piece by piece; those of one that is in memory are in the
+    /// table.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,5 +1,5 @@
-//! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The reader makes a whole row
-//! before it gives any of it, so memory for the longest one is asked for first.
+//! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The reader
+//! makes a whole row before it gives any of it, so memory for the longest one is asked for first.
 
 mod footer;
 mod lists;
@@ -20,7 +20,8 @@ use crate::builder::{Builder, Reading, Scalar};
 use crate::columns::Columns;
 use crate::malformed::{MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
 
-/// A file may have so many rows, whatever its size; larger ones so many for each byte. Rows without a value take no bytes.
+/// A file may have so many rows, whatever its size; larger ones so many for each byte. Rows without a value take no
+/// bytes.
 const ALWAYS_ALLOWED: u64 = 1 << 27;
 const EXPANSION: u64 = 64;
 /// Lists stand in each other so deep at most, as the dimensions of other formats.

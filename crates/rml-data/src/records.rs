@@ -1,5 +1,6 @@
-//! Rows of comma-separated cells, as RFC 4180 has them: a cell either has no quotes at all, or begins and ends with one and has quotes
-//! within it twice. Blanks around a cell are ignored. Nothing is guessed: whatever else stands there is an error with its place.
+//! Rows of comma-separated cells, as RFC 4180 has them: a cell either has no quotes at all, or begins and ends with one
+//! and has quotes within it twice. Blanks around a cell are ignored. Nothing is guessed: whatever else stands there is
+//! an error with its place.
 
 use std::borrow::Cow;
 
@@ -40,7 +41,8 @@ impl<'a> Records<'a> {
         if cells.len() > MAX_COLUMNS { Err(too_many_columns()) } else { Ok(cells) }
     }
 
-    /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header, or fewer if those have no name.
+    /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header, or fewer if those
+    /// have no name.
     pub(crate) fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<bool, Malformed> {
         loop {
             if self.rest().is_empty() {
@@ -98,8 +100,8 @@ impl<'a> Records<'a> {
         };
     }
 
-    /// The cells up to the end of a line that is not within a cell; it stops once there are more than `most`. Of the cells after those
-    /// many, empty ones do not count.
+    /// The cells up to the end of a line that is not within a cell; it stops once there are more than `most`. Of the
+    /// cells after those many, empty ones do not count.
     fn record(&mut self, cells: &mut Vec<Cell<'a>>, most: usize) -> Result<(), Malformed> {
         loop {
             let cell = self.cell()?;

@@ -32,7 +32,8 @@ impl From<Ill> for Malformed {
     }
 }
 
-/// Whether a text is one JSON value. Values are passed over, not built: that takes no memory, however deep or long they are.
+/// Whether a text is one JSON value. Values are passed over, not built: that takes no memory, however deep or long they
+/// are.
 fn well_formed(text: &str) -> Result<(), Ill> {
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| {
         let (line, column) = (e.line(), e.column());
@@ -136,8 +137,8 @@ impl<'a> Scan<'a> {
         self.blanks();
     }
 
-    /// The keys of the object that begins here, with the places of their values; of an object with more than [`MAX_COLUMNS`], one more
-    /// than that.
+    /// The keys of the object that begins here, with the places of their values; of an object with more than
+    /// [`MAX_COLUMNS`], one more than that.
     pub(crate) fn entries(&mut self) -> Result<IndexMap<Cow<'a, str>, Scan<'a>>, Ill> {
         let mut entries = IndexMap::new();
         self.accept('{');

@@ -47,8 +47,8 @@ impl fmt::Display for Kept {
     }
 }
 
-/// Divides windows: some to test on, of the others some to compare epochs by, and the rest to train on. Which ones are tested does not
-/// depend on those for validation.
+/// Divides windows: some to test on, of the others some to compare epochs by, and the rest to train on. Which ones are
+/// tested does not depend on those for validation.
 pub fn split(windows: usize, test: Kept, validation: Kept, seed: u64) -> Parts {
     let drawn = permutation(windows, seed, "test windows", 0);
     let (mut test, others) = take(drawn, test);

@@ -100,8 +100,8 @@ impl Stored {
         Ok(())
     }
 
-    /// Adds the next `added` rows of the same file, which has had `rows`. A row has no value in a column that its piece does not name, and
-    /// a column whose rows do not fit each other is unusable.
+    /// Adds the next `added` rows of the same file, which has had `rows`. A row has no value in a column that its piece
+    /// does not name, and a column whose rows do not fit each other is unusable.
     ///
     /// # Errors
     /// Too little memory.

@@ -147,8 +147,8 @@ impl Windows {
         self.lengths.is_none().then_some(self.cycles)
     }
 
-    /// Puts windows that stand in some order into batches of at most so many, each of windows of the same length. Full batches come first, in the
-    /// order in which they are filled, then the others, larger ones first.
+    /// Puts windows that stand in some order into batches of at most so many, each of windows of the same length. Full
+    /// batches come first, in the order in which they are filled, then the others, larger ones first.
     pub fn batches(&self, order: &[usize], size: usize) -> Vec<Vec<usize>> {
         if self.lengths.is_none() {
             return order.chunks(size.max(1)).map(<[usize]>::to_vec).collect();
@@ -196,7 +196,8 @@ impl Windows {
         Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
     }
 
-    /// In which cycles the clock of an input, where it is an input itself, lets it be there; that clock has so many around it.
+    /// In which cycles the clock of an input, where it is an input itself, lets it be there; that clock has so many
+    /// around it.
     fn follows_clock(&self, i: usize, windows: &[usize], depth: usize) -> Result<Vec<bool>, Diagnostic> {
         let length = self.length_of(windows);
         let Some(Clock::Input(c, flag)) = self.inputs[i].clock else { return Ok(vec![true; length]) };
@@ -213,7 +214,8 @@ impl Windows {
         Ok(there)
     }
 
-    /// The values of an input in those cycles, one below the other, its clock aside; `None` = its row is absent, or there are no cycles.
+    /// The values of an input in those cycles, one below the other, its clock aside; `None` = its row is absent, or
+    /// there are no cycles.
     fn values(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
         let Bound { info, role, .. } = &self.inputs[i];
         let data = match role {
@@ -314,8 +316,8 @@ enum Reading {
 }
 
 impl Reading {
-    /// What an input takes from a column that is read so, in a precision, and NaN let through or not. The windows have those lengths, and
-    /// the column has windows that were filled up to others.
+    /// What an input takes from a column that is read so, in a precision, and NaN let through or not. The windows have
+    /// those lengths, and the column has windows that were filled up to others.
     fn role(
         self,
         info: &InputInfo,

@@ -43,11 +43,11 @@ impl Adjoint {
     }
 }
 
-/// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of the
-/// prelude (the default `diff_param`) are in scope anyway and left out.
+/// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of
+/// the prelude (the default `diff_param`) are in scope anyway and left out.
 ///
-/// A node whose shapes its own interface leaves open is taken as another node of the program calls it. The text keeps static
-/// parameters by name.
+/// A node whose shapes its own interface leaves open is taken as another node of the program calls it. The text keeps
+/// static parameters by name.
 ///
 /// # Errors
 /// As [`compile`](crate::compile()); a node that cannot be differentiated.

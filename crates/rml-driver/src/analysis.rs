@@ -60,8 +60,8 @@ pub struct Analysis {
     pub undeclared: Vec<Diagnostic>,
 }
 
-/// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need. Nothing is drawn:
-/// of random constants only the types are known.
+/// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need.
+/// Nothing is drawn: of random constants only the types are known.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -192,9 +192,9 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
     })
 }
 
-/// Analyses every node that no other node calls, with all that it calls, whatever is wrong elsewhere. Where such a node cannot be
-/// compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static parameter or named dimension
-/// without a value gets one at will.
+/// Analyses every node that no other node calls, with all that it calls, whatever is wrong elsewhere. Where such a node
+/// cannot be compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static
+/// parameter or named dimension without a value gets one at will.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     let Ok(front) = Front::new(source) else { return Vec::new() };
     let clean = !front.check_all(options).1.has_errors();
@@ -221,8 +221,8 @@ pub(crate) fn analyse_alone(front: &Front, placed: &Placed) -> Option<Analysis> 
 
 /// What [`analyse_each`] gives, where `analyse` analyses a node.
 ///
-/// Without errors, a node that is not analysed lacks a value or a type; what it calls has its inputs from there, and is not analysed as a
-/// program of its own. What serves differentiation is part of the nodes that train.
+/// Without errors, a node that is not analysed lacks a value or a type; what it calls has its inputs from there, and is
+/// not analysed as a program of its own. What serves differentiation is part of the nodes that train.
 pub(crate) fn analyse_each_by(
     front: &Front,
     options: &Options,
@@ -300,7 +300,8 @@ impl Placed {
     }
 }
 
-/// The nodes, each with those that it calls, in an order in which each stands behind those that call it, else as in the text.
+/// The nodes, each with those that it calls, in an order in which each stands behind those that call it, else as in the
+/// text.
 fn callers_first(calls: &[Vec<usize>]) -> Vec<usize> {
     let mut callers = vec![0_usize; calls.len()];
     calls.iter().flatten().for_each(|callee| callers[*callee] += 1);

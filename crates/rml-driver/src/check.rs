@@ -13,8 +13,9 @@ const MAIN: &str = "main";
 /// The node that a training runs if none is named.
 const TRAIN: &str = "train";
 
-/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
-/// What passes the front end goes through all passes. Returns all findings, warnings included.
+/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all
+/// others too if anything is wrong there; else every node. What passes the front end goes through all passes. Returns
+/// all findings, warnings included.
 pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     let mut found = Findings::default();
     if options.node.is_some() {
@@ -49,8 +50,8 @@ pub(crate) fn check_modules(front: &Front, modules: &[typed::Module], back: &mut
     found.list
 }
 
-/// Which inputs of nodes may be constants: all where the node is there to be called, and those without a type, which can be set, where
-/// it is the one that runs; but `main` takes them from data if nothing else is said.
+/// Which inputs of nodes may be constants: all where the node is there to be called, and those without a type, which
+/// can be set, where it is the one that runs; but `main` takes them from data if nothing else is said.
 pub(crate) struct OpenInputs {
     /// The inputs without a type of the only node that no other calls.
     only: Option<(String, Vec<String>)>,
@@ -77,8 +78,8 @@ impl OpenInputs {
     }
 }
 
-/// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it is called; what is
-/// to be said of its learning, if they find nothing.
+/// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it
+/// is called; what is to be said of its learning, if they find nothing.
 pub(crate) fn back(front: &Front, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
     let module = pass::normalize(module);
     let trained = *module.nodes[module.root].name == *TRAIN;

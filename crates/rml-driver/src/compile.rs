@@ -1,6 +1,7 @@
 //! From source text to a program that can run: the column of passes.
 //!
-//! text → syntax tree → typed → normal → differentiated → inlined (flat) → settled → folded → cone of the outputs → drawn.
+//! text → syntax tree → typed → normal → differentiated → inlined (flat) → settled → folded → cone of the outputs →
+//! drawn.
 
 use std::sync::Arc;
 

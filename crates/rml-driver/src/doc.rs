@@ -1,5 +1,5 @@
-//! What there is to know about nodes: the comment before each, its interface, which inputs are static. Read from the source, so
-//! that it says what the program says.
+//! What there is to know about nodes: the comment before each, its interface, which inputs are static. Read from the
+//! source, so that it says what the program says.
 
 mod forms;
 
@@ -40,8 +40,8 @@ pub struct NodeDoc {
     pub header: String,
     /// The comment before it, without its delimiters; empty if there is none.
     pub comment: String,
-    /// The interface of the adjoint that is derived from it, in the same layout: `node diff_f(..) -> (..)`. An input or output without a
-    /// written type counts as `num`.
+    /// The interface of the adjoint that is derived from it, in the same layout: `node diff_f(..) -> (..)`. An input or
+    /// output without a written type counts as `num`.
     pub adjoint: String,
     /// The names of the adjoint's inputs.
     pub adjoint_inputs: Vec<String>,
@@ -96,8 +96,8 @@ pub fn document(source: &Source) -> Result<ModuleDoc, Error> {
     Ok(read(sources.name(id), sources.text(id), &known))
 }
 
-/// What `name` means without any import of a program's own: a module, the nodes of that name, `std.layers.lstm` for one of them, or
-/// an operator.
+/// What `name` means without any import of a program's own: a module, the nodes of that name, `std.layers.lstm` for one
+/// of them, or an operator.
 ///
 /// # Errors
 /// Nothing is called so; the nearest name is suggested.

@@ -123,7 +123,8 @@ impl Inspection {
     }
 }
 
-/// The variables of an analysis that have the name that stands where they come from: not those that a pass made of them.
+/// The variables of an analysis that have the name that stands where they come from: not those that a pass made of
+/// them.
 pub(crate) fn named(analysis: &Analysis, index: &Index, places: &Places) -> Vec<(VariableName, Var)> {
     let sources = &analysis.sources;
     let texts: IndexMap<FileId, Arc<str>> = sources.ids().map(|id| (id, sources.name(id).into())).collect();

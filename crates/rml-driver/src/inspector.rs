@@ -20,8 +20,8 @@ use crate::reach::{Grounds, Places, Reach, Versions};
 use crate::report::{self, CheckReport};
 use crate::source::Source;
 
-/// Inspects the versions of a text one after the other, and analyses again only those nodes about which something else can be found:
-/// those whose text, or that of a node that they call, has changed.
+/// Inspects the versions of a text one after the other, and analyses again only those nodes about which something else
+/// can be found: those whose text, or that of a node that they call, has changed.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -79,8 +79,9 @@ impl Inspector {
         Ok(survey)
     }
 
-    /// All that is known of the version that was surveyed last. An analysis that is kept from an older version has the texts of that
-    /// version; the findings of the report stand where they belong in this one. `None` if nothing was surveyed since.
+    /// All that is known of the version that was surveyed last. An analysis that is kept from an older version has the
+    /// texts of that version; the findings of the report stand where they belong in this one. `None` if nothing was
+    /// surveyed since.
     pub fn inspect(&mut self) -> Option<Inspection> {
         let Surveyed { front, index, modules, findings } = self.surveyed.take()?;
         let main = front.main;

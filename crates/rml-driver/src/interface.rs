@@ -1,4 +1,5 @@
-//! What the text of a program says about a node's interface and its types no longer do: which shapes begin with `batch`.
+//! What the text of a program says about a node's interface and its types no longer do: which shapes begin with
+//! `batch`.
 
 use bumpalo::Bump;
 use rml_base::{Error, FileId, Sources};

@@ -29,8 +29,8 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Clone> Kept<T> {
-    /// What `find` finds about a node; what was found about its last version if it depends on the same, with findings at the places where
-    /// the nodes stand now. Without grounds nothing is kept.
+    /// What `find` finds about a node; what was found about its last version if it depends on the same, with findings
+    /// at the places where the nodes stand now. Without grounds nothing is kept.
     pub(crate) fn find(
         &mut self,
         node: &str,

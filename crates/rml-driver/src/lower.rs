@@ -20,16 +20,16 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
     Ok(flat)
 }
 
-/// Where the parameters of a program are declared, by checkpoint key: a parameter that is trained is held by an equation of its optimiser.
-/// Empty if the program does not compile.
+/// Where the parameters of a program are declared, by checkpoint key: a parameter that is trained is held by an
+/// equation of its optimiser. Empty if the program does not compile.
 pub fn parameter_places(source: &Source, options: &Options) -> IndexMap<Arc<str>, Span> {
     let Some(held) = held(source, options) else { return IndexMap::new() };
     let place = |(key, state): (&Arc<str>, &State)| (Arc::clone(key), held.equations[state.equation].span);
     held.states.iter().filter(|(_, state)| state.parameter).map(place).collect()
 }
 
-/// The parameters, by checkpoint key, whose value is a single number that the program writes down and that nothing in its texts trains.
-/// None if the program does not compile.
+/// The parameters, by checkpoint key, whose value is a single number that the program writes down and that nothing in
+/// its texts trains. None if the program does not compile.
 pub fn written_parameters(source: &Source, options: &Options) -> IndexSet<Arc<str>> {
     let Some(held) = held(source, options).filter(|_| !differentiates(source)) else {
         return IndexSet::new();
@@ -86,7 +86,8 @@ pub(crate) fn keep(options: &Options) -> Keep {
     if options.all_vars { Keep::All } else { Keep::Needed }
 }
 
-/// Compiles a program as far as its static analyses need it: inlined, with every variable and every constant as written.
+/// Compiles a program as far as its static analyses need it: inlined, with every variable and every constant as
+/// written.
 ///
 /// # Errors
 /// Whatever the front end finds wrong.
@@ -97,8 +98,8 @@ pub(crate) fn inlined(front: &Front, options: &Options) -> Result<Flat, Error> {
     front.fail(flat)
 }
 
-/// As [`inlined`], whatever is wrong with nodes that the one that runs does not need, and where its inputs may be constants, as they
-/// may where it is called; `None` if there is an error in what it needs.
+/// As [`inlined`], whatever is wrong with nodes that the one that runs does not need, and where its inputs may be
+/// constants, as they may where it is called; `None` if there is an error in what it needs.
 pub(crate) fn inlined_alone(front: &Front, options: &Options) -> Option<Flat> {
     let module = front.elaborate_alone(options, root(options)).ok()?;
     let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;

@@ -84,8 +84,8 @@ impl Program {
         &self.gradients
     }
 
-    /// The checkpoint keys of the parameters that adjoints update. What the program updates itself, such as moving averages, is not among
-    /// them.
+    /// The checkpoint keys of the parameters that adjoints update. What the program updates itself, such as moving
+    /// averages, is not among them.
     pub fn learned(&self) -> &IndexSet<Arc<str>> {
         &self.learned
     }

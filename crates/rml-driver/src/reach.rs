@@ -4,7 +4,8 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostics, FileId, Sources, Span};
 use rml_elab::{Index, Meaning, NodePlace};
 
-/// The versions of the nodes of a program's own texts: a node keeps its version as long as its text and what its names mean stay.
+/// The versions of the nodes of a program's own texts: a node keeps its version as long as its text and what its names
+/// mean stay.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     /// The names of all texts.
@@ -22,7 +23,8 @@ struct Seen {
     version: u64,
 }
 
-/// What a name in a node means that is not the node's own: a node with its order of differentiation, or a function of the language.
+/// What a name in a node means that is not the node's own: a node with its order of differentiation, or a function of
+/// the language.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Called {
     Node(FileId, String, u8),
@@ -129,7 +131,8 @@ fn called(index: &Index, places: &Places) -> Vec<(Vec<usize>, Vec<Called>)> {
 }
 
 impl Reach {
-    /// What anything found about a node depends on; `None` if something there is in error: then it has to be looked at again.
+    /// What anything found about a node depends on; `None` if something there is in error: then it has to be looked at
+    /// again.
     pub(crate) fn of(&self, node: usize) -> Option<Grounds> {
         let mut grounds = Grounds { versions: Vec::new(), places: Vec::new() };
         let mut reached: IndexSet<usize> = IndexSet::new();

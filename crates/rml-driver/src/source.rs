@@ -36,7 +36,8 @@ pub enum Source {
     Edited {
         /// The file.
         path: PathBuf,
-        /// The texts that are open, by path. Each stands for what is on disk; what is not among them is read from there.
+        /// The texts that are open, by path. Each stands for what is on disk; what is not among them is read from
+        /// there.
         texts: Arc<BTreeMap<PathBuf, String>>,
     },
 }

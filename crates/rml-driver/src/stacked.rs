@@ -23,8 +23,9 @@ pub struct Stacked {
 
 /// What follows `batch` in the node that `options` name, which has to have such a dimension.
 ///
-/// Shapes are numbers in every stage, so one program cannot tell 32 windows from 32 units. The shapes for `size` windows are compared with those
-/// for twice as many, as far as the front end and inlining find them; nothing is prepared to run.
+/// Shapes are numbers in every stage, so one program cannot tell 32 windows from 32 units. The shapes for `size`
+/// windows are compared with those for twice as many, as far as the front end and inlining find them; nothing is
+/// prepared to run.
 ///
 /// # Errors
 /// As [`compile`](crate::compile), for either number of windows.

@@ -1,4 +1,5 @@
-//! The adjoints of the paper's nodes print as programs that check again, also where only a caller settles a node's shapes.
+//! The adjoints of the paper's nodes print as programs that check again, also where only a caller settles a node's
+//! shapes.
 
 use std::path::PathBuf;
 

@@ -168,7 +168,8 @@ fn declared_clocks_are_held_against_uses() {
     );
 }
 
-/// Paper, figure "gdescent", as printed: the products of gradients and unsampled values (the first erratum of its programs).
+/// Paper, figure "gdescent", as printed: the products of gradients and unsampled values (the first erratum of its
+/// programs).
 #[test]
 fn the_papers_unsampled_products_are_rejected() {
     rejects(
@@ -202,7 +203,8 @@ fn what_cannot_be_decided_is_dynamic() {
     is_dynamic("node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));");
 }
 
-/// An input says one thing in this cycle and another one in the next, so conditions of different cycles hang on nothing common.
+/// An input says one thing in this cycle and another one in the next, so conditions of different cycles hang on nothing
+/// common.
 #[test]
 fn an_input_in_two_cycles_decides_two_conditions() {
     rejects(

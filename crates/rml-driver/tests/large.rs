@@ -1,5 +1,5 @@
-//! Large programs and data. The sizes are such that work in proportion to them takes seconds, and work that grows with their square
-//! takes many minutes.
+//! Large programs and data. The sizes are such that work in proportion to them takes seconds, and work that grows with
+//! their square takes many minutes.
 
 use rml_driver::{Options, Source};
 

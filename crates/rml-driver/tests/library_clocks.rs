@@ -1,5 +1,5 @@
-//! Every node of the library is proved synchronous, and rejected by no analysis, in the ways in which programs call it: plainly, in
-//! windows, sampled, trained in every cycle, and trained where a condition says so.
+//! Every node of the library is proved synchronous, and rejected by no analysis, in the ways in which programs call it:
+//! plainly, in windows, sampled, trained in every cycle, and trained where a condition says so.
 
 use rml_analysis::Verdict;
 use rml_driver::doc::library;

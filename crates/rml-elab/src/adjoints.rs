@@ -1,5 +1,5 @@
-//! What differentiation will need beyond the nodes that the program calls: the adjoints that the program itself defines (overrides), and
-//! the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
+//! What differentiation will need beyond the nodes that the program calls: the adjoints that the program itself defines
+//! (overrides), and the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
 
 use indexmap::IndexMap;
 use rml_base::codes::autodiff::NO_OPTIMISER;
@@ -32,8 +32,8 @@ struct Add<'p, 'b> {
     sound: bool,
 }
 
-/// Adds them to the module; the nodes of `todo` are to be differentiated although nothing calls their adjoints. `None` if there
-/// are errors.
+/// Adds them to the module; the nodes of `todo` are to be differentiated although nothing calls their adjoints. `None`
+/// if there are errors.
 pub(crate) fn add(
     program: &Program,
     todo: Vec<(NodeId, u8)>,
@@ -261,7 +261,8 @@ impl Add<'_, '_> {
         Ok(givens)
     }
 
-    /// Reports adjoints that will contain themselves: an override may call the adjoint of a node that calls what it overrides.
+    /// Reports adjoints that will contain themselves: an override may call the adjoint of a node that calls what it
+    /// overrides.
     fn recursive(&mut self) -> bool {
         // vertices: a node as it is (even), its synthesised adjoint (odd)
         let count = self.builder.nodes.len();

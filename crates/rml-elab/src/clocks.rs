@@ -1,5 +1,5 @@
-//! Declared clocks. They are checked to refer to bool variables of the interface and passed on; clocks of other variables are not
-//! computed.
+//! Declared clocks. They are checked to refer to bool variables of the interface and passed on; clocks of other
+//! variables are not computed.
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab as codes;

@@ -1,5 +1,5 @@
-//! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each node of the
-//! source, shared by all its instances; it holds no types and no values.
+//! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each
+//! node of the source, shared by all its instances; it holds no types and no values.
 
 use std::sync::Arc;
 

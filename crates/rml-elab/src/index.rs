@@ -1,5 +1,5 @@
-//! Where names stand and what they mean: for tools that lead from a use to its definition and back. It is there for texts with errors
-//! too, as far as they parse.
+//! Where names stand and what they mean: for tools that lead from a use to its definition and back. It is there for
+//! texts with errors too, as far as they parse.
 
 use indexmap::IndexMap;
 use rml_base::{FileId, Span};

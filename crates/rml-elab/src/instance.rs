@@ -1,5 +1,5 @@
-//! The tree of node instances under a root. Its form does not depend on types or values, since nodes do not recurse (NODE-3); only whether an
-//! unused formal is static is decided here, by its actual.
+//! The tree of node instances under a root. Its form does not depend on types or values, since nodes do not recurse
+//! (NODE-3); only whether an unused formal is static is decided here, by its actual.
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
@@ -225,8 +225,8 @@ impl<'p> Tree<'p> {
         self.instances[id].calls.insert(expr, child);
     }
 
-    /// Whether an expression can be evaluated when the program is compiled, as far as its form says. Arithmetic on arrays and indices
-    /// of several axes are for streams only.
+    /// Whether an expression can be evaluated when the program is compiled, as far as its form says. Arithmetic on
+    /// arrays and indices of several axes are for streams only.
     fn is_static(&self, id: InstanceId, expr: ExprId) -> bool {
         let node = self.node(id);
         let all = |exprs: Vec<ExprId>| exprs.into_iter().all(|e| self.is_static(id, e));

@@ -1,16 +1,18 @@
 //! From the syntax tree to the typed stage: names, static values, element types and shapes.
 //!
-//! The whole program is inferred at once from the node that runs: it is expanded into a tree of instances, element types are
-//! unified over the tree, shapes are a least fixpoint over it, and each distinct instance becomes one node of
+//! The whole program is inferred at once from the node that runs: it is expanded into a tree of instances, element
+//! types are unified over the tree, shapes are a least fixpoint over it, and each distinct instance becomes one node of
 //! [`rml_ir::typed::Module`]. In the order of the work:
 //!
 //! 1. `load`: the main file and everything that it imports is parsed;
-//! 2. `scope`, `lower`: names are bound, giving one `hir` node for each source node; `usage` tells statics from streams;
+//! 2. `scope`, `lower`: names are bound, giving one `hir` node for each source node; `usage` tells statics from
+//!    streams;
 //! 3. `instance`: the tree of instances; `infer`: their element types and shapes; `statics` evaluates what is static;
 //! 4. `emit`: everything is checked once more, and written down as typed nodes; `adjoints` adds the nodes that
 //!    differentiation will call.
 //!
-//! All findings are collected. Clocks are not computed here: declared clocks are passed on in the interface of typed nodes.
+//! All findings are collected. Clocks are not computed here: declared clocks are passed on in the interface of typed
+//! nodes.
 
 mod adjoints;
 mod builtins;
@@ -50,8 +52,8 @@ pub use signature::{FormalKind, FormalSignature, NodeSignature};
 use report::Report;
 use scope::Program;
 
-/// Elaborates the program whose main text is `main`: parses it and all its imports (adding their texts to `sources`), and makes the
-/// typed module whose root is chosen by `options.root`.
+/// Elaborates the program whose main text is `main`: parses it and all its imports (adding their texts to `sources`),
+/// and makes the typed module whose root is chosen by `options.root`.
 ///
 /// The module is `Some` iff there is no error among the findings.
 pub fn elaborate(
@@ -63,8 +65,8 @@ pub fn elaborate(
     Resolved::new(sources, main, options, loader).elaborate(options)
 }
 
-/// A program with its names bound, of which any node can be elaborated. What is in error is left out, or marked as such; every
-/// method reports it again.
+/// A program with its names bound, of which any node can be elaborated. What is in error is left out, or marked as
+/// such; every method reports it again.
 #[derive(Debug)]
 pub struct Resolved {
     program: Program,
@@ -72,8 +74,8 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Parses the main text and all its imports, adding their texts to `sources`, and binds all names. Of the options, only the
-    /// library and the prelude matter here.
+    /// Parses the main text and all its imports, adding their texts to `sources`, and binds all names. Of the options,
+    /// only the library and the prelude matter here.
     pub fn new(sources: &mut Sources, main: FileId, options: &Options, loader: &mut dyn Loader) -> Self {
         Self::with(sources, main, options, loader, |_, _, _, _| ()).0
     }
@@ -105,8 +107,8 @@ impl Resolved {
         (Self { program, report }, seen)
     }
 
-    /// The typed module whose root is chosen by `options.root`, and all findings. The module is `Some` iff there is no error among
-    /// them.
+    /// The typed module whose root is chosen by `options.root`, and all findings. The module is `Some` iff there is no
+    /// error among them.
     pub fn elaborate(&self, options: &Options) -> (Option<Module>, Diagnostics) {
         let _span = debug_span!("elaborate").entered();
         let mut report = self.report.clone();
@@ -125,9 +127,9 @@ impl Resolved {
         root::elaborate_alone(&self.program, options)
     }
 
-    /// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as root, and with
-    /// it all nodes it calls, as far as that is possible without the static parameters and named dimensions that only a caller can
-    /// give.
+    /// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as
+    /// root, and with it all nodes it calls, as far as that is possible without the static parameters and named
+    /// dimensions that only a caller can give.
     ///
     /// Returns a module for each node so checked that has no error and lacks no value, and all findings.
     pub fn check_all(&self, options: &Options) -> (Vec<Module>, Diagnostics) {

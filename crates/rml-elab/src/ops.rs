@@ -1,5 +1,5 @@
-//! What an expression makes of the types of its operands: the operator with its attributes, and the type of the result. Used both
-//! while shapes are being found (then operands may have unknown shapes) and for the final check.
+//! What an expression makes of the types of its operands: the operator with its attributes, and the type of the result.
+//! Used both while shapes are being found (then operands may have unknown shapes) and for the final check.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};

@@ -6,8 +6,8 @@ use rml_ir::typed::StaticValue;
 
 /// Finds the texts of `import "path";`.
 pub trait Loader {
-    /// The name (shown in diagnostics; equal names are the same file) and the text of the file that the text named `importing`
-    /// imports as `path`.
+    /// The name (shown in diagnostics; equal names are the same file) and the text of the file that the text named
+    /// `importing` imports as `path`.
     ///
     /// # Errors
     /// Why there is none.
@@ -47,7 +47,8 @@ pub enum Root {
     Default,
     /// That node.
     Run(String),
-    /// That node, which is to be differentiated: the module records the overrides and optimisers that its adjoint needs.
+    /// That node, which is to be differentiated: the module records the overrides and optimisers that its adjoint
+    /// needs.
     Diff(String),
     /// Node `root`, whose instances of `node` are to be differentiated.
     DiffWithin {

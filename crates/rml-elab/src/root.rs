@@ -19,7 +19,8 @@ use crate::scope::Program;
 /// The node that runs if none is named.
 const MAIN: &str = "main";
 
-/// Makes the module of the root that the options choose; `None` if there are errors, then those of all nodes of the main text are reported.
+/// Makes the module of the root that the options choose; `None` if there are errors, then those of all nodes of the
+/// main text are reported.
 pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Report) -> Option<Module> {
     let module = choose(program, &options.root, report).and_then(|source| {
         let spec = spec(program, source, options, report);
@@ -63,7 +64,8 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
     })
 }
 
-/// Checks all nodes of the main text, and the settings. Returns the modules of those that no other calls and that are right.
+/// Checks all nodes of the main text, and the settings. Returns the modules of those that no other calls and that are
+/// right.
 pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Report) -> Vec<Module> {
     let modules = check_nodes(program, options, report);
     if !program.in_error
@@ -256,8 +258,8 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
     RootSpec { source, givens, dims, open }
 }
 
-/// Whether a formal of the root may be given a value from outside: a static one, or an input without a type, which then is that
-/// constant.
+/// Whether a formal of the root may be given a value from outside: a static one, or an input without a type, which then
+/// is that constant.
 fn is_settable(node: &Node, formal: Local) -> bool {
     node.roles[formal] != Role::Stream || !node.is_typed(formal)
 }

@@ -1,5 +1,6 @@
-//! Which node a name means in a file: its own nodes, then selective imports, then whole imports, then the prelude, then builtins;
-//! `m.f` is node `f` of what is imported as `m`. `diff_<f>` names the adjoint of `f` unless a node of that name is in scope.
+//! Which node a name means in a file: its own nodes, then selective imports, then whole imports, then the prelude, then
+//! builtins; `m.f` is node `f` of what is imported as `m`. `diff_<f>` names the adjoint of `f` unless a node of that
+//! name is in scope.
 
 use std::cell::RefCell;
 
@@ -191,14 +192,15 @@ impl Scopes {
         self.library.iter().find(|(_, text)| has(text)).map(|(module, _)| *module)
     }
 
-    /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node that the file can name.
+    /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node
+    /// that the file can name.
     pub(crate) fn overrides(&self, file: FileId, name: &str) -> bool {
         let of = |inner: &str| inner == "param" || matches!(self.node(file, inner), Ok(Some(_)));
         name.strip_prefix("diff_").is_some_and(of)
     }
 
-    /// The override of node `id`, called `name`: the node `diff_<name>` of the main file if `name`, or another name by which it is
-    /// imported there, means the same node there; else that of the file that defines it.
+    /// The override of node `id`, called `name`: the node `diff_<name>` of the main file if `name`, or another name by
+    /// which it is imported there, means the same node there; else that of the file that defines it.
     pub(crate) fn override_of(
         &self,
         main: FileId,

@@ -73,7 +73,8 @@ impl Statics {
         self.nums.iter().copied()
     }
 
-    /// A shape has changed that the static names of an instance, and of those inside, may depend on. To be called for all of them.
+    /// A shape has changed that the static names of an instance, and of those inside, may depend on. To be called for
+    /// all of them.
     pub(crate) fn invalidate(&mut self, id: InstanceId) {
         self.fresh[id] = false;
     }

@@ -1,4 +1,5 @@
-//! Programs that elaborate, and the types that are found: polymorphism, named dimensions, feedback, statics, adjoints, imports.
+//! Programs that elaborate, and the types that are found: polymorphism, named dimensions, feedback, statics, adjoints,
+//! imports.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Errors put into programs that are right: one error gives exactly one finding, at its place, and two in different equations give
-//! exactly two, whatever depends on them.
+//! Errors put into programs that are right: one error gives exactly one finding, at its place, and two in different
+//! equations give exactly two, whatever depends on them.
 
 mod common;
 
@@ -10,8 +10,8 @@ use common::{check_all, options};
 use rml_base::{FileId, Sources, Span};
 use rml_ir::typed::StaticValue;
 
-/// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none. The last two may
-/// define several names.
+/// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none.
+/// The last two may define several names.
 const WRONG: [(&str, &str); 9] = [
     ("1 + true", "type-mismatch"),
     ("(@) when ([true, false] == [true, true, true])", "shape-mismatch"),

@@ -1,6 +1,6 @@
-//! Programs that are rejected. Under each line that is in error stand the codes, at the column where the primary place begins:
-//! `--^ error[code]`. Header lines: `-- root: NAME`, `-- set: NAME=INT`, `-- expect error[code]` (an error without a place).
-//! `RML_BLESS=1` rewrites the expectations.
+//! Programs that are rejected. Under each line that is in error stand the codes, at the column where the primary place
+//! begins: `--^ error[code]`. Header lines: `-- root: NAME`, `-- set: NAME=INT`, `-- expect error[code]` (an error
+//! without a place). `RML_BLESS=1` rewrites the expectations.
 
 mod common;
 

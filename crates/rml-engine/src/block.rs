@@ -1,7 +1,8 @@
 //! What goes into a run and what comes out of it: one cycle as a row of entries, several as a block of columns.
 //!
-//! A column holds the values of one variable over the cycles of a block in one contiguous tensor. So data that is already contiguous, or
-//! lies on a device, reaches an engine that computes whole windows without being split into cycles.
+//! A column holds the values of one variable over the cycles of a block in one contiguous tensor. So data that is
+//! already contiguous, or lies on a device, reaches an engine that computes whole windows without being split into
+//! cycles.
 
 use rml_backend::{Failure, Held};
 use rml_ir::{Data, Shape, Value};
@@ -64,15 +65,15 @@ impl Column {
         Self { present: Present::Never, on_demand: false, values: None }
     }
 
-    /// A variable that is present in these cycles. Its values are of shape `[n, ..]`: a row for each cycle in which it is present, in
-    /// order, and none for the others.
+    /// A variable that is present in these cycles. Its values are of shape `[n, ..]`: a row for each cycle in which it
+    /// is present, in order, and none for the others.
     pub fn new(present: Present, values: impl Into<Held>) -> Self {
         let values = (present != Present::Never).then(|| values.into());
         Self { present, on_demand: false, values }
     }
 
-    /// A variable whose presence is decided by the program. In the cycles given, a value is offered, which is used if the program finds the
-    /// variable present. In all other cycles it is absent.
+    /// A variable whose presence is decided by the program. In the cycles given, a value is offered, which is used if
+    /// the program finds the variable present. In all other cycles it is absent.
     #[must_use]
     pub fn on_demand(mut self) -> Self {
         self.on_demand = true;
@@ -118,7 +119,8 @@ impl Block {
     /// A block of that many cycles.
     ///
     /// # Panics
-    /// If a column does not have a mark for each cycle, or a row of values for each cycle in which its variable is present.
+    /// If a column does not have a mark for each cycle, or a row of values for each cycle in which its variable is
+    /// present.
     pub fn new(cycles: usize, columns: Vec<Column>) -> Self {
         assert!(columns.iter().all(|c| c.fits(cycles)), "columns fit the cycles of their block");
         Self { cycles, columns }
@@ -244,7 +246,8 @@ impl Inputs<'_> {
 pub struct Row {
     /// Which cycle.
     pub cycle: u64,
-    /// The statuses of the program's outputs, in their order. Absent or a value, except in rows that are returned after the end.
+    /// The statuses of the program's outputs, in their order. Absent or a value, except in rows that are returned after
+    /// the end.
     pub values: Vec<Status>,
 }
 
@@ -271,7 +274,8 @@ impl Outputs {
         }
     }
 
-    /// Calls `f` with each value of the output at that position, in the order of cycles, and with the place of its cycle among these.
+    /// Calls `f` with each value of the output at that position, in the order of cycles, and with the place of its
+    /// cycle among these.
     ///
     /// # Errors
     /// If the values cannot be copied from their device.

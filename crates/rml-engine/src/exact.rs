@@ -1,17 +1,20 @@
 //! Exact errors for fast engines: a suspect block is run again by a reference engine.
 //!
-//! A fast engine computes a whole window, ahead and in another order, on a device that may wrap an integer or clamp a position. It can tell
-//! that something *may* have gone wrong, but not in which cycle and equation, nor which outputs were known by then. So it reports only that
-//! a block is suspect, and how many of its cycles were done before that. [`Exact`] then feeds the remaining cycles to a reference engine,
-//! from the states after the last cycle that was done. The caller gets what the reference says: its diagnostics, and the outputs that were
-//! known before the error. A suspicion that turns out to be unfounded costs time; it never gives a wrong result.
+//! A fast engine computes a whole window, ahead and in another order, on a device that may wrap an integer or clamp a
+//! position. It can tell that something *may* have gone wrong, but not in which cycle and equation, nor which outputs
+//! were known by then. So it reports only that a block is suspect, and how many of its cycles were done before that.
+//! [`Exact`] then feeds the remaining cycles to a reference engine, from the states after the last cycle that was done.
+//! The caller gets what the reference says: its diagnostics, and the outputs that were known before the error. A
+//! suspicion that turns out to be unfounded costs time; it never gives a wrong result.
 //!
-//! - **E1** Cycles are done in order. When a cycle is done, all its outputs are known and the states are those after it. If a block ends
-//!   inside a window, the cycles after the last one that is done stay open, and the engine continues with them in the next block.
-//! - **E2** An engine may suspect too much, never too little. It has to suspect a synchronisation error, an input that contradicts its clock
-//!   (ENV-3), an integer that does not fit, a position outside its axis, and a lack of memory.
-//! - **E3** A suspect block changes no state. An engine writes its states when a window has been computed, or keeps what it overwrites, so
-//!   no copy of the states is made before a block. The reference receives them only when something is suspect.
+//! - **E1** Cycles are done in order. When a cycle is done, all its outputs are known and the states are those after
+//!   it. If a block ends inside a window, the cycles after the last one that is done stay open, and the engine
+//!   continues with them in the next block.
+//! - **E2** An engine may suspect too much, never too little. It has to suspect a synchronisation error, an input that
+//!   contradicts its clock (ENV-3), an integer that does not fit, a position outside its axis, and a lack of memory.
+//! - **E3** A suspect block changes no state. An engine writes its states when a window has been computed, or keeps
+//!   what it overwrites, so no copy of the states is made before a block. The reference receives them only when
+//!   something is suspect.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,8 +33,8 @@ use crate::status::Input;
 
 /// An engine that computes whole blocks, and reports errors only as a suspicion.
 pub trait Fast: fmt::Debug + Send {
-    /// Runs a block from the current states, together with the cycles that are open. The caller has checked that the inputs have their
-    /// declared types, and nothing else. `first` is the number of the first cycle that is not done.
+    /// Runs a block from the current states, together with the cycles that are open. The caller has checked that the
+    /// inputs have their declared types, and nothing else. `first` is the number of the first cycle that is not done.
     ///
     /// # Errors
     /// If its device fails, which ends the run.
@@ -52,7 +55,8 @@ pub trait Fast: fmt::Debug + Send {
     /// As [`Run::set_states`].
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic>;
 
-    /// As [`Run::snapshot`], before the cycles that are open. The default is for engines whose windows have all ended there.
+    /// As [`Run::snapshot`], before the cycles that are open. The default is for engines whose windows have all ended
+    /// there.
     ///
     /// # Errors
     /// If its device fails.
@@ -60,8 +64,8 @@ pub trait Fast: fmt::Debug + Send {
         Ok(self.states()?.into())
     }
 
-    /// As [`Run::set_snapshot`]; `false` if it cannot go on from there, and has changed nothing. The default is for engines that begin
-    /// where no window is open.
+    /// As [`Run::set_snapshot`]; `false` if it cannot go on from there, and has changed nothing. The default is for
+    /// engines that begin where no window is open.
     ///
     /// # Errors
     /// As [`Run::set_states`].
@@ -84,7 +88,8 @@ pub enum Verdict {
     Done(Outputs),
     /// The cycles of these outputs are done (none without outputs), and the others are open.
     Open(Option<Outputs>),
-    /// Something may have gone wrong (E2). The cycles of these outputs are done (none without outputs), and none is open.
+    /// Something may have gone wrong (E2). The cycles of these outputs are done (none without outputs), and none is
+    /// open.
     Suspect(Option<Outputs>),
 }
 
@@ -101,7 +106,8 @@ pub struct Exact<F> {
     program: Arc<Drawn>,
     wish: Use,
     cycles: u64,
-    /// The first cycle whose outputs were not fetched. It lies after the next cycle to be fed if cycles were taken back.
+    /// The first cycle whose outputs were not fetched. It lies after the next cycle to be fed if cycles were taken
+    /// back.
     unfetched: u64,
     outputs: VecDeque<Outputs>,
     /// The inputs of the cycles that the fast engine has open.
@@ -114,7 +120,8 @@ pub struct Exact<F> {
 }
 
 impl<F: Fast> Exact<F> {
-    /// Wraps an engine that has opened `program` for `wish`, without a record. `reference` has to be able to run every program.
+    /// Wraps an engine that has opened `program` for `wish`, without a record. `reference` has to be able to run every
+    /// program.
     pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Drawn>, wish: Use) -> Self {
         let (outputs, cycles, unfetched) = (VecDeque::new(), wish.first, wish.first);
         Self {

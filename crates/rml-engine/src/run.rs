@@ -43,8 +43,8 @@ pub enum Feeding {
         /// The most cycles that may be open at once; `None` = no limit.
         look_ahead: Option<usize>,
     },
-    /// In blocks of whole outermost windows, one or several, or of parts of them. The outputs of a window are asked for when it has ended.
-    /// The trace goes on from block to block.
+    /// In blocks of whole outermost windows, one or several, or of parts of them. The outputs of a window are asked for
+    /// when it has ended. The trace goes on from block to block.
     Windows {
         /// How many cycles a block has, where that is known.
         cycles: Option<usize>,
@@ -58,7 +58,8 @@ pub struct Use {
     pub feeding: Feeding,
     /// Whether the statuses of all variables in all cycles are kept, so that the run has [`Run::inspect`].
     pub record: bool,
-    /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run goes on from the states of another one.
+    /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run goes on from the states of
+    /// another one.
     pub first: u64,
     /// What is told where the time goes.
     pub profile: Option<Scope>,
@@ -90,15 +91,16 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
 /// A program that runs.
 ///
-/// Every engine has the meaning of `docs/semantics`: the same outputs in the same cycles, and the same diagnostics for what goes wrong.
-/// Numbers may differ within the tolerance that the engine's backend states.
+/// Every engine has the meaning of `docs/semantics`: the same outputs in the same cycles, and the same diagnostics for
+/// what goes wrong. Numbers may differ within the tolerance that the engine's backend states.
 pub trait Run: fmt::Debug + Send {
-    /// Runs the next cycles as far as they can be run now. To feed a block means the same as to feed its cycles one after the other; if one
-    /// of them fails, the cycles after it were not fed.
+    /// Runs the next cycles as far as they can be run now. To feed a block means the same as to feed its cycles one
+    /// after the other; if one of them fails, the cycles after it were not fed.
     ///
     /// # Errors
-    /// If the entries do not fit the inputs (ERROR-8); what goes wrong in the program's run, also if it did before; if more cycles are
-    /// open than may be; if memory runs out, or a device fails. The outputs of the cycles below can still be read.
+    /// If the entries do not fit the inputs (ERROR-8); what goes wrong in the program's run, also if it did before; if
+    /// more cycles are open than may be; if memory runs out, or a device fails. The outputs of the cycles below can
+    /// still be read.
     fn feed(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic>;
 
     /// Ends the trace.
@@ -107,7 +109,8 @@ pub trait Run: fmt::Debug + Send {
     /// What goes wrong in the program's run, also if it did before; if the trace has ended already ([`trace_ended`]).
     fn finish(&mut self, end: End) -> Result<(), Diagnostic>;
 
-    /// The outputs that became known next, in the order of cycles (FIX-5). After the end, rows that are not determined are among them.
+    /// The outputs that became known next, in the order of cycles (FIX-5). After the end, rows that are not determined
+    /// are among them.
     fn next_outputs(&mut self) -> Option<Outputs>;
 
     /// After the end or a failure: the rows of all cycles whose outputs were not fetched, whatever is known of them.
@@ -149,15 +152,16 @@ pub trait Run: fmt::Debug + Send {
     /// The outputs that are undetermined now, with an explanation; `None` if there are none, or if the run failed.
     fn undetermined(&self) -> Option<Undetermined>;
 
-    /// Why the oldest open cycle cannot be completed: as [`undetermined`](Self::undetermined), but where all outputs are known, what
-    /// else is not.
+    /// Why the oldest open cycle cannot be completed: as [`undetermined`](Self::undetermined), but where all outputs
+    /// are known, what else is not.
     fn waiting(&self) -> Option<Undetermined>;
 
     /// Whether something stopped the run.
     fn has_failed(&self) -> bool;
 
-    /// Takes back every open cycle, and with them what stopped the run, as if these cycles had never been fed. Only outputs of theirs that
-    /// were already fetched do not come again. Returns the first cycle that was taken back, which has to be fed next.
+    /// Takes back every open cycle, and with them what stopped the run, as if these cycles had never been fed. Only
+    /// outputs of theirs that were already fetched do not come again. Returns the first cycle that was taken back,
+    /// which has to be fed next.
     fn take_back(&mut self) -> u64;
 
     /// What the run has done so far, and what it holds.

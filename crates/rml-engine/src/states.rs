@@ -10,8 +10,8 @@ use rml_ir::{Type, Value};
 
 /// What a program remembers beyond its windows: a value for each checkpoint key.
 ///
-/// Values are shared, not copied, and stay on the device of the run that gave them, so handing them to another run of the same engine moves
-/// nothing. As long as they are kept, no backend overwrites their buffers.
+/// Values are shared, not copied, and stay on the device of the run that gave them, so handing them to another run of
+/// the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.
 #[derive(Clone, Debug, Default)]
 pub struct States(IndexMap<Arc<str>, Held>);
 
@@ -51,8 +51,8 @@ impl<H: Into<Held>> FromIterator<(Arc<str>, H)> for States {
     }
 }
 
-/// All that a run remembers between two cycles: its states, and what the delays in open windows have for their next active cycle. Another
-/// engine goes on from it in the middle of windows, which checkpoints cannot say.
+/// All that a run remembers between two cycles: its states, and what the delays in open windows have for their next
+/// active cycle. Another engine goes on from it in the middle of windows, which checkpoints cannot say.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The states.

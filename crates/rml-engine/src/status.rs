@@ -85,7 +85,8 @@ pub enum Input {
     Given(Value),
     /// It is absent.
     Absent,
-    /// It is read only if the program finds the input present; `None` means that there is no value, which is an error then.
+    /// It is read only if the program finds the input present; `None` means that there is no value, which is an error
+    /// then.
     OnDemand(Option<Value>),
 }
 

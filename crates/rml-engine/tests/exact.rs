@@ -25,7 +25,8 @@ fn reference() -> Arc<dyn Engine> {
     Arc::new(SimulatorEngine::new())
 }
 
-/// Computes with a simulator, and tells nothing of its errors but that there may be one. What it leaves open it gives up as suspect.
+/// Computes with a simulator, and tells nothing of its errors but that there may be one. What it leaves open it gives
+/// up as suspect.
 #[derive(Debug)]
 struct Mock {
     program: Arc<Drawn>,
@@ -168,7 +169,8 @@ fn block(program: &Flat, cycles: &[Vec<Input>]) -> Option<Block> {
     Some(Block::new(cycles.len(), program.inputs.iter().enumerate().map(of).collect::<Option<_>>()?))
 }
 
-/// What a run says that is fed these cycles, `size` at a time; what fails is taken back, and fed again without its last cycle.
+/// What a run says that is fed these cycles, `size` at a time; what fails is taken back, and fed again without its last
+/// cycle.
 fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<Input>], size: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut open: VecDeque<&[Vec<Input>]> = VecDeque::new();

@@ -1,5 +1,5 @@
-//! Reading files: regular files only, and of each no more than it may have. What stands behind a name, or behind a link, may also be
-//! a device without an end, a pipe that nobody writes to, or a folder.
+//! Reading files: regular files only, and of each no more than it may have. What stands behind a name, or behind a
+//! link, may also be a device without an end, a pipe that nobody writes to, or a folder.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -105,8 +105,8 @@ pub fn pieces(path: &Path) -> Result<(File, u64), Diagnostic> {
     Ok((file, found.len()))
 }
 
-/// The files with that extension in folders and those within them, in the order of their paths; at most about `most`. Hidden folders are
-/// left out, and those where tools put what they make: `target` and `node_modules`.
+/// The files with that extension in folders and those within them, in the order of their paths; at most about `most`.
+/// Hidden folders are left out, and those where tools put what they make: `target` and `node_modules`.
 pub fn files_below(folders: &[PathBuf], extension: &str, most: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut looked_at = 0;

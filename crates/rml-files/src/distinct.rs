@@ -44,8 +44,8 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Whether results do not replace each other: no file is two of them, nor a folder that another one is in. Devices and pipes, which may
-/// take several, are left out.
+/// Whether results do not replace each other: no file is two of them, nor a folder that another one is in. Devices and
+/// pipes, which may take several, are left out.
 ///
 /// # Errors
 /// `bad-option`: the first two that do.

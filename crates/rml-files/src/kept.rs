@@ -1,4 +1,5 @@
-//! Files of what can be made again, to save the time that takes. They may be lost at any time, and nothing depends on them.
+//! Files of what can be made again, to save the time that takes. They may be lost at any time, and nothing depends on
+//! them.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +25,8 @@ const SUFFIX: &str = ".kept";
 
 /// A folder of such files, of which there are at most so many. Several processes may use it at once.
 ///
-/// A file holds its whole key, so that what is found is what was kept under it, and a hash, so that a damaged file counts as none.
+/// A file holds its whole key, so that what is found is what was kept under it, and a hash, so that a damaged file
+/// counts as none.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -58,10 +60,12 @@ impl Kept {
         Some(content)
     }
 
-    /// Keeps something under a key, in place of what was, and forgets what was not used for longest if there is too much.
+    /// Keeps something under a key, in place of what was, and forgets what was not used for longest if there is too
+    /// much.
     ///
     /// # Errors
-    /// What cannot be written: the folder cannot be made or is read-only, the disk is full, or it is larger than [`LARGEST`](Self::LARGEST).
+    /// What cannot be written: the folder cannot be made or is read-only, the disk is full, or it is larger than
+    /// [`LARGEST`](Self::LARGEST).
     pub fn put(&self, key: &[u8], content: &[u8]) -> Result<(), Error> {
         let path = self.path(key);
         let length = (key.len() as u64).to_le_bytes();

@@ -1,7 +1,7 @@
 //! How much memory values may take: the limit of the process, and what the machine grants.
 //!
-//! The limit is set once, by [`set_limit`], or at the first use of the library to [`default_limit`]. It is asked before anything is
-//! computed or read that programs or data can scale: what does not fit is the error `memory-limit`.
+//! The limit is set once, by [`set_limit`], or at the first use of the library to [`default_limit`]. It is asked before
+//! anything is computed or read that programs or data can scale: what does not fit is the error `memory-limit`.
 
 use std::path::Path;
 
@@ -10,9 +10,10 @@ pub use rml_base::memory::{Reservation, Shortage, UNCOUNTABLE, ask, bytes_of, li
 /// The limit where the system does not say what it grants.
 const ELSEWHERE: u64 = 8 << 30;
 
-/// The limit in bytes if none is set: half of what the machine grants this process, so that what is not counted (texts, tables of the
-/// compiler, the allocator's own) has room. On Linux that is the least of the physical memory, the limits of the control groups and
-/// the limits of the process's address space and data; elsewhere, 16 GiB are taken for granted.
+/// The limit in bytes if none is set: half of what the machine grants this process, so that what is not counted (texts,
+/// tables of the compiler, the allocator's own) has room. On Linux that is the least of the physical memory, the limits
+/// of the control groups and the limits of the process's address space and data; elsewhere, 16 GiB are taken for
+/// granted.
 pub fn default_limit() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     granted(&read).map_or(ELSEWHERE, |bytes| bytes / 2)

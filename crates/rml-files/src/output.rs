@@ -1,5 +1,5 @@
-//! Writing files so that nothing is lost: the old content stays until the new one is safe on the disk, what cannot be written is known
-//! before the work for it begins, and no command overwrites what it reads.
+//! Writing files so that nothing is lost: the old content stays until the new one is safe on the disk, what cannot be
+//! written is known before the work for it begins, and no command overwrites what it reads.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use temporary::folder;
 /// The most links that are followed to a file that is not there yet.
 const MAX_LINKS: usize = 40;
 
-/// Whether a command that reads `inputs` could write that file now, without doing it. What earlier writers of it that are gone left
-/// beside it is removed.
+/// Whether a command that reads `inputs` could write that file now, without doing it. What earlier writers of it that
+/// are gone left beside it is removed.
 ///
 /// # Errors
 /// - `output-is-input`: it is one of the inputs, by this name or another (a link, a hard link).
@@ -44,8 +44,8 @@ pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_outputs(&[(path, bytes)])
 }
 
-/// Replaces the contents of several files that belong together: no file changes before all the new contents are safe on the disk. What
-/// earlier writers of them that are gone left beside them is removed.
+/// Replaces the contents of several files that belong together: no file changes before all the new contents are safe on
+/// the disk. What earlier writers of them that are gone left beside them is removed.
 ///
 /// # Errors
 /// The first file that cannot be written; then all are as they were.
@@ -83,8 +83,8 @@ fn put(file: NamedTempFile, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The file itself, behind links. Only regular files that may be written to are replaced, although a folder that may be is enough to
-/// do it.
+/// The file itself, behind links. Only regular files that may be written to are replaced, although a folder that may be
+/// is enough to do it.
 fn target(path: &Path) -> Result<PathBuf, String> {
     let names_folder =
         path.as_os_str().as_encoded_bytes().last().is_some_and(|c| std::path::is_separator(char::from(*c)));

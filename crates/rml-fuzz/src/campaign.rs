@@ -1,4 +1,5 @@
-//! A campaign: chunks of cases of all targets in turn, several workers at a time, until the time or the rounds are over.
+//! A campaign: chunks of cases of all targets in turn, several workers at a time, until the time or the rounds are
+//! over.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

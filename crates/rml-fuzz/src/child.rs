@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::worker::Line;
 use crate::{Finding, Kind, Target};
 
-/// The longest that a case may take: ten times what one may need of a processor, for machines that do other work as well.
+/// The longest that a case may take: ten times what one may need of a processor, for machines that do other work as
+/// well.
 const LIMIT: Duration = Duration::from_secs(300);
 /// The largest address space of a worker, in KiB.
 const MEMORY: u64 = 4 << 20;

@@ -9,7 +9,8 @@ use crate::{Case, Finding, Kind, Target};
 
 /// How long it may take.
 const TIME: Duration = Duration::from_secs(20);
-/// How long one case may take. What runs for longer than a campaign allows is not made smaller: it would take too long to see.
+/// How long one case may take. What runs for longer than a campaign allows is not made smaller: it would take too long
+/// to see.
 const ONE: Duration = Duration::from_secs(5);
 
 /// A smaller case that fails in the same way, and how it fails.

@@ -19,8 +19,8 @@ pub fn is_verifying() -> bool {
     cfg!(debug_assertions) || ALWAYS.load(Ordering::Relaxed)
 }
 
-/// Where stages are verified, panics with the violations if a pass broke the form that it makes. That is a bug in the pass,
-/// whatever the program.
+/// Where stages are verified, panics with the violations if a pass broke the form that it makes. That is a bug in the
+/// pass, whatever the program.
 pub fn checked(pass: &str, verify: impl FnOnce() -> Result<(), Vec<String>>) {
     if is_verifying()
         && let Err(found) = verify()

@@ -9,8 +9,8 @@
 //! - **F5** a window's parent stands before it.
 //! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such
 //!   equation has one.
-//! - **F7** an applied constant names constants that stand before it, its operator gives its type and cannot fail; every
-//!   random constant has a key.
+//! - **F7** an applied constant names constants that stand before it, its operator gives its type and cannot fail;
+//!   every random constant has a key.
 //! - **F8** once drawn, every constant is a value ([`Drawn`]).
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position) (DRAW-1, DRAW-2), so it is the same
-//! on every backend, in every schedule and after every resume.
+//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position) (DRAW-1, DRAW-2), so it is
+//! the same on every backend, in every schedule and after every resume.
 //!
 //! The generator is Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"). Its
 //! 64-bit key is the [FNV-1a](path_hash) hash of the path, exclusive-or the mixed seed; its 128-bit counter
@@ -55,8 +55,8 @@ impl Random {
         rml_kernels::run(Uniforms { random: *self, block, out });
     }
 
-    /// Numbers `2 block` and `2 block + 1` of this generator, standard normal (Box and Muller's transformation of one block; not of
-    /// the same draw as [`uniforms`](Self::uniforms)).
+    /// Numbers `2 block` and `2 block + 1` of this generator, standard normal (Box and Muller's transformation of one
+    /// block; not of the same draw as [`uniforms`](Self::uniforms)).
     pub(crate) fn normals(&self, block: u64) -> [f64; 2] {
         let [u, v] = self.uniforms(block);
         let radius = (-2.0 * libm::log(1.0 - u)).sqrt();

@@ -50,7 +50,8 @@ pub struct Printed {
 pub struct Line {
     /// The text.
     pub text: String,
-    /// The places of the program that it comes from: of the equations that it transposes, or its own; none of a comment.
+    /// The places of the program that it comes from: of the equations that it transposes, or its own; none of a
+    /// comment.
     pub spans: Vec<Span>,
 }
 
@@ -62,11 +63,11 @@ impl Printed {
     }
 }
 
-/// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types unless it has
-/// static parameters, on which they may depend; those of the others are left to inference.
+/// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types
+/// unless it has static parameters, on which they may depend; those of the others are left to inference.
 ///
-/// Instances of one source node that print alike are printed once; where they differ, the later ones get other names. The nodes of
-/// `origins` get comments that say which equations theirs transpose.
+/// Instances of one source node that print alike are printed once; where they differ, the later ones get other names.
+/// The nodes of `origins` get comments that say which equations theirs transpose.
 pub fn print_nodes(
     module: &Module,
     nodes: &[NodeId],

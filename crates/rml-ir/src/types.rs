@@ -1,4 +1,5 @@
-//! Element types, shapes and the types of streams (TYPE-1, TYPE-2). All are concrete: elaboration has chosen every dimension.
+//! Element types, shapes and the types of streams (TYPE-1, TYPE-2). All are concrete: elaboration has chosen every
+//! dimension.
 
 use std::fmt;
 
@@ -112,8 +113,9 @@ impl Shape {
         self.0.is_empty()
     }
 
-    /// How many elements there would be if each dimension of 0 were 1; `None` if a `usize` does not hold the number. Whatever walks
-    /// the dimensions takes at most so many steps, also where there is no element, and no reordering of the axes changes it.
+    /// How many elements there would be if each dimension of 0 were 1; `None` if a `usize` does not hold the number.
+    /// Whatever walks the dimensions takes at most so many steps, also where there is no element, and no reordering of
+    /// the axes changes it.
     pub fn extent(&self) -> Option<usize> {
         self.0.iter().filter(|&&d| d != 0).try_fold(1_usize, |n, &d| n.checked_mul(d))
     }
@@ -133,8 +135,8 @@ impl Shape {
         self.0.contains(&0)
     }
 
-    /// The shape both operands of a pointwise operator are brought to: NumPy's rule, dimensions are equal, 1, or missing
-    /// on the left. `None` if they do not fit.
+    /// The shape both operands of a pointwise operator are brought to: NumPy's rule, dimensions are equal, 1, or
+    /// missing on the left. `None` if they do not fit.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let rank = self.rank().max(other.rank());
         let at = |s: &Shape, i: usize| (i + s.rank()).checked_sub(rank).map_or(1, |k| s.0[k]);

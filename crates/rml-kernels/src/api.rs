@@ -70,7 +70,8 @@ pub fn unary<T: Real>(f: Unary, x: &[T], out: &mut [T]) {
     T::unary(f, x, out);
 }
 
-/// `out = f(x)` for `sigmoid`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is inlined into.
+/// `out = f(x)` for `sigmoid`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is
+/// inlined into.
 ///
 /// # Panics
 /// If the slices differ in length.
@@ -85,7 +86,8 @@ pub fn flush<T: Real>(x: T) -> T {
     formulas::flush(x)
 }
 
-/// `out = f(x)` for `tanh`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is inlined into.
+/// `out = f(x)` for `tanh`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is
+/// inlined into.
 ///
 /// # Panics
 /// If the slices differ in length.
@@ -139,7 +141,8 @@ pub fn product<T: Real>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, ou
     T::multiply(Product { left, right: Right::Matrix(right), add, out });
 }
 
-/// `out = left x right` or, if `add`, `out += left x right`, the right operand being packed. The bits are those of [`product`].
+/// `out = left x right` or, if `add`, `out += left x right`, the right operand being packed. The bits are those of
+/// [`product`].
 ///
 /// # Panics
 /// If the sizes do not fit.
@@ -149,7 +152,8 @@ pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool
     T::multiply(Product { left, right: Right::Packed(right), add, out });
 }
 
-/// `out += left x right`, with the bits of [`product`], for a left operand each row of which is `zeros`. That takes about as long as one row.
+/// `out += left x right`, with the bits of [`product`], for a left operand each row of which is `zeros`. That takes
+/// about as long as one row.
 ///
 /// ```
 /// use rml_kernels::{Matrix, MatrixMut, product_of_zeros};
@@ -198,8 +202,8 @@ pub fn sums<T: Real>(n: usize, inner: usize, x: &[T], out: &mut [T]) {
     T::sums(n, inner, x, out);
 }
 
-/// The largest or the smallest element of each row of `n` elements, and NaN if there is one; -inf or inf of nothing. It is not specified
-/// which of two zeros it is, nor which NaN.
+/// The largest or the smallest element of each row of `n` elements, and NaN if there is one; -inf or inf of nothing. It
+/// is not specified which of two zeros it is, nor which NaN.
 ///
 /// # Panics
 /// If there are not `n` elements for each row.

@@ -1,8 +1,9 @@
 //! Numeric kernels over slices.
 //!
-//! Every kernel gives the same bits on every machine, at every place of a slice and for every size of the other operands: its
-//! specification is one sequence of IEEE operations for each element, and the code paths for single instruction sets differ in how many
-//! elements they compute at a time, nothing else. `docs/numerics.md` states orders and errors.
+//! Every kernel gives the same bits on every machine, at every place of a slice and for every size of the other
+//! operands: its specification is one sequence of IEEE operations for each element, and the code paths for single
+//! instruction sets differ in how many elements they compute at a time, nothing else. `docs/numerics.md` states orders
+//! and errors.
 
 mod api;
 mod functions;

@@ -98,7 +98,8 @@ pub trait Number:
     fn ceil(self) -> Self;
     fn round(self) -> Self;
     fn with_sign_of(self, sign: Self) -> Self;
-    /// Itself above 0, else 0. By bits: a choice between the two becomes an instruction on arm64 that gives NaN for a signalling NaN.
+    /// Itself above 0, else 0. By bits: a choice between the two becomes an instruction on arm64 that gives NaN for a
+    /// signalling NaN.
     fn positive_part(self) -> Self;
     /// `2^n` for the integer in the low bits, if that is a normal number.
     fn power_of_two(t: Self) -> Self;
@@ -131,8 +132,8 @@ pub trait Number:
     fn far_cos(self) -> Self;
 }
 
-/// The constants of the functions by name, and the coefficients of their polynomials from the constant on: for code that computes the same
-/// elsewhere.
+/// The constants of the functions by name, and the coefficients of their polynomials from the constant on: for code
+/// that computes the same elsewhere.
 pub fn constants<T: Number>() -> Vec<(&'static str, Vec<T>)> {
     macro_rules! all {
         ($($one:ident)*; $($many:ident)*) => {

@@ -1,8 +1,8 @@
 //! Sums and maxima.
 //!
-//! The elements of a sum are dealt to sixteen lanes, element i to lane i mod 16, which are accumulated first to last from 0; then lane
-//! l + 8 is added to lane l, then l + 4, l + 2 and l + 1. That order is the same for sums along any axis, so a sum has the same bits
-//! whatever else is summed beside it.
+//! The elements of a sum are dealt to sixteen lanes, element i to lane i mod 16, which are accumulated first to last
+//! from 0; then lane l + 8 is added to lane l, then l + 4, l + 2 and l + 1. That order is the same for sums along any
+//! axis, so a sum has the same bits whatever else is summed beside it.
 
 use crate::isa::{Isa, Task};
 use crate::real::Number;

@@ -1,9 +1,11 @@
-//! Matrices turned round, tile by tile: element by element, either the reads or the writes would go from line to line of the cache.
+//! Matrices turned round, tile by tile: element by element, either the reads or the writes would go from line to line
+//! of the cache.
 
 /// Rows and columns of a tile: those of a vector that every machine has.
 pub(crate) const TILE: usize = 4;
 
-/// Rows and columns that are turned at a time, tile by tile: a line of the cache in single precision, so that lines are whole before they go.
+/// Rows and columns that are turned at a time, tile by tile: a line of the cache in single precision, so that lines are
+/// whole before they go.
 const NEAR: usize = 16;
 
 /// Calls `f` with the first row and the first column of each tile.
@@ -30,7 +32,8 @@ pub(crate) fn turned<T: Copy>(rows: [[T; TILE]; TILE]) -> [[T; TILE]; TILE] {
     columns
 }
 
-/// `out[i, j] = x[j, i]` for `rows x columns` elements of `out`; rows of `x`, and those of `out`, are so many elements apart.
+/// `out[i, j] = x[j, i]` for `rows x columns` elements of `out`; rows of `x`, and those of `out`, are so many elements
+/// apart.
 ///
 /// ```
 /// let mut out = [0; 6];

@@ -1,6 +1,5 @@
-//! How long an editor waits after a key in a text of 1,000 lines: for names, types and shapes, for all findings, and for
-//! completions.
-//! `cargo bench -p rml-lsp`.
+//! How long an editor waits after a key in a text of 1,000 lines: for names, types and shapes, for all findings, and
+//! for completions. `cargo bench -p rml-lsp`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 

@@ -1,4 +1,5 @@
-//! The thread that checks texts: names, types and shapes at once; clocks, causality and the rest when no newer text waits.
+//! The thread that checks texts: names, types and shapes at once; clocks, causality and the rest when no newer text
+//! waits.
 
 use std::path::{Path, PathBuf};
 

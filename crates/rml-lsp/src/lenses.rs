@@ -1,4 +1,5 @@
-//! What can be done with a node, above it: run, trace and train it in a terminal, which the editor does; show its adjoint.
+//! What can be done with a node, above it: run, trace and train it in a terminal, which the editor does; show its
+//! adjoint.
 
 use lsp_types::{CodeLens, CodeLensParams, Command, ExecuteCommandParams};
 use rml::{Meaning, Options};

@@ -1,8 +1,8 @@
 //! A language server for R(ML)²: the Language Server Protocol between an editor and the library `rml`.
 //!
-//! One thread answers the editor from the names of a text, which are found at once. Another one checks texts: first names, types and
-//! shapes, which are published while the user types; then, when no newer text waits, clocks, causality and what is known of each
-//! variable.
+//! One thread answers the editor from the names of a text, which are found at once. Another one checks texts: first
+//! names, types and shapes, which are published while the user types; then, when no newer text waits, clocks, causality
+//! and what is known of each variable.
 //!
 //! | of the protocol | module |
 //! |---|---|
@@ -43,8 +43,8 @@ use lsp_server::Connection;
 
 pub use server::Ended;
 
-/// Serves an editor on standard input and output until it ends the session. Texts of the library are put into the folder
-/// `library` when the editor is to open one.
+/// Serves an editor on standard input and output until it ends the session. Texts of the library are put into the
+/// folder `library` when the editor is to open one.
 ///
 /// # Errors
 /// What is sent is not the protocol, or the editor went away without ending the session.

@@ -109,7 +109,8 @@ fn same(survey: &Survey, meaning: Meaning) -> impl Iterator<Item = NamePlace> + 
     survey.index.names.iter().copied().filter(move |name| plain(name.meaning) == wanted)
 }
 
-/// All places of what a name means, each once: in its own text, and where it is a node's name, in all programs that import that text.
+/// All places of what a name means, each once: in its own text, and where it is a node's name, in all programs that
+/// import that text.
 pub(crate) fn everywhere(
     server: &mut Server,
     place: &Place,

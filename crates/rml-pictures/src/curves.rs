@@ -134,7 +134,8 @@ impl Scale {
             .filter(|x| x.is_finite())
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
         let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-        // Numbers that are all the same are drawn in the middle; halves, since the difference of two numbers may overflow.
+        // Numbers that are all the same are drawn in the middle; halves, since the difference of two numbers may
+        // overflow.
         let edge = (high / 2.0 - low / 2.0) * 0.1;
         let edge = if edge > 0.0 { edge } else { low.abs().max(1.0) * 0.1 };
         Self { low: (low - edge).max(f64::MIN), high: (high + edge).min(f64::MAX), begin, end }

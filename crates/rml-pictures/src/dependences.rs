@@ -19,10 +19,11 @@ pub enum Status {
     Value(Option<bool>),
 }
 
-/// The dependences between the cells of the variables `rows`. Variables that are not shown are passed through: an arrow goes from
-/// each shown cell that a value was computed from, directly or by way of hidden ones; a copy counts as the variable that it is a copy
-/// of. `status` tells what is known of a cell. An arrow to a cell that is not determined comes from a cell that it waits for, which
-/// is not determined either. Absent cells have no arrows, and neither have branches that were not taken.
+/// The dependences between the cells of the variables `rows`. Variables that are not shown are passed through: an arrow
+/// goes from each shown cell that a value was computed from, directly or by way of hidden ones; a copy counts as the
+/// variable that it is a copy of. `status` tells what is known of a cell. An arrow to a cell that is not determined
+/// comes from a cell that it waits for, which is not determined either. Absent cells have no arrows, and neither have
+/// branches that were not taken.
 pub fn dependences(
     flat: &Flat,
     rows: &[Var],
@@ -92,7 +93,8 @@ impl Finder<'_> {
         (self.status)(var, cycle) == Status::Value(Some(true))
     }
 
-    /// The cells that one equation computes a cell from; of a cell that is not determined, those that are not determined either.
+    /// The cells that one equation computes a cell from; of a cell that is not determined, those that are not
+    /// determined either.
     fn operands(&self, var: Var, cycle: usize) -> Vec<(Var, usize)> {
         let Some(eq) = self.definitions.get(var).copied().flatten() else { return Vec::new() };
         if self.is_unknown(var, cycle) {

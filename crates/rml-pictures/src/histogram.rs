@@ -8,7 +8,8 @@ const BINS: usize = 40;
 const WIDTH: f64 = 230.0;
 const HEIGHT: f64 = 40.0;
 
-/// Both histograms over the same bins: a line for what was before, bars for what came after. What is not finite is told in the name.
+/// Both histograms over the same bins: a line for what was before, bars for what came after. What is not finite is told
+/// in the name.
 pub(crate) fn histogram(name: &str, before: &[f64], after: &[f64]) -> String {
     let finite = || before.iter().chain(after).copied().filter(|x| x.is_finite());
     let (low, high) =

@@ -1,10 +1,11 @@
-//! Pictures of runs. A [`Chronogram`] is a trace as a table of variables over cycles, with its dependences in time as arrows; two pure
-//! functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]), and one makes a page of it ([`Chronogram::to_html`]).
+//! Pictures of runs. A [`Chronogram`] is a trace as a table of variables over cycles, with its dependences in time as
+//! arrows; two pure functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]), and one makes a page of it
+//! ([`Chronogram::to_html`]).
 //!
 //! [`curves`] draws numbers over steps, such as the losses of a training; a [`Report`] is the page of a whole training.
 //!
-//! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program: what is known of a
-//! cell is asked of the caller.
+//! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program:
+//! what is known of a cell is asked of the caller.
 
 mod chronogram;
 mod curves;

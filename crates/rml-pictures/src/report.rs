@@ -1,5 +1,5 @@
-//! A training as a page of its own: curves, which class was taken for which, parameters, where the time went, and how to do it again. One
-//! file without anything from elsewhere, and without a script.
+//! A training as a page of its own: curves, which class was taken for which, parameters, where the time went, and how
+//! to do it again. One file without anything from elsewhere, and without a script.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Which variables a chronogram shows, in which order, and what they are called.
 //!
-//! Inlining leaves copies behind: the formals and results of an instance are copies of the caller's variables or the other way
-//! round. A group of copies is one stream with one name, the outermost.
+//! Inlining leaves copies behind: the formals and results of an instance are copies of the caller's variables or the
+//! other way round. A group of copies is one stream with one name, the outermost.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,16 @@ use rml_ir::surface;
 /// Which variables a chronogram shows. Inputs stand first, outputs last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rows {
-    /// All named variables, those of inner instances by their paths; what is passed to an instance or comes from it only once.
+    /// All named variables, those of inner instances by their paths; what is passed to an instance or comes from it
+    /// only once.
     All,
     /// The named variables of the run node itself.
     #[default]
     Node,
     /// The outputs of the run node.
     Outputs,
-    /// As [`Node`](Rows::Node), and above each variable the parts of its equation that delay, sample, merge or choose, those in
-    /// instances included.
+    /// As [`Node`](Rows::Node), and above each variable the parts of its equation that delay, sample, merge or choose,
+    /// those in instances included.
     Expressions,
 }
 

@@ -1,5 +1,5 @@
-//! Drawing as SVG: the table, arrows in the gutters between the cells, a legend below. The ground is part of the picture, so that it
-//! can be read on any page; viewers that prefer dark pages get a dark one.
+//! Drawing as SVG: the table, arrows in the gutters between the cells, a legend below. The ground is part of the
+//! picture, so that it can be read on any page; viewers that prefer dark pages get a dark one.
 
 use std::fmt::Write as _;
 

@@ -11,8 +11,8 @@ use crate::chronogram::{Cell, Chronogram};
 const GAP: usize = 2;
 
 impl Chronogram {
-    /// The table as text, a header of cycles and a line a variable. Cycles that do not fit into `width` characters go into further
-    /// blocks below; no width means one block. Arrows are not drawn, and fresh cells look like others.
+    /// The table as text, a header of cycles and a line a variable. Cycles that do not fit into `width` characters go
+    /// into further blocks below; no width means one block. Arrows are not drawn, and fresh cells look like others.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let names = self.rows.iter().map(|r| r.name.as_str()).chain([self.axis_name()]);
         let names = names.map(|name| length(&visible_name(name))).max().unwrap_or(0);

@@ -1,35 +1,41 @@
 //! The plan: a program as regions over the ticks of a window.
 //!
-//! A plan says how to run one *window* of `T` ticks, `T ≥ 1`: a window of `every`, or, for a program without windows, any block of
-//! cycles. Its values are [tapes](TapeData), with one element for each tick. [Regions](Region) fill them, one after the other: a region
-//! *over* all ticks fills each tape at once, since no tick needs another one; a *loop* fills its tapes tick by tick, forward or backward.
-//! What survives a window is kept in [registers](Register).
+//! A plan says how to run one *window* of `T` ticks, `T ≥ 1`: a window of `every`, or, for a program without windows,
+//! any block of cycles. Its values are [tapes](TapeData), with one element for each tick. [Regions](Region) fill them,
+//! one after the other: a region *over* all ticks fills each tape at once, since no tick needs another one; a *loop*
+//! fills its tapes tick by tick, forward or backward. What survives a window is kept in [registers](Register).
 //!
-//! How a tape comes about may differ by the [`Position`] of a tick. So the first tick of an LSTM's state is a constant, and every other
-//! one what the tick before it left; there is no copy of the loop for the first tick.
+//! How a tape comes about may differ by the [`Position`] of a tick. So the first tick of an LSTM's state is a constant,
+//! and every other one what the tick before it left; there is no copy of the loop for the first tick.
 //!
-//! A plan for blocks may look [ahead](Plan::ahead): a window has some ticks more then, which are looked at, and come again in the next one.
-//! Where only data decide how far it has to look, it [waits](Plan::waits): a block is filled as far as what is read is there.
+//! A plan for blocks may look [ahead](Plan::ahead): a window has some ticks more then, which are looked at, and come
+//! again in the next one. Where only data decide how far it has to look, it [waits](Plan::waits): a block is filled as
+//! far as what is read is there.
 //!
 //! Nothing here knows equations, clocks or facts: whoever runs a plan needs the plan alone.
 //!
 //! Invariants, checked by [`verify`]:
-//! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases share a position.
+//! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases
+//!   share a position.
 //! - **P2** operands have the types that the rule of a case asks for (N2).
-//! - **P3** a part reads only what is there: at the same tick, tapes of earlier regions, or of earlier parts of its own region; at the
-//!   tick before (behind), tapes of earlier regions or of its own forward (backward) loop; at the first (last) tick likewise.
-//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it, unless the plan looks ahead.
+//! - **P3** a part reads only what is there: at the same tick, tapes of earlier regions, or of earlier parts of its own
+//!   region; at the tick before (behind), tapes of earlier regions or of its own forward (backward) loop; at the first
+//!   (last) tick likewise.
+//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it, unless the
+//!   plan looks ahead.
 //! - **P5** registers are read and written in one loop, or else written behind all reads.
-//! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that find it, and with
-//!   them the conditions, are the same at a first tick whether it is the only one or not, and at a later one whether it is the last or not.
-//! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. What fills a tape is the same at
-//!   ticks that are the last one and at others. What is read is filled as far as it is read.
-//! - **P8** a loop [by](Region::Loop::by) some conditions reads what it fills at another tick as what a [delay](Rule::Restart) is that
-//!   starts anew with each of them, and nowhere else. The conditions are filled before it, without guards, at each tick but the last
-//!   one. Such a loop writes no register and finds no end, and its plan does not look ahead.
-//! - **P9** where a plan waits, any block is a window, nothing is a sum, each tape is filled by one part, and what fills it is the same at
-//!   ticks that are the last one and at others. What is written in a loop backward does not outlive the block. In a loop forward no circle
-//!   of reads leads to the same tick, or to one behind it.
+//! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that
+//!   find it, and with them the conditions, are the same at a first tick whether it is the only one or not, and at a
+//!   later one whether it is the last or not.
+//! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. What fills a
+//!   tape is the same at ticks that are the last one and at others. What is read is filled as far as it is read.
+//! - **P8** a loop [by](Region::Loop::by) some conditions reads what it fills at another tick as what a
+//!   [delay](Rule::Restart) is that starts anew with each of them, and nowhere else. The conditions are filled before
+//!   it, without guards, at each tick but the last one. Such a loop writes no register and finds no end, and its plan
+//!   does not look ahead.
+//! - **P9** where a plan waits, any block is a window, nothing is a sum, each tape is filled by one part, and what
+//!   fills it is the same at ticks that are the last one and at others. What is written in a loop backward does not
+//!   outlive the block. In a loop forward no circle of reads leads to the same tick, or to one behind it.
 
 use std::sync::Arc;
 
@@ -77,12 +83,13 @@ pub struct Plan {
     pub precision: Precision,
     /// What ends a window.
     pub ends: Ends,
-    /// Whether a block is filled only as far as what is read is there. At a tick, a tape waits for all operands and guards of its case, and
-    /// for those at all ticks before. In a loop backward it waits for those alone that decide its value: for the guards up to one that
-    /// does not hold, and for the branch that is taken; a register is there from the last tick on that is known to write it. What waits
-    /// is not filled. In a loop forward, parts may stay [ticks behind](Plan::lags) others. Those ticks of a block are done at which all
-    /// outputs, all that is written and all that [may fail](Plan::may_fail) is there, and at all ticks before; the others come again in the
-    /// next block, which has more.
+    /// Whether a block is filled only as far as what is read is there. At a tick, a tape waits for all operands and
+    /// guards of its case, and for those at all ticks before. In a loop backward it waits for those alone that decide
+    /// its value: for the guards up to one that does not hold, and for the branch that is taken; a register is there
+    /// from the last tick on that is known to write it. What waits is not filled. In a loop forward, parts may stay
+    /// [ticks behind](Plan::lags) others. Those ticks of a block are done at which all outputs, all that is written and
+    /// all that [may fail](Plan::may_fail) is there, and at all ticks before; the others come again in the next block,
+    /// which has more.
     pub waits: bool,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,
@@ -107,20 +114,20 @@ pub enum Ends {
     Nothing,
     /// The data: the tick at which one of these inputs has that value is the last one.
     Given(Vec<(u32, bool)>),
-    /// The program: the tick at which one of these conditions has its value is the last one. The first region finds it tick by tick,
-    /// as long as `T` is not known.
+    /// The program: the tick at which one of these conditions has its value is the last one. The first region finds it
+    /// tick by tick, as long as `T` is not known.
     Found {
         /// The conditions.
         conds: Vec<Guard>,
-        /// How many parts of the first region find them. What stands behind these in the loop runs when it is known whether the tick
-        /// is the last one.
+        /// How many parts of the first region find them. What stands behind these in the loop runs when it is known
+        /// whether the tick is the last one.
         head: usize,
     },
 }
 
 impl Plan {
-    /// How many ticks are looked at behind those that are done: the inputs of a window are those of so many ticks more, and nothing is
-    /// put out or committed at these.
+    /// How many ticks are looked at behind those that are done: the inputs of a window are those of so many ticks more,
+    /// and nothing is put out or committed at these.
     pub fn ahead(&self) -> u32 {
         self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
     }
@@ -197,7 +204,8 @@ impl TapeData {
 pub struct Case {
     /// The positions.
     pub at: Positions,
-    /// It is present where all of these hold, in that order: a later one may be absent where an earlier one does not hold.
+    /// It is present where all of these hold, in that order: a later one may be absent where an earlier one does not
+    /// hold.
     pub when: Vec<Guard>,
     /// How its value comes about.
     pub rule: Rule,
@@ -222,8 +230,9 @@ pub enum Rule {
         /// Its operands.
         args: Vec<Atom>,
     },
-    /// A matrix product that goes on from a start: each element is the chain of the product, which begins with the element of `start`.
-    /// So a product over a concatenation is the product of its rear that goes on from the product of its front, bit by bit.
+    /// A matrix product that goes on from a start: each element is the chain of the product, which begins with the
+    /// element of `start`. So a product over a concatenation is the product of its rear that goes on from the product
+    /// of its front, bit by bit.
     Product {
         /// What is added to.
         start: Atom,
@@ -275,7 +284,8 @@ pub enum Rule {
 pub struct Term {
     /// The positions.
     pub at: Positions,
-    /// It is added where all of these hold. A term that has any copies its operand, or adds up rows or products: what makes zeros of zeros.
+    /// It is added where all of these hold. A term that has any copies its operand, or adds up rows or products: what
+    /// makes zeros of zeros.
     pub when: Vec<Guard>,
     /// An operator; its result has the type of the sum.
     pub op: Op,
@@ -334,8 +344,8 @@ pub struct Register {
     pub ty: Type,
     /// How it survives.
     pub kind: Kind,
-    /// The truth value that it has whenever a window begins, if the plan relies on one. A run from loaded states that have another
-    /// one is not for the plan.
+    /// The truth value that it has whenever a window begins, if the plan relies on one. A run from loaded states that
+    /// have another one is not for the plan.
     pub known: Option<bool>,
 }
 
@@ -379,9 +389,9 @@ pub enum Region {
     Loop {
         /// From the last tick to the first.
         backward: bool,
-        /// Conditions that end sequences within the window: a sequence ends behind each tick at which one of them holds. Nothing that
-        /// the loop fills is read at a tick of another sequence, so sequences may be filled in any order, or all at once. Without
-        /// conditions the window is one sequence.
+        /// Conditions that end sequences within the window: a sequence ends behind each tick at which one of them
+        /// holds. Nothing that the loop fills is read at a tick of another sequence, so sequences may be filled in any
+        /// order, or all at once. Without conditions the window is one sequence.
         by: Vec<Tape>,
         /// What is filled in each tick, in order.
         parts: Vec<Part>,

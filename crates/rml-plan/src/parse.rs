@@ -1,5 +1,5 @@
-//! Reads the text of a plan. The text names no source positions: all spans are the start of text 0. A tape is numbered where it is first
-//! filled, and a constant without a line of its own behind those that have one.
+//! Reads the text of a plan. The text names no source positions: all spans are the start of text 0. A tape is numbered
+//! where it is first filled, and a constant without a line of its own behind those that have one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,8 +90,8 @@ struct Reader<'a> {
 const DECLARED: [&str; 6] = ["in", "const", "parameter", "state", "carried", "local"];
 
 impl<'a> Reader<'a> {
-    /// Reads a line that declares an input, a constant or a register, and of one that fills a tape the tape's name and type. Returns
-    /// whether the next line is in a loop.
+    /// Reads a line that declares an input, a constant or a register, and of one that fills a tape the tape's name and
+    /// type. Returns whether the next line is in a loop.
     fn declare(&mut self, c: &mut Cursor<'a>, in_loop: bool) -> Read<bool> {
         if in_loop && c.eat("}") {
             return Ok(false);

@@ -1,5 +1,6 @@
-//! A plan as text: `rml dump --after plan`. It reads like the loops that one would write by hand, and [`parse`](super::parse) reads it
-//! back. Constants that are one number or one truth value stand where they are used; the others have a line `const`.
+//! A plan as text: `rml dump --after plan`. It reads like the loops that one would write by hand, and
+//! [`parse`](super::parse) reads it back. Constants that are one number or one truth value stand where they are used;
+//! the others have a line `const`.
 
 use std::fmt::{self, Write};
 
@@ -15,7 +16,8 @@ pub fn print(plan: &Plan) -> String {
     out
 }
 
-/// The name of each tape: that of the source where no other one has it and the parser takes it for a name, else its number.
+/// The name of each tape: that of the source where no other one has it and the parser takes it for a name, else its
+/// number.
 fn names(plan: &Plan) -> Vec<String> {
     let mut seen = std::collections::BTreeMap::new();
     for tape in plan.tapes.iter() {

@@ -1,4 +1,5 @@
-//! A plan run one tick and one operator at a time: slow and easy to see through. What runs plans fast is compared with it.
+//! A plan run one tick and one operator at a time: slow and easy to see through. What runs plans fast is compared with
+//! it.
 
 use std::sync::Arc;
 
@@ -103,8 +104,8 @@ impl Machine {
         Window { plan, ticks, done, reaches, inputs, tapes, kept, registers, waits }
     }
 
-    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many ticks are done: all, but
-    /// for those that are [ahead](Plan::ahead), and those that [wait](Plan::waits).
+    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many
+    /// ticks are done: all, but for those that are [ahead](Plan::ahead), and those that [wait](Plan::waits).
     ///
     /// # Errors
     /// The first fault. Then no register has changed.

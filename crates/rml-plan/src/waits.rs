@@ -4,8 +4,9 @@ use super::ahead::{are_alike, atoms, is_alike};
 use super::{Atom, Ends, Kind, Part, Plan, Region, Rule, Tick};
 
 impl Plan {
-    /// In a loop forward of a plan that waits, a part may read the next ticks of another one: then it stays so many ticks behind, and
-    /// so do those that read it. How many ticks each part of such a loop stays behind; none if one would need what comes of itself.
+    /// In a loop forward of a plan that waits, a part may read the next ticks of another one: then it stays so many
+    /// ticks behind, and so do those that read it. How many ticks each part of such a loop stays behind; none if one
+    /// would need what comes of itself.
     pub fn lags(&self, parts: &[Part]) -> Option<Vec<usize>> {
         let mut at = vec![None; self.tapes.len()];
         parts.iter().enumerate().for_each(|(i, part)| at[part.tape.0 as usize] = Some(i));

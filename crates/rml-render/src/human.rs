@@ -1,5 +1,5 @@
-//! Drawing for people: each finding with its source lines, marked and labelled. All texts in it, the source too, are drawn as
-//! [`rml::visible`] gives them.
+//! Drawing for people: each finding with its source lines, marked and labelled. All texts in it, the source too, are
+//! drawn as [`rml::visible`] gives them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

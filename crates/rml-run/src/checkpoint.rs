@@ -1,5 +1,5 @@
-//! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run needs to go
-//! on from there as one JSON text in the file's metadata.
+//! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run
+//! needs to go on from there as one JSON text in the file's metadata.
 
 mod mismatch;
 
@@ -406,8 +406,8 @@ impl Checkpoint {
         states.map(|(key, _)| key.to_string()).filter(|key| self.states.contains_key(&**key)).collect()
     }
 
-    /// The states of a program, but for its parameters, that are not here: those that had no value yet, and those that another program
-    /// did not have.
+    /// The states of a program, but for its parameters, that are not here: those that had no value yet, and those that
+    /// another program did not have.
     pub(crate) fn lacks(&self, program: &Program) -> Vec<String> {
         let lacking = |(key, _): &(&Arc<str>, _)| !self.states.contains_key(*key);
         program.flat().states.iter().filter(lacking).map(|(key, _)| format!("`{key}`")).collect()

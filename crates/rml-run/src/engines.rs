@@ -1,8 +1,8 @@
 //! Choosing what runs programs.
 //!
-//! An [`Engine`] is given to a [`Session`](crate::Session), and to the options of [`train`](fn@crate::train), [`infer`](fn@crate::infer),
-//! [`run`](crate::run()), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The contract that engines implement is
-//! [`rml_engine`].
+//! An [`Engine`] is given to a [`Session`](crate::Session), and to the options of [`train`](fn@crate::train),
+//! [`infer`](fn@crate::infer), [`run`](crate::run()), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The
+//! contract that engines implement is [`rml_engine`].
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -51,7 +51,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The simulator; tensors are computed by the evaluation of each operator, one after the other. This is the reference.
+    /// The simulator; tensors are computed by the evaluation of each operator, one after the other. This is the
+    /// reference.
     pub fn simulator() -> Self {
         Self::new(Arc::new(SimulatorEngine::new()))
     }
@@ -61,8 +62,9 @@ impl Engine {
         Self::new(Arc::new(SimulatorEngine::on(backend)))
     }
 
-    /// Plans on the embedded backend: whole windows at once. It declines what has no plan; what goes wrong in a window is told by the
-    /// simulator, which runs the window again. Windows that take long enough share the work among as many threads as the machine has cores.
+    /// Plans on the embedded backend: whole windows at once. It declines what has no plan; what goes wrong in a window
+    /// is told by the simulator, which runs the window again. Windows that take long enough share the work among as
+    /// many threads as the machine has cores.
     pub fn plan() -> Self {
         Self::new(Arc::new(PlanEngine::default()))
     }
@@ -72,8 +74,8 @@ impl Engine {
         Self::new(Arc::new(PlanEngine::with_threads(threads)))
     }
 
-    /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is the same
-    /// on each.
+    /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is
+    /// the same on each.
     pub fn plan_on(backend: Arc<dyn Backend>) -> Self {
         Self::new(Arc::new(PlanEngine::on(backend)))
     }
@@ -95,8 +97,8 @@ impl Engine {
         Self { engine, profile: None }
     }
 
-    /// This engine, and whatever it runs for [`train`](fn@crate::train), [`infer`](fn@crate::infer) or [`run`](crate::run()) is measured by
-    /// that profile.
+    /// This engine, and whatever it runs for [`train`](fn@crate::train), [`infer`](fn@crate::infer) or
+    /// [`run`](crate::run()) is measured by that profile.
     #[must_use]
     pub fn measured_by(&self, profile: &Profile) -> Self {
         Self { profile: Some(profile.clone()), ..self.clone() }

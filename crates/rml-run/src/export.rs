@@ -36,8 +36,8 @@ use crate::params;
 pub struct CExport {
     /// What the names of its types, functions and files begin with; by default the name of the node.
     pub name: Option<String>,
-    /// The most cycles of a call: of a window, or of a block where there are no windows. By default a program runs as a stream, of which a call
-    /// gets as few cycles as it needs: one, and those that it looks ahead.
+    /// The most cycles of a call: of a window, or of a block where there are no windows. By default a program runs as a
+    /// stream, of which a call gets as few cycles as it needs: one, and those that it looks ahead.
     pub cycles: Option<usize>,
     /// Where the elementary functions come from.
     pub math: CMath,
@@ -65,11 +65,12 @@ pub struct CProgram {
     pub sources: Arc<Sources>,
 }
 
-/// Node [`Options::node`] as C99, with static memory alone. States start with the values of the checkpoint, else with those of the program; parameters
-/// that nothing changes are constants.
+/// Node [`Options::node`] as C99, with static memory alone. States start with the values of the checkpoint, else with
+/// those of the program; parameters that nothing changes are constants.
 ///
 /// # Errors
-/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; a name that C does not take.
+/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; a name that C
+/// does not take.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -152,8 +153,8 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     })
 }
 
-/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns some, the others have the
-/// values that it gives them, as they have in a training; so have those of `written`.
+/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns
+/// some, the others have the values that it gives them, as they have in a training; so have those of `written`.
 fn learned(program: &Program, plan: &Plan, written: &IndexSet<Arc<str>>) -> Result<(), Diagnostic> {
     let writes = plan.regions.iter().flat_map(Region::writes).chain(&plan.commits);
     let updated: BTreeSet<_> = writes.map(|write| write.register).collect();

@@ -1,8 +1,8 @@
-//! Gradients of whole traces: of the sum of an output, with respect to every parameter and every num input; and their check
-//! against finite differences.
+//! Gradients of whole traces: of the sum of an output, with respect to every parameter and every num input; and their
+//! check against finite differences.
 //!
-//! The node's adjoint runs over the closed trace with `bp` true, and with parameters that nothing updates: every read of a
-//! parameter sees the same value, as if the whole trace were one window. The program's `diff_param` plays no part.
+//! The node's adjoint runs over the closed trace with `bp` true, and with parameters that nothing updates: every read
+//! of a parameter sees the same value, as if the whole trace were one window. The program's `diff_param` plays no part.
 
 use std::sync::Arc;
 
@@ -83,10 +83,11 @@ pub struct Gradients {
     pub sources: Arc<Sources>,
 }
 
-/// The gradient of the sum of an output of node [`Options::node`] over a closed trace: derivatives, not what an optimiser would be
-/// given, so without a learning rate and with the usual sign.
+/// The gradient of the sum of an output of node [`Options::node`] over a closed trace: derivatives, not what an
+/// optimiser would be given, so without a learning rate and with the usual sign.
 ///
-/// What the node itself trains (by calling adjoints) is held: the gradient of a training step's loss is that of the loss.
+/// What the node itself trains (by calling adjoints) is held: the gradient of a training step's loss is that of the
+/// loss.
 ///
 /// # Errors
 /// A program or inputs that do not fit; no such output, or one without a gradient; an output that the trace leaves

@@ -83,7 +83,8 @@ pub struct InferOptions {
     pub fresh: bool,
     /// What runs the program.
     pub engine: Engine,
-    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a line beyond that ends it. In data, a window ends the wait.
+    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a line beyond that ends it. In
+    /// data, a window ends the wait.
     pub look_ahead: usize,
     /// Set from outside to stop inference over data after the current batch of windows.
     pub interrupt: Option<Arc<AtomicBool>>,
@@ -169,7 +170,8 @@ pub struct InferReport {
     pub windows: usize,
     /// Averages of the scalar outputs.
     pub metrics: Metrics,
-    /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if kept.
+    /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if
+    /// kept.
     pub outputs: Option<Columns>,
     /// Findings that did not stop it.
     pub warnings: Diagnostics,
@@ -188,9 +190,10 @@ impl InferReport {
     }
 }
 
-/// Runs a node over data with the parameters of a checkpoint. Other states that outlive their windows, such as moving averages, go on
-/// from the checkpoint, too, where both programs have them under one path (unless [`InferOptions::fresh`]). Outputs that need a column
-/// which the data lacks (a loss that needs the label, for example) are left out with a warning, unless that leaves none.
+/// Runs a node over data with the parameters of a checkpoint. Other states that outlive their windows, such as moving
+/// averages, go on from the checkpoint, too, where both programs have them under one path (unless
+/// [`InferOptions::fresh`]). Outputs that need a column which the data lacks (a loss that needs the label, for example)
+/// are left out with a warning, unless that leaves none.
 ///
 /// # Errors
 /// A program, data or checkpoint that does not fit; a run that fails.
@@ -337,8 +340,8 @@ pub(crate) struct From<'c> {
 /// What sees the outputs of each batch of windows, and which windows it has.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Outputs], &[usize]) -> Result<(), Diagnostic>;
 
-/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the outputs of each batch of windows, and
-/// which windows it has.
+/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the outputs of each batch
+/// of windows, and which windows it has.
 pub(crate) fn evaluate(
     family: &mut Family,
     data: &Windows,

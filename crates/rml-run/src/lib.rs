@@ -1,8 +1,9 @@
 //! Programs at work: sessions, traces, training, inference, gradients, and the checkpoints that keep their states.
 //!
-//! A [`Session`] runs a program cycle by cycle, [`run`] over a table; an [`Engine`] computes what they ask for. [`train`](train()) and [`infer`](infer()) run it over windows of data,
-//! [`grad`](grad()) differentiates it over a trace, [`chronogram`] pictures a run, and [`import_params`] and [`export_params`] exchange
-//! the parameters in a [`Checkpoint`] with other libraries.
+//! A [`Session`] runs a program cycle by cycle, [`run`] over a table; an [`Engine`] computes what they ask for.
+//! [`train`](train()) and [`infer`](infer()) run it over windows of data, [`grad`](grad()) differentiates it over a
+//! trace, [`chronogram`] pictures a run, and [`import_params`] and [`export_params`] exchange the parameters in a
+//! [`Checkpoint`] with other libraries.
 
 mod checkpoint;
 pub mod chronogram;

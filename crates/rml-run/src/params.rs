@@ -1,5 +1,5 @@
-//! Parameters of programs: which ones a program has, and how they come from and go to other libraries by a mapping file. What a mapping
-//! means is said by `rml-weights`; here it meets compiled programs and checkpoints.
+//! Parameters of programs: which ones a program has, and how they come from and go to other libraries by a mapping
+//! file. What a mapping means is said by `rml-weights`; here it meets compiled programs and checkpoints.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Want
 use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Policy};
 
-/// The parameters of node [`Options::node`], with their values where a checkpoint is given. Static parameters that the checkpoint was
-/// trained with count unless the options say otherwise; where a dimension `batch` has no value it is 1, since no parameter depends on it.
+/// The parameters of node [`Options::node`], with their values where a checkpoint is given. Static parameters that the
+/// checkpoint was trained with count unless the options say otherwise; where a dimension `batch` has no value it is 1,
+/// since no parameter depends on it.
 ///
 /// # Errors
 /// A program that does not compile, a checkpoint of another one.
@@ -84,7 +85,8 @@ pub struct Imported {
 /// Makes the parameters of node [`Options::node`] from the tensors of another library.
 ///
 /// # Errors
-/// A program that does not compile; a mapping that is malformed, leaves a parameter or a tensor out, or whose shapes do not fit.
+/// A program that does not compile; a mapping that is malformed, leaves a parameter or a tensor out, or whose shapes do
+/// not fit.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -131,8 +133,8 @@ pub fn import_params(
     Ok(Imported { checkpoint, rounded, warnings: program.warnings().clone(), sources })
 }
 
-/// Writes the parameters of a checkpoint as the tensors of another library: the way back of [`import_params`]. What an import adds up
-/// goes to the first of the tensors, and zeros to the others.
+/// Writes the parameters of a checkpoint as the tensors of another library: the way back of [`import_params`]. What an
+/// import adds up goes to the first of the tensors, and zeros to the others.
 ///
 /// # Errors
 /// As for an import; a checkpoint that lacks parameters; parameters that the other layout has no place for.

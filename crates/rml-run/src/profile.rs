@@ -141,7 +141,8 @@ impl ProfileReport {
         rml_base::table(&all, &[3, 4, 5])
     }
 
-    /// `{"total_ms": .., "lines": [{"file", "line", "column", "text", "ms", "calls", "operators": {..}}], "other": [{"name", "ms", "calls"}]}`.
+    /// `{"total_ms": .., "lines": [{"file", "line", "column", "text", "ms", "calls", "operators": {..}}], "other":
+    /// [{"name", "ms", "calls"}]}`.
     pub fn to_json(&self) -> Value {
         let ms = |ns: f64| ns / 1e6;
         let lines = self.lines.iter().map(|line| {
@@ -157,7 +158,8 @@ impl ProfileReport {
             "other": others.collect::<Vec<_>>()})
     }
 
-    /// The rows that are no lines of the source, and the lines that take longest with what all the others take: for a page.
+    /// The rows that are no lines of the source, and the lines that take longest with what all the others take: for a
+    /// page.
     pub(crate) fn rows(&self) -> (Vec<(String, f64)>, Vec<TimedLine>) {
         let others = self
             .others()

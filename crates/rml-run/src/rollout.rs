@@ -1,5 +1,5 @@
-//! A node without inputs, which makes its data itself, run from window to window. What it is fed are cycles alone, so that some may be
-//! tried and taken back: where a window ends is known only when it has been run.
+//! A node without inputs, which makes its data itself, run from window to window. What it is fed are cycles alone, so
+//! that some may be tried and taken back: where a window ends is known only when it has been run.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
@@ -12,7 +12,8 @@ use crate::engines::Engine;
 use crate::runner::incomplete;
 use crate::session::Session;
 
-/// A node that runs window by window. A window ends where all outermost windows of the node do; in a node that has none, each cycle is one.
+/// A node that runs window by window. A window ends where all outermost windows of the node do; in a node that has
+/// none, each cycle is one.
 #[derive(Debug)]
 pub(crate) struct Rollout {
     session: Session,
@@ -26,7 +27,8 @@ pub(crate) struct Rollout {
     fetched: u64,
 }
 
-/// How far to run: to the end of the last of so many windows, or to the first end after so many cycles, whatever comes first.
+/// How far to run: to the end of the last of so many windows, or to the first end after so many cycles, whatever comes
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) windows: u64,

@@ -1,6 +1,6 @@
-//! A node that runs over windows of data: compiled once for each number of stacked windows, its states handed over when that
-//! number changes (the last, short batch). The windows follow each other in one open trace (ENV-7), and none may wait for the next
-//! (CAUSE-6).
+//! A node that runs over windows of data: compiled once for each number of stacked windows, its states handed over when
+//! that number changes (the last, short batch). The windows follow each other in one open trace (ENV-7), and none may
+//! wait for the next (CAUSE-6).
 
 use std::sync::Arc;
 
@@ -77,7 +77,8 @@ pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> R
     }
 }
 
-/// Whether a condition or the clock of another input has a say in which cycles an input without a declared clock is present.
+/// Whether a condition or the clock of another input has a say in which cycles an input without a declared clock is
+/// present.
 fn has_sampled_input(flat: &Flat) -> bool {
     let classes = ClockClasses::new(flat);
     let mut open = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| classes.of(i.var));
@@ -110,7 +111,8 @@ impl Family {
         if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
     }
 
-    /// Refuses inputs without a declared clock that the program uses in some cycles of windows only, where the data has them in all.
+    /// Refuses inputs without a declared clock that the program uses in some cycles of windows only, where the data has
+    /// them in all.
     pub(crate) fn refuse_undeclared(&mut self, size: usize, windows: &Windows) -> Result<(), Error> {
         let program = self.program(size)?.clone();
         if !(0..windows.count).any(|w| windows.length(w) > 1) || !has_sampled_input(program.flat()) {
@@ -149,8 +151,8 @@ impl Family {
         self.programs.clear();
     }
 
-    /// How many windows are stacked if `size` are asked for: no more than the longest column of the data has rows, and one if the program
-    /// does not stack windows.
+    /// How many windows are stacked if `size` are asked for: no more than the longest column of the data has rows, and
+    /// one if the program does not stack windows.
     pub(crate) fn size(&self, size: usize, data: &dyn Dataset) -> usize {
         if self.stacks { size.min(data.table().most_rows()).max(1) } else { 1 }
     }
@@ -177,7 +179,8 @@ pub(crate) struct Runner<'f> {
 }
 
 impl<'f> Runner<'f> {
-    /// Starts a node in its initial state, `size` windows of that many cycles stacked, where all have the same number of them.
+    /// Starts a node in its initial state, `size` windows of that many cycles stacked, where all have the same number
+    /// of them.
     pub(crate) fn new(family: &'f mut Family, size: usize, cycles: Option<usize>) -> Result<Self, Error> {
         let wish = Use::new(Feeding::Windows { cycles });
         let session = family.session(size, &wish)?;
@@ -390,7 +393,8 @@ impl Averages {
         Ok(())
     }
 
-    /// The norms of the gradients since it was made, by checkpoint key: the root of the mean of their squares over the updates.
+    /// The norms of the gradients since it was made, by checkpoint key: the root of the mean of their squares over the
+    /// updates.
     pub(crate) fn gradients(&self) -> IndexMap<String, f64> {
         let came = self.gradients.iter().filter(|(_, i)| self.weights[**i] > 0);
         came.map(|(key, i)| (key.to_string(), (self.sums[*i] / self.weights[*i] as f64).sqrt())).collect()

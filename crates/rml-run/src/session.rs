@@ -1,4 +1,5 @@
-//! A program that runs, cycle by cycle: inputs go in by name, outputs come out in cycle order as soon as they are known.
+//! A program that runs, cycle by cycle: inputs go in by name, outputs come out in cycle order as soon as they are
+//! known.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -144,8 +145,8 @@ impl Session {
         self.run.has_failed()
     }
 
-    /// Runs one cycle: a value for each input, by name. An input that is not named is absent, which its declared clock must allow.
-    /// Returns the outputs of the cycles that became known, in order.
+    /// Runs one cycle: a value for each input, by name. An input that is not named is absent, which its declared clock
+    /// must allow. Returns the outputs of the cycles that became known, in order.
     ///
     /// # Errors
     /// Unknown or missing inputs, values of a wrong type, and what goes wrong in the program's run.
@@ -164,8 +165,8 @@ impl Session {
         self.drain()
     }
 
-    /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also those before an
-    /// error.
+    /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also
+    /// those before an error.
     pub(crate) fn feed_row(&mut self, row: &[Feed]) -> Result<(), Error> {
         for (info, feed) in self.program.inputs().iter().zip(row) {
             if let Feed::Value(v) | Feed::OnDemand(Some(v)) = feed {
@@ -282,8 +283,8 @@ impl Session {
         Ok(rows)
     }
 
-    /// After the end: the rows of all cycles that were not asked for yet, whatever is known of them. Where the run failed, those
-    /// that are not determined are among them, too.
+    /// After the end: the rows of all cycles that were not asked for yet, whatever is known of them. Where the run
+    /// failed, those that are not determined are among them, too.
     pub(crate) fn remaining_rows(&mut self) -> Result<Vec<Row>, Error> {
         self.run.remaining().map_err(|d| self.fail(d))
     }
@@ -386,7 +387,8 @@ impl Session {
         Checkpoint::of_states(self.states()?).write(path.as_ref())
     }
 
-    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they are.
+    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they
+    /// are.
     ///
     /// # Errors
     /// A file that is no checkpoint, or does not hold this program's parameters.

@@ -240,8 +240,8 @@ impl Stepper {
         Ok(stepper)
     }
 
-    /// How many cycles later outputs come than the inputs of their cycle. What is read behind a step are the outputs of so many cycles
-    /// before those that were written; there are none before the first cycle.
+    /// How many cycles later outputs come than the inputs of their cycle. What is read behind a step are the outputs of
+    /// so many cycles before those that were written; there are none before the first cycle.
     ///
     /// ```
     /// # fn main() -> Result<(), rml::Error> {
@@ -362,8 +362,8 @@ impl Stepper {
         self.write_at(port, 0, elements);
     }
 
-    /// Sets an input, from that cycle of the window on, to the elements of successive cycles. An input that is absent in a cycle need
-    /// not be set there.
+    /// Sets an input, from that cycle of the window on, to the elements of successive cycles. An input that is absent
+    /// in a cycle need not be set there.
     ///
     /// # Panics
     /// If there are more elements than the window has from there on.
@@ -374,10 +374,12 @@ impl Stepper {
         }
     }
 
-    /// Runs the window, or the cycle of a stream. The next one has as many cycles, unless [`window`](Self::window) says otherwise.
+    /// Runs the window, or the cycle of a stream. The next one has as many cycles, unless [`window`](Self::window) says
+    /// otherwise.
     ///
     /// # Errors
-    /// An operator has no result: an integer does not fit, a position lies outside of its axis. No state has changed then.
+    /// An operator has no result: an integer does not fit, a position lies outside of its axis. No state has changed
+    /// then.
     pub fn step(&mut self) -> Result<(), Error> {
         let ticks = self.ticks();
         if let Some(late) = &self.late
@@ -402,8 +404,8 @@ impl Stepper {
         self.late.as_ref().map_or(cycles, |late| late.ticks(cycles))
     }
 
-    /// The elements of an output in the first cycle of the window that was run, [as late as outputs are](Self::latency); none where it is
-    /// absent.
+    /// The elements of an output in the first cycle of the window that was run, [as late as outputs
+    /// are](Self::latency); none where it is absent.
     pub fn read<T: Element>(&self, port: OutputPort<T>) -> Option<&[T]> {
         self.read_at(port, 0)
     }
@@ -414,10 +416,12 @@ impl Stepper {
         T::read(&self.machine, port.index, t)
     }
 
-    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they are.
+    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they
+    /// are.
     ///
     /// # Errors
-    /// A file that is no checkpoint, or does not hold this program's parameters; a state that contradicts what the plan relies on.
+    /// A file that is no checkpoint, or does not hold this program's parameters; a state that contradicts what the plan
+    /// relies on.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let checkpoint = Checkpoint::read(path.as_ref())?;
         let states = checkpoint.select(&self.program, Policy::Available).map_err(|d| self.fail(d))?;

@@ -125,8 +125,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// `{"cycles": N, "values": {"var": [..]}}`; `null` = absent, `"?"` = not determined. Numbers that are not finite are the
-    /// strings `"NaN"`, `"Infinity"` and `"-Infinity"`; tensors are nested arrays.
+    /// `{"cycles": N, "values": {"var": [..]}}`; `null` = absent, `"?"` = not determined. Numbers that are not finite
+    /// are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`; tensors are nested arrays.
     ///
     /// # Errors
     /// Those of `out`.
@@ -153,8 +153,8 @@ impl Trace {
         text::written(|out| self.write_json(out))
     }
 
-    /// One row a cycle under a header row of names; an empty cell = absent, `?` = not determined. The elements of a tensor have
-    /// columns of their own, named `x[0]`, `x[1]` or `m[0,0]`.
+    /// One row a cycle under a header row of names; an empty cell = absent, `?` = not determined. The elements of a
+    /// tensor have columns of their own, named `x[0]`, `x[1]` or `m[0,0]`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -256,7 +256,8 @@ pub(crate) fn cycles(program: &Program, inputs: &Columns, options: &RunOptions) 
     table.map(|t| t.cycles).map_err(|d| Error::from(d).with_sources(program.sources()))
 }
 
-/// How many cycles a run over a table of inputs has, and for each input of the program its values in the cycles where it is present.
+/// How many cycles a run over a table of inputs has, and for each input of the program its values in the cycles where
+/// it is present.
 pub(crate) fn sequences(
     program: &Program,
     inputs: &Columns,
@@ -316,8 +317,8 @@ pub(crate) fn run_session(
 }
 
 impl Session {
-    /// Runs the cycles of a table of inputs, as [`run`](crate::run()) does, but from the state that the session is in, and without an end of
-    /// the trace. Returns the outputs of the cycles that became known, in order.
+    /// Runs the cycles of a table of inputs, as [`run`](crate::run()) does, but from the state that the session is in,
+    /// and without an end of the trace. Returns the outputs of the cycles that became known, in order.
     ///
     /// # Errors
     /// Inputs that do not fit the program; what goes wrong in its run.
@@ -335,8 +336,8 @@ impl Session {
         self.run_until(inputs, allow_nan, &AtomicBool::new(false))
     }
 
-    /// As [`run`](Self::run), up to some cycle behind the one in which `interrupt` is set from outside. How many cycles were fed says where
-    /// it is then.
+    /// As [`run`](Self::run), up to some cycle behind the one in which `interrupt` is set from outside. How many cycles
+    /// were fed says where it is then.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -1,4 +1,5 @@
-//! How far the tapes of blocks that look ahead are filled: as far as somebody reads them, and one tick farther for who reads the tick behind.
+//! How far the tapes of blocks that look ahead are filled: as far as somebody reads them, and one tick farther for who
+//! reads the tick behind.
 
 use rml_base::IndexVec;
 use rml_plan::{Atom, Plan, Positions, Region, Tape, Tick};

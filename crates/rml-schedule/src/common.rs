@@ -10,11 +10,11 @@ use crate::demand::{Case, Demanded, Rule};
 use crate::resolve::Source;
 use crate::window::Window;
 
-/// The same demand, where variables on one clock that are what one operator, or one choice, makes of the same operands are one variable. So
-/// are recurrences over windows that make the same of themselves.
+/// The same demand, where variables on one clock that are what one operator, or one choice, makes of the same operands
+/// are one variable. So are recurrences over windows that make the same of themselves.
 ///
-/// Ensures: no two variables on one clock have the same cases, if all of these are operators or choices and none finds the end of a window.
-/// What read one of them reads the one that is left.
+/// Ensures: no two variables on one clock have the same cases, if all of these are operators or choices and none finds
+/// the end of a window. What read one of them reads the one that is left.
 pub(crate) fn common(window: &Window<'_>, mut demanded: Demanded) -> Demanded {
     let mut common = Common { window, demanded: &demanded, instead: BTreeMap::new() };
     common.merge();

@@ -5,8 +5,8 @@ use rml_ir::Value;
 use rml_plan::{Atom, Const, Ends, Plan, Region, Tape};
 use rml_validate::Witness;
 
-/// The plan without tapes and constants that neither outputs nor registers need, nor what may fail. Tapes are numbered in the order in which regions first
-/// fill them; constants that are tensors come before the others.
+/// The plan without tapes and constants that neither outputs nor registers need, nor what may fail. Tapes are numbered
+/// in the order in which regions first fill them; constants that are tensors come before the others.
 ///
 /// Requires, ensures: P1 to P8.
 pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {

@@ -8,8 +8,8 @@ use rml_ir::Type;
 use rml_ir::flat::{ConstKind, Constant, Drawn, Equation, Flat, Rhs, Var, VarData};
 use rml_ir::{DType, Shape, Value};
 
-/// The same program, in which the outermost windows end on the base clock: an end is false where it was absent (WINDOW-4). None if all of
-/// them do.
+/// The same program, in which the outermost windows end on the base clock: an end is false where it was absent
+/// (WINDOW-4). None if all of them do.
 ///
 /// Ensures: F1 to F8; variables, equations, windows and states keep their ids.
 pub(crate) fn on_base(drawn: &Drawn, clocks: &Clocks) -> Option<Drawn> {

@@ -1,13 +1,15 @@
 //! From a program and its facts to a plan.
 //!
-//! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the same tick, at
-//!    the tick before or behind, or at an edge of the window; or a value of its own.
-//! 2. `demand`: what has to be computed at which positions, from the outputs, the states and what may fail on, as tapes with cases.
+//! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the
+//!    same tick, at the tick before or behind, or at an edge of the window; or a value of its own.
+//! 2. `demand`: what has to be computed at which positions, from the outputs, the states and what may fail on, as tapes
+//!    with cases.
 //! 3. `common`: what is computed twice is computed once.
 //! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
 //! 5. `ahead`: at how many ticks behind those that are done each tape is needed, where a block looks ahead.
 //! 6. `products`: what products need of before a loop is computed before it, and what nothing needs of them not at all.
-//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped, unless it may fail.
+//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads
+//!    is dropped, unless it may fail.
 //! 8. `sequences`: which loops fall into sequences that need nothing of each other.
 //!
 //! Windows are tried first, then blocks that look ahead, then blocks that wait.
@@ -80,7 +82,8 @@ pub struct Proved {
     pub plan: Plan,
     /// Which variable of the program each tape and each register is.
     pub witness: Witness,
-    /// The program that it is proved to compute, if that is another one with the same meaning: its windows end on the base clock.
+    /// The program that it is proved to compute, if that is another one with the same meaning: its windows end on the
+    /// base clock.
     pub program: Option<Drawn>,
 }
 
@@ -123,7 +126,8 @@ fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Proved, Declined
     blocks.map_err(|why| windows.filter(|_| !flat.windows.is_empty()).unwrap_or(why))
 }
 
-/// The plan of a program whose windows are on a sampled clock: of the same program, with ends that are false where they were absent.
+/// The plan of a program whose windows are on a sampled clock: of the same program, with ends that are false where they
+/// were absent.
 fn on_base(flat: &Drawn, analyses: &Analyses, why: Declined) -> Result<Proved, Declined> {
     let Some(program) = ends::on_base(flat, &analyses.clocks.clocks) else { return Err(why) };
     let analyses = Analyses::of(&program);

@@ -215,7 +215,8 @@ fn direction(members: &[usize], nodes: &[Node], graph: &Graph<Need>, demanded: &
         .then(|| Way::Loop { backward: after, order: order.members.iter().map(|c| members[c[0]]).collect() })
 }
 
-/// A loop forward in which some members stay ticks behind others, whose next ticks they read, if every circle leads to ticks before.
+/// A loop forward in which some members stay ticks behind others, whose next ticks they read, if every circle leads to
+/// ticks before.
 fn staggered(members: &[usize], graph: &Graph<Need>, demanded: &Demanded, nodes: &[Node]) -> Option<Way> {
     let inside = |i: usize| members.binary_search(&i).ok();
     if members.iter().any(|m| demanded.registers.get(&nodes[*m].v).is_some_and(|r| r.in_turn)) {

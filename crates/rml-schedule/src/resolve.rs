@@ -42,7 +42,8 @@ impl<'a> Resolver<'a> {
         Self { past: Some(Box::new(past)), ..Self::new(window) }
     }
 
-    /// What a variable is where it is present at a position. A circle of copies is cut: there the variable has a value of its own.
+    /// What a variable is where it is present at a position. A circle of copies is cut: there the variable has a value
+    /// of its own.
     pub(crate) fn source(&mut self, v: Var, p: Position) -> Source {
         let p = self.window.canonical(p);
         if let Some(known) = self.known.get(&(v, p)) {
@@ -148,8 +149,8 @@ impl<'a> Resolver<'a> {
         self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
     }
 
-    /// What a variable is at the tick before or behind one at position `p`: what it is at all positions that this may have, if that is the
-    /// same; else it is kept.
+    /// What a variable is at the tick before or behind one at position `p`: what it is at all positions that this may
+    /// have, if that is the same; else it is kept.
     fn neighbour(&mut self, next: Var, p: Position, tick: Tick) -> Source {
         let mut found: Option<Source> = None;
         for p in tick.seen_from(p).iter() {

@@ -51,7 +51,8 @@ fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
     common.unwrap_or_default()
 }
 
-/// The conditions with which a case starts anew, rather than to read its loop at another tick; none if it reads only what is there.
+/// The conditions with which a case starts anew, rather than to read its loop at another tick; none if it reads only
+/// what is there.
 fn cut(case: &Case, at: Positions, own: &BTreeSet<Tape>, backward: bool) -> Option<BTreeSet<Tape>> {
     let carried = |atom: &Atom| match *atom {
         Atom::Const(_) | Atom::Tape(_, Tick::Now) => false,

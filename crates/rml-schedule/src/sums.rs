@@ -1,5 +1,5 @@
-//! Loops that only add up: sums over the ticks of a window. What is added is computed as it is added, so that the sum of the outer
-//! products of a window is one product.
+//! Loops that only add up: sums over the ticks of a window. What is added is computed as it is added, so that the sum
+//! of the outer products of a window is one product.
 
 use rml_base::IndexVec;
 use rml_ir::Data;
@@ -184,7 +184,8 @@ fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
     Some(Rule::Sum { init, backward, terms })
 }
 
-/// A term that is zero where a condition does not hold, as terms that are added where it does, if nothing else reads it.
+/// A term that is zero where a condition does not hold, as terms that are added where it does, if nothing else reads
+/// it.
 fn given_where(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Option<Vec<Term>> {
     let cases = private(plan, reads, term)?;
     let terms = cases.iter().map(|case| {
@@ -221,8 +222,8 @@ fn starts_from_negative_zero(plan: &Plan, init: Atom) -> bool {
     }
 }
 
-/// A term with the operator that computes it, if nothing else reads what it adds. An operator that may fail has to be computed at all ticks
-/// at which it would be, by this term or by others of the sum.
+/// A term with the operator that computes it, if nothing else reads what it adds. An operator that may fail has to be
+/// computed at all ticks at which it would be, by this term or by others of the sum.
 fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term, all: &[Term]) -> Vec<Term> {
     let own = || vec![term.clone()];
     let Some(cases) = private(plan, reads, term) else { return own() };

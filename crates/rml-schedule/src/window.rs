@@ -14,7 +14,8 @@ use rml_validate::Claim;
 
 use crate::{Declined, Known, Shape, declined};
 
-/// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
+/// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of
+/// cycles.
 pub(crate) struct Window<'a> {
     pub(crate) flat: &'a Drawn,
     pub(crate) clocks: &'a Clocks,
@@ -26,7 +27,8 @@ pub(crate) struct Window<'a> {
     own: BTreeSet<flat::Window>,
     /// Whether any block of cycles is a window.
     pub(crate) is_block: bool,
-    /// Whether a block has ticks behind it that are looked at. Then it makes no difference whether a tick is the last one.
+    /// Whether a block has ticks behind it that are looked at. Then it makes no difference whether a tick is the last
+    /// one.
     pub(crate) looks_ahead: bool,
     /// Whether a block is filled only as far as what is read is there.
     pub(crate) waits: bool,
@@ -40,8 +42,8 @@ pub(crate) struct Window<'a> {
     told: Vec<Told>,
 }
 
-/// Whether the end of a window is there and holds: false where it is absent. Other than the end, it is there where the outermost samplings
-/// of its clock, as many as `depth`, are.
+/// Whether the end of a window is there and holds: false where it is absent. Other than the end, it is there where the
+/// outermost samplings of its clock, as many as `depth`, are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     pub(crate) end: Var,
@@ -134,8 +136,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The same windows as seen from a tick of which it is not known yet whether it is the last one: what holds at a first tick holds
-    /// at an only one, too, and what holds in the middle holds at a last tick, too.
+    /// The same windows as seen from a tick of which it is not known yet whether it is the last one: what holds at a
+    /// first tick holds at an only one, too, and what holds in the middle holds at a last tick, too.
     pub(crate) fn open(&self) -> Window<'a> {
         let table: IndexVec<Var, VarFacts> = self.table.iter().map(open).collect();
         Window {
@@ -281,7 +283,8 @@ impl<'a> Window<'a> {
         self.may_be_present(cond, p) && self.guards(cond, p).is_some() && self.truth(cond, p) != Some(false)
     }
 
-    /// The conditions of the clock of a variable that are not known to hold at a position; none if it never ticks there.
+    /// The conditions of the clock of a variable that are not known to hold at a position; none if it never ticks
+    /// there.
     pub(crate) fn guards(&self, v: Var, p: Position) -> Option<Vec<(Var, bool)>> {
         let mut open = Vec::new();
         for (cond, positive) in self.samplings(v) {
@@ -306,8 +309,9 @@ impl<'a> Window<'a> {
             && self.place(*next).iter().all(|p| self.truth(*next, p) == Some(!value))
     }
 
-    /// The state that a variable is, and the constant that this starts with, if it takes the state at its first tick in a window, and keeps that
-    /// to the window's end: as a parameter on a sampled clock does. The state changes when the window has ended.
+    /// The state that a variable is, and the constant that this starts with, if it takes the state at its first tick in
+    /// a window, and keeps that to the window's end: as a parameter on a sampled clock does. The state changes when the
+    /// window has ended.
     pub(crate) fn held(&self, v: Var) -> Option<(Var, ConstId)> {
         let Some(Rhs::Merge { cond, on_true, on_false }) = self.rhs(v) else { return None };
         let is_own = |u: Var, w: Option<flat::Window>| {
@@ -430,7 +434,8 @@ fn never(flat: &Drawn, table: &IndexVec<Var, VarFacts>) -> BTreeSet<(Var, usize)
     never
 }
 
-/// Whether outputs, what delays will be, and what may fail are known in their own cycle; and whether they are known so many cycles later.
+/// Whether outputs, what delays will be, and what may fail are known in their own cycle; and whether they are known so
+/// many cycles later.
 fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     let next = flat.equations.iter().filter_map(|equation| match equation.rhs {
         Rhs::Fby { next, .. } => Some(next),

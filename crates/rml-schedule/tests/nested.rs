@@ -1,4 +1,5 @@
-//! Networks over sequences that stand one after the other in a window: by plan and by simulator, and together as tick by tick.
+//! Networks over sequences that stand one after the other in a window: by plan and by simulator, and together as tick
+//! by tick.
 
 use rml::{Options, Source};
 use rml_ir::{Data, Shape, Value};

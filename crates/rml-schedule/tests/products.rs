@@ -1,5 +1,5 @@
-//! Recurrences whose products are over concatenations: what does not come from the loop leaves it, with the same bits, and nothing is
-//! computed that nobody reads.
+//! Recurrences whose products are over concatenations: what does not come from the loop leaves it, with the same bits,
+//! and nothing is computed that nobody reads.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Windows that end in the cycle before a condition holds: the form without later cycles means the same, and has a plan without.
+//! Windows that end in the cycle before a condition holds: the form without later cycles means the same, and has a plan
+//! without.
 
 use std::sync::Arc;
 

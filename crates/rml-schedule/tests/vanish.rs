@@ -1,4 +1,5 @@
-//! Gradients that vanish through the cycles of a window are zeros below a border, never subnormal, and the same bits in every engine.
+//! Gradients that vanish through the cycles of a window are zeros below a border, never subnormal, and the same bits in
+//! every engine.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! A run without values, whose findings hold for all inputs.
 //!
-//! More knowledge about some variables never takes knowledge about others away (FIX-4). So if the run is not told the values of inputs,
-//! parameters and random draws, then whatever it finds out is true in every run of as many cycles, and an error that it meets is met by
-//! all of them. Such a run decides conditions that depend on no input, such as a counter that is compared with a constant.
+//! More knowledge about some variables never takes knowledge about others away (FIX-4). So if the run is not told the
+//! values of inputs, parameters and random draws, then whatever it finds out is true in every run of as many cycles,
+//! and an error that it meets is met by all of them. Such a run decides conditions that depend on no input, such as a
+//! counter that is compared with a constant.
 
 use std::sync::Arc;
 
@@ -26,8 +27,9 @@ pub struct BlindRun {
 }
 
 impl BlindRun {
-    /// Runs what the outputs and trained parameters of a program need, for at most that many cycles. The inputs `given` are present in
-    /// every cycle, and inputs with a declared clock where that clock ticks. Of other inputs not even the presence is known.
+    /// Runs what the outputs and trained parameters of a program need, for at most that many cycles. The inputs `given`
+    /// are present in every cycle, and inputs with a declared clock where that clock ticks. Of other inputs not even
+    /// the presence is known.
     ///
     /// Requires: `flat::verify`.
     pub fn new(flat: Flat, given: &[Var], cycles: usize) -> BlindRun {
@@ -72,7 +74,8 @@ impl BlindRun {
         self.simulator.failure().filter(|f| f.report.code == SYNC_ERROR)
     }
 
-    /// The variables that the equation of a failure forces to be present together, and all others of their clock classes.
+    /// The variables that the equation of a failure forces to be present together, and all others of their clock
+    /// classes.
     pub fn together(&self, failure: &Failure) -> Vec<Var> {
         let closed = self.simulator.flat();
         let classes = ClockClasses::new(closed);

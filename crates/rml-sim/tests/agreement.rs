@@ -1,5 +1,5 @@
-//! The simulator against the oracle on random programs: every cell, every kind of failure, open and closed traces, windows,
-//! evaluation orders, and a run cut in two by saving and loading its states.
+//! The simulator against the oracle on random programs: every cell, every kind of failure, open and closed traces,
+//! windows, evaluation orders, and a run cut in two by saving and loading its states.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! The clock calculus against the simulator on random programs: what is proved never meets a synchronisation error on inputs that
-//! respect their clocks (CLOCK-8); what is rejected meets one on some such inputs; and how much of what always runs well is proved.
+//! The clock calculus against the simulator on random programs: what is proved never meets a synchronisation error on
+//! inputs that respect their clocks (CLOCK-8); what is rejected meets one on some such inputs; and how much of what
+//! always runs well is proved.
 
 use std::sync::Arc;
 
@@ -63,7 +64,8 @@ fn ill_clocked_programs_are_rejected() {
     assert!(counts.rejected > 100 && exhibited > 0.95 && counts.proved_share() > 0.9, "{counts:?}");
 }
 
-/// The program with most of its bool inputs that no declared clock speaks of replaced by alternations, which depend on nothing.
+/// The program with most of its bool inputs that no declared clock speaks of replaced by alternations, which depend on
+/// nothing.
 fn alternating(mut flat: Flat, r: &mut Random) -> Flat {
     let push = |flat: &mut Flat, lhs: Var, rhs: Rhs| {
         let span = flat.vars[lhs].span;
@@ -94,7 +96,8 @@ fn alternating(mut flat: Flat, r: &mut Random) -> Flat {
     flat
 }
 
-/// What a run without values knows is so in every run, and an error that it meets is met by every run of as many cycles.
+/// What a run without values knows is so in every run, and an error that it meets is met by every run of as many
+/// cycles.
 #[test]
 fn a_blind_run_knows_only_what_is_always_so() {
     let (mut erring, mut known) = (0, 0);

@@ -1,4 +1,5 @@
-//! The simulator as an engine: values stay on a device, states are handed from run to run there, and a copy that fails is an error.
+//! The simulator as an engine: values stay on a device, states are handed from run to run there, and a copy that fails
+//! is an error.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The Kahn semantics: the appendix's transformers and its example, and what it has in common with the synchronous semantics.
+//! The Kahn semantics: the appendix's transformers and its example, and what it has in common with the synchronous
+//! semantics.
 
 use std::sync::Arc;
 

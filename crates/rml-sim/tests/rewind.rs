@@ -1,5 +1,5 @@
-//! Cycles that are taken back leave no trace: random programs are fed, cycles that fail are taken back, and what is left is compared
-//! with a run that never met them.
+//! Cycles that are taken back leave no trace: random programs are fed, cycles that fail are taken back, and what is
+//! left is compared with a run that never met them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use rml_base::Span;
 /// An interned name.
 pub type Symbol = lasso::Spur;
 
-/// A name and where it stands. A callee may be the node of an import that has a name, written `cell.step`: then the name is the
-/// two with a dot between them.
+/// A name and where it stands. A callee may be the node of an import that has a name, written `cell.step`: then the
+/// name is the two with a dot between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// The name.
@@ -418,9 +418,9 @@ pub enum MergeOperand<'a> {
     },
 }
 
-/// Groups the operands of [`ExprKind::MergeOperands`]: a juxtaposition is a call iff `is_callable` says that its name is a node or
-/// function in scope (`docs/language/grammar.md`, the operands of `merge`). Returns the operands in order; the caller checks that there are three.
-/// A juxtaposition of several arguments is always a call.
+/// Groups the operands of [`ExprKind::MergeOperands`]: a juxtaposition is a call iff `is_callable` says that its name
+/// is a node or function in scope (`docs/language/grammar.md`, the operands of `merge`). Returns the operands in order;
+/// the caller checks that there are three. A juxtaposition of several arguments is always a call.
 pub fn group_merge<'a>(
     operands: &'a [Expr<'a>],
     mut is_callable: impl FnMut(Symbol) -> bool,

@@ -1,5 +1,5 @@
-//! The tree as text: one parenthesised prefix form for every construct, without positions. Two texts mean the same to the
-//! later stages iff their dumps are equal; parentheses, layout and comments do not show.
+//! The tree as text: one parenthesised prefix form for every construct, without positions. Two texts mean the same to
+//! the later stages iff their dumps are equal; parentheses, layout and comments do not show.
 
 use crate::ast::{
     ClockExpr, DTypeName, Decl, Dim, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath, IndexExpr,

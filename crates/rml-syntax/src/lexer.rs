@@ -186,7 +186,8 @@ impl<'s> Lexer<'s> {
         );
     }
 
-    /// The token that is meant by the same character once or several times, from `start` to here, apart from names around it.
+    /// The token that is meant by the same character once or several times, from `start` to here, apart from names
+    /// around it.
     fn replacement(&self, meant: &str, start: usize) -> Option<String> {
         let token = meant.strip_prefix('`')?.strip_suffix('`').filter(|token| !token.contains(['`', ' ']))?;
         let mut written = self.text.get(start..self.at)?.chars();

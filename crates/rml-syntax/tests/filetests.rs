@@ -1,6 +1,6 @@
-//! File tests: every `filetests/*.rml` holds its expected errors inline, `--  ^ error[code]: message` below the line, with the caret
-//! under the beginning of the primary label (`--<` where that is in the first two columns). A file without expectations is
-//! accepted. `RML_BLESS=1` writes the expectations anew.
+//! File tests: every `filetests/*.rml` holds its expected errors inline, `-- ^ error[code]: message` below the line,
+//! with the caret under the beginning of the primary label (`--<` where that is in the first two columns). A file
+//! without expectations is accepted. `RML_BLESS=1` writes the expectations anew.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Deeply nested and very long texts: everything up to the limit works, everything beyond is reported, and no text needs
-//! more than a small stack.
+//! Deeply nested and very long texts: everything up to the limit works, everything beyond is reported, and no text
+//! needs more than a small stack.
 
 mod common;
 

@@ -23,8 +23,8 @@ const COLUMNS: &[&str] = &[
     "h_next = tanh(matmul(param(glorot_uniform([$n, d + 1 + $n])), concat(concat(x, h, 0), a, 0)));",
 ];
 
-/// A network of one or two layers: its forward path `net`, and `main` that trains it and may want the gradient of its input. The inputs of
-/// both are `x`, `a` and `end`.
+/// A network of one or two layers: its forward path `net`, and `main` that trains it and may want the gradient of its
+/// input. The inputs of both are `x`, `a` and `end`.
 pub fn network(r: &mut Random) -> String {
     let (cells, shape, d) = if r.chance(0.6) { (ROWS, "[@, $]", 3) } else { (COLUMNS, "[$, @]", 3) };
     let shape = shape.replace('@', ["1", "2", "5"][r.below(3)]);

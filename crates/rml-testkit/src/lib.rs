@@ -7,11 +7,12 @@
 //! - [`samples`]: plans of single operators, and inputs for programs.
 //! - [`damage`]: damaged texts of programs.
 //! - [`verdicts`]: what the analysis says of a program, against runs of it.
-//! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run through the
-//!   event-driven simulator and through the fixpoint oracle. The binary `conformance DIR` does that for all vectors of a folder.
+//! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run
+//!   through the event-driven simulator and through the fixpoint oracle. The binary `conformance DIR` does that for all
+//!   vectors of a folder.
 //!
-//! Integration tests and benches of any crate may use this one. Unit tests of the crates that it depends on cannot: there the types of
-//! this crate would be those of another build.
+//! Integration tests and benches of any crate may use this one. Unit tests of the crates that it depends on cannot:
+//! there the types of this crate would be those of another build.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -1,4 +1,5 @@
-//! Plans whose results are told by what they are made of: operators, each of inputs of its own; and columns for the inputs of programs.
+//! Plans whose results are told by what they are made of: operators, each of inputs of its own; and columns for the
+//! inputs of programs.
 
 use std::sync::Arc;
 

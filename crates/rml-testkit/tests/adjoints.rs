@@ -1,5 +1,5 @@
-//! The paper's hand-written adjoints, mended, against derived ones: each conformance vector with a hand-written `diff_..` runs beside a
-//! program that leaves it to differentiation, over the vector's inputs.
+//! The paper's hand-written adjoints, mended, against derived ones: each conformance vector with a hand-written
+//! `diff_..` runs beside a program that leaves it to differentiation, over the vector's inputs.
 
 use std::path::Path;
 

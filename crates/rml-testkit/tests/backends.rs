@@ -1,7 +1,9 @@
-//! All vendored vectors through the simulator with each backend that is asked for, `cpu` if nothing is said; and random programs by plan.
+//! All vendored vectors through the simulator with each backend that is asked for, `cpu` if nothing is said; and random
+//! programs by plan.
 //!
-//! Backends are asked for as in the suite of `rml-backend`: `RML_TEST_BACKENDS=cpu,xla,torch`, `RML_TEST_DEVICE=cuda:0`. Names are
-//! `backend::conformance::folder::vector` and `backend::plans::seed`. Statuses and values are compared with what the vector says, errors with their cycle.
+//! Backends are asked for as in the suite of `rml-backend`: `RML_TEST_BACKENDS=cpu,xla,torch`,
+//! `RML_TEST_DEVICE=cuda:0`. Names are `backend::conformance::folder::vector` and `backend::plans::seed`. Statuses and
+//! values are compared with what the vector says, errors with their cycle.
 #![allow(clippy::print_stderr, reason = "a test tells why it cannot start")]
 
 use std::path::{Path, PathBuf};

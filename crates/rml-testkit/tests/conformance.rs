@@ -29,7 +29,8 @@ fn random_programs_pass() {
     passes("random", 140);
 }
 
-/// One thing each: operators, tensors, instances, sampling, delays, open traces, inputs on demand, windows, errors, cyclic waits.
+/// One thing each: operators, tensors, instances, sampling, delays, open traces, inputs on demand, windows, errors,
+/// cyclic waits.
 #[test]
 fn further_programs_pass() {
     passes("more", 200);

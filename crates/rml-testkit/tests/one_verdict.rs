@@ -1,5 +1,5 @@
-//! One program for all: what `check` analyses has the equations of what runs, and `train` and `infer --stream` refuse what it rejects
-//! and nothing else.
+//! One program for all: what `check` analyses has the equations of what runs, and `train` and `infer --stream` refuse
+//! what it rejects and nothing else.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

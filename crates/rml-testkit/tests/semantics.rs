@@ -1,10 +1,12 @@
-//! The chronograms in `docs/semantics` are what both engines compute, and what the outputs are after all passes (FIX-5, FIX-6).
+//! The chronograms in `docs/semantics` are what both engines compute, and what the outputs are after all passes (FIX-5,
+//! FIX-6).
 //!
-//! A program stands in a block fenced as `rml`; each block fenced as `chronogram` behind it is a trace of that program's node `main`, or
-//! of its only root. The header counts the cycles, the rows of inputs are what the environment gives, and every other cell is compared:
-//! `□` = absent, `?` = present, value unknown, `⊥` = nothing is known, `error`, or a value. A row `x offers` says what the environment
-//! answers if it is asked for the input `x`. Words behind `chronogram` are `open` (the trace is closed otherwise), `stops=N` (a run
-//! that stops at the first error stops in cycle N; without it no error is met) and the rules that the example shows.
+//! A program stands in a block fenced as `rml`; each block fenced as `chronogram` behind it is a trace of that
+//! program's node `main`, or of its only root. The header counts the cycles, the rows of inputs are what the
+//! environment gives, and every other cell is compared: `□` = absent, `?` = present, value unknown, `⊥` = nothing is
+//! known, `error`, or a value. A row `x offers` says what the environment answers if it is asked for the input `x`.
+//! Words behind `chronogram` are `open` (the trace is closed otherwise), `stops=N` (a run that stops at the first error
+//! stops in cycle N; without it no error is met) and the rules that the example shows.
 //!
 //! `RML_BLESS=1` writes the computed cells into the pages.
 

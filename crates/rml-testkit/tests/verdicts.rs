@@ -1,6 +1,6 @@
-//! The verdicts of `check` against the vectors. Clocks: a program whose vector shows a synchronisation error on inputs that respect
-//! their clocks is not proved, and one whose vector shows none is not rejected. Causality: a program whose vector runs to its end is
-//! not rejected, and what is bounded is known as early as is said.
+//! The verdicts of `check` against the vectors. Clocks: a program whose vector shows a synchronisation error on inputs
+//! that respect their clocks is not proved, and one whose vector shows none is not rejected. Causality: a program whose
+//! vector runs to its end is not rejected, and what is bounded is known as early as is said.
 
 use std::path::Path;
 
@@ -10,10 +10,12 @@ use rml::{Options, Source};
 use rml_ir::flat::ClockClasses;
 use rml_testkit::conformance::{self, Expected, Vector};
 
-/// Vectors of ill-clocked programs whose inputs happen not to show it: the conditions in question have one value throughout.
+/// Vectors of ill-clocked programs whose inputs happen not to show it: the conditions in question have one value
+/// throughout.
 const LUCKY: [&str; 2] = ["n0019", "r00142"];
 
-/// Vectors of programs with a recurrence that waits for ever, whose inputs happen never to make it present, or not twice.
+/// Vectors of programs with a recurrence that waits for ever, whose inputs happen never to make it present, or not
+/// twice.
 const IDLE: [&str; 4] = ["n0013", "n0035", "n0041", "n0044"];
 
 #[derive(Default, Debug)]
@@ -27,7 +29,8 @@ struct Counts {
     problems: Vec<String>,
 }
 
-/// Whether all inputs on the base clock are present in every cycle, and the others are read where the program asks for them.
+/// Whether all inputs on the base clock are present in every cycle, and the others are read where the program asks for
+/// them.
 fn respects(vector: &Vector, analysis: &rml::Analysis) -> bool {
     let flat = &analysis.flat;
     flat.inputs.iter().all(|input| {

@@ -1,8 +1,8 @@
 //! What is equal: which values a variable is known to have, as seen from a tick.
 //!
-//! Each step leads from a variable at a tick to what it equals wherever it is present: by its equation, if that only copies, or by a
-//! fact. An operand is right if some steps lead from the variable that the program reads to the variable that the tape holds, or to a
-//! twin of it.
+//! Each step leads from a variable at a tick to what it equals wherever it is present: by its equation, if that only
+//! copies, or by a fact. An operand is right if some steps lead from the variable that the program reads to the
+//! variable that the tape holds, or to a twin of it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,8 +103,8 @@ impl<'a> Equal<'a> {
         })
     }
 
-    /// Whether a variable is the sum of the outer products of the rows of two matrices: the product of the first one transposed with
-    /// the other one.
+    /// Whether a variable is the sum of the outer products of the rows of two matrices: the product of the first one
+    /// transposed with the other one.
     pub(crate) fn contracts(&self, op: &Op, args: &[Atom], v: Var, view: View) -> bool {
         let [a, b] = args else { return false };
         if *op != Op::Einsum(Einsum::of(&[&['b', 'i'], &['b', 'j']], &['i', 'j'])) {
@@ -129,7 +129,8 @@ impl<'a> Equal<'a> {
         })
     }
 
-    /// Whether a variable is zero where a guard does not hold; and where it does, another one of which something was `found`.
+    /// Whether a variable is zero where a guard does not hold; and where it does, another one of which something was
+    /// `found`.
     pub(crate) fn is_zero_unless(
         &self,
         guard: Guard,
@@ -181,7 +182,8 @@ impl<'a> Equal<'a> {
         false
     }
 
-    /// Whether a term has no value in any run. Then neither has what equals it, and a plan may compute anything instead.
+    /// Whether a term has no value in any run. Then neither has what equals it, and a plan may compute anything
+    /// instead.
     fn is_never_known(&self, term: Term, view: View) -> bool {
         let Term::Value(v, tick) = term else { return false };
         self.frame.holds(v, view.position(tick)).contains(&Hold::Nothing)

@@ -89,8 +89,8 @@ fn never(checker: &Checker<'_>) -> IndexVec<Var, [bool; 4]> {
 }
 
 impl Checker<'_> {
-    /// Whether a tape is filled with what an operator makes of the operands of a variable, or adds that up, wherever that variable is present
-    /// at a position.
+    /// Whether a tape is filled with what an operator makes of the operands of a variable, or adds that up, wherever
+    /// that variable is present at a position.
     fn computes(&self, tape: Tape, op: &Op, v: Var, p: Position) -> bool {
         let is_made = |other: &Op, args: &[rml_plan::Atom]| {
             let sight = args.iter().map(|a| self.equal.sight(*a)).max().unwrap_or(0);

@@ -193,8 +193,9 @@ impl<'a> Frame<'a> {
         restart.edge && restart.ends.is_empty() && self.possible().iter().all(other)
     }
 
-    /// Whether a variable is a state at its first tick in a window, and from then on what it was at the tick before: so all through the window
-    /// it is what the state was when that began. The state starts with a constant for which `starts` holds.
+    /// Whether a variable is a state at its first tick in a window, and from then on what it was at the tick before: so
+    /// all through the window it is what the state was when that began. The state starts with a constant for which
+    /// `starts` holds.
     pub(crate) fn is_held(&self, v: Var, state: Var, starts: impl Fn(ConstId) -> bool) -> bool {
         let Some(Rhs::Merge { cond, on_true, on_false }) = self.rhs(v) else { return false };
         // A delay on the clock of the variable that starts anew with its windows alone.

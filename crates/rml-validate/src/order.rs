@@ -159,7 +159,8 @@ impl Order<'_> {
     /// Whether the element that an operand is, as seen from a position, is there.
     fn is_filled(&self, atom: Atom, p: Position) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
-        // What looks ahead is filled as far as it is read: that is checked for itself. What waits is not read where it is not filled.
+        // What looks ahead is filled as far as it is read: that is checked for itself. What waits is not read where it
+        // is not filled.
         let at = match (self.ahead || self.plan.waits, p.is_start()) {
             (false, _) => tick.seen_from(p),
             (true, true) => tick.seen_from(Position::First),

@@ -1,7 +1,8 @@
 //! Parts of values: elements cut from a variable, and products of which a part is computed by itself.
 //!
-//! An element of a product is a sum along the inner dimension of the factors. So the product of two factors is that of their rears,
-//! added to that of their fronts; and some rows or columns of it are the product of these rows or columns alone.
+//! An element of a product is a sum along the inner dimension of the factors. So the product of two factors is that of
+//! their rears, added to that of their fronts; and some rows or columns of it are the product of these rows or columns
+//! alone.
 
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::{AxisIndex, Op};
@@ -57,7 +58,8 @@ impl Equal<'_> {
         })
     }
 
-    /// Whether a variable is some rows or columns of a product, computed from rows of the first factor or columns of the second one.
+    /// Whether a variable is some rows or columns of a product, computed from rows of the first factor or columns of
+    /// the second one.
     pub(crate) fn computes_part(&self, op: &Op, args: &[Atom], v: Var, view: View) -> bool {
         let (Op::MatMul, [a, b]) = (op, args) else { return false };
         self.find(v, At::NOW, view, |term| {

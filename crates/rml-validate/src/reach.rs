@@ -1,8 +1,8 @@
 //! V8 where a plan looks ahead: how many ticks behind those that are done each tape is filled.
 //!
-//! A window of `n` ticks of which `n - a` are done fills a tape that is `k` ahead at its first `n - a + k` ticks. What is read at the tick
-//! behind has to be filled one tick farther, so a recurrence through `post` has no such plan. And no tape is filled farther than it is
-//! read: nobody waits for what he does not need.
+//! A window of `n` ticks of which `n - a` are done fills a tape that is `k` ahead at its first `n - a + k` ticks. What
+//! is read at the tick behind has to be filled one tick farther, so a recurrence through `post` has no such plan. And
+//! no tape is filled farther than it is read: nobody waits for what he does not need.
 
 use rml_base::IndexVec;
 use rml_ir::Position;

@@ -131,7 +131,8 @@ impl Checker<'_> {
         if backward || restart.edge {
             return Err("outlives the window".to_owned());
         }
-        // What is written behind all regions is read before it: that is right where there is one read in a window, or none.
+        // What is written behind all regions is read before it: that is right where there is one read in a window, or
+        // none.
         let required = if frame.is_steady(v) {
             if uses.reads.iter().any(|(_, p)| !p.is_start() && frame.possible().contains(*p)) {
                 return Err("is read behind the first tick".to_owned());
@@ -168,8 +169,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether writes leave what a delay remembers: the last one is that of its last tick.
-    /// What is written in turn is written at each of its ticks, and goes on as far as it is read, to so many ticks behind those that are done.
+    /// Whether writes leave what a delay remembers: the last one is that of its last tick. What is written in turn is
+    /// written at each of its ticks, and goes on as far as it is read, to so many ticks behind those that are done.
     fn writes(
         &self,
         writes: &[&Write],

@@ -1,8 +1,8 @@
 //! Twins: variables that one operator makes of equal operands, so that a plan may compute one of them alone.
 //!
-//! Both have the same clock, so one is present where the other one is. A proof goes from the variables to their operands at the same tick,
-//! and from there by steps that hold whatever the plan does. It is finite; only of two recurrences that are alike it is one by induction over
-//! the ticks of a window.
+//! Both have the same clock, so one is present where the other one is. A proof goes from the variables to their
+//! operands at the same tick, and from there by steps that hold whatever the plan does. It is finite; only of two
+//! recurrences that are alike it is one by induction over the ticks of a window.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -64,8 +64,9 @@ impl<'a> Equal<'a> {
         found
     }
 
-    /// Whether two recurrences over a window are made of operands that are the same, or the recurrences themselves at a tick that both go on
-    /// from. By induction over the ticks, from the last one back or from the first one on, they are equal at all of them.
+    /// Whether two recurrences over a window are made of operands that are the same, or the recurrences themselves at a
+    /// tick that both go on from. By induction over the ticks, from the last one back or from the first one on, they
+    /// are equal at all of them.
     fn are_recurrences_alike(&self, (u, a): (Var, &[Var]), (v, b): (Var, &[Var])) -> bool {
         // A block goes on from what is not known in it.
         if self.plan.ends == Ends::Nothing {

@@ -41,8 +41,8 @@ impl View {
         })
     }
 
-    /// All views from ticks of a block at a position, behind which there are so many ticks more. Behind these the trace may end, so nothing
-    /// follows from what would be there.
+    /// All views from ticks of a block at a position, behind which there are so many ticks more. Behind these the trace
+    /// may end, so nothing follows from what would be there.
     pub(crate) fn of_block(at: Position, sight: u32) -> impl Iterator<Item = View> {
         let at = if at.is_start() { Position::First } else { Position::Middle };
         let all = View::all(at, Positions::NONE.with(Position::First).with(Position::Middle));

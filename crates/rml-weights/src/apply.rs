@@ -51,8 +51,8 @@ impl Mapping {
     }
 }
 
-/// Makes the values of the parameters `wanted` from the tensors of another library; also says how many numbers had to be rounded. The text
-/// of the mapping and those of the layouts are added to `sources`, for findings to point into.
+/// Makes the values of the parameters `wanted` from the tensors of another library; also says how many numbers had to
+/// be rounded. The text of the mapping and those of the layouts are added to `sources`, for findings to point into.
 ///
 /// # Errors
 /// A mapping that is malformed, leaves a parameter or a tensor out, or whose shapes do not fit.
@@ -88,14 +88,15 @@ pub fn import(
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Tensors of the other library for the same net: shapes, types of elements and all that is no parameter are taken from there.
+    /// Tensors of the other library for the same net: shapes, types of elements and all that is no parameter are taken
+    /// from there.
     pub like: Option<TensorFile>,
     /// The type of numbers; `None` = as in `like`, else as they are.
     pub stored: Option<Stored>,
 }
 
-/// Writes the values of the parameters `wanted` as the tensors of another library: the way back of [`import`]. What an import adds up goes
-/// to the first of the tensors, and zeros to the others.
+/// Writes the values of the parameters `wanted` as the tensors of another library: the way back of [`import`]. What an
+/// import adds up goes to the first of the tensors, and zeros to the others.
 ///
 /// # Errors
 /// As for an import; parameters that the other layout has no place for.

@@ -1,5 +1,5 @@
-//! Where each element of a parameter comes from. The same table serves both ways: to gather the parameter from the tensors, and to
-//! scatter it into them.
+//! Where each element of a parameter comes from. The same table serves both ways: to gather the parameter from the
+//! tensors, and to scatter it into them.
 
 use indexmap::IndexMap;
 

@@ -1,4 +1,5 @@
-//! The elements of tensors, whatever their type: gathered into parameters and scattered into tensors by tables of cells.
+//! The elements of tensors, whatever their type: gathered into parameters and scattered into tensors by tables of
+//! cells.
 
 use rml_ir::Data;
 
@@ -56,8 +57,8 @@ const _: () = {
     element!(bool, Bool, |x| x != 0.0, |a, b| a || b, |a: bool, b: bool| a && !b, |a, b| a == b);
 };
 
-/// The elements that the cells name; those of one term are copied, several are added up. Nothing changes what zero is added to, not even
-/// the sign of a zero, so that what [`scatter`] takes apart comes together again to the bit.
+/// The elements that the cells name; those of one term are copied, several are added up. Nothing changes what zero is
+/// added to, not even the sign of a zero, so that what [`scatter`] takes apart comes together again to the bit.
 pub(crate) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec<T> {
     let read = |cell: &Cell| match *cell {
         Cell::Nothing => None,

@@ -1,5 +1,5 @@
-//! What a parameter is made of: foreign tensors, parts of them, sums, joins, and steps that move elements about. Every form can be
-//! undone, see `cells`.
+//! What a parameter is made of: foreign tensors, parts of them, sums, joins, and steps that move elements about. Every
+//! form can be undone, see `cells`.
 
 use rml_base::{Diagnostic, Span};
 
@@ -28,7 +28,8 @@ pub(crate) enum Source {
     Concat { axis: usize, parts: Vec<Expr>, sizes: PartSizes },
     /// Several of one shape, along an axis of their own.
     Stack { axis: usize, parts: Vec<Expr> },
-    /// The same number everywhere. On the way back it must be that number, unless what is there is to be added `into` a tensor.
+    /// The same number everywhere. On the way back it must be that number, unless what is there is to be added `into` a
+    /// tensor.
     Fill { value: f64, into: Option<Name> },
 }
 
@@ -57,7 +58,8 @@ pub(crate) enum Cut {
 pub(crate) enum Step {
     /// Axes are permuted, joined and taken apart.
     Rearrange(Rearrange),
-    /// The axis consists of as many equal blocks as the list is long; block `i` of the result is block `order[i]` of what comes in.
+    /// The axis consists of as many equal blocks as the list is long; block `i` of the result is block `order[i]` of
+    /// what comes in.
     Reorder { axis: usize, order: Vec<usize> },
     /// The axis runs the other way.
     Flip { axis: usize },

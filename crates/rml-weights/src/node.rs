@@ -121,7 +121,8 @@ impl Node {
         Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
     }
 
-    /// A size or position: a whole number that is not negative, also as a text, since what is filled in for a placeholder is one.
+    /// A size or position: a whole number that is not negative, also as a text, since what is filled in for a
+    /// placeholder is one.
     pub(crate) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
         match &self.data {
             Item::Int(i) => usize::try_from(*i).ok(),

@@ -1,13 +1,13 @@
-//! Names with places in them: `lstm_{n}` stands for `lstm_0`, `lstm_1` and so on, and what `{n}` stood for can be said again,
-//! also in reckoning: `layers.{2*n+1}.weight`.
+//! Names with places in them: `lstm_{n}` stands for `lstm_0`, `lstm_1` and so on, and what `{n}` stood for can be said
+//! again, also in reckoning: `layers.{2*n+1}.weight`.
 
 use indexmap::IndexMap;
 
 /// What the places stand for.
 pub(crate) type Captures = IndexMap<String, String>;
 
-/// The ways in which `path` is a name of that pattern: what its places stand for, all of the same name the same. A place stands for
-/// a text that is not empty and has no `.` in it.
+/// The ways in which `path` is a name of that pattern: what its places stand for, all of the same name the same. A
+/// place stands for a text that is not empty and has no `.` in it.
 pub(crate) fn matched(pattern: &str, path: &str) -> Option<Captures> {
     let mut captures = Captures::new();
     matches(pattern, path, &mut captures).then_some(captures)
@@ -44,8 +44,8 @@ pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The text with its places filled: `{n}`, `{n+1}`, `{n-1}`, `{2*n}`, `{2*n+1}`; the latter where `n` is a whole number. `Err` = what
-/// is wrong with a place.
+/// The text with its places filled: `{n}`, `{n+1}`, `{n-1}`, `{2*n}`, `{2*n+1}`; the latter where `n` is a whole
+/// number. `Err` = what is wrong with a place.
 pub(crate) fn filled(text: &str, captures: &Captures) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Axes by name: `o i -> i o` transposes, `f c w -> (w c) f` also joins two axes, `1 n -> n` drops one of length 1. The notation is
-//! that of einops, without ellipses and repetition.
+//! Axes by name: `o i -> i o` transposes, `f c w -> (w c) f` also joins two axes, `1 n -> n` drops one of length 1. The
+//! notation is that of einops, without ellipses and repetition.
 
 use indexmap::IndexMap;
 

@@ -1,5 +1,5 @@
-//! From what a parameter is made of and its shape to the shapes of everything in between, down to the tensors. Where a form
-//! leaves a choice (how long the parts of a join are), the tensors of a file decide, if there is one.
+//! From what a parameter is made of and its shape to the shapes of everything in between, down to the tensors. Where a
+//! form leaves a choice (how long the parts of a join are), the tensors of a file decide, if there is one.
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;

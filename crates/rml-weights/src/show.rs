@@ -17,7 +17,8 @@ impl ParamInfo {
 }
 
 impl ParamList {
-    /// For people: a line a parameter, with its type, where it is declared, and what its values are like if they are known.
+    /// For people: a line a parameter, with its type, where it is declared, and what its values are like if they are
+    /// known.
     pub fn to_table(&self) -> String {
         let values = self.params.iter().any(|p| p.value.is_some());
         let mut head = vec!["parameter", "type", "declared"];
@@ -33,8 +34,8 @@ impl ParamList {
         format!("{}{}", rml_base::table(&rows, &[0, 1, 2]), total("parameter", &shapes))
     }
 
-    /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"}, "values"}]}`; `values` only where
-    /// they are known.
+    /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"},
+    /// "values"}]}`; `values` only where they are known.
     pub fn to_json(&self) -> String {
         let param = |p: &ParamInfo| {
             let (file, line, column) = p.place(self);

@@ -207,8 +207,8 @@ impl TensorFile {
         Ok(found)
     }
 
-    /// Writes a file by its extension, `.safetensors` or `.npz`, in one step. An npz archive has no numbers in half precision; they
-    /// are written in single precision there, and integers as `i64`.
+    /// Writes a file by its extension, `.safetensors` or `.npz`, in one step. An npz archive has no numbers in half
+    /// precision; they are written in single precision there, and integers as `i64`.
     ///
     /// # Errors
     /// Another extension; a file that cannot be written.

@@ -1,25 +1,27 @@
-//! Jobs that other libraries do, too; `cargo xtask peers` runs them side by side, `cargo xtask bench` beside those of another commit.
+//! Jobs that other libraries do, too; `cargo xtask peers` runs them side by side, `cargo xtask bench` beside those of
+//! another commit.
 //!
-//! `cargo bench -p rml --bench peers -- JOB..` prints JSON lines for each job: the median, the least and the 99th percentile of the time
-//! of a step in milliseconds. Jobs are
+//! `cargo bench -p rml --bench peers -- JOB..` prints JSON lines for each job: the median, the least and the 99th
+//! percentile of the time of a step in milliseconds. Jobs are
 //!
-//! - `lstm:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors of D numbers; likewise `gru`,
-//!   `peephole`, a cell of its own, `ring`, attention over the last 16 values, `hmm`, a hidden Markov model of H states, and `bi_lstm`, which
-//!   classifies each vector;
-//! - `nested:B,S,T,H`, a step for an LSTM of H units on windows of B rows of S sequences of T vectors, one sequence after the other, and a loss for
-//!   each sequence;
+//! - `lstm:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors of D
+//!   numbers; likewise `gru`, `peephole`, a cell of its own, `ring`, attention over the last 16 values, `hmm`, a hidden
+//!   Markov model of H states, and `bi_lstm`, which classifies each vector;
+//! - `nested:B,S,T,H`, a step for an LSTM of H units on windows of B rows of S sequences of T vectors, one sequence
+//!   after the other, and a loss for each sequence;
 //! - `conv:B`, a step for two convolutions, of 16 and 32 filters, on B images of 28 x 28;
 //! - `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles;
 //! - `cartpole:16`, a hundred updates of an actor-critic with 16 carts;
 //! - `stream:D,H`, a step of an LSTM of H units and a dense layer of 4 on D numbers, by a `Stepper`;
 //! - `digits:SEED`, training until 0.95 of the test images are told apart, once;
 //! - `product:M,K,N`, `tanh:N`, `compile:N`: a kernel, and the compiler on a program of N states;
-//! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows, by slices and
-//!   from data; it prints the memory of the process before and after, and fails if it grows.
+//! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows,
+//!   by slices and from data; it prints the memory of the process before and after, and fails if it grows.
 //!
-//! `--engine sim` has the simulator train, `--engine xla` and `torch` that backend; `--threads N` is one by default. `--memory BYTES` is the most that
-//! values may take, as for the commands; data and parameters are a part of it.
-//! `--folder DIR` writes data and initial parameters there, for the other libraries; `--turns` measures when it is told to.
+//! `--engine sim` has the simulator train, `--engine xla` and `torch` that backend; `--threads N` is one by default.
+//! `--memory BYTES` is the most that values may take, as for the commands; data and parameters are a part of it.
+//! `--folder DIR` writes data and initial parameters there, for the other libraries; `--turns` measures when it is told
+//! to.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 

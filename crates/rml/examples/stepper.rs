@@ -1,6 +1,7 @@
 //! A network at work in a loop that must not allocate: an audio callback, a controller, firmware.
 //!
-//! Ports are found once. Then each step writes samples into the program, runs one cycle, and reads what it makes of them.
+//! Ports are found once. Then each step writes samples into the program, runs one cycle, and reads what it makes of
+//! them.
 #![allow(clippy::print_stdout, reason = "the example shows its result")]
 
 use rml::{Error, Options, Source, Stepper};

@@ -1,10 +1,12 @@
-//! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when they are chosen.
+//! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when
+//! they are chosen.
 //!
-//! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`]. Anything
-//! that implements [`Backend`] can be given there.
+//! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`].
+//! Anything that implements [`Backend`] can be given there.
 //!
-//! The libraries lie in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup` puts them. The
-//! features `xla` and `torch` of this crate add what opens them, which is small: the libraries themselves are no part of a program.
+//! The libraries lie in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup`
+//! puts them. The features `xla` and `torch` of this crate add what opens them, which is small: the libraries
+//! themselves are no part of a program.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -69,8 +71,8 @@ pub struct BackendInfo {
 /// Opens a backend by its name. A library is loaded once in a process, and stays.
 ///
 /// # Errors
-/// No such name, device or number of threads; a backend that this build does not have, or whose library is not installed; a device that
-/// it does not find.
+/// No such name, device or number of threads; a backend that this build does not have, or whose library is not
+/// installed; a device that it does not find.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -120,8 +122,9 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
     })
 }
 
-/// The folder in which the command `rml` has a backend keep its compiled programs, for [`Options::programs`]: the one that `$RML_PROGRAMS`
-/// names, else one beside the backend's library. None where that variable is `off`, and for a backend that compiles nothing.
+/// The folder in which the command `rml` has a backend keep its compiled programs, for [`Options::programs`]: the one
+/// that `$RML_PROGRAMS` names, else one beside the backend's library. None where that variable is `off`, and for a
+/// backend that compiles nothing.
 pub fn programs(name: &str) -> Option<PathBuf> {
     #[cfg(any(feature = "xla", feature = "torch"))]
     if name == "xla" {

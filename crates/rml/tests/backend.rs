@@ -1,4 +1,5 @@
-//! Backends: every way of running a program computes on the one that is given, and what fails there is told and leaves checkpoints whole.
+//! Backends: every way of running a program computes on the one that is given, and what fails there is told and leaves
+//! checkpoints whole.
 
 mod support;
 
@@ -16,8 +17,8 @@ use rml::{
 };
 use support::{CLASSIFIER, code, data, options, source, train};
 
-/// The embedded backend, counting its calls, and the functions that differ, as programs of a millisecond. One call may fail, one operator may be
-/// refused.
+/// The embedded backend, counting its calls, and the functions that differ, as programs of a millisecond. One call may
+/// fail, one operator may be refused.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     calls: Arc<AtomicUsize>,

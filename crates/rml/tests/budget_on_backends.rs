@@ -1,5 +1,5 @@
-//! Windows on a backend for which there is no memory as a whole: the embedded backend runs them in segments. One test, since the limit is the
-//! process's.
+//! Windows on a backend for which there is no memory as a whole: the embedded backend runs them in segments. One test,
+//! since the limit is the process's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

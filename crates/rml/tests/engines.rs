@@ -1,4 +1,5 @@
-//! Engines of one's own: training and inference run on the one that is given, window by window, and are told when it declines.
+//! Engines of one's own: training and inference run on the one that is given, window by window, and are told when it
+//! declines.
 
 mod support;
 
@@ -14,8 +15,8 @@ use rml::sim::SimulatorEngine;
 use rml::{Data, Diagnostic, Engine, InferOptions, Session, Shape, TrainOptions, Value, engine};
 use support::{CLASSIFIER, code, data, options, source, train};
 
-/// Runs whole windows of a known length, all others it declines. It computes with a simulator, gives columns back, and suspects every third
-/// window without a cause.
+/// Runs whole windows of a known length, all others it declines. It computes with a simulator, gives columns back, and
+/// suspects every third window without a cause.
 #[derive(Clone, Debug, Default)]
 struct Windowed {
     blocks: Arc<AtomicUsize>,

@@ -9,7 +9,8 @@ use rml::{
 };
 use support::{Interrupter, code, source};
 
-/// A walk to one side, in episodes that end where it has come far enough. What is learned is how far the steps bring it.
+/// A walk to one side, in episodes that end where it has come far enough. What is learned is how far the steps bring
+/// it.
 const WALK: &str = "
 node value(x: num [1]) -> (v: num [1])
   v = param(zeros([1])) * x + param(zeros([1]));
@@ -88,8 +89,8 @@ fn episodes_are_trained_by_plan_as_by_the_simulator() {
     assert_eq!(keys(&plan), keys(&sim));
 }
 
-/// Exactly as many windows, and cycles up to the end of one, whatever the lengths of windows: in one go, from limit to limit, and
-/// after interruptions.
+/// Exactly as many windows, and cycles up to the end of one, whatever the lengths of windows: in one go, from limit to
+/// limit, and after interruptions.
 #[test]
 fn any_stops_on_the_way_leave_the_bits() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -147,7 +148,8 @@ fn any_stops_on_the_way_leave_the_bits() {
     }
 }
 
-/// The evaluation has parameters in common with the training, and nothing else: other draws, the same ones after each report.
+/// The evaluation has parameters in common with the training, and nothing else: other draws, the same ones after each
+/// report.
 #[test]
 fn an_evaluation_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! What inference and resumed training take over from a checkpoint: states that outlive their windows, and static parameters.
+//! What inference and resumed training take over from a checkpoint: states that outlive their windows, and static
+//! parameters.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Damaged programs: whatever becomes of the tokens of the library and the examples, the facade answers with a result or with
-//! diagnostics, and does not panic.
+//! Damaged programs: whatever becomes of the tokens of the library and the examples, the facade answers with a result
+//! or with diagnostics, and does not panic.
 
 use std::path::Path;
 use std::sync::LazyLock;

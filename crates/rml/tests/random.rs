@@ -1,5 +1,5 @@
-//! Random streams: the same for the same seed, path and tick, whatever the windows, and on the backward path as on the forward one
-//! (DRAW-2 to DRAW-4).
+//! Random streams: the same for the same seed, path and tick, whatever the windows, and on the backward path as on the
+//! forward one (DRAW-2 to DRAW-4).
 
 use rml::{End, Feed, Options, Outputs, Program, Session, Source};
 

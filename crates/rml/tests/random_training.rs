@@ -1,4 +1,5 @@
-//! Random networks in training: by plan and by simulator the same losses, window after window, whatever the lengths of windows.
+//! Random networks in training: by plan and by simulator the same losses, window after window, whatever the lengths of
+//! windows.
 
 #[path = "support/networks.rs"]
 mod networks;

@@ -1,4 +1,5 @@
-//! Checkpoints of all examples that train: each engine goes on from those of the other one, and from its own bit by bit.
+//! Checkpoints of all examples that train: each engine goes on from those of the other one, and from its own bit by
+//! bit.
 
 use std::path::{Path, PathBuf};
 

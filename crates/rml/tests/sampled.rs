@@ -1,5 +1,5 @@
-//! Layers with parameters on clocks that data decide, in windows: they are held over the window, updated once if the clock ticks in it at
-//! all, and learn the same by plan and by simulator.
+//! Layers with parameters on clocks that data decide, in windows: they are held over the window, updated once if the
+//! clock ticks in it at all, and learn the same by plan and by simulator.
 
 mod support;
 

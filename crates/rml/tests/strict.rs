@@ -1,5 +1,6 @@
-//! Functions are strict, `and` and `or` among them; only `if` and `merge` choose. Whatever computes a program agrees on what is known:
-//! the program that is simplified and cut down to its outputs, the one with all its variables, and both in tensor functions.
+//! Functions are strict, `and` and `or` among them; only `if` and `merge` choose. Whatever computes a program agrees on
+//! what is known: the program that is simplified and cut down to its outputs, the one with all its variables, and both
+//! in tensor functions.
 
 mod support;
 
@@ -9,7 +10,8 @@ use rml::{Cell, Columns, End, Engine, Format, Options, RunOptions};
 use rml_backend_cpu::Cpu;
 use support::source;
 
-/// Inputs `d` and `x`, the equations, and the row of `o` in closed and open traces of three cycles: `?` is not known, `_` absent.
+/// Inputs `d` and `x`, the equations, and the row of `o` in closed and open traces of three cycles: `?` is not known,
+/// `_` absent.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     // What waits for itself stays unknown beside whatever constant.
     ("v = false and v; o = if v then 1 else 2;", "? ? ?", "? ? ?"),

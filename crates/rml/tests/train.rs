@@ -42,7 +42,8 @@ fn a_resumed_run_is_the_unbroken_run() {
     let dir = tempfile::tempdir().unwrap();
     let text = with_momentum();
     let [whole, part] = ["whole", "part"].map(|n| dir.path().join(n));
-    // 19 windows to train on in batches of 4: five batches an epoch, the last one of 3. With windows of one to three cycles, six or seven.
+    // 19 windows to train on in batches of 4: five batches an epoch, the last one of 3. With windows of one to three
+    // cycles, six or seven.
     let mut ragged = data(23);
     let lengths = (0..23).map(|w| 1 + w * w % 3).collect();
     ragged.columns.insert("lengths".into(), column(&[23], Elements::Int(lengths)));
@@ -137,7 +138,8 @@ fn other_data_is_run_whole() {
     assert_eq!(code(rml::infer(&source(CLASSIFIER), &data(9), &test)), "no-test-split");
 }
 
-/// The last windows are tested, those before them are for validation, and neither is seen by training; inference and resumed runs agree.
+/// The last windows are tested, those before them are for validation, and neither is seen by training; inference and
+/// resumed runs agree.
 #[test]
 fn the_last_windows_are_kept() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Compiles a program from a string, trains it window by window, saves what it learned, and runs it cycle by cycle with that.
+//! Compiles a program from a string, trains it window by window, saves what it learned, and runs it cycle by cycle with
+//! that.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -1,5 +1,5 @@
-//! The service under load: clients in this process, over the loopback of this machine, each with a connection and a session of its own,
-//! and one row a request. `cargo bench -p service`.
+//! The service under load: clients in this process, over the loopback of this machine, each with a connection and a
+//! session of its own, and one row a request. `cargo bench -p service`.
 #![allow(clippy::print_stdout, reason = "a bench tells what it measured")]
 #![allow(missing_docs, reason = "a program")]
 

@@ -7,11 +7,11 @@
 //! | `DELETE /sessions/ID` | 200 `{"outputs": [..]}`: of the cycles that still waited; the session is gone |
 //! | `GET /health` | 200 `{"sessions": 3, "limit": 1024}` |
 //!
-//! What is refused is answered with `{"error": {"code", "message", "notes", "help"}}`. A row that is refused does not happen; the answer has the
-//! outputs of the rows before it.
+//! What is refused is answered with `{"error": {"code", "message", "notes", "help"}}`. A row that is refused does not
+//! happen; the answer has the outputs of the rows before it.
 //!
-//! Everything is bounded: sessions, connections, requests that wait, those of one session, rows, bytes, and how long a connection may
-//! take to send or to read.
+//! Everything is bounded: sessions, connections, requests that wait, those of one session, rows, bytes, and how long a
+//! connection may take to send or to read.
 
 mod answer;
 pub mod client;

@@ -13,7 +13,8 @@ use tokio::sync::Mutex as Turn;
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The run; none once it has ended, or if what it computed panicked. Whoever waits for it has its turn in the order of asking.
+    /// The run; none once it has ended, or if what it computed panicked. Whoever waits for it has its turn in the order
+    /// of asking.
     pub(crate) run: Arc<Turn<Option<Stream>>>,
     /// Requests that hold or wait for the run.
     pending: AtomicUsize,

@@ -247,7 +247,8 @@ async fn a_client_that_never_reads_is_let_go() {
     let limits = Limits { patience: Duration::from_millis(100), connections: 2, ..Limits::default() };
     let running = Running::new(limits).await;
     let mut deaf = TcpStream::connect(running.address).await.expect("it listens");
-    // Requests without end: the answers fill what the system keeps for the client, and then the service closes the connection.
+    // Requests without end: the answers fill what the system keeps for the client, and then the service closes the
+    // connection.
     let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000);
     while deaf.write_all(&request).await.is_ok() {}
     assert!(running.client().await.begin().await.is_ok(), "others are served");

@@ -1,7 +1,7 @@
 //! `cargo xtask book`: the pages as a site, made by mdBook, and a check of all its links.
 //!
-//! The pages stay where they are and keep the links that a code forge follows. [`stage`] copies them into a folder that is laid out as
-//! the repository, mdBook makes HTML of that, and [`check`] follows every link of the result.
+//! The pages stay where they are and keep the links that a code forge follows. [`stage`] copies them into a folder that
+//! is laid out as the repository, mdBook makes HTML of that, and [`check`] follows every link of the result.
 
 mod check;
 mod stage;

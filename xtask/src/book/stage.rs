@@ -1,9 +1,11 @@
-//! What mdBook reads: a folder laid out as the repository, with the pages that `docs/SUMMARY.md` names and the files that they link.
+//! What mdBook reads: a folder laid out as the repository, with the pages that `docs/SUMMARY.md` names and the files
+//! that they link.
 //!
 //! - A page keeps its path, but that `README.md` becomes `index.md`.
 //! - A picture keeps its path.
 //! - Any other file becomes a page that shows it, with `.html` behind its name; a folder becomes one that lists it.
-//! - Pages of a folder that the summary does not name follow the `README.md` of that folder, in the order of their names.
+//! - Pages of a folder that the summary does not name follow the `README.md` of that folder, in the order of their
+//!   names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Instructions that a process takes, counted by `perf stat` where the machine has counters and lets programs read them.
+//! Instructions that a process takes, counted by `perf stat` where the machine has counters and lets programs read
+//! them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,6 +1,7 @@
 //! `cargo xtask bench --save NAME` and `--compare NAME`: whether this tree is faster or slower than another.
 //!
-//! What is saved is the benchmark as a program, not its figures: both programs then run in turns on the same machine, in the same minutes.
+//! What is saved is the benchmark as a program, not its figures: both programs then run in turns on the same machine,
+//! in the same minutes.
 
 mod count;
 mod verdict;

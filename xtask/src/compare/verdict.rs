@@ -17,8 +17,8 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// Of pairs (old, new). The interval is between order statistics, so it supposes nothing of how noise is distributed; few pairs have
-    /// their whole range.
+    /// Of pairs (old, new). The interval is between order statistics, so it supposes nothing of how noise is
+    /// distributed; few pairs have their whole range.
     pub(super) fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let mut ratios: Vec<f64> = pairs.iter().map(|(old, new)| new / old).collect();
         if ratios.is_empty() || ratios.iter().any(|r| !r.is_finite()) {
@@ -30,7 +30,8 @@ impl Ratio {
         Some(Self { median: ratios[n / 2], low: ratios[outside], high: ratios[n - 1 - outside] })
     }
 
-    /// Slower or faster, if the whole interval is beyond the tolerance: less is not told from how the linker lays code out.
+    /// Slower or faster, if the whole interval is beyond the tolerance: less is not told from how the linker lays code
+    /// out.
     pub(super) fn verdict(self, tolerance: f64) -> Verdict {
         if self.low > 1.0 + tolerance {
             Verdict::Slower

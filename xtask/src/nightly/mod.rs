@@ -1,5 +1,5 @@
-//! `cargo xtask nightly`: is this commit slower than that of the last night, and how fast is it beside others? The figures of all nights
-//! and their charts are kept in a branch of their own.
+//! `cargo xtask nightly`: is this commit slower than that of the last night, and how fast is it beside others? The
+//! figures of all nights and their charts are kept in a branch of their own.
 
 mod branch;
 mod history;
@@ -17,8 +17,8 @@ use history::Entry;
 /// The name under which the program of the last night is saved.
 const LAST: &str = "last-night";
 
-/// Compares with the last night, runs the peers, and keeps the figures; with `push` the branch goes where the repository came from.
-/// Fails, after all of that, if something is slower than it was.
+/// Compares with the last night, runs the peers, and keeps the figures; with `push` the branch goes where the
+/// repository came from. Fails, after all of that, if something is slower than it was.
 pub(crate) fn nightly(push: bool) -> Result<(), String> {
     let branch = Branch::open(&root(), push)?;
     let mut entries = history::read(branch.folder())?;

@@ -129,7 +129,8 @@ pub(super) fn sizes(job: &str) -> Vec<f64> {
     sizes.split(',').filter_map(|n| n.parse().ok()).collect()
 }
 
-/// The multiplications and additions of a step, where products are most of it: forward, backward to states and weights, and the classes.
+/// The multiplications and additions of a step, where products are most of it: forward, backward to states and weights,
+/// and the classes.
 pub(super) fn operations(job: &str) -> Option<f64> {
     let gates = match job.split(':').next()? {
         "lstm" | "peephole" => 4.0,

@@ -17,8 +17,8 @@ pub(super) fn failure(verb: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {verb} {}: {error}{mend}", path.display())
 }
 
-/// Gives the file that content, unless it has it: the time of an unchanged file stays, so that nothing is compiled anew for it.
-/// A file that changes is replaced in one step. Says whether it changed.
+/// Gives the file that content, unless it has it: the time of an unchanged file stays, so that nothing is compiled anew
+/// for it. A file that changes is replaced in one step. Says whether it changed.
 pub(super) fn put(path: &Path, content: &[u8]) -> Result<bool, String> {
     if std::fs::read(path).is_ok_and(|old| old == content) {
         return Ok(false);

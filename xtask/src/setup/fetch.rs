@@ -1,4 +1,5 @@
-//! Fetching wheels: what is there stays, what is half there goes on, and no file bears its name before its hash is right.
+//! Fetching wheels: what is there stays, what is half there goes on, and no file bears its name before its hash is
+//! right.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -77,7 +77,8 @@ fn unpack(wheel: &Path, folder: &Path, place: &dyn Fn(&str) -> Option<String>) -
     Ok(())
 }
 
-/// Where the licence texts of a wheel go: `licences/<project>/`, with the folders that they have in the wheel's own account.
+/// Where the licence texts of a wheel go: `licences/<project>/`, with the folders that they have in the wheel's own
+/// account.
 pub(super) fn licence(project: &str, member: &str) -> Option<String> {
     let (folder, path) = member.split_once('/')?;
     let name = path.rsplit('/').next()?.to_lowercase();

@@ -1,8 +1,9 @@
 //! `cargo xtask setup xla|torch`: brings the library of a backend and builds the backend against it.
 //!
-//! What is fetched are wheels from the Python package index, pinned by version and hash ([`wheels`]). Everything goes into one cache
-//! folder ([`cache`]): the wheels into `downloads/` ([`fetch`]), what is needed of them into `xla/` or `torch/` ([`layout`]), beside
-//! that what is compiled there ([`xla`], [`torch`]), and at last the backend itself ([`plugin`]). Each part is done once.
+//! What is fetched are wheels from the Python package index, pinned by version and hash ([`wheels`]). Everything goes
+//! into one cache folder ([`cache`]): the wheels into `downloads/` ([`fetch`]), what is needed of them into `xla/` or
+//! `torch/` ([`layout`]), beside that what is compiled there ([`xla`], [`torch`]), and at last the backend itself
+//! ([`plugin`]). Each part is done once.
 
 mod cache;
 mod disk;

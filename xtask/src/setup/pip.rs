@@ -1,7 +1,8 @@
-//! Where wheels come from: what pip is configured to use on this machine, so that a mirror set up for pip serves here too.
+//! Where wheels come from: what pip is configured to use on this machine, so that a mirror set up for pip serves here
+//! too.
 //!
-//! Read are pip's configuration files (sections `global` and `download`) and its variables `PIP_*`, in pip's order; pip itself need not
-//! be installed.
+//! Read are pip's configuration files (sections `global` and `download`) and its variables `PIP_*`, in pip's order; pip
+//! itself need not be installed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,8 @@ fn paths(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     paths
 }
 
-/// The understood options of the sections that concern downloads; `download` beats `global`. A value may go on in indented lines.
+/// The understood options of the sections that concern downloads; `download` beats `global`. A value may go on in
+/// indented lines.
 fn parse(text: &str) -> BTreeMap<String, String> {
     let mut sections: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
     let (mut section, mut last) = ("", None);

@@ -1,4 +1,5 @@
-//! The backend itself: a shared library, built against the folder and put into its `lib`, where it finds what it needs beside it.
+//! The backend itself: a shared library, built against the folder and put into its `lib`, where it finds what it needs
+//! beside it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,8 +20,8 @@ const LEADING_ELSEWHERE: [&str; 6] = [
     "DOCS_RS",
 ];
 
-/// `cargo <subcommand>` on the backend's package with its feature `link`, in the environment and with the build folder in which
-/// [`build`] builds it: what binds a library is built once for all uses. Tests find the libraries.
+/// `cargo <subcommand>` on the backend's package with its feature `link`, in the environment and with the build folder
+/// in which [`build`] builds it: what binds a library is built once for all uses. Tests find the libraries.
 pub(crate) fn command(recipe: &Recipe, subcommand: &str) -> Result<Command, String> {
     let root = super::cache_folder()?;
     let mut command = workspace::cargo(&[subcommand, "--profile", PROFILE, "--package", recipe.package]);

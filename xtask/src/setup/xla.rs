@@ -1,5 +1,5 @@
-//! XLA: headers and libraries out of TensorFlow's wheel, and a small library with C functions over them, which the backend calls (its
-//! sources stand in `crates/rml-backend-xla/cpp`).
+//! XLA: headers and libraries out of TensorFlow's wheel, and a small library with C functions over them, which the
+//! backend calls (its sources stand in `crates/rml-backend-xla/cpp`).
 
 use std::path::{Path, PathBuf};
 

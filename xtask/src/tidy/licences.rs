@@ -1,4 +1,5 @@
-//! The licences of the packages this project builds on, against the list in `deny.toml`; and that all of them come from the registry.
+//! The licences of the packages this project builds on, against the list in `deny.toml`; and that all of them come from
+//! the registry.
 
 use std::collections::BTreeSet;
 

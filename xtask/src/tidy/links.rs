@@ -1,4 +1,5 @@
-//! The links of the pages: each leads to a file of the repository, and to a heading that is there; so does each path in code marks.
+//! The links of the pages: each leads to a file of the repository, and to a heading that is there; so does each path in
+//! code marks.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

@@ -1,7 +1,8 @@
-//! The rules of the semantics: declared once in `docs/semantics`, and cited by the code and the tests that rely on them.
+//! The rules of the semantics: declared once in `docs/semantics`, and cited by the code and the tests that rely on
+//! them.
 //!
-//! A rule is declared where a line, or a row of a table, begins with its name in bold, `**FAMILY-NUMBER.**`. Everywhere else a name of that
-//! form is a citation. Words behind the `chronogram` of an example count as citations by a test.
+//! A rule is declared where a line, or a row of a table, begins with its name in bold, `**FAMILY-NUMBER.**`. Everywhere
+//! else a name of that form is a citation. Words behind the `chronogram` of an example count as citations by a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What continuous integration runs can be run, and is tested, by everyone: each `run:` is a command of `xtask`, or sets the toolchain up;
-//! actions of others are pinned by commit.
+//! What continuous integration runs can be run, and is tested, by everyone: each `run:` is a command of `xtask`, or
+//! sets the toolchain up; actions of others are pinned by commit.
 
 use crate::workspace::root;
 

@@ -1,9 +1,10 @@
 //! The proof that a recurrence is cut by several windows side by side, each of which cuts a part of it.
 //!
-//! Two nodes that are trained `every end` and `every big` are an example. The ends of such windows are independent, so the proof needs
-//! that no value waits for two of them. A value that looks ahead in a window waits for the end of that window, and so does whatever
-//! reads it, except a `fby` that ticks once a window: it reads a value from an earlier window. Between these parts the recurrence runs
-//! forward, so the values of each window form a part that can be proved by itself.
+//! Two nodes that are trained `every end` and `every big` are an example. The ends of such windows are independent, so
+//! the proof needs that no value waits for two of them. A value that looks ahead in a window waits for the end of that
+//! window, and so does whatever reads it, except a `fby` that ticks once a window: it reads a value from an earlier
+//! window. Between these parts the recurrence runs forward, so the values of each window form a part that can be proved
+//! by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +19,8 @@ use crate::conditions::Guard;
 
 /// The parts that wait, each with the proof that its window cuts it.
 ///
-/// Requires: no circle within one cycle. Ensures: if what the recurrence reads from outside is known at once, each part is known at the
-/// end of its own window, and all other members are known at once.
+/// Requires: no circle within one cycle. Ensures: if what the recurrence reads from outside is known at once, each part
+/// is known at the end of its own window, and all other members are known at once.
 pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part, Proof)>> {
     let (labels, windows) = labels(deps, part)?;
     if windows.len() < 2 {
@@ -39,8 +40,8 @@ pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part,
     windows.iter().enumerate().map(proved).collect()
 }
 
-/// For each member that waits, the window whose end it waits for, as a place in the list. `None` if a member waits for two windows, or
-/// looks ahead outside windows.
+/// For each member that waits, the window whose end it waits for, as a place in the list. `None` if a member waits for
+/// two windows, or looks ahead outside windows.
 fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>, Vec<Window>)> {
     let conditions = &deps.conditions;
     let mut ends: Vec<BTreeSet<Guard>> = Vec::new();

@@ -1,5 +1,5 @@
-//! The search for conditions that cut a recurrence. The ends of windows are tried first, then the conditions that steps within one
-//! cycle depend on.
+//! The search for conditions that cut a recurrence. The ends of windows are tried first, then the conditions that steps
+//! within one cycle depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,8 +67,8 @@ fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
     found.into_iter().map(|(_, _, ends)| ends).collect()
 }
 
-/// The negations of the conditions that some circle ahead depends on: where one of these holds, the circle is broken. Conditions with a
-/// name come first.
+/// The negations of the conditions that some circle ahead depends on: where one of these holds, the circle is broken.
+/// Conditions with a name come first.
 fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Guard> {
     let ahead = |e: &Edge| e.distance != Distance::Past;
     let graph = part.graph(ahead);
@@ -108,8 +108,8 @@ fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Guard> {
     found
 }
 
-/// Conditions that only together cut a part. Each round finds a way through one cycle from one look ahead to the next that is still
-/// open, and adds the negation of a condition that it depends on, until no way is open.
+/// Conditions that only together cut a part. Each round finds a way through one cycle from one look ahead to the next
+/// that is still open, and adds the negation of a condition that it depends on, until no way is open.
 fn joint(deps: &Dependences<'_>, part: &Part) -> Option<Ends> {
     let mut chosen: Vec<Guard> = Vec::new();
     let now = part.graph(|e| e.distance == Distance::Now);

@@ -1,5 +1,5 @@
-//! A frame divides time into segments and tells four kinds of cycles apart in each: whether a cycle is the first tick of a clock in its
-//! segment, and whether it is the last cycle of the segment.
+//! A frame divides time into segments and tells four kinds of cycles apart in each: whether a cycle is the first tick
+//! of a clock in its segment, and whether it is the last cycle of the segment.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,8 @@ pub(crate) struct Frame<'c, 'a> {
 
 /// What is known of segments.
 pub(crate) struct FrameData {
-    /// The guards at the ends of segments. A segment ends where all of them hold, if `all` is set, else where one of them does.
+    /// The guards at the ends of segments. A segment ends where all of them hold, if `all` is set, else where one of
+    /// them does.
     pub(crate) ends: Vec<Guard>,
     all: bool,
     /// The clock whose ticks are counted.
@@ -54,7 +55,8 @@ pub(crate) struct FrameData {
     around: BTreeSet<usize>,
     /// Those of windows that end at every end of a segment, and perhaps elsewhere.
     within: BTreeSet<usize>,
-    /// What is known by position: `inner` for variables that are present only where all ends are, `outer` for all others.
+    /// What is known by position: `inner` for variables that are present only where all ends are, `outer` for all
+    /// others.
     inner: Vec<Instant>,
     outer: Vec<Instant>,
     /// The values of conditions that were asked for, by position and whether that is for such a variable.
@@ -167,8 +169,8 @@ impl<'c, 'a> Frame<'c, 'a> {
         *self.data.truths.borrow_mut().entry((cond, p, inner)).or_insert_with(find)
     }
 
-    /// Whether a clock may tick there: whether each of its samplings may hold. A clock ticks only where its samplings hold, which the
-    /// verifier of clocks proves (K2), however the variable of a sampling is called.
+    /// Whether a clock may tick there: whether each of its samplings may hold. A clock ticks only where its samplings
+    /// hold, which the verifier of clocks proves (K2), however the variable of a sampling is called.
     pub(crate) fn may_tick(&self, clock: ClockId, p: Position) -> bool {
         self.conditions.chain(clock).iter().all(|l| self.may_hold(clock, p, *l))
     }
@@ -178,13 +180,15 @@ impl<'c, 'a> Frame<'c, 'a> {
         !POSITIONS.into_iter().any(|p| self.may_tick(clock, p))
     }
 
-    /// Whether a clock ticks at most once a segment: because of how it is sampled, or because it ticks only at one edge of a segment.
+    /// Whether a clock ticks at most once a segment: because of how it is sampled, or because it ticks only at one edge
+    /// of a segment.
     pub(crate) fn is_once(&self, clock: ClockId) -> bool {
         let may: Vec<bool> = POSITIONS.map(|p| self.may_tick(clock, p)).collect();
         self.ticks_once(clock) || matches!(may[..], [false, _, false, _] | [false, false, _, _])
     }
 
-    /// Whether a clock ticks at most once a segment because of how it is sampled, such as by `true fby false` in a window.
+    /// Whether a clock ticks at most once a segment because of how it is sampled, such as by `true fby false` in a
+    /// window.
     pub(crate) fn ticks_once(&self, clock: ClockId) -> bool {
         let conditions = self.conditions;
         conditions.chain(clock).iter().any(|l| {

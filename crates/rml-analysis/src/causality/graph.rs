@@ -1,7 +1,8 @@
 //! What each value needs: the dependence graph of a flat program.
 //!
-//! A position of the graph stands for the value of a variable. The positions after those of all variables stand for the presence of a
-//! class of variables that are present together. An edge is left out where a constant condition shows that it is never taken.
+//! A position of the graph stands for the value of a variable. The positions after those of all variables stand for the
+//! presence of a class of variables that are present together. An edge is left out where a constant condition shows
+//! that it is never taken.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +30,8 @@ pub enum Distance {
 pub(crate) enum Only {
     /// Wherever its start is needed.
     Always,
-    /// Where the end of a window is present, and, if a guard is given, that guard holds. The end may be absent where the start of the edge
-    /// is needed.
+    /// Where the end of a window is present, and, if a guard is given, that guard holds. The end may be absent where
+    /// the start of the edge is needed.
     Present(Option<Guard>),
     /// Where a condition has a value.
     If(Guard),
@@ -112,7 +113,8 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// The clock of a position: that of the variable, or for the presence of a class, that of the condition that decides it.
+    /// The clock of a position: that of the variable, or for the presence of a class, that of the condition that
+    /// decides it.
     pub(crate) fn clock(&self, at: usize) -> ClockId {
         let clocks = self.conditions.clocks;
         match self.node(at) {
@@ -193,8 +195,8 @@ impl Needs<'_, '_> {
         self.presence(lhs, distance, Only::Always);
     }
 
-    /// The needs of the presence of a variable. It is decided by a condition; where that condition may be absent, the presence of the
-    /// condition is needed as well, and so on.
+    /// The needs of the presence of a variable. It is decided by a condition; where that condition may be absent, the
+    /// presence of the condition is needed as well, and so on.
     fn presence(&mut self, var: Var, distance: Distance, only: Only) {
         let mut class = self.classes.of(var);
         let mut seen = BTreeSet::new();

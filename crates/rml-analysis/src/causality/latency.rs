@@ -25,8 +25,8 @@ pub enum Latency {
     Never,
 }
 
-/// A wait for conditions: from `lead` cycles after cycle n on, each of them has to hold `rounds` times, and then `lag` more cycles have to
-/// be fed.
+/// A wait for conditions: from `lead` cycles after cycle n on, each of them has to hold `rounds` times, and then `lag`
+/// more cycles have to be fed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Wait {
     /// The conditions.
@@ -49,8 +49,8 @@ impl Wait {
         match inner {
             Latency::Bounded(z) => Latency::Windowed(Wait { lag: self.lag + z, ..self }),
             Latency::Windowed(w) => {
-                // A wait that begins at an end of the same kind is over at once; each cycle that it begins later takes another end at
-                // most.
+                // A wait that begins at an end of the same kind is over at once; each cycle that it begins later takes
+                // another end at most.
                 let same = self.cuts == w.cuts;
                 let gap = (w.lead + self.lag).max(u64::from(!same));
                 Latency::Windowed(Wait {

@@ -1,4 +1,5 @@
-//! Values that are missing: a `post` has no value at the last tick of its window, and neither has anything that needs it there.
+//! Values that are missing: a `post` has no value at the last tick of its window, and neither has anything that needs
+//! it there.
 
 use std::collections::BTreeSet;
 
@@ -107,8 +108,8 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Whether a reader needs a value that is missing, and if so, where the reader has none itself: at the end of windows only, or
-    /// anywhere.
+    /// Whether a reader needs a value that is missing, and if so, where the reader has none itself: at the end of
+    /// windows only, or anywhere.
     fn reads(&self, reader: &Reader, at_end: bool) -> Option<bool> {
         let conditions = &self.deps.conditions;
         match reader.edge.distance {

@@ -1,9 +1,10 @@
 //! Causality: what each value needs, in which cycles, and when it is known at the latest.
 //!
-//! The dependence graph ([`graph`]) is divided into strongly connected parts. A part that never looks ahead can run if no value needs
-//! itself within one cycle. A part that looks ahead can run if every circle leads to earlier cycles, or if conditions cut it into
-//! segments ([`segment`]). For each value, a bound on the wait for it follows ([`latency`]). In `docs/semantics`, CAUSE-1 says what a
-//! value needs, CAUSE-4 what a recurrence must be like, and CAUSE-2 and CAUSE-3 are the verdicts.
+//! The dependence graph ([`graph`]) is divided into strongly connected parts. A part that never looks ahead can run if
+//! no value needs itself within one cycle. A part that looks ahead can run if every circle leads to earlier cycles, or
+//! if conditions cut it into segments ([`segment`]). For each value, a bound on the wait for it follows ([`latency`]).
+//! In `docs/semantics`, CAUSE-1 says what a value needs, CAUSE-4 what a recurrence must be like, and CAUSE-2 and
+//! CAUSE-3 are the verdicts.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +73,8 @@ pub struct Causality {
     pub recurrences: Vec<Recurrence>,
     /// Errors for what can never run, and warnings.
     pub findings: Diagnostics,
-    /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if it always does.
+    /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if
+    /// it always does.
     pub circles: Vec<Vec<Guard>>,
     /// Why nothing is known of some values.
     pub reasons: Vec<Reason>,

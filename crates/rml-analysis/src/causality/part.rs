@@ -122,8 +122,8 @@ pub(super) fn sums(part: &Part, factor: i64) -> Sums {
     sums::sums(part.nodes.len(), &steps)
 }
 
-/// Whether every circle leads to earlier cycles. Distances are comparable if all looks ahead count ticks of one clock, and all looks
-/// back count ticks that are among them.
+/// Whether every circle leads to earlier cycles. Distances are comparable if all looks ahead count ticks of one clock,
+/// and all looks back count ticks that are among them.
 pub(crate) fn is_negative(deps: &Dependences<'_>, part: &Part) -> bool {
     let mut clock: Option<ClockId> = None;
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {

@@ -18,7 +18,8 @@ pub(super) struct Decider {
 /// The classes of a program.
 pub(super) struct Classes {
     classes: ClockClasses,
-    /// What decides each class; `None` for a class with an input, and for one that is present because the environment asks for it.
+    /// What decides each class; `None` for a class with an input, and for one that is present because the environment
+    /// asks for it.
     pub(super) decided_by: IndexVec<ClassId, Option<Decider>>,
 }
 

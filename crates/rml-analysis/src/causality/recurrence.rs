@@ -1,4 +1,5 @@
-//! Classifies a strongly connected part of the dependence graph: can it run, is it cut by conditions, or does it never end?
+//! Classifies a strongly connected part of the dependence graph: can it run, is it cut by conditions, or does it never
+//! end?
 
 use std::collections::BTreeSet;
 
@@ -83,7 +84,8 @@ fn instantaneous(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     })
 }
 
-/// A circle of edges within one cycle for which a single condition has to hold, so that it certainly exists where that one does.
+/// A circle of edges within one cycle for which a single condition has to hold, so that it certainly exists where that
+/// one does.
 fn consistent_circle(deps: &Dependences<'_>, part: &Part, found: &Chain) -> Option<Chain> {
     let mut guards: BTreeSet<Guard> = BTreeSet::new();
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Now) {
@@ -156,10 +158,12 @@ fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     closed.filter(|_| is_plain).map(Finding::Closed)
 }
 
-/// Circles without conditions on one clock, of which one goes ahead and one goes back, or one that goes as far back as ahead.
+/// Circles without conditions on one clock, of which one goes ahead and one goes back, or one that goes as far back as
+/// ahead.
 ///
-/// They exist only in cycles in which no window around their delays ends. Such cycles are assumed to exist if there is one end, or several
-/// that are inputs. Several ends that are computed might take turns, so that one holds in every cycle.
+/// They exist only in cycles in which no window around their delays ends. Such cycles are assumed to exist if there is
+/// one end, or several that are inputs. Several ends that are computed might take turns, so that one holds in every
+/// cycle.
 pub(super) fn two_ways(
     deps: &Dependences<'_>,
     part: &Part,

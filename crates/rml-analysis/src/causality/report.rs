@@ -222,7 +222,8 @@ impl Step {
     }
 }
 
-/// The steps of a chain in words. Parts of expressions, which have no name, are left out, except between two steps in time.
+/// The steps of a chain in words. Parts of expressions, which have no name, are left out, except between two steps in
+/// time.
 fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Vec<(Span, String)> {
     let flat = deps.conditions.flat;
     let mut told = Vec::new();

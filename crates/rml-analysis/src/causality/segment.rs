@@ -1,10 +1,11 @@
 //! The proof that conditions cut a recurrence.
 //!
-//! The conditions divide time into segments; each one ends in a cycle where they hold. Every member of the recurrence is looked at in four
-//! kinds of cycles: is it the first tick in its segment, or a later one, and is it the last cycle of its segment, or an earlier one? For
-//! each kind it is known whether an edge stays in the segment or leads to an earlier or a later one. The recurrence is well founded if
-//! no circle leads to a later segment, and if every circle within a segment runs one way. Then values can be computed segment by
-//! segment, and within a segment by one sweep after another.
+//! The conditions divide time into segments; each one ends in a cycle where they hold. Every member of the recurrence
+//! is looked at in four kinds of cycles: is it the first tick in its segment, or a later one, and is it the last cycle
+//! of its segment, or an earlier one? For each kind it is known whether an edge stays in the segment or leads to an
+//! earlier or a later one. The recurrence is well founded if no circle leads to a later segment, and if every circle
+//! within a segment runs one way. Then values can be computed segment by segment, and within a segment by one sweep
+//! after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +75,8 @@ struct Segments<'d, 'a> {
 /// A search for what cuts a part within segments.
 pub(super) type Nested<'n> = &'n dyn Fn(&Part) -> Option<Proof>;
 
-/// Proves that `ends` cut a part. Whatever runs both ways within a segment has to be cut there again, which `nested` proves.
+/// Proves that `ends` cut a part. Whatever runs both ways within a segment has to be cut there again, which `nested`
+/// proves.
 pub(super) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, nested: Nested<'_>) -> Option<Proof> {
     let frame = deps.frames.get(&deps.conditions, ends, reference_clock(deps, part)?)?;
     let clocks: BTreeSet<ClockId> =
@@ -261,7 +263,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Of two ends of windows around a delay, neither need be known where the other holds. Where both hold, one is needed still.
+    /// Of two ends of windows around a delay, neither need be known where the other holds. Where both hold, one is
+    /// needed still.
     fn is_left(&self, clock: ClockId, p: Position, edge: &Edge, unless: Guard) -> bool {
         let conditions = &self.deps.conditions;
         let window = self.deps.delay(edge).and_then(|(_, w)| w);
@@ -289,8 +292,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Leads to where a condition is needed in all cycles since the tick before. Those of the segment before count, too: an end there
-    /// restarts the delay.
+    /// Leads to where a condition is needed in all cycles since the tick before. Those of the segment before count,
+    /// too: an end there restarts the delay.
     fn before(&self, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
         let counted =
             self.deps.conditions.is_within(self.deps.clock(self.part.nodes[at]), self.frame.data.clock);
@@ -300,8 +303,8 @@ impl Segments<'_, '_> {
         POSITIONS.for_each(|q| lead(q, -1));
     }
 
-    /// Whether ends may come between two ticks of a clock, so that a delay on it jumps over them. It cannot if all ends come in ticks of
-    /// the clock itself.
+    /// Whether ends may come between two ticks of a clock, so that a delay on it jumps over them. It cannot if all ends
+    /// come in ticks of the clock itself.
     fn jumps(&self, clock: ClockId) -> bool {
         let conditions = &self.deps.conditions;
         !self.frame.data.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock))

@@ -1,8 +1,8 @@
 //! Parameters that cannot be updated in time (CAUSE-7).
 //!
-//! A parameter that is trained outside windows has a new value in each cycle. If the program looks ahead, the update may wait for a value
-//! of the next cycle, which is computed with the parameter and therefore waits for the update. Where that is so in each run it is an error; where
-//! data decide, a warning.
+//! A parameter that is trained outside windows has a new value in each cycle. If the program looks ahead, the update
+//! may wait for a value of the next cycle, which is computed with the parameter and therefore waits for the update.
+//! Where that is so in each run it is an error; where data decide, a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,8 @@ const SHOWN: usize = 12;
 /// The most updates of which the shortest circle is looked for.
 const TRIED: usize = 64;
 
-/// The diagnostic for a part with circles forward and backward in time at once, if they all run through updates of parameters.
+/// The diagnostic for a part with circles forward and backward in time at once, if they all run through updates of
+/// parameters.
 pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<Diagnostic> {
     let parameters = parameters(deps);
     two_ways(deps, part, always)?;

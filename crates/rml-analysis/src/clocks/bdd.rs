@@ -1,5 +1,6 @@
-//! Reduced ordered binary decision diagrams with hash-consing: two functions are equal iff their nodes are. Variables are numbered
-//! in the order of their first use; nothing depends on hashing order, so the same program gives the same nodes.
+//! Reduced ordered binary decision diagrams with hash-consing: two functions are equal iff their nodes are. Variables
+//! are numbered in the order of their first use; nothing depends on hashing order, so the same program gives the same
+//! nodes.
 
 use indexmap::IndexMap;
 

@@ -51,8 +51,8 @@ impl Meeting<'_> {
     }
 }
 
-/// The error that says which two clocks of a program disagree in a cycle, where each of them comes from, and how to correct it. `None` if the
-/// clocks are proved to agree, or if what is known of the cycle does not tell them apart.
+/// The error that says which two clocks of a program disagree in a cycle, where each of them comes from, and how to
+/// correct it. `None` if the clocks are proved to agree, or if what is known of the cycle does not tell them apart.
 ///
 /// Requires: `flat::verify`.
 pub fn blame(flat: &Flat, meeting: &Meeting<'_>) -> Option<Diagnostic> {

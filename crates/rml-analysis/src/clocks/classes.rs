@@ -1,5 +1,5 @@
-//! What drives each variable, that is, decides when it is present: an input, a `when`, or a `merge` by a condition of another class. A variable
-//! that nothing drives is present in every cycle (CLOCK-2, CLOCK-3).
+//! What drives each variable, that is, decides when it is present: an input, a `when`, or a `merge` by a condition of
+//! another class. A variable that nothing drives is present in every cycle (CLOCK-2, CLOCK-3).
 
 use rml_base::IndexVec;
 use rml_ir::flat::{By, ClockClasses, Flat, Var};

@@ -22,8 +22,8 @@ pub(super) struct Constraint {
     pub(super) samples: Vec<Sample>,
 }
 
-/// The constraints of a program: one for each equation, in order, then one for the declared clock of each input, then one for each clock
-/// that is claimed of another variable.
+/// The constraints of a program: one for each equation, in order, then one for the declared clock of each input, then
+/// one for each clock that is claimed of another variable.
 pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     let equations = flat.equations.iter_enumerated().map(|(id, equation)| of_equation(id, equation));
     let declared = flat.inputs.iter().filter_map(|input| {

@@ -1,6 +1,7 @@
-//! Inference of clock terms. A variable gets its term from the operands of its equation if possible, else from its uses (as constants and
-//! inputs without a declared clock do). Nothing is compared here. In a well-clocked program there is only one choice; in another one, the
-//! terms are chosen so that the disagreement shows in the equation whose operands disagree.
+//! Inference of clock terms. A variable gets its term from the operands of its equation if possible, else from its uses
+//! (as constants and inputs without a declared clock do). Nothing is compared here. In a well-clocked program there is
+//! only one choice; in another one, the terms are chosen so that the disagreement shows in the equation whose operands
+//! disagree.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -80,8 +81,8 @@ impl Inferred {
     }
 }
 
-/// Infers the clock terms of a program. The inputs `on_base` are assumed to be on the base clock; those that are sampled or merged
-/// otherwise get their clocks from their use wherever possible.
+/// Infers the clock terms of a program. The inputs `on_base` are assumed to be on the base clock; those that are
+/// sampled or merged otherwise get their clocks from their use wherever possible.
 pub(super) fn infer(flat: &Flat, constraints: &[Constraint], on_base: &BTreeSet<Var>) -> Inferred {
     let mut inference = Inference::new(flat, constraints);
     inference.run(flat, on_base);
@@ -111,7 +112,8 @@ struct Inference<'a> {
     order: Vec<Var>,
     /// Whether a variable is a delay, or a copy of one. Inference enters recurrences there.
     delayed: IndexVec<Var, bool>,
-    /// Constraints to try next, the most certain first: all sources have clocks; all have but delays; some have; some variable has.
+    /// Constraints to try next, the most certain first: all sources have clocks; all have but delays; some have; some
+    /// variable has.
     ready: VecDeque<usize>,
     entered: BTreeSet<usize>,
     partly: BTreeSet<usize>,
@@ -167,7 +169,8 @@ impl<'a> Inference<'a> {
             self.set(v, BASE, Origin::Input);
         }
         self.propagate();
-        // What is left depends on itself, unless an input says when it is present. A branch of a merge is the last guess.
+        // What is left depends on itself, unless an input says when it is present. A branch of a merge is the last
+        // guess.
         for is_branch in [false, true] {
             for v in undeclared().filter(|v| branches.contains(v) == is_branch) {
                 if self.of[v].is_none() {

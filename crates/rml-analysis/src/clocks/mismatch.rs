@@ -81,8 +81,9 @@ pub(super) fn sampled(inferred: &Inferred, values: &Values, sample: Sample) -> O
 }
 
 impl Checker<'_> {
-    /// Separates the mismatches that are reported from those that follow from them. A mismatch is not reported if its clock was derived by a
-    /// constraint that already has a reported mismatch. The first one in the order of derivation is always reported.
+    /// Separates the mismatches that are reported from those that follow from them. A mismatch is not reported if its
+    /// clock was derived by a constraint that already has a reported mismatch. The first one in the order of derivation
+    /// is always reported.
     fn run(&self) -> Disagreements {
         let mut found: Vec<Mismatch> = Vec::new();
         for (at, constraint) in self.constraints.iter().enumerate() {
@@ -131,7 +132,8 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether the clock of a variable was derived by a constraint with a reported mismatch, other than the one in question.
+    /// Whether the clock of a variable was derived by a constraint with a reported mismatch, other than the one in
+    /// question.
     fn follows(&self, v: Var, at: usize, told: &BTreeSet<usize>) -> bool {
         let mut v = v;
         while let Origin::Constraint { constraint, from } = self.inferred.origin[v] {

@@ -1,15 +1,16 @@
 //! The clock of every variable: the set of cycles in which it is present.
 //!
-//! Lustre's calculus, with conditions compared by what they mean: terms are inferred ([`infer`]), conditions become functions of
-//! what cannot be taken apart ([`values`]), and each equation is held against the clocks of its variables ([`check`]).
+//! Lustre's calculus, with conditions compared by what they mean: terms are inferred ([`infer`]), conditions become
+//! functions of what cannot be taken apart ([`values`]), and each equation is held against the clocks of its variables
+//! ([`check`]).
 //!
 //! Invariants, checked by [`verify`] unless the program is rejected:
 //! - **K1** every variable of the program has a clock.
-//! - **K2** clocks are interned: two variables have the same [`ClockId`] iff they are proved to be present together. In a program that is
-//!   proved to be synchronous, the clocks of every equation are those that its primitive asks for, so that a variable is present just
-//!   where the samplings of its clock hold.
-//! - **K3** a parent stands before its children; the condition of a sampled clock is a `bool []` whose own clock is the parent, and the
-//!   first of those that are the same.
+//! - **K2** clocks are interned: two variables have the same [`ClockId`] iff they are proved to be present together. In
+//!   a program that is proved to be synchronous, the clocks of every equation are those that its primitive asks for, so
+//!   that a variable is present just where the samplings of its clock hold.
+//! - **K3** a parent stands before its children; the condition of a sampled clock is a `bool []` whose own clock is the
+//!   parent, and the first of those that are the same.
 //! - **K4** the base clock is the first.
 //! - **K5** `same` names the first variable of each set of equal ones, which has the same type and the same clock.
 
@@ -129,8 +130,8 @@ pub struct ClockReport {
 
 /// Infers the clocks of a program and checks them.
 ///
-/// An input without a declared clock gets the one that its use asks for (the branch of a `merge`), else the base clock; what nothing
-/// drives ticks in every cycle (CLOCK-3, CLOCK-7).
+/// An input without a declared clock gets the one that its use asks for (the branch of a `merge`), else the base clock;
+/// what nothing drives ticks in every cycle (CLOCK-3, CLOCK-7).
 ///
 /// Requires: `flat::verify`. Ensures: K1 to K5 for a program that is not rejected.
 pub fn clocks(flat: &Flat) -> ClockReport {
@@ -138,7 +139,8 @@ pub fn clocks(flat: &Flat) -> ClockReport {
     let constraints = constraint::constraints(flat);
     let (mut verdict, mut clocks) = assume(flat, &constraints, &BTreeSet::new());
     if let Verdict::Rejected(_) = verdict {
-        // What is wrong shows best where it arises if the inputs that are on the base clock are known to be from the start.
+        // What is wrong shows best where it arises if the inputs that are on the base clock are known to be from the
+        // start.
         let inputs = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| i.var);
         let on_base = inputs.filter(|v| clocks.of[*v] == Clocks::BASE).collect();
         let again = assume(flat, &constraints, &on_base);

@@ -1,4 +1,5 @@
-//! Explains a disagreement: which two clocks have to be equal in an equation, where each of them comes from, and how to correct it.
+//! Explains a disagreement: which two clocks have to be equal in an equation, where each of them comes from, and how to
+//! correct it.
 
 use rml_base::codes::analysis::{CLOCK_DYNAMIC, CLOCK_MISMATCH};
 use rml_base::{Diagnostic, Span};
@@ -25,7 +26,8 @@ struct Side {
     term: TermId,
 }
 
-/// The label at the outermost call on the way to an equation, if both clocks that disagree in the equation come from outside that call.
+/// The label at the outermost call on the way to an equation, if both clocks that disagree in the equation come from
+/// outside that call.
 pub const CALLED: &str = "called here with both clocks";
 
 /// Where a clock comes from.
@@ -188,7 +190,8 @@ impl Reporter<'_> {
         path.iter().fold(root, |text, (cond, positive)| text + &self.sampling(names, *cond, *positive))
     }
 
-    /// Where a clock comes from: the sampling that made it, else the input from which it was derived, else a variable that nothing drives.
+    /// Where a clock comes from: the sampling that made it, else the input from which it was derived, else a variable
+    /// that nothing drives.
     fn reason(&self, names: &Names<'_>, side: &Side) -> Option<Reason> {
         let clock = self.clock(names, side.term);
         if let Some(maker) = self.inferred.makers[side.term] {

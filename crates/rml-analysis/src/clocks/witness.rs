@@ -1,8 +1,9 @@
 //! Proves that two clocks differ, by inputs that make them differ.
 //!
-//! An atom is *free* if inputs can make it true and can make it false: a bool input, a delay outside windows of something free, or a
-//! comparison of something that takes every value of its type. Consider one assignment of atoms that makes the clocks differ. If all its
-//! atoms are free, and no two of them depend on the same input in the same cycle, then there are inputs that bring it about.
+//! An atom is *free* if inputs can make it true and can make it false: a bool input, a delay outside windows of
+//! something free, or a comparison of something that takes every value of its type. Consider one assignment of atoms
+//! that makes the clocks differ. If all its atoms are free, and no two of them depend on the same input in the same
+//! cycle, then there are inputs that bring it about.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -26,7 +27,8 @@ const MODERATE: f64 = 1e15;
 /// The greatest distance from a cycle at which different cycles of an input are told apart.
 const REACH: i64 = 8;
 
-/// An input, and how many cycles later than the cycle in question it is read (earlier, if negative); `None` means in any cycle.
+/// An input, and how many cycles later than the cycle in question it is read (earlier, if negative); `None` means in
+/// any cycle.
 type Read = (Var, Option<i64>);
 
 /// Conditions with the values that make two clocks differ.
@@ -167,8 +169,8 @@ impl<'a> Witnesses<'a> {
         self.definition[v].is_some_and(is_const) && self.is_moderate(v)
     }
 
-    /// The inputs that a variable depends on in a cycle that is far from both ends of the trace. Through delays that count every cycle and
-    /// never restart, the cycle in which an input is read is known.
+    /// The inputs that a variable depends on in a cycle that is far from both ends of the trace. Through delays that
+    /// count every cycle and never restart, the cycle in which an input is read is known.
     fn inputs(&self, v: Var) -> BTreeSet<Read> {
         let mut seen = BTreeSet::from([(v, Some(0))]);
         let mut stack = vec![(v, Some(0))];

@@ -1,5 +1,5 @@
-//! When values are known: before the segment begins, or when it has ended. Both tables begin with all variables at all positions, and
-//! shrink until every entry follows from others.
+//! When values are known: before the segment begins, or when it has ended. Both tables begin with all variables at all
+//! positions, and shrink until every entry follows from others.
 
 use std::collections::VecDeque;
 
@@ -91,7 +91,8 @@ struct Search<'s, 'c, 'a> {
 }
 
 impl Search<'_, '_, '_> {
-    /// Removes entries that do not follow from others, until all do: entries of the table `before` if that is set, else of `within`.
+    /// Removes entries that do not follow from others, until all do: entries of the table `before` if that is set, else
+    /// of `within`.
     fn shrink(&mut self, before: bool) {
         let flat = self.scope.conditions.flat;
         let mut waiting: IndexVec<Var, bool> = IndexVec::filled(true, flat.vars.len());

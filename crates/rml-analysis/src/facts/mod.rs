@@ -1,34 +1,38 @@
-//! What a scheduler needs to know about a flat program, in tables keyed by the ids of the program. The flat form itself does not change.
+//! What a scheduler needs to know about a flat program, in tables keyed by the ids of the program. The flat form itself
+//! does not change.
 //!
-//! Time is divided into *segments*: by the windows of `every`, and by the conditions that cut recurrences. Each division has a clock,
-//! which is the smallest one that all its ends are on, and a table. The table says what is true of every variable at the ticks of that
-//! clock, separately for each [`Position`] of a tick in its segment. The first division is the trace: it has no ends, and all its ticks
-//! are in the middle.
+//! Time is divided into *segments*: by the windows of `every`, and by the conditions that cut recurrences. Each
+//! division has a clock, which is the smallest one that all its ends are on, and a table. The table says what is true
+//! of every variable at the ticks of that clock, separately for each [`Position`] of a tick in its segment. The first
+//! division is the trace: it has no ends, and all its ticks are in the middle.
 //!
-//! Facts hold for runs without errors that begin with the initial states of the program or with states that such a run has left, for
-//! all segments that end within the trace. (The last segment may be cut short by the end of the trace, where a delay that looks ahead
-//! takes its initial value although the segment has not ended.)
+//! Facts hold for runs without errors that begin with the initial states of the program or with states that such a run
+//! has left, for all segments that end within the trace. (The last segment may be cut short by the end of the trace,
+//! where a delay that looks ahead takes its initial value although the segment has not ended.)
 //!
 //! Invariants, checked by [`verify`] from the program and the clocks alone:
-//! - **A1** the first entry is the trace. Every window belongs to exactly one other entry, which ends where that window or one around
-//!   it does; no two entries have the same cut; all ends are on clocks within the clock of the entry. A parent stands before its
-//!   children, and where it ends they end.
-//! - **A2** no member of a forward recurrence needs a later tick of a member, and none of a backward one an earlier tick; in a mixed
-//!   one every circle leads back more ticks than ahead. In one that runs by smaller segments, no member needs a member in a later one
-//!   of these; what it needs in the same one is subject to A4 there.
+//! - **A1** the first entry is the trace. Every window belongs to exactly one other entry, which ends where that window
+//!   or one around it does; no two entries have the same cut; all ends are on clocks within the clock of the entry. A
+//!   parent stands before its children, and where it ends they end.
+//! - **A2** no member of a forward recurrence needs a later tick of a member, and none of a backward one an earlier
+//!   tick; in a mixed one every circle leads back more ticks than ahead. In one that runs by smaller segments, no
+//!   member needs a member in a later one of these; what it needs in the same one is subject to A4 there.
 //! - **A3** within one tick, no member of a forward, backward or mixed recurrence needs itself.
 //! - **A4** every circle of needs within a segment runs through members of one recurrence only.
 //! - **A5** a variable is present only at the positions of its *place*.
 //! - **A6** a *constant* variable has the same value at all ticks of a segment.
-//! - **A7** the value of a *slow* state changes at most once a segment, and only in a tick where all its guards hold. (An added zero is no
-//!   change, although it makes 0 of -0.)
+//! - **A7** the value of a *slow* state changes at most once a segment, and only in a tick where all its guards hold.
+//!   (An added zero is no change, although it makes 0 of -0.)
 //! - **A8** a condition has one of its *truths* at each position.
-//! - **A9** a *hold* equals its source: a constant of the program, or a variable at the first or last tick of the same segment.
-//! - **A10** a value known *before* the segment depends on nothing from its start on; one known *within* it depends on nothing after
-//!   its end. In other words, two runs that agree up to there, and whose segments end at the same ticks, give the same value.
+//! - **A9** a *hold* equals its source: a constant of the program, or a variable at the first or last tick of the same
+//!   segment.
+//! - **A10** a value known *before* the segment depends on nothing from its start on; one known *within* it depends on
+//!   nothing after its end. In other words, two runs that agree up to there, and whose segments end at the same ticks,
+//!   give the same value.
 //!
-//! Each entry is proved from the entries of its operands in a single step. Together the steps prove A5 to A10 by induction over the order
-//! in which a run finds its values. That order may lead forward and backward in time; the steps are sound for both.
+//! Each entry is proved from the entries of its operands in a single step. Together the steps prove A5 to A10 by
+//! induction over the order in which a run finds its values. That order may lead forward and backward in time; the
+//! steps are sound for both.
 
 use rml_base::{IndexVec, entity_id};
 use rml_ir::flat::{ConstId, Eq, Flat, Var, Window};
@@ -136,10 +140,11 @@ pub enum Order {
     Backward,
     /// Forward as a whole, with looks ahead.
     Mixed,
-    /// These smaller segments one after the other, such as a training loop by its windows. The recurrences of that entry say in which
-    /// order each of them runs.
+    /// These smaller segments one after the other, such as a training loop by its windows. The recurrences of that
+    /// entry say in which order each of them runs.
     BySegments(Segments),
-    /// None that is known, as for equations that need each other within a tick through branches that exclude each other.
+    /// None that is known, as for equations that need each other within a tick through branches that exclude each
+    /// other.
     Unknown,
 }
 
@@ -152,8 +157,8 @@ pub struct SlowState {
     pub segments: Segments,
     /// Where it may change.
     pub place: Positions,
-    /// Guards that hold in every tick in which it changes, unless the place already implies them. They come from its clock, and from each
-    /// `merge` or `if` whose other branch gives the old value back or adds zero to it.
+    /// Guards that hold in every tick in which it changes, unless the place already implies them. They come from its
+    /// clock, and from each `merge` or `if` whose other branch gives the old value back or adds zero to it.
     pub guards: Vec<Guard>,
 }
 

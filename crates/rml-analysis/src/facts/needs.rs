@@ -1,5 +1,5 @@
-//! What each variable needs within a segment, position by position. Known values reduce the needs: a value that is constant there needs
-//! nothing, and one that equals another value at an edge of the segment needs only that.
+//! What each variable needs within a segment, position by position. Known values reduce the needs: a value that is
+//! constant there needs nothing, and one that equals another value at an edge of the segment needs only that.
 
 use rml_base::EntityId;
 use rml_ir::flat::{Init, Rhs, Var, Window};

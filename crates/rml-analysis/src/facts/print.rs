@@ -1,7 +1,7 @@
 //! The flat form with its clocks and facts as text: `rml dump --after analyse`.
 //!
-//! The text is that of the flat form, which parses and runs, with remarks. Each entry stands in a line of its own before the equations,
-//! and below each equation stands what is known of its variable.
+//! The text is that of the flat form, which parses and runs, with remarks. Each entry stands in a line of its own
+//! before the equations, and below each equation stands what is known of its variable.
 //!
 //! ```text
 //! # segments seg1 end v1 in seg0          a segment ends where v1 is true
@@ -12,13 +12,14 @@
 //!     # seg1: rec0; at middle+last; true at middle; is v3 at first; constant; before; within
 //! ```
 //!
-//! - `rec0`, `rec0@middle+last`: the recurrence that it belongs to; without one it can be computed for all ticks of a segment at once.
+//! - `rec0`, `rec0@middle+last`: the recurrence that it belongs to; without one it can be computed for all ticks of a
+//!   segment at once.
 //! - `at first`: where it may be present, if not everywhere.
 //! - `true at last`: the value of a condition, by position.
 //! - `is v3 at first`, `is k0`, `is v3 at last (middle)`: what its value equals, and at which positions if not at all.
 //! - `constant`: the same value at all ticks of a segment.
-//! - `before`, `before at first`: known before the segment begins. `not within`: not known when it has ended; `within at first`: there
-//!   only.
+//! - `before`, `before at first`: known before the segment begins. `not within`: not known when it has ended;
+//!   `within at first`: there only.
 
 use std::fmt::{self, Write};
 

@@ -1,5 +1,5 @@
-//! The values of conditions, and what values are equal to, by position. A work list grows both tables until they agree with all
-//! equations.
+//! The values of conditions, and what values are equal to, by position. A work list grows both tables until they agree
+//! with all equations.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,8 @@ impl Hold {
     }
 }
 
-/// How often the search for holds is repeated. Each round begins with the variables that the one before found to equal nothing else.
+/// How often the search for holds is repeated. Each round begins with the variables that the one before found to equal
+/// nothing else.
 const ROUNDS: usize = 8;
 
 pub(super) fn values(scope: &Scope<'_, '_>) -> Values {
@@ -55,8 +56,8 @@ pub(super) fn values(scope: &Scope<'_, '_>) -> Values {
     let mut search = Search { scope, constants, values };
     converge(scope, &readers, |v| search.update_truths(v));
     for edge in [Edge::First, Edge::Last] {
-        // A variable that equals nothing else at the edge is a source from the start of the next round: what was taken for a constant
-        // before that was known is no obstacle then.
+        // A variable that equals nothing else at the edge is a source from the start of the next round: what was taken
+        // for a constant before that was known is no obstacle then.
         let mut own = IndexVec::filled([false; 4], n);
         for _ in 0..ROUNDS {
             *search.table(edge) = IndexVec::filled([Hold::Nothing; 4], n);
@@ -120,7 +121,8 @@ impl Search<'_, '_, '_> {
         std::mem::replace(&mut self.values.truths[v], truths) != truths
     }
 
-    /// Computes what a variable equals from what its operands equal; whether that changed. It never becomes more than it was.
+    /// Computes what a variable equals from what its operands equal; whether that changed. It never becomes more than
+    /// it was.
     fn update_holds(&mut self, edge: Edge, v: Var, own: [bool; 4]) -> bool {
         let old = self.table(edge)[v];
         let found = Position::ALL.map(|p| {

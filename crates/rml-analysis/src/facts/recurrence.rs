@@ -68,8 +68,8 @@ pub(super) fn run_by(
     }
 }
 
-/// Whether no member of a recurrence needs a member in a later segment: each one ticks within segments, and its delays lead to the same
-/// or an earlier one.
+/// Whether no member of a recurrence needs a member in a later segment: each one ticks within segments, and its delays
+/// lead to the same or an earlier one.
 fn needs_nothing_later(scope: &Scope<'_, '_>, values: &Values, presence: &Presence, rec: &RecData) -> bool {
     let equations = &scope.conditions.flat.equations;
     let members: BTreeSet<Var> = rec.members.iter().map(|(eq, _)| equations[*eq].lhs).collect();
@@ -108,8 +108,8 @@ fn has_circle_now(edges: &[(usize, Need)]) -> bool {
     loops || components(len, |v, i| graph.of(v).get(i).copied().map(Some)).members.len() < len
 }
 
-/// Whether every circle leads back more ticks than ahead. Ticks are comparable if all steps ahead count on one clock, and that clock ticks
-/// wherever the clocks of the steps back do.
+/// Whether every circle leads back more ticks than ahead. Ticks are comparable if all steps ahead count on one clock,
+/// and that clock ticks wherever the clocks of the steps back do.
 fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
     let clock = |node: usize| -> ClockId { scope.clock(Var::from_index(node / 4)) };
     let mut ahead = edges.iter().filter(|(_, n)| n.step == Step::Ahead).map(|(v, _)| clock(*v));

@@ -1,5 +1,5 @@
-//! One division of time, as the search for facts sees it: how each clock relates to the clock of the division, what its ends imply for
-//! other conditions, and from which ticks a delay may take its value.
+//! One division of time, as the search for facts sees it: how each clock relates to the clock of the division, what its
+//! ends imply for other conditions, and from which ticks a delay may take its value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,8 @@ pub(super) struct Scope<'c, 'a> {
     /// Whether a checkpoint may hold a value, by equation.
     pub(super) states: IndexVec<Eq, bool>,
     relations: IndexVec<ClockId, Relation>,
-    /// The values that conditions have at a position because of the ends. One condition stands for all that are equal to it.
+    /// The values that conditions have at a position because of the ends. One condition stands for all that are equal
+    /// to it.
     implied: [BTreeMap<Var, bool>; 4],
     guards: IndexVec<Var, Option<Guard>>,
     /// Whether a window ends wherever a segment does, by its ends.

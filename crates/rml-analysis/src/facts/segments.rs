@@ -9,7 +9,8 @@ use crate::causality::{Causality, CutData, cut_name};
 use crate::clocks::{ClockData, ClockId, Clocks};
 use crate::conditions::{Conditions, Guard};
 
-/// The trace, the segments of all windows, and those of the conditions that cut recurrences: one entry for each cut, parents first.
+/// The trace, the segments of all windows, and those of the conditions that cut recurrences: one entry for each cut,
+/// parents first.
 pub(super) fn segments(
     conditions: &Conditions<'_>,
     causality: &Causality,

@@ -66,8 +66,9 @@ enum Neutral {
     Zero,
 }
 
-/// The guards of an update: where one of them does not hold, the next value of the state is the old one. In `merge c new old` and in
-/// `old + merge c change 0` that is `c`, and more guards may be found inside `new` and `change`.
+/// The guards of an update: where one of them does not hold, the next value of the state is the old one. In
+/// `merge c new old` and in `old + merge c change 0` that is `c`, and more guards may be found inside `new` and
+/// `change`.
 fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Guard> {
     let conditions = scope.conditions;
     let mut guards = Vec::new();

@@ -96,8 +96,8 @@ pub(super) fn enters(call: &Adjoint<'_>, v: Var) -> bool {
     call.seeds().any(|(_, seed)| seed == v)
 }
 
-/// Whether an operator turns the sign of an operand; nothing if the result is not a positive or negative multiple of it, but for what is
-/// added.
+/// Whether an operator turns the sign of an operand; nothing if the result is not a positive or negative multiple of
+/// it, but for what is added.
 fn sign(view: &View<'_>, op: &Op, args: &[Var], v: Var) -> Option<bool> {
     let first = args.first() == Some(&v);
     if matches!(op, Op::Copy | Op::StopGradient | Op::Add | Op::Broadcast { .. } | Op::Reshape { .. }) {

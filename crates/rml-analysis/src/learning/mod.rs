@@ -1,7 +1,9 @@
-//! What a program learns, and why it may not: findings in the normal form, where calls of adjoints still have their names.
+//! What a program learns, and why it may not: findings in the normal form, where calls of adjoints still have their
+//! names.
 //!
-//! A parameter is updated where the adjoint of a node with parameters is called. A loss is an output called `loss`, of the library or of the
-//! program. What enters as its gradient is followed, with its sign, up to the parameters, and through the program's optimiser.
+//! A parameter is updated where the adjoint of a node with parameters is called. A loss is an output called `loss`, of
+//! the library or of the program. What enters as its gradient is followed, with its sign, up to the parameters, and
+//! through the program's optimiser.
 
 mod flow;
 mod logits;
@@ -24,9 +26,10 @@ struct Program<'m> {
     parameters: IndexVec<NodeId, bool>,
 }
 
-/// What is to be said of the learning of a program: gradients of losses with the wrong sign, rates beyond all measure, gradients of inputs that
-/// update parameters beside, probabilities where a loss takes logits. With `trained`, the root is a training: then also that it updates no parameter. `library` says whether a
-/// place lies in the library. All are warnings.
+/// What is to be said of the learning of a program: gradients of losses with the wrong sign, rates beyond all measure,
+/// gradients of inputs that update parameters beside, probabilities where a loss takes logits. With `trained`, the root
+/// is a training: then also that it updates no parameter. `library` says whether a place lies in the library. All are
+/// warnings.
 ///
 /// Requires: N1 to N6.
 pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {

@@ -108,7 +108,8 @@ fn shown(number: f64) -> String {
     if f64::from(single) == number { format!("{single:?}") } else { format!("{number:?}") }
 }
 
-/// Whether gradients that a call makes reach parameters, and then whether their sign was turned on the way. Nothing if both are so.
+/// Whether gradients that a call makes reach parameters, and then whether their sign was turned on the way. Nothing if
+/// both are so.
 fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<bool> {
     if program.parameters[call.of] {
         return Some(false);

@@ -56,8 +56,8 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Whether anything that the root calls updates parameters by a gradient. What the library updates by itself, such as moving averages, does
-/// not count.
+/// Whether anything that the root calls updates parameters by a gradient. What the library updates by itself, such as
+/// moving averages, does not count.
 fn updates(program: &Program<'_>) -> bool {
     let module = program.module;
     let own = module.nodes.ids().map(|id| {

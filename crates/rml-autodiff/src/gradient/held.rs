@@ -8,11 +8,12 @@ use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, No
 
 use crate::driver::Driver;
 
-/// Copies the root with parameters in place of their updates, and only the output at position `loss` unless the program defines its
-/// adjoint. Returns the copy and that output.
+/// Copies the root with parameters in place of their updates, and only the output at position `loss` unless the program
+/// defines its adjoint. Returns the copy and that output.
 ///
-/// A call of an adjoint that was made here, whose gradients nothing reads, becomes a call of the node itself: parameters
-/// that are held make it the same. What the program defines as an adjoint keeps its updates where it stands for one.
+/// A call of an adjoint that was made here, whose gradients nothing reads, becomes a call of the node itself:
+/// parameters that are held make it the same. What the program defines as an adjoint keeps its updates where it stands
+/// for one.
 ///
 /// # Errors
 /// If there is no memory for the constants in place of results that nothing reads.

@@ -1,4 +1,5 @@
-//! Node instances: the instance of `f` becomes one of `diff_f`, which gives the outputs and the gradients of the inputs (ADJ-12).
+//! Node instances: the instance of `f` becomes one of `diff_f`, which gives the outputs and the gradients of the inputs
+//! (ADJ-12).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +57,8 @@ pub(crate) fn instances(b: &Builder) -> BTreeSet<Arc<str>> {
     b.node.equations.iter().filter_map(|eq| name(&eq.rhs)).collect()
 }
 
-/// The name of the adjoint's instance: `diff_` and the name of the instance, with another number if the node has such an instance already.
+/// The name of the adjoint's instance: `diff_` and the name of the instance, with another number if the node has such
+/// an instance already.
 fn adjoint_instance(instance: &str, taken: &BTreeSet<Arc<str>>) -> Arc<str> {
     let wanted = format!("diff_{instance}");
     let stem = wanted.rsplit_once('_').map_or(wanted.as_str(), |(stem, _)| stem);

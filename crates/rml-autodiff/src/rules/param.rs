@@ -7,9 +7,9 @@ use rml_ir::op::Op;
 
 use crate::build::Builder;
 
-/// Replaces a parameter that has a gradient by a trained one.
-/// A parameter that is trained already, in second derivatives, gets the sum of both updates. How the first update influences later values
-/// is not differentiated: parameters are leaves.
+/// Replaces a parameter that has a gradient by a trained one. A parameter that is trained already, in second
+/// derivatives, gets the sum of both updates. How the first update influences later values is not differentiated:
+/// parameters are leaves.
 pub(crate) fn train(b: &mut Builder, module: &Module, id: Eq) -> Result<(), Diagnostic> {
     let eq = b.node.equations[id].clone();
     b.span = eq.span;

@@ -73,7 +73,8 @@ impl<N: Number> Arena<N> {
         }
     }
 
-    /// Puts elements of `data`, `len` from `offset` on, at a place. Those of another type are left out, which types rule out (P2).
+    /// Puts elements of `data`, `len` from `offset` on, at a place. Those of another type are left out, which types
+    /// rule out (P2).
     pub(super) fn set_data(&mut self, dtype: DType, at: usize, data: &Data, offset: usize, len: usize) {
         match (dtype, data) {
             (DType::Num, data) => {

@@ -1,8 +1,9 @@
 //! Loops over sequences that need nothing of each other: many of them at once.
 //!
-//! The sequences of a window advance together, one tick of each after the other. What runs at a tick runs in stages, and a product by a
-//! matrix that stays the same is a stage of its own: its rows are gathered from all sequences, multiplied at once, and written back. A
-//! row of a product does not depend on the rows beside it, so the bits are those of the loop that runs tick by tick.
+//! The sequences of a window advance together, one tick of each after the other. What runs at a tick runs in stages,
+//! and a product by a matrix that stays the same is a stage of its own: its rows are gathered from all sequences,
+//! multiplied at once, and written back. A row of a product does not depend on the rows beside it, so the bits are
+//! those of the loop that runs tick by tick.
 
 use std::collections::BTreeSet;
 

@@ -49,8 +49,8 @@ impl Bound {
         self.bases[slot.0].wrapping_add(if data.per_tick { t * data.width } else { 0 })
     }
 
-    /// Moves what is there of the first `done` ticks to where it lies in windows of that many ticks. It was bound to another length, which
-    /// says where it lies now.
+    /// Moves what is there of the first `done` ticks to where it lies in windows of that many ticks. It was bound to
+    /// another length, which says where it lies now.
     pub(super) fn relocate<N: Number>(
         &self,
         code: &Code,

@@ -15,7 +15,8 @@ use super::segments::Segments;
 use super::threads::Team;
 use super::{Machine, compiled, pack};
 
-/// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment computes is read in it.
+/// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment
+/// computes is read in it.
 const LARGE: u64 = 14 << 20;
 
 /// Each segment binds all operands of the code; of more than these, that takes a part of the time that segments save.
@@ -27,8 +28,8 @@ type Compiled<'a> = (&'a Code, &'a Placement, [usize; 3]);
 /// How windows fit in memory.
 #[derive(Debug, Default)]
 pub(super) struct Fit {
-    /// How windows run in segments that store what is needed later, and in such as compute it again, or why they cannot; found out
-    /// when they have to.
+    /// How windows run in segments that store what is needed later, and in such as compute it again, or why they
+    /// cannot; found out when they have to.
     ways: [OnceCell<Result<Arc<Segments>, &'static str>>; 2],
     /// The length of the windows that run in segments, how, and how many ticks these have.
     cut: Option<(usize, Arc<Segments>, usize)>,
@@ -147,7 +148,8 @@ impl Budget {
 }
 
 impl<N: Number> Machine<N> {
-    /// Asks for the memory of windows of that many ticks. They run in segments from now on if they are large, or do not fit as a whole.
+    /// Asks for the memory of windows of that many ticks. They run in segments from now on if they are large, or do not
+    /// fit as a whole.
     ///
     /// # Errors
     /// They fit in no way.
@@ -174,7 +176,8 @@ impl<N: Number> Machine<N> {
 
 #[cfg(test)]
 impl<N: Number> Machine<N> {
-    /// Has windows of that many ticks run in segments of so many, which store what is needed later or not; or as a whole.
+    /// Has windows of that many ticks run in segments of so many, which store what is needed later or not; or as a
+    /// whole.
     pub(super) fn force(&mut self, ticks: usize, cut: Option<(usize, bool)>) {
         let all = (&*self.code, &self.placement, Team::own(self.team.as_deref()));
         self.fit.cut = cut.map(|(size, is_stored)| {

@@ -1,5 +1,6 @@
-//! Checks where values lie, by running code on the names of values instead of numbers: whatever an operand is meant to be must still
-//! lie where it is read. It looks at the instructions alone, and shares nothing with the module that places values.
+//! Checks where values lie, by running code on the names of values instead of numbers: whatever an operand is meant to
+//! be must still lie where it is read. It looks at the instructions alone, and shares nothing with the module that
+//! places values.
 
 use std::ops::Range;
 
@@ -236,8 +237,8 @@ impl Shadow<'_> {
         self.is_there(r.slot, t, who);
     }
 
-    /// That a value lies where it is meant to. Some values are absent at some ticks, which conditions rule out where they are read; so
-    /// no value at all is no fault.
+    /// That a value lies where it is meant to. Some values are absent at some ticks, which conditions rule out where
+    /// they are read; so no value at all is no fault.
     fn is_there(&mut self, slot: Slot, t: usize, who: &str) {
         let (of, range) = self.range(slot, if self.code.slot(slot).per_tick { t } else { 0 });
         let name = self.name(slot, t);

@@ -216,9 +216,11 @@ pub(super) struct Pass {
     pub(super) by: Vec<Arg>,
     /// How sequences run together.
     pub(super) batch: Option<Batch>,
-    /// What runs at the last ticks of a loop, which are ahead: at those that have so many ticks behind them or more, up to the next list.
+    /// What runs at the last ticks of a loop, which are ahead: at those that have so many ticks behind them or more, up
+    /// to the next list.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
-    /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs of others.
+    /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs
+    /// of others.
     pub(super) parts: Vec<Part>,
     /// The most ticks that one of them stays behind others.
     pub(super) lag: usize,
@@ -369,8 +371,8 @@ pub(super) enum Does {
     Binary(usize),
 }
 
-/// An instruction over rows of elements, before the window's length is known: to which unit it belongs, what it writes, and its
-/// operands.
+/// An instruction over rows of elements, before the window's length is known: to which unit it belongs, what it writes,
+/// and its operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) unit: usize,
@@ -401,7 +403,8 @@ pub(super) struct Ending {
     pub(super) lists: [[Vec<Entry>; 4]; 2],
 }
 
-/// A plan as code. The first places are those of the constants, then come those of the registers, then those of the tapes.
+/// A plan as code. The first places are those of the constants, then come those of the registers, then those of the
+/// tapes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     pub(super) slots: Vec<SlotData>,
@@ -428,7 +431,8 @@ pub(super) struct Code {
     pub(super) backups: Vec<(usize, Slot)>,
     /// Where those that change at ticks that are ahead are kept as they were behind the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,
-    /// Whether a window begins with more than its inputs: registers that are unset or kept as they were, matrices that are new.
+    /// Whether a window begins with more than its inputs: registers that are unset or kept as they were, matrices that
+    /// are new.
     pub(super) begins: bool,
     pub(super) consts: usize,
     pub(super) ending: Option<Ending>,

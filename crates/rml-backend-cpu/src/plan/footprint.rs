@@ -9,7 +9,8 @@ use super::place::{Placement, Room, TYPES};
 /// The bytes of the values of a window: so many, and so many more for each tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// However long the window is: registers, constants, what there is once a window, and matrices laid out for products.
+    /// However long the window is: registers, constants, what there is once a window, and matrices laid out for
+    /// products.
     pub fixed: u64,
     /// For each tick.
     pub per_tick: u64,

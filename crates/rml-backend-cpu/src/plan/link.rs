@@ -1,5 +1,5 @@
-//! Operators that follow each other and compute element by element: links of a chain, which one loop runs at a tick, compiled as a
-//! whole for the vectors of the machine. So short rows cost little more than their elements.
+//! Operators that follow each other and compute element by element: links of a chain, which one loop runs at a tick,
+//! compiled as a whole for the vectors of the machine. So short rows cost little more than their elements.
 
 use rml_ir::DType;
 use rml_ir::op::{Number, Op};
@@ -206,11 +206,11 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
 const BLOCK: usize = 16;
 const SHORT: usize = 4;
 
-// Loops go by index, since iterators over several slices are not always inlined into a function this large, and blocks are written as
-// a whole, so that the compiler sees that no result is an operand of the next element.
+// Loops go by index, since iterators over several slices are not always inlined into a function this large, and blocks
+// are written as a whole, so that the compiler sees that no result is an operand of the next element.
 
-/// Fills a row, by blocks if it has as many elements. The last block ends where the row does, so that some elements may be computed twice. Operands
-/// are rows as long; closures would not always be inlined here.
+/// Fills a row, by blocks if it has as many elements. The last block ends where the row does, so that some elements may
+/// be computed twice. Operands are rows as long; closures would not always be inlined here.
 macro_rules! fill {
     ($out:expr, [$($x:ident),*], $j:ident => $value:expr) => {{
         let out = $out;

@@ -1,8 +1,9 @@
 //! Plans on the embedded backend.
 //!
-//! A plan becomes code once: tapes that only show others become views (`views`), operators become instructions (`lower`), and every
-//! value gets a place (`place`). For windows of a known length the code is bound (`bind`): operands are places then, and a tick is a
-//! walk over a list. From then on nothing is allocated, but for operators that have no kernel here.
+//! A plan becomes code once: tapes that only show others become views (`views`), operators become instructions
+//! (`lower`), and every value gets a place (`place`). For windows of a known length the code is bound (`bind`):
+//! operands are places then, and a tick is a walk over a list. From then on nothing is allocated, but for operators
+//! that have no kernel here.
 
 use std::sync::Arc;
 
@@ -201,8 +202,8 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
-    /// `row` on. Returns the row behind.
+    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
+    /// `data`, from row `row` on. Returns the row behind.
     pub fn set_rows(
         &mut self,
         input: usize,
@@ -242,8 +243,8 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Runs one window of `ticks` ticks whose inputs were set. Returns how many of them are done: all, but for those that are
-    /// [ahead](Plan::ahead), and those that [wait](Plan::waits).
+    /// Runs one window of `ticks` ticks whose inputs were set. Returns how many of them are done: all, but for those
+    /// that are [ahead](Plan::ahead), and those that [wait](Plan::waits).
     ///
     /// # Errors
     /// If an operator has no result. Then no register has changed.
@@ -319,7 +320,8 @@ impl<N: Number> Machine<N> {
         Some(Ok(1))
     }
 
-    /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are behind these.
+    /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are behind
+    /// these.
     fn rewrite(&mut self, ticks: usize) -> usize {
         let done = reached::done(&self.code, &self.reached, ticks);
         self.undo();
@@ -387,8 +389,8 @@ impl<N: Number> Machine<N> {
         Some(self.arena.value(dtype, &self.plan.outputs[output].ty.shape, at))
     }
 
-    /// Puts the elements of an output at a tick of the window that was run behind those of `to`, which has elements of its type or none.
-    /// Whether it is present there.
+    /// Puts the elements of an output at a tick of the window that was run behind those of `to`, which has elements of
+    /// its type or none. Whether it is present there.
     pub fn add_output(&self, output: usize, t: usize, to: &mut Data) -> bool {
         let Some((dtype, at)) = self.taken(output, t) else { return false };
         self.arena.append(dtype, at, self.plan.outputs[output].ty.shape.len(), to);

@@ -1,4 +1,5 @@
-//! Two arithmetic operators, one of which takes what the other gives, as one: what is between them is neither written nor read.
+//! Two arithmetic operators, one of which takes what the other gives, as one: what is between them is neither written
+//! nor read.
 
 use rml_ir::op::{Number, Op};
 use rml_kernels::Task;
@@ -14,8 +15,9 @@ fn blocks<N>(x: &[N], n: usize) -> &[[N; BLOCK]] {
     x[..n].as_chunks().0
 }
 
-/// Fills a row, block by block. The last block ends where the row does, so that some elements may be computed twice. All lengths are compared before the
-/// loops, which compare none; there is one for each way in which operands have one element.
+/// Fills a row, block by block. The last block ends where the row does, so that some elements may be computed twice.
+/// All lengths are compared before the loops, which compare none; there is one for each way in which operands have one
+/// element.
 macro_rules! triples {
     ($operands:ident, $out:ident, |$x:ident, $y:ident, $z:ident| $value:expr) => {{
         let ([a, b, c], out) = ($operands, $out);
@@ -126,7 +128,8 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The pair whose second operator takes what the first one gives as its operand `at`, 0 or 1. None for what there is no loop for.
+    /// The pair whose second operator takes what the first one gives as its operand `at`, 0 or 1. None for what there
+    /// is no loop for.
     pub(super) fn new(first: Arith, second: Arith, at: usize) -> Option<Self> {
         let turned = at == 1 && !second.commutes();
         (!(turned && second == Arith::Div)).then_some(Self { first, second, turned })

@@ -16,7 +16,8 @@ use super::walk::{Dim, Walk};
 /// Rows shorter than this are as quick one by one.
 const SHORT: usize = 16;
 
-/// Over all ticks, operators on more elements than this run by themselves, as those of an optimiser do; others are lists.
+/// Over all ticks, operators on more elements than this run by themselves, as those of an optimiser do; others are
+/// lists.
 const LONG: usize = 1024;
 
 /// Makes pairs of operators one instruction, before places are given.
@@ -99,8 +100,8 @@ impl<'a> Uses<'a> {
         Self { code, uses }
     }
 
-    /// The pairs of a pass at a position: both units, and the instruction that stands for them. An operator is in one of them at most; from
-    /// first to last, so that a line of operators is all pairs.
+    /// The pairs of a pass at a position: both units, and the instruction that stands for them. An operator is in one
+    /// of them at most; from first to last, so that a line of operators is all pairs.
     fn pairs(&self, pass: usize, p: Position) -> Vec<(usize, usize, Instr)> {
         let units = self.code.passes[pass].units.clone();
         let mut taken = vec![false; units.len()];
@@ -131,7 +132,8 @@ impl<'a> Uses<'a> {
         Some((instr, Arith::of(op).filter(|_| runs)?, walk))
     }
 
-    /// The unit that fills an operand at a position, if one operand alone reads it there, and nothing does in another pass or at another tick.
+    /// The unit that fills an operand at a position, if one operand alone reads it there, and nothing does in another
+    /// pass or at another tick.
     fn only(&self, arg: Arg, p: Position) -> Option<usize> {
         let (r, data) = self.code.data(arg);
         let Use { fills, reads, others, .. } = &self.uses[r.slot.0];

@@ -134,7 +134,8 @@ impl Lives {
         }
     }
 
-    /// Where sequences run together, a product waits for all of them: what is there at that step has room for each tick.
+    /// Where sequences run together, a product waits for all of them: what is there at that step has room for each
+    /// tick.
     fn batch(&mut self, code: &Code, batch: &Batch, now: Step) {
         let Some((first, _)) = now.around else { return };
         let units = &code.passes[now.pass].units;

@@ -9,7 +9,8 @@ use super::place::Placement;
 use super::threads::{Limits, Team};
 use super::{CHECKED, batch, check, list, lower, pack, packs, pairs, place, rows, turned};
 
-/// A plan made ready to run with so many threads. Machines of it start in a fraction of the time that it takes to make it ready.
+/// A plan made ready to run with so many threads. Machines of it start in a fraction of the time that it takes to make
+/// it ready.
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub(super) plan: Arc<Plan>,

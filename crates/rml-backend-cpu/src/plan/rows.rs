@@ -1,5 +1,6 @@
-//! Products of one row whose results are added, to each other or to other rows: one instruction, which reads the matrices panel by panel and
-//! keeps the sums in registers. Streams, and training with one sequence at a time, spend most of their time in them.
+//! Products of one row whose results are added, to each other or to other rows: one instruction, which reads the
+//! matrices panel by panel and keeps the sums in registers. Streams, and training with one sequence at a time, spend
+//! most of their time in them.
 
 #[cfg(test)]
 mod tests;
@@ -103,8 +104,8 @@ impl<'a> Finder<'a> {
         finder
     }
 
-    /// The only instruction of a unit that runs at a position, whatever the data. Of what runs over all ticks, that of windows of one tick, since
-    /// more ticks are one product.
+    /// The only instruction of a unit that runs at a position, whatever the data. Of what runs over all ticks, that of
+    /// windows of one tick, since more ticks are one product.
     fn instr(&self, unit: usize, p: Position) -> Option<&'a Instr> {
         let Unit { at, when, once, instrs, .. } = &self.code.units[unit];
         let pass = &self.code.passes[self.pass[unit]];
@@ -165,7 +166,8 @@ impl<'a> Finder<'a> {
         sum
     }
 
-    /// The unit that fills a row of `n` elements at a position, if that stands before its only reader, and runs when this does.
+    /// The unit that fills a row of `n` elements at a position, if that stands before its only reader, and runs when
+    /// this does.
     fn unit(&self, arg: Arg, n: usize, reader: usize, p: Position) -> Option<usize> {
         let (r, data) = self.code.data(arg);
         let whole = r.at == At::Here(0) && r.offset == 0 && data.width == n;
@@ -180,7 +182,8 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The matrices that an instruction multiplies with, which may be laid out for that: where they are, rows and columns, and which pack each is.
+/// The matrices that an instruction multiplies with, which may be laid out for that: where they are, rows and columns,
+/// and which pack each is.
 pub(super) fn matrices(
     instr: &mut Instr,
     columns: impl Fn(Arg) -> usize,

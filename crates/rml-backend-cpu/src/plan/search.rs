@@ -32,8 +32,9 @@ impl Search {
 }
 
 impl<N: Number> Machine<N> {
-    /// Looks for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks` ticks, whose inputs were
-    /// set. How many ticks it has; none if it does not end with these. The search goes on from call to call until a window is run.
+    /// Looks for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks` ticks,
+    /// whose inputs were set. How many ticks it has; none if it does not end with these. The search goes on from call
+    /// to call until a window is run.
     ///
     /// # Errors
     /// If an operator has no result. Then no register has changed.

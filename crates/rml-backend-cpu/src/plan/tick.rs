@@ -21,8 +21,9 @@ struct Sum {
     elements: Range<usize>,
 }
 
-/// How many ticks one product takes in a sum from the last tick to the first, if a tick has that many rows: those from a multiple of it on, first
-/// to last. It depends on nothing else, so a sum has the same bits whether a window runs as a whole or in segments.
+/// How many ticks one product takes in a sum from the last tick to the first, if a tick has that many rows: those from
+/// a multiple of it on, first to last. It depends on nothing else, so a sum has the same bits whether a window runs as
+/// a whole or in segments.
 pub(super) fn block(rows: usize) -> usize {
     const ROWS: usize = 64;
     (ROWS / rows.max(1)).max(1).next_power_of_two()
@@ -154,7 +155,8 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
-    /// Computes some elements of a sum over ticks, as far as it goes at those that run; of a sum of outer products, whole rows.
+    /// Computes some elements of a sum over ticks, as far as it goes at those that run; of a sum of outer products,
+    /// whole rows.
     pub(super) fn sum(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
         if self.begins {
             self.begin_sum(instr, elements.clone());
@@ -344,7 +346,8 @@ impl<N: Number> Task for AddRows<'_, N> {
     }
 }
 
-/// Adds rows to the tiles of a row, each kept in registers meanwhile. Returns what is left of the row, and moves on so far.
+/// Adds rows to the tiles of a row, each kept in registers meanwhile. Returns what is left of the row, and moves on so
+/// far.
 #[inline(always)]
 fn add_tiles<'a, N: Number, const TILE: usize>(
     out: &'a mut [N],

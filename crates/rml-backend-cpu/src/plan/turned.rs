@@ -1,5 +1,5 @@
-//! Products by a matrix turned round, as backward by recurrent weights: where that is done for nothing else, the matrix is laid out for products from where
-//! it lies. It is not written turned round first.
+//! Products by a matrix turned round, as backward by recurrent weights: where that is done for nothing else, the matrix
+//! is laid out for products from where it lies. It is not written turned round first.
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +47,8 @@ fn turn(code: &Code, unit: usize) -> Option<(Arg, Arg)> {
     (when.is_empty() && data.kept && !is_written()).then_some((*out, args[0]))
 }
 
-/// By slot: the operands that read it, if all are matrices of products that may be laid out, and one instruction fills it.
+/// By slot: the operands that read it, if all are matrices of products that may be laid out, and one instruction fills
+/// it.
 fn readers(code: &mut Code) -> Vec<Option<Vec<Arg>>> {
     let mut readers = vec![Some(Vec::new()); code.slots.len()];
     let mut is_known = vec![false; code.refs.len()];

@@ -1,5 +1,5 @@
-//! Tapes that are others, seen in another way: copies, reshaped tapes, columns, repeated rows, registers. They take no memory and no time.
-//! And tapes that lie in others: parts of a concatenation, which are computed where they belong.
+//! Tapes that are others, seen in another way: copies, reshaped tapes, columns, repeated rows, registers. They take no
+//! memory and no time. And tapes that lie in others: parts of a concatenation, which are computed where they belong.
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Shape, Type};
@@ -193,7 +193,8 @@ impl Finder<'_> {
         self.views.homes[id] = Home::Other;
     }
 
-    /// Has what a concatenation joins be computed in its place, as far as the same loop fills it, element by element and at the same ticks.
+    /// Has what a concatenation joins be computed in its place, as far as the same loop fills it, element by element
+    /// and at the same ticks.
     fn gather(&mut self, tape: Tape, region: usize) {
         let data = &self.plan.tapes[tape];
         let [Case { at, when, rule: Rule::Apply { op: Op::Concat { axis }, args } }] = &data.cases[..] else {

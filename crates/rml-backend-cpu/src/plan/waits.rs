@@ -1,7 +1,8 @@
 //! Blocks of plans that [wait](rml_plan::Plan::waits): how far tapes are filled is found while a block runs.
 //!
-//! Over all ticks, and in a loop forward, that follows from how far the operands are filled, before anything is computed. A loop backward
-//! looks for the tick from which on all that it needs is there, part by part; from there on it runs as any other loop.
+//! Over all ticks, and in a loop forward, that follows from how far the operands are filled, before anything is
+//! computed. A loop backward looks for the tick from which on all that it needs is there, part by part; from there on
+//! it runs as any other loop.
 
 use rml_ir::op::Number;
 

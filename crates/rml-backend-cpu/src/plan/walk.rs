@@ -30,8 +30,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// The walk over `dims`, with the strides of the result and its operands. In a row of a `plain` walk, the result moves on by one
-    /// element, and an operand by one or not at all.
+    /// The walk over `dims`, with the strides of the result and its operands. In a row of a `plain` walk, the result
+    /// moves on by one element, and an operand by one or not at all.
     pub(super) fn new(dims: &[usize], strides: [&[usize]; 4], plain: bool) -> Self {
         let one = Dim { n: 1, step: [0; 4] };
         if dims.contains(&0) {

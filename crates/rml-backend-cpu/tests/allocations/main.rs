@@ -1,4 +1,5 @@
-//! Windows that come again allocate nothing, on whatever thread. One test, since all threads of the process are counted.
+//! Windows that come again allocate nothing, on whatever thread. One test, since all threads of the process are
+//! counted.
 
 mod ffi;
 

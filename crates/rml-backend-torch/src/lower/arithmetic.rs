@@ -38,8 +38,8 @@ pub(super) fn watched_sum(f: impl Fn(&Tensor) -> Result<Tensor, TchError> + Send
     })
 }
 
-/// The divisor with 1 in the place of 0, by which libtorch refuses to divide, and of -1, by which the smallest int cannot be divided;
-/// and where they were.
+/// The divisor with 1 in the place of 0, by which libtorch refuses to divide, and of -1, by which the smallest int
+/// cannot be divided; and where they were.
 fn harmless(divisor: &Tensor) -> Result<[Tensor; 3], TchError> {
     let (zero, minus) = (divisor.f_eq(0_i64)?, divisor.f_eq(-1_i64)?);
     Ok([divisor.f_masked_fill(&zero.f_logical_or(&minus)?, 1_i64)?, zero, minus])

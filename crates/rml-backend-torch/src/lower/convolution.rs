@@ -1,7 +1,8 @@
 //! Convolutions and their two transposes.
 //!
-//! The table's layout is `x [b.., n.., c]`, `kernel [k.., c / groups, f]`; libtorch's is `[b, c, n..]` and `[f, c / groups, k..]`. An axis
-//! in the other order is a view. Nothing is rounded to fewer bits than the precision has.
+//! The table's layout is `x [b.., n.., c]`, `kernel [k.., c / groups, f]`; libtorch's is `[b, c, n..]` and
+//! `[f, c / groups, k..]`. An axis in the other order is a view. Nothing is rounded to fewer bits than the precision
+//! has.
 
 use rml_ir::Shape;
 use rml_ir::op::Conv;

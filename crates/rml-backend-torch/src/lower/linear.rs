@@ -24,8 +24,8 @@ pub(super) fn matmul(cx: &Context<'_>) -> Kernel {
 /// The fewest multiplications for which oneDNN pays: its calls take some twenty microseconds more.
 const LARGE: usize = 1 << 22;
 
-/// Whether a product of matrices goes to oneDNN. libtorch has products on cpus computed by Intel's MKL, which uses vectors of half the length on
-/// processors of others.
+/// Whether a product of matrices goes to oneDNN. libtorch has products on cpus computed by Intel's MKL, which uses
+/// vectors of half the length on processors of others.
 fn has_kernel(rows: usize, inner: usize, columns: usize, cx: &Context<'_>) -> bool {
     static IS_FASTER: OnceLock<bool> = OnceLock::new();
     let all = rows.saturating_mul(inner).saturating_mul(columns);
@@ -33,7 +33,8 @@ fn has_kernel(rows: usize, inner: usize, columns: usize, cx: &Context<'_>) -> bo
     fits && all >= LARGE && *IS_FASTER.get_or_init(is_x86_of_others)
 }
 
-/// A product of matrices by oneDNN, whose operators are those of linear layers: each takes the operands as they lie in memory.
+/// A product of matrices by oneDNN, whose operators are those of linear layers: each takes the operands as they lie in
+/// memory.
 fn by_kernel(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     let is_turned = |x: &Tensor| x.stride2().is_ok_and(|(row, column)| row == 1 && column > 1);
     if is_turned(a) && b.is_contiguous() {
@@ -50,8 +51,8 @@ fn by_kernel(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     product.f_to_dense(None, false)
 }
 
-/// The contraction of one or two operands. One that is a product of matrices is computed as such, without a look at the labels in each
-/// call.
+/// The contraction of one or two operands. One that is a product of matrices is computed as such, without a look at the
+/// labels in each call.
 pub(super) fn einsum(labels: &Einsum, cx: &Context<'_>) -> Kernel {
     if let Some(product) = Product::of(labels, cx) {
         return Box::new(move |x, _| product.compute(x[0], x[1]));
@@ -60,7 +61,8 @@ pub(super) fn einsum(labels: &Einsum, cx: &Context<'_>) -> Kernel {
     Box::new(move |x, _| Tensor::f_einsum(&equation, x, None::<&[i64]>))
 }
 
-/// A contraction of two operands in which each label stands in exactly two of the operands and the result, and none in all three.
+/// A contraction of two operands in which each label stands in exactly two of the operands and the result, and none in
+/// all three.
 struct Product {
     left: Matrix,
     right: Matrix,

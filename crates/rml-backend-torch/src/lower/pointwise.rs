@@ -28,8 +28,8 @@ pub(super) fn flush(cx: &Context<'_>) -> Result<Kernel, TchError> {
     Ok(one(move |x| zero.get().f_where_self(&x.f_abs()?.f_lt(least)?, x)))
 }
 
-/// `0.5 x erfc(-x / sqrt 2)`; libtorch's gelu overflows for the largest numbers and is rough where it is near 0. Below -40 the result is 0 in
-/// both precisions, but -inf times 0 is not.
+/// `0.5 x erfc(-x / sqrt 2)`; libtorch's gelu overflows for the largest numbers and is rough where it is near 0. Below
+/// -40 the result is 0 in both precisions, but -inf times 0 is not.
 pub(super) fn gelu(x: &Tensor) -> Result<Tensor, TchError> {
     let x = x.f_clamp_min(-40.0)?;
     let share = x.f_mul_scalar(-std::f64::consts::FRAC_1_SQRT_2)?.f_erfc()?;

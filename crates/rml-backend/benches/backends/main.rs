@@ -1,10 +1,10 @@
 //! What calls, start-up and preparation cost on each backend: `cargo xtask bench` runs this and writes the table of
 //! `docs/performance-method.md`.
 //!
-//! Backends are asked for as in the suite: `RML_TEST_BACKENDS=cpu,xla,torch`. The backends take turns at each case. A call has its arguments
-//! and results on the device, and each call gets the last one's result, so that none can be put off; the last result is copied to the
-//! host. Preparation meets a function that no cache has seen. Start-up is that of a fresh process, from opening the library to the
-//! first tensor on the device.
+//! Backends are asked for as in the suite: `RML_TEST_BACKENDS=cpu,xla,torch`. The backends take turns at each case. A
+//! call has its arguments and results on the device, and each call gets the last one's result, so that none can be put
+//! off; the last result is copied to the host. Preparation meets a function that no cache has seen. Start-up is that of
+//! a fresh process, from opening the library to the first tensor on the device.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,13 +1,15 @@
 //! Routines: calls of tensor functions one after the other, and loops around them, with shapes that are known.
 //!
-//! A window of a plan becomes a routine: what is computed at all ticks at once is a call, and what runs tick by tick is a loop. A backend that
-//! compiles loops makes one program of it; for all others, [`ByCalls`] calls the body of a loop once a pass.
+//! A window of a plan becomes a routine: what is computed at all ticks at once is a call, and what runs tick by tick is
+//! a loop. A backend that compiles loops makes one program of it; for all others, [`ByCalls`] calls the body of a loop
+//! once a pass.
 //!
 //! Invariants, checked by [`verify`]:
 //! - **R1** steps read slots that stand before them: the inputs, and the results of earlier steps.
 //! - **R2** operands have the types of the function's inputs, and a value that a loop carries keeps its type.
 //! - **R3** a loop runs at least once, and its rows lie in their slots.
-//! - **R4** functions satisfy B1 to B3, routines in loops R1 to R4, and all have the routine's precision; results are slots.
+//! - **R4** functions satisfy B1 to B3, routines in loops R1 to R4, and all have the routine's precision; results are
+//!   slots.
 
 use std::sync::Arc;
 
@@ -76,8 +78,8 @@ pub enum Body {
 
 /// A function or a routine that is called once for each row, from the first one on or from the last one back.
 ///
-/// The inputs of the body are the carried values, the rows, and what is the same in each pass, in this order. Its results are the
-/// next values of what is carried, and then a row of each result that is kept.
+/// The inputs of the body are the carried values, the rows, and what is the same in each pass, in this order. Its
+/// results are the next values of what is carried, and then a row of each result that is kept.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// What is called.
@@ -92,7 +94,8 @@ pub struct Loop {
     pub rows: Vec<(Slot, usize)>,
     /// What each pass sees.
     pub whole: Vec<Slot>,
-    /// The slot of the first result: the carried values behind the last pass, then the results that are kept, one row a pass.
+    /// The slot of the first result: the carried values behind the last pass, then the results that are kept, one row a
+    /// pass.
     pub out: Slot,
 }
 

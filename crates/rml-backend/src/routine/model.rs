@@ -4,7 +4,8 @@ use rml_ir::Value;
 
 use super::Routine;
 
-/// The name of one more result, where operators may have none: whether some integer did not fit, or a position was outside of its axis.
+/// The name of one more result, where operators may have none: whether some integer did not fit, or a position was
+/// outside of its axis.
 pub const SUSPECT: &str = "suspect";
 
 /// What is said of [`SUSPECT`].

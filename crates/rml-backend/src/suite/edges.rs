@@ -1,5 +1,5 @@
-//! Every operator at the edges: special numbers, extreme ints, positions outside of their axis. The same result as the reference's, or
-//! the same error.
+//! Every operator at the edges: special numbers, extreme ints, positions outside of their axis. The same result as the
+//! reference's, or the same error.
 
 use rml_ir::op::{Op, eval, result_type};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
@@ -162,7 +162,8 @@ fn planted(
     }
 }
 
-/// Which special numbers stand in an operand together. Huge numbers do not where they are added up, since then the order matters.
+/// Which special numbers stand in an operand together. Huge numbers do not where they are added up, since then the
+/// order matters.
 fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let tiny = super::compare::limits(precision).1;
@@ -189,8 +190,8 @@ fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
     sets
 }
 
-/// Whether special numbers may stand in an operand. Zeros that pad a convolution meet the numbers of the other operand or not, as a
-/// backend likes, and 0 times infinity is no number.
+/// Whether special numbers may stand in an operand. Zeros that pad a convolution meet the numbers of the other operand
+/// or not, as a backend likes, and 0 times infinity is no number.
 fn takes_specials(op: &Op, operand: usize) -> bool {
     operand == 0 || !matches!(op, Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. })
 }

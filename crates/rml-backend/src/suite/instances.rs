@@ -1,5 +1,5 @@
-//! Instances of every operator: the samples of the operator table, and larger and odder ones. The match of [`shapes`] is exhaustive, so that
-//! a new operator does not compile before it has some.
+//! Instances of every operator: the samples of the operator table, and larger and odder ones. The match of [`shapes`]
+//! is exhaustive, so that a new operator does not compile before it has some.
 
 use rml_ir::op::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, result_type, samples};
 use rml_ir::{DType, Shape, Type};

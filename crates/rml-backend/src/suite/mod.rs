@@ -1,16 +1,19 @@
 //! The suite that every backend passes: the same checks, whatever computes the tensors.
 //!
-//! [`checks`] lists them, each with a name of the form `topic::what`; [`Check::run`] runs one on an open backend and gives a [`Report`].
-//! What is right is what the [`reference`](crate::reference) evaluation gives, within the [`tolerance`] of each operator.
+//! [`checks`] lists them, each with a name of the form `topic::what`; [`Check::run`] runs one on an open backend and
+//! gives a [`Report`]. What is right is what the [`reference`](crate::reference) evaluation gives, within the
+//! [`tolerance`] of each operator.
 //!
-//! - `values`: every operator over many shapes and element types, on random operands, some of them constants of the function;
-//! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers, positions outside of
-//!   their axis: the same result or the same error;
+//! - `values`: every operator over many shapes and element types, on random operands, some of them constants of the
+//!   function;
+//! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers,
+//!   positions outside of their axis: the same result or the same error;
 //! - `random`: random numbers, which are bit-equal on all backends;
 //! - `functions`: random functions of many operators, which shrink to the part that fails;
 //! - `calls`: buffers, errors, many calls, threads.
 //!
-//! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all instances of an operator.
+//! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all
+//! instances of an operator.
 
 mod calls;
 mod compare;

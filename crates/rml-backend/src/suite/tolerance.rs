@@ -1,8 +1,9 @@
 //! How far a result of a backend may lie from that of the reference, for each operator.
 //!
-//! `eps` is the distance from 1 to the next number: 2^-23 in single precision, 2^-52 in double precision. Truth values and ints are always
-//! exact. NaN is equal to NaN, whatever its bits, and an infinity to itself only. A backend may take subnormal operands for zeros, and
-//! results below the smallest normal number may be off by that number; both do not hold of operators that are exact to the bit.
+//! `eps` is the distance from 1 to the next number: 2^-23 in single precision, 2^-52 in double precision. Truth values
+//! and ints are always exact. NaN is equal to NaN, whatever its bits, and an infinity to itself only. A backend may
+//! take subnormal operands for zeros, and results below the smallest normal number may be off by that number; both do
+//! not hold of operators that are exact to the bit.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Which backends tests are asked to run, and opening them. The caller looks variables up; nothing here reads the environment.
+//! Which backends tests are asked to run, and opening them. The caller looks variables up; nothing here reads the
+//! environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Derived gradients: for every instance of an operator with a num operand and a num result, the function that differentiation makes of
-//! `sum(op(x..) * w)` gives on the backend what it gives in the reference.
+//! Derived gradients: for every instance of an operator with a num operand and a num result, the function that
+//! differentiation makes of `sum(op(x..) * w)` gives on the backend what it gives in the reference.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

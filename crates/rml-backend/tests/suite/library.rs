@@ -1,4 +1,5 @@
-//! What only a library can do wrong: crash on what is not valid, lose what outlives its backend, take a buffer that is not its own.
+//! What only a library can do wrong: crash on what is not valid, lose what outlives its backend, take a buffer that is
+//! not its own.
 
 use std::sync::Arc;
 

@@ -1,11 +1,13 @@
 //! The suite of backends, run by all that are asked for: `cpu` if nothing is said.
 //!
-//! `RML_TEST_BACKENDS=cpu,xla,torch` names them; libraries are those that `cargo xtask setup` installed, in `$RML_BACKENDS` or the user's cache
-//! folder. `RML_TEST_DEVICE=cuda:0` chooses a device; where a backend does not have it, its checks are listed as skipped and none of them
-//! runs. A backend that is not asked to compute on CUDA has one line, `torch::cuda`, that says so. A backend that is asked for and does not open fails. Names are `backend::topic::what`; any part of one selects checks, as with
-//! every test.
+//! `RML_TEST_BACKENDS=cpu,xla,torch` names them; libraries are those that `cargo xtask setup` installed, in
+//! `$RML_BACKENDS` or the user's cache folder. `RML_TEST_DEVICE=cuda:0` chooses a device; where a backend does not have
+//! it, its checks are listed as skipped and none of them runs. A backend that is not asked to compute on CUDA has one
+//! line, `torch::cuda`, that says so. A backend that is asked for and does not open fails. Names are
+//! `backend::topic::what`; any part of one selects checks, as with every test.
 //!
-//! Beside the checks of `rml_backend::suite` there are those that need more than an open backend: derived gradients, libraries, memory.
+//! Beside the checks of `rml_backend::suite` there are those that need more than an open backend: derived gradients,
+//! libraries, memory.
 #![allow(clippy::print_stderr, reason = "a test tells why it cannot start")]
 
 mod gradients;

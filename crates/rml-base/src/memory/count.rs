@@ -1,8 +1,8 @@
 //! The count of the bytes that are reserved in the process.
 //!
-//! Each thread collects its changes and adds them to the process's count in steps of [`STEP`] bytes, and when it ends. A thread sees its own
-//! changes at once and those of others after a step, so [`used`] is exact with one thread and otherwise off by less than [`STEP`] bytes for
-//! each other thread.
+//! Each thread collects its changes and adds them to the process's count in steps of [`STEP`] bytes, and when it ends.
+//! A thread sees its own changes at once and those of others after a step, so [`used`] is exact with one thread and
+//! otherwise off by less than [`STEP`] bytes for each other thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};

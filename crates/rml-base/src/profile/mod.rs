@@ -1,8 +1,8 @@
 //! Where the time of a run goes: by place in the source, and by what is done beside what the program computes.
 //!
-//! A [`Profile`] is one measurement, shared by all runs of a command. A run that measures has a [`Recorder`] of its own, so that nothing is
-//! locked while it runs. Reading the clock takes longer than a small operator does; so a [`Sampler`] chooses which of many small
-//! steps are timed, and the others count as these.
+//! A [`Profile`] is one measurement, shared by all runs of a command. A run that measures has a [`Recorder`] of its
+//! own, so that nothing is locked while it runs. Reading the clock takes longer than a small operator does; so a
+//! [`Sampler`] chooses which of many small steps are timed, and the others count as these.
 
 mod recorder;
 mod sampler;
@@ -144,7 +144,8 @@ impl State {
         })
     }
 
-    /// Keeps an event, unless there are too many of its kind. What happens within calls leaves room for the calls and phases.
+    /// Keeps an event, unless there are too many of its kind. What happens within calls leaves room for the calls and
+    /// phases.
     fn keep(&mut self, event: Event) {
         let is_outer = matches!(event.name, Name::Phase(_) | Name::Run);
         let kept = &mut self.kept[usize::from(is_outer)];

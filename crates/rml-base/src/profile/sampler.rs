@@ -2,8 +2,8 @@
 
 use super::Recorder;
 
-/// Chooses which of many steps are timed, so that reading the clock takes about a hundredth of the time of all of them. Steps that repeat
-/// with a period are met at all places of it, since the distance from one choice to the next varies.
+/// Chooses which of many steps are timed, so that reading the clock takes about a hundredth of the time of all of them.
+/// Steps that repeat with a period are met at all places of it, since the distance from one choice to the next varies.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     /// What reading the clock takes, in nanoseconds.

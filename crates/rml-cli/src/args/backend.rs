@@ -58,7 +58,8 @@ pub(crate) struct Backends {
 /// How to print the list of backends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ListFormat {
-    /// [{"name": .., "built_in": true, "loads": true, "version": .., "devices": [..]}, {.., "loads": false, "code": .., "why": ..}]
+    /// [{"name": .., "built_in": true, "loads": true, "version": .., "devices": [..]}, {.., "loads": false, "code": ..,
+    /// "why": ..}]
     Json,
     /// An aligned table
     Table,

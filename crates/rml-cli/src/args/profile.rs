@@ -7,7 +7,8 @@ use clap::Args;
 /// Whether the command is measured.
 #[derive(Args, Debug)]
 pub(crate) struct Profiling {
-    /// Print on standard error where the time goes, by source line; with =FILE, write it as a trace for ui.perfetto.dev, too
+    /// Print on standard error where the time goes, by source line; with =FILE, write it as a trace for
+    /// ui.perfetto.dev, too
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) profile: Option<Option<PathBuf>>,
 }

@@ -117,7 +117,8 @@ pub(crate) struct Trace {
     /// Write it with its dependences in time as an SVG file, in place of drawing it here
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write a page of it for a browser, in place of drawing it here: the source beside the table, arrows of one cell at a time, the values of tensors
+    /// Write a page of it for a browser, in place of drawing it here: the source beside the table, arrows of one cell
+    /// at a time, the values of tensors
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stages", "semantics"])]
     pub(crate) html: Option<PathBuf>,
     /// Write its scalar variables as a value change dump for waveform viewers, in place of drawing it here

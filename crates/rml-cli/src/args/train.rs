@@ -17,19 +17,23 @@ use crate::values::{self, Report};
 pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window. Given several times, or a folder of files: the windows of all of them
+    /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window. Given several
+    /// times, or a folder of files: the windows of all of them
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
-    /// Keep the data in a temporary file in place of memory, and read windows when they are trained on: the same bits, for data that is larger than the memory
+    /// Keep the data in a temporary file in place of memory, and read windows when they are trained on: the same bits,
+    /// for data that is larger than the memory
     #[arg(long, requires = "data", conflicts_with_all = ["windows", "cycles", "until", "stream"])]
     pub(crate) on_disk: bool,
-    /// Without data, for a node without inputs: how many windows to train in all; a resumed run counts those done before
+    /// Without data, for a node without inputs: how many windows to train in all; a resumed run counts those done
+    /// before
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) windows: Option<usize>,
     /// Without data: how many cycles to train in all; the last window is finished
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
-    /// Without data: train until metrics of the reports are so, e.g. 'length >= 475 for 5' (reports in a row); exit code 1 if they never are
+    /// Without data: train until metrics of the reports are so, e.g. 'length >= 475 for 5' (reports in a row); exit
+    /// code 1 if they never are
     #[arg(long, value_name = "CONDITION")]
     pub(crate) until: Option<String>,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined, and learn meanwhile
@@ -38,10 +42,14 @@ pub(crate) struct Train {
     /// With --stream: end at the first line that is refused
     #[arg(long, requires = "stream")]
     pub(crate) strict: bool,
-    /// A name with .html at its end: write a page of this training there, however it ends: curves, confusion matrix, parameters, time, and the command that does it again. A number, without data: how many windows are averaged in a report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000. Given twice for both
+    /// A name with .html at its end: write a page of this training there, however it ends: curves, confusion matrix,
+    /// parameters, time, and the command that does it again. A number, without data: how many windows are averaged in a
+    /// report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000. Given twice
+    /// for both
     #[arg(long, value_name = "FILE.html|N", value_parser = values::report)]
     pub(crate) report: Vec<values::Report>,
-    /// With --report FILE.html: the confusion matrix of an integer input or output of the node that evaluates, and of an output with classes or scores for them, e.g. y:logits; by default of the only such input and scores
+    /// With --report FILE.html: the confusion matrix of an integer input or output of the node that evaluates, and of
+    /// an output with classes or scores for them, e.g. y:logits; by default of the only such input and scores
     #[arg(long, value_name = "LABEL:OUTPUT", value_parser = values::classes, requires = "report", conflicts_with = "own")]
     pub(crate) confusion: Option<rml::Classes>,
     /// Without data: the most cycles that a window may have, or that may wait for later ones
@@ -50,7 +58,8 @@ pub(crate) struct Train {
     /// The node to train; by default train, or that of the checkpoint
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// The node to run after each epoch, over the test windows, or after each report; by default infer, or without data evaluate, if the program has it
+    /// The node to run after each epoch, over the test windows, or after each report; by default infer, or without data
+    /// evaluate, if the program has it
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluate: Option<String>,
     /// How many epochs in all; a resumed run counts those done before
@@ -59,10 +68,14 @@ pub(crate) struct Train {
     /// Seed of initialisers, split and shuffling; by default 0, or that of the checkpoint
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Windows kept for testing: a share such as 0.2, or a count such as 297, drawn by the seed; last:0.2 or last:297 are the last ones in the order of the data, as for a time series. By default 0.165, or those of the checkpoint. Without data: how many windows evaluate runs; by default 1
+    /// Windows kept for testing: a share such as 0.2, or a count such as 297, drawn by the seed; last:0.2 or last:297
+    /// are the last ones in the order of the data, as for a time series. By default 0.165, or those of the checkpoint.
+    /// Without data: how many windows evaluate runs; by default 1
     #[arg(long, value_name = "[last:]SHARE|COUNT", value_parser = values::split)]
     pub(crate) test: Option<rml::TestSplit>,
-    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share or a count as for --test (last: those before the test windows), or a file or folder as for --data; by default none, or those of the checkpoint
+    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share or a count as for --test
+    /// (last: those before the test windows), or a file or folder as for --data; by default none, or those of the
+    /// checkpoint
     #[arg(long, value_name = "[last:]SHARE|COUNT|FILE|DIR", value_parser = values::validation, conflicts_with = "own")]
     pub(crate) validate: Option<values::Validation>,
     /// Take the windows in the order of the data in every epoch
@@ -80,22 +93,29 @@ pub(crate) struct Train {
     /// End the training after so many epochs or reports in a row without a better one
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) patience: Option<usize>,
-    /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. Without min or max, a name that ends in loss or error means the smallest value, one that ends in accuracy the greatest. A name alone is that of the windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say which
+    /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. Without min or max, a name that ends
+    /// in loss or error means the smallest value, one that ends in accuracy the greatest. A name alone is that of the
+    /// windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say
+    /// which
     #[arg(long, value_name = "NAME[:min|max]", value_parser = values::criterion)]
     pub(crate) metric: Option<rml::Criterion>,
-    /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run goes on in it
+    /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run
+    /// goes on in it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
-    /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its gradient and of what was added to it; in the log and in JSON lines
+    /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its
+    /// gradient and of what was added to it; in the log and in JSON lines
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Draw the learning curves of this run there, however it ends: a name with .svg at its end. With --runs: for each combination of values the mean of its runs, in a band of their standard deviation
+    /// Draw the learning curves of this run there, however it ends: a name with .svg at its end. With --runs: for each
+    /// combination of values the mean of its runs, in a band of their standard deviation
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
     pub(crate) plot: Option<PathBuf>,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
-    /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in that one with its checkpoint and its log. The same command goes on with what is there
+    /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in
+    /// that one with its checkpoint and its log. The same command goes on with what is there
     #[arg(long, value_name = "DIR", requires = "several", conflicts_with_all = ["save", "best", "log", "resume", "profile"])]
     pub(crate) runs: Option<PathBuf>,
     /// With --runs: the seeds, such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23

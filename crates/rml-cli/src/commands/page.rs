@@ -63,8 +63,8 @@ fn text(error: &Error) -> String {
     rml_render::human(error.diagnostics(), error.sources(), false)
 }
 
-/// Adds what is known of the program: the verdict, the clocks of its rows, its normal form, its plan, and the adjoints of what it
-/// differentiates.
+/// Adds what is known of the program: the verdict, the clocks of its rows, its normal form, its plan, and the adjoints
+/// of what it differentiates.
 fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options) {
     let analysis = rml::analyse(source, options).ok();
     if let Some(analysis) = &analysis {

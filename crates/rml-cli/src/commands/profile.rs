@@ -58,7 +58,8 @@ impl Measuring {
         }
     }
 
-    /// Has a signal that ends the command write the profile first. Commands that save when a signal comes need not call it.
+    /// Has a signal that ends the command write the profile first. Commands that save when a signal comes need not call
+    /// it.
     pub(super) fn survive_signals(&self, output: &Output) -> Result<(), Stop> {
         if self.profile.is_none() {
             return Ok(());

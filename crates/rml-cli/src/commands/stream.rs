@@ -10,8 +10,8 @@ use crate::progress::continued;
 /// A line longer than that is refused.
 const MAX_LINE: u64 = 64 << 20;
 
-/// Answers each line of standard input as soon as its answer is known, one that is refused with an error; with `strict`, the first
-/// such line ends the stream.
+/// Answers each line of standard input as soon as its answer is known, one that is refused with an error; with
+/// `strict`, the first such line ends the stream.
 pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
     output.report(stream.warnings(), stream.sources());
     if !output.json() {

@@ -234,7 +234,8 @@ pub(super) fn best(args: &Train, report: &TrainReport) -> String {
     text + "\n"
 }
 
-/// The metrics of the epoch or report whose parameters are the result, those of the test windows where there are any, one a line.
+/// The metrics of the epoch or report whose parameters are the result, those of the test windows where there are any,
+/// one a line.
 fn result(report: &TrainReport) -> String {
     match (report.result(), &report.best) {
         (Some(summary), _) if summary.test.is_empty() => metrics("train ", &summary.train, "\n"),

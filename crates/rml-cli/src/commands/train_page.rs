@@ -47,7 +47,8 @@ impl Paged {
         Ok((Some(Self { file: file.clone(), page }), measuring.for_page()))
     }
 
-    /// Writes the page of a training that ended so, once it had begun. That it cannot be written does not hide why the training failed.
+    /// Writes the page of a training that ended so, once it had begun. That it cannot be written does not hide why the
+    /// training failed.
     pub(super) fn write(
         &self,
         record: &TrainRecord,

@@ -26,7 +26,8 @@ const AHEAD: usize = 16;
 /// What comes from standard input: the number of a line and the line, or why it is none.
 type Input = Result<(u64, Result<String, Diagnostic>), Diagnostic>;
 
-/// Answers lines of standard input and learns from them, until they end, a signal comes, or it has trained as long as it is to.
+/// Answers lines of standard input and learns from them, until they end, a signal comes, or it has trained as long as
+/// it is to.
 pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_results(args)?;
     let source = Source::file(&args.program.file);

@@ -1,4 +1,5 @@
-//! `rml view`: a server on this machine alone, which sends the page of a run to a browser, and another one when a file changes.
+//! `rml view`: a server on this machine alone, which sends the page of a run to a browser, and another one when a file
+//! changes.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};

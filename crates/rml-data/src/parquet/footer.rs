@@ -1,8 +1,9 @@
-//! The schema in the footer of a Parquet file, checked before the reader takes it: the reader calls itself for each level of a schema,
-//! and makes room for as many fields as a group says that it has.
+//! The schema in the footer of a Parquet file, checked before the reader takes it: the reader calls itself for each
+//! level of a schema, and makes room for as many fields as a group says that it has.
 //!
-//! A footer is in the compact protocol of Thrift. The reader does not compare the type that a field has in the file with the one it
-//! expects, so that a wrong type would let it find another schema than the one checked here: such footers are refused.
+//! A footer is in the compact protocol of Thrift. The reader does not compare the type that a field has in the file
+//! with the one it expects, so that a wrong type would let it find another schema than the one checked here: such
+//! footers are refused.
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaDataReader;
@@ -76,7 +77,8 @@ impl Bytes<'_> {
         if header & 15 != STRUCT {
             return Err("the schema is no list of structures".to_owned());
         }
-        // How many fields are still to come of each group that is open, with the bytes of its name; both of all of them.
+        // How many fields are still to come of each group that is open, with the bytes of its name; both of all of
+        // them.
         let mut open: Vec<(u64, u64)> = Vec::new();
         let (mut to_come, mut path, mut taken) = (0_u64, 0_u64, 0_u64);
         for left in (0..count).rev() {

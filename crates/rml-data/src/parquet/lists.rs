@@ -1,5 +1,5 @@
-//! How many elements the longest row of a Parquet file has, counted before the reader makes them: a few bytes stand for any number of
-//! equal ones. The repetition levels of a column say where its rows begin.
+//! How many elements the longest row of a Parquet file has, counted before the reader makes them: a few bytes stand for
+//! any number of equal ones. The repetition levels of a column say where its rows begin.
 
 use ::parquet::basic::Encoding;
 use ::parquet::column::page::Page;
@@ -69,7 +69,8 @@ impl Rows {
         }
     }
 
-    /// Counts so many levels, in runs of equal ones and groups of eight. What the bytes do not say is in the row that is open.
+    /// Counts so many levels, in runs of equal ones and groups of eight. What the bytes do not say is in the row that
+    /// is open.
     fn levels(&mut self, mut bytes: &[u8], mut left: u64) {
         while left > 0 {
             let Some(header) = number(&mut bytes) else { break };

@@ -9,8 +9,8 @@ use rml_sim::{BlindRun, Status};
 /// How many cycles are run.
 const CYCLES: usize = 64;
 
-/// The clocks of a program, and whether they fit; where the calculus cannot tell, a run without values rejects the program if it
-/// finds that they cannot.
+/// The clocks of a program, and whether they fit; where the calculus cannot tell, a run without values rejects the
+/// program if it finds that they cannot.
 ///
 /// Requires: `flat::verify`.
 pub(super) fn clocks(flat: &Flat) -> ClockReport {

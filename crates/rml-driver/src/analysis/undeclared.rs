@@ -9,8 +9,9 @@ use rml_ir::flat::{Flat, Var};
 
 use super::declared;
 
-/// A warning for each input without a declared clock that the program does not use in every cycle, where conditions with names say in
-/// which cycles it does. The interface of what replaces an adjoint is not its own choice, so it has none.
+/// A warning for each input without a declared clock that the program does not use in every cycle, where conditions
+/// with names say in which cycles it does. The interface of what replaces an adjoint is not its own choice, so it has
+/// none.
 pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> Vec<Diagnostic> {
     if flat.name.starts_with("diff_") {
         return Vec::new();

@@ -74,7 +74,8 @@ impl Emitter<'_, '_> {
         Err(Failure::Unknown)
     }
 
-    /// The operands of an expression. A condition is checked by itself: what it decides on may depend on something in error.
+    /// The operands of an expression. A condition is checked by itself: what it decides on may depend on something in
+    /// error.
     fn operands(&mut self, expr: ExprId) -> Evaluated<Vec<Made>> {
         let parts = self.typed.tree.operands(self.id, expr);
         let condition = match self.node.exprs[expr].kind {

@@ -10,8 +10,8 @@ use crate::statics::{Evaluated, Failure};
 use crate::text;
 use crate::typed::{Failed, Typed};
 
-/// Checks the inputs of all instances against the types written for them. Says which instances have inputs that do not fit, or stand
-/// inside such an instance.
+/// Checks the inputs of all instances against the types written for them. Says which instances have inputs that do not
+/// fit, or stand inside such an instance.
 pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec<InstanceId, bool> {
     let mut misfits: IndexVec<InstanceId, bool> = IndexVec::filled(false, typed.tree.instances.len());
     for id in typed.tree.instances.ids() {

@@ -1,4 +1,5 @@
-//! The last step: everything is checked with all types known, and written down as typed nodes. Equal instances share one node.
+//! The last step: everything is checked with all types known, and written down as typed nodes. Equal instances share
+//! one node.
 
 mod call;
 mod expr;
@@ -176,7 +177,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
         }
     }
 
-    /// Whether the place in error is one whose element types were found to be wrong: a static expression is looked at twice.
+    /// Whether the place in error is one whose element types were found to be wrong: a static expression is looked at
+    /// twice.
     fn is_reported(&self, diagnostic: &Diagnostic) -> bool {
         let inside = |at: Span| {
             self.typed.broken.iter().any(|&(id, expr)| {
@@ -330,7 +332,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
         Ok(var)
     }
 
-    /// Named dimensions as parts of the shapes that bind them (`shape(x)[0]`), then static names with their source text.
+    /// Named dimensions as parts of the shapes that bind them (`shape(x)[0]`), then static names with their source
+    /// text.
     fn statics(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let mut statics: Vec<(Arc<str>, Arc<str>)> = Vec::new();
         for (local, data) in self.node.locals.iter_enumerated() {

@@ -36,8 +36,8 @@ struct Interface {
 }
 
 impl Adjoint {
-    /// The interface of the adjoint of that order of the node of instance `id`, where `dtype` says the element type of its variables.
-    /// `None` if some of them are not known yet.
+    /// The interface of the adjoint of that order of the node of instance `id`, where `dtype` says the element type of
+    /// its variables. `None` if some of them are not known yet.
     pub(crate) fn new(
         tree: &Tree<'_>,
         id: InstanceId,

@@ -1,8 +1,8 @@
-//! Element types, by unification over the whole tree of instances. Nothing is converted implicitly, so two things that meet have
-//! the same element type; what nothing determines is num.
+//! Element types, by unification over the whole tree of instances. Nothing is converted implicitly, so two things that
+//! meet have the same element type; what nothing determines is num.
 //!
-//! A literal without a point is an int or a num, as what it meets; it is an int if nothing says (TYPE-7). Only a quotient has another value in
-//! the one type than in the other: of literals alone it is that of ints ([`quotient`]).
+//! A literal without a point is an int or a num, as what it meets; it is an int if nothing says (TYPE-7). Only a
+//! quotient has another value in the one type than in the other: of literals alone it is that of ints ([`quotient`]).
 
 mod builtin;
 mod call;
@@ -109,7 +109,8 @@ impl Infer<'_, '_, '_> {
         expected.0
     }
 
-    /// Gives a name the element type of its definition; what is defined by something in error is in error, unless its type is known.
+    /// Gives a name the element type of its definition; what is defined by something in error is in error, unless its
+    /// type is known.
     fn define(&mut self, target: (Class, Span), value: (Class, Span), what: &str) {
         if self.classes.is_lost(value.0) {
             self.classes.lose_unknown(target.0);

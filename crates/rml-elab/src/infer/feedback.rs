@@ -8,8 +8,9 @@ use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::InstanceId;
 use crate::typed::{Failed, Typed};
 
-/// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since nothing but a recurrence says what
-/// shape it has: a recurrence that runs through the misfit itself, or one that nothing else enters.
+/// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since nothing but a
+/// recurrence says what shape it has: a recurrence that runs through the misfit itself, or one that nothing else
+/// enters.
 pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed) {
     if failed.diagnostic.code != SHAPE_MISMATCH {
         return;

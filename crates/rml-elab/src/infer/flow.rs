@@ -1,7 +1,7 @@
 //! Which shapes depend on which, and so which errors only follow from others. Needed only where something is in error.
 //!
-//! The graph has a vertex for each variable of each instance, one for each expression in error, and one for everything whose error is
-//! reported already. An edge says that the shape (or static value) of one may decide that of the other.
+//! The graph has a vertex for each variable of each instance, one for each expression in error, and one for everything
+//! whose error is reported already. An edge says that the shape (or static value) of one may decide that of the other.
 
 use indexmap::IndexMap;
 
@@ -175,8 +175,8 @@ impl<'a, 'p> Flow<'a, 'p> {
         }
     }
 
-    /// The place of each vertex in an order in which every vertex stands behind those it depends on; vertices that depend on each
-    /// other share a place. (Tarjan's algorithm, with a stack of its own.)
+    /// The place of each vertex in an order in which every vertex stands behind those it depends on; vertices that
+    /// depend on each other share a place. (Tarjan's algorithm, with a stack of its own.)
     pub(super) fn places(&self) -> Vec<usize> {
         const NEW: usize = usize::MAX;
         let n = self.next.len();

@@ -7,8 +7,9 @@ use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::{Given, InstanceId};
 use crate::typed::Typed;
 
-/// The shape that a use of root input `formal` asks for: `[k]` where it is the right operand of a matrix product with a matrix
-/// `[n, k]`, or the left operand of one with a matrix `[k, n]`; `[k - m]` where that operand joins it to a vector `[m]`.
+/// The shape that a use of root input `formal` asks for: `[k]` where it is the right operand of a matrix product with a
+/// matrix `[n, k]`, or the left operand of one with a matrix `[k, n]`; `[k - m]` where that operand joins it to a
+/// vector `[m]`.
 pub(super) fn of_root_input(typed: &Typed<'_>, formal: Local) -> Option<Shape> {
     typed.tree.instances.ids().find_map(|id| {
         let node = typed.tree.node(id);

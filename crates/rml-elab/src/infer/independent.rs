@@ -6,8 +6,8 @@ use super::feedback;
 use super::flow::{Flow, Taint};
 use crate::typed::{Failed, Typed};
 
-/// The errors that do not follow from others, or from what is reported already. Of errors that follow from each other, the first one in
-/// the text counts.
+/// The errors that do not follow from others, or from what is reported already. Of errors that follow from each other,
+/// the first one in the text counts.
 pub(crate) fn independent(typed: &Typed<'_>, failed: Vec<Failed>) -> Vec<Failed> {
     let flow = Flow::new(typed, &failed);
     let vertex = |f: &Failed| f.expr.and_then(|e| flow.vertex(f.id, e));

@@ -1,4 +1,5 @@
-//! Inference over the tree of instances: element types by unification ([`dtype`]), then shapes as a least fixpoint ([`shape`]).
+//! Inference over the tree of instances: element types by unification ([`dtype`]), then shapes as a least fixpoint
+//! ([`shape`]).
 
 pub(crate) mod adjoint;
 mod dtype;

@@ -1,6 +1,7 @@
-//! Shapes, as a least fixpoint over the tree of instances: at first no shape is known; equations are evaluated anew whenever the shape
-//! of something they use has changed, until nothing changes. A shape that is not known yet does not widen a broadcast, so shapes
-//! only grow along feedback (`h = 0.0 fby g(h, x)`). What then is still unknown is a scalar.
+//! Shapes, as a least fixpoint over the tree of instances: at first no shape is known; equations are evaluated anew
+//! whenever the shape of something they use has changed, until nothing changes. A shape that is not known yet does not
+//! widen a broadcast, so shapes only grow along feedback (`h = 0.0 fby g(h, x)`). What then is still unknown is a
+//! scalar.
 
 use std::collections::VecDeque;
 
@@ -351,8 +352,9 @@ impl Fixpoint<'_, '_, '_> {
         self.typed.rule(id, expr, &operands).map(|(_, partial)| partial)
     }
 
-    /// The operands of an expression. One in error is one of unknown shape where another tells its type: with more shapes known the
-    /// error may vanish, as in `h = zeros([2]) fby matmul(k, 0.5 * h)`, where `0.5 * h` is a scalar at first.
+    /// The operands of an expression. One in error is one of unknown shape where another tells its type: with more
+    /// shapes known the error may vanish, as in `h = zeros([2]) fby matmul(k, 0.5 * h)`, where `0.5 * h` is a scalar at
+    /// first.
     fn operands(&mut self, kind: &ExprKind, mut found: Vec<Evaluated<Partial>>) -> Evaluated<Vec<Partial>> {
         // what a condition is has no influence on the shape of the result
         let condition = match kind {

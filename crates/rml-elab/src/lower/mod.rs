@@ -1,5 +1,5 @@
-//! From syntax trees to resolved nodes: binds node names (this file, [`imports`]), interfaces and variables ([`node`]), expressions
-//! ([`expr`]).
+//! From syntax trees to resolved nodes: binds node names (this file, [`imports`]), interfaces and variables ([`node`]),
+//! expressions ([`expr`]).
 
 mod exchanged;
 mod expr;
@@ -109,7 +109,8 @@ fn callees(node: &Node) -> Vec<(SourceId, Span, ExprId)> {
         .collect()
 }
 
-/// Every node after those it calls; instantiation cycles are reported, and cut. (Without recursion: calls may be nested deeply.)
+/// Every node after those it calls; instantiation cycles are reported, and cut. (Without recursion: calls may be nested
+/// deeply.)
 fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Report) -> Vec<SourceId> {
     let calls: IndexVec<SourceId, Vec<_>> = nodes.iter().map(callees).collect();
     let mut order = Vec::with_capacity(nodes.len());

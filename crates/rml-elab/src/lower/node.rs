@@ -347,8 +347,8 @@ impl Lower<'_, '_> {
             .collect()
     }
 
-    /// Makes `a, b = split(x)` one equation for each part, those behind the first numbered from `at` on; gives back the left side of the
-    /// first.
+    /// Makes `a, b = split(x)` one equation for each part, those behind the first numbered from `at` on; gives back the
+    /// left side of the first.
     fn split(
         &mut self,
         mut lhs: Vec<(Option<Local>, Span)>,
@@ -432,7 +432,8 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
-    /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right side `top`.
+    /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right
+    /// side `top`.
     fn nested_calls(&mut self, first: usize, top: ExprId) {
         let nested: Vec<(SourceId, ExprId)> = self
             .exprs

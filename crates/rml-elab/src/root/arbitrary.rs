@@ -1,4 +1,5 @@
-//! What is wrong with a node whatever the values are that only its callers give: errors that are the same for two arbitrary choices.
+//! What is wrong with a node whatever the values are that only its callers give: errors that are the same for two
+//! arbitrary choices.
 
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::StaticValue;
@@ -10,7 +11,8 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::scope::Program;
 
-/// The errors of a node that no value of its static parameters and dimensions, and no shape of its inputs without types, has a part in.
+/// The errors of a node that no value of its static parameters and dimensions, and no shape of its inputs without
+/// types, has a part in.
 pub(super) fn errors(program: &Program, source: SourceId, options: &Options) -> Diagnostics {
     let node = &program.nodes[source];
     let found = [0, 1].map(|choice| {
@@ -38,8 +40,8 @@ fn same(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.span() == b.span() && texts(a).eq(texts(b))
 }
 
-/// Gives a value to each static parameter without one. All numbers differ, within a choice and between the two. An input without a type is
-/// a scalar in the first choice and an array of one element in the second.
+/// Gives a value to each static parameter without one. All numbers differ, within a choice and between the two. An
+/// input without a type is a scalar in the first choice and an array of one element in the second.
 fn choose(node: &Node, spec: &mut RootSpec, choice: usize) {
     const PRIMES: [[i64; 6]; 2] = [[5, 7, 11, 13, 17, 19], [23, 29, 31, 37, 41, 43]];
     let mut numbers = PRIMES[choice].iter().cycle().map(|prime| StaticValue::Int(*prime));

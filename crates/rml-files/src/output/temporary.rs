@@ -1,5 +1,6 @@
-//! The files that are written beside others and then put in their place. Their names say which file they are for, and their writers
-//! lock them, so that those of writers that are gone can be told from those of writers at work, without a look at the clock.
+//! The files that are written beside others and then put in their place. Their names say which file they are for, and
+//! their writers lock them, so that those of writers that are gone can be told from those of writers at work, without a
+//! look at the clock.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -16,7 +17,8 @@ const SUFFIX: &str = ".tmp";
 const RANDOM: usize = 6;
 /// Longer names than that stand for themselves by a hash; names may have 255 bytes on most systems.
 const MAX_NAME: usize = 200;
-/// How often a name is drawn anew because another process takes the file for a leftover, before its writer could lock it.
+/// How often a name is drawn anew because another process takes the file for a leftover, before its writer could lock
+/// it.
 const ATTEMPTS: usize = 16;
 
 /// A locked file beside `path`, `.<name>.rml-<random>.tmp`, that disappears unless it is put in its place.
@@ -54,7 +56,8 @@ pub(super) fn remove_leftovers(path: &Path) {
     }
 }
 
-/// The file, locked by this process; `None` where another one holds it, or where that cannot be known. The lock goes with the result.
+/// The file, locked by this process; `None` where another one holds it, or where that cannot be known. The lock goes
+/// with the result.
 fn lock(path: &Path) -> Option<File> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     file.try_lock().ok()?;

@@ -1,4 +1,5 @@
-//! Adjoints as `rml diff` prints them: laid out as the formatter does, accepted when read again, and computing the same.
+//! Adjoints as `rml diff` prints them: laid out as the formatter does, accepted when read again, and computing the
+//! same.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// Calls the adjoint of a node around a random program's `main`, which takes the derived adjoint of `main` or one that is defined.
+/// Calls the adjoint of a node around a random program's `main`, which takes the derived adjoint of `main` or one that
+/// is defined.
 const CALLER: &str = "
 node fuzz_outer(x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z: bool [], d: bool []) -> (loss)
   loss = main(x, y, w, c, b, z, d);

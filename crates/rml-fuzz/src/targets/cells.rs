@@ -20,7 +20,8 @@ pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Random) -> Value {
 pub(super) fn inputs(flat: &Flat, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
     let mut cycle = || {
         let values: Vec<Value> = flat.inputs.iter().map(|i| value(flat, &flat.vars[i.var].ty, r)).collect();
-        // Whether an input is present follows from its condition, which may have a condition itself; there is no circle of them.
+        // Whether an input is present follows from its condition, which may have a condition itself; there is no circle
+        // of them.
         let is_present = |mut at: usize| {
             for _ in 0..flat.inputs.len() {
                 let Some((cond, positive)) = flat.inputs[at].clock else { return true };

@@ -23,7 +23,8 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
     let size = if wild { 14 } else { 28 };
     let (flat, _) = random::program(&r.take(200), size, wild);
     let cycles = if wild { 0 } else { CYCLES };
-    // Inputs are present in every cycle of their clocks. Waits are judged where operands are chosen by their clocks; no cycles say so.
+    // Inputs are present in every cycle of their clocks. Waits are judged where operands are chosen by their clocks; no
+    // cycles say so.
     let inputs = super::cells::inputs(&flat, r, cycles);
     engines::case(&flat, &inputs, true)
 }

@@ -1,4 +1,5 @@
-//! Mappings between parameters and the tensors of other libraries: refused, or what is exported is imported to the same bits.
+//! Mappings between parameters and the tensors of other libraries: refused, or what is exported is imported to the same
+//! bits.
 
 use std::path::Path;
 

@@ -1,13 +1,14 @@
-//! Clock classes: sets of variables that the equations force to be present in the same cycles, by their form alone. Not a clock
-//! calculus: nothing is inferred about conditions, and an ill-clocked program has classes too. All that runs, restricts or
-//! analyses a program takes them from here.
+//! Clock classes: sets of variables that the equations force to be present in the same cycles, by their form alone. Not
+//! a clock calculus: nothing is inferred about conditions, and an ill-clocked program has classes too. All that runs,
+//! restricts or analyses a program takes them from here.
 //!
 //! Invariants, checked by [`verify`]:
-//! - **C1** two variables are in one class exactly if equations tie them together ([`Equation::synchrony`](super::Equation::synchrony),
-//!   CLOCK-1), or if each drives the other, directly or through others (CLOCK-9); classes are numbered by their first variable.
+//! - **C1** two variables are in one class exactly if equations tie them together
+//!   ([`Equation::synchrony`](super::Equation::synchrony), CLOCK-1), or if each drives the other, directly or through
+//!   others (CLOCK-9); classes are numbered by their first variable.
 //! - **C2** the drivers that decide anything are the inputs, the results of `when` and the operands of `merge`.
-//! - **C3** a class is driven exactly if it has an input, or a driver by a condition of another class (CLOCK-2); the environment
-//!   is asked for the first variable of each other class, in every cycle (CLOCK-3, ENV-5).
+//! - **C3** a class is driven exactly if it has an input, or a driver by a condition of another class (CLOCK-2); the
+//!   environment is asked for the first variable of each other class, in every cycle (CLOCK-3, ENV-5).
 
 use rml_base::{EntityId, Graph, IndexVec, components, entity_id};
 
@@ -40,8 +41,8 @@ pub enum By {
     Offer(Var),
     /// The value of a condition.
     Condition(Var),
-    /// Nothing: where the result of this sampling or an operand of this merge is present, so is the condition. That decides nothing,
-    /// but it may be known before the condition is.
+    /// Nothing: where the result of this sampling or an operand of this merge is present, so is the condition. That
+    /// decides nothing, but it may be known before the condition is.
     Backward(Eq),
 }
 
@@ -160,7 +161,8 @@ impl ClockClasses {
         &self.drivers
     }
 
-    /// Whether a driver samples or merges by a condition of its own class, so that it says nothing about where that is present.
+    /// Whether a driver samples or merges by a condition of its own class, so that it says nothing about where that is
+    /// present.
     pub fn is_own(&self, driver: &Driver) -> bool {
         matches!(driver.by, By::Condition(cond) if self.of[cond] == self.of[driver.var])
     }
@@ -205,8 +207,8 @@ impl Sets {
     }
 }
 
-/// Checks C1 to C3 for the equations of the kept variables; one line for each violation. Shares no code with what makes the
-/// classes: the rule of each primitive is written out once more.
+/// Checks C1 to C3 for the equations of the kept variables; one line for each violation. Shares no code with what makes
+/// the classes: the rule of each primitive is written out once more.
 pub fn verify(flat: &Flat, classes: &ClockClasses, kept: &dyn Fn(Var) -> bool) -> Result<(), Vec<String>> {
     let rules = Rules::of(flat, kept);
     let mut found = rules.members(classes);
@@ -272,7 +274,8 @@ impl Rules {
         Self { ties, decides }
     }
 
-    /// C1: in a class each variable leads to each other one, no tie leads out of it, and no way that leads out comes back.
+    /// C1: in a class each variable leads to each other one, no tie leads out of it, and no way that leads out comes
+    /// back.
     fn members(&self, classes: &ClockClasses) -> Vec<String> {
         let mut found = Vec::new();
         let crosses = |v: Var| self.ties[v].iter().any(|w| classes.of(*w) != classes.of(v));

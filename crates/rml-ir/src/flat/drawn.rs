@@ -6,7 +6,8 @@ use super::{ConstId, ConstKind, Flat, verify_drawn};
 use crate::check::checked;
 use crate::value::Value;
 
-/// A flat program with F8: every constant is a value. [`pass::draw`](crate::pass::draw()) makes it of a lowered program.
+/// A flat program with F8: every constant is a value. [`pass::draw`](crate::pass::draw()) makes it of a lowered
+/// program.
 #[derive(Clone, Debug)]
 pub struct Drawn(Flat);
 

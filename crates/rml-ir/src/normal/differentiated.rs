@@ -5,12 +5,14 @@ use std::ops::Deref;
 use super::{Callee, Module, NodeId, verify_differentiated};
 use crate::check::checked;
 
-/// A module with N7: no [`Callee::Diff`] is left. Differentiation makes it; [`pass::inline`](crate::pass::inline()) takes it.
+/// A module with N7: no [`Callee::Diff`] is left. Differentiation makes it; [`pass::inline`](crate::pass::inline())
+/// takes it.
 #[derive(Clone, Debug)]
 pub struct Differentiated(Module);
 
 impl Differentiated {
-    /// The module as a differentiated one, if it is: for modules that no pass makes, such as those that a text describes.
+    /// The module as a differentiated one, if it is: for modules that no pass makes, such as those that a text
+    /// describes.
     ///
     /// # Errors
     /// What violates N1 to N7, one line for each violation.
@@ -19,8 +21,8 @@ impl Differentiated {
         Ok(Differentiated(module))
     }
 
-    /// What a pass makes that ensures N1 to N7. As for [`checked`], a violation is a bug in the pass and stops it where stages are
-    /// verified.
+    /// What a pass makes that ensures N1 to N7. As for [`checked`], a violation is a bug in the pass and stops it where
+    /// stages are verified.
     pub fn made(pass: &str, module: Module) -> Differentiated {
         checked(pass, || verify_differentiated(&module));
         Differentiated(module)

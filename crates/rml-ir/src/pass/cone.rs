@@ -117,8 +117,8 @@ impl<'f> Live<'f> {
         !self.pending.is_empty()
     }
 
-    /// The classes of the whole program with a kept variable whose presence is driven there, but no longer in what is kept; or
-    /// known there by a condition that is not kept, while none that is kept surely has a value.
+    /// The classes of the whole program with a kept variable whose presence is driven there, but no longer in what is
+    /// kept; or known there by a condition that is not kept, while none that is kept surely has a value.
     fn lost(&self, whole: &ClockClasses, conditions: &[Option<bool>]) -> IndexVec<ClassId, bool> {
         let is_kept = |v: Var| self.vars[v.index()];
         let kept = ClockClasses::among(self.flat, is_kept);

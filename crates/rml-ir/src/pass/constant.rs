@@ -39,8 +39,9 @@ impl Fact {
 
 /// For each variable the one value that it has in all cycles, if it is a condition and has one.
 ///
-/// A delay whose initial value and operand are the same constant is that constant, and so is one that only hands its own
-/// value on: by induction on the cycles, in the direction of the delay. `post` has no initial value and counts as varying.
+/// A delay whose initial value and operand are the same constant is that constant, and so is one that only hands its
+/// own value on: by induction on the cycles, in the direction of the delay. `post` has no initial value and counts as
+/// varying.
 pub(super) fn conditions(flat: &Flat) -> Vec<Option<bool>> {
     let n = flat.vars.len();
     let mut facts = vec![Fact::Any; n];

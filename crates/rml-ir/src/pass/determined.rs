@@ -1,8 +1,8 @@
-//! What a trace surely determines: which variables have a value wherever they are present, in every trace, and of which classes
-//! the presence is known in every cycle.
+//! What a trace surely determines: which variables have a value wherever they are present, in every trace, and of which
+//! classes the presence is known in every cycle.
 //!
-//! Functions are strict: `false and x` waits for `x`. So what takes `x` out of an equation has to know that it is not waited for
-//! in vain: that `x` needs no later cycle, and never itself in one cycle.
+//! Functions are strict: `false and x` waits for `x`. So what takes `x` out of an equation has to know that it is not
+//! waited for in vain: that `x` needs no later cycle, and never itself in one cycle.
 
 use rml_base::EntityId;
 
@@ -25,7 +25,8 @@ pub(super) struct Determined {
 }
 
 impl Determined {
-    /// Finds out what the equations of the kept variables determine. `conditions` are the values of those that are constant.
+    /// Finds out what the equations of the kept variables determine. `conditions` are the values of those that are
+    /// constant.
     pub(super) fn new(
         flat: &Flat,
         classes: &ClockClasses,
@@ -112,8 +113,8 @@ impl Graph {
         &self.readers[self.starts[of]..self.starts[of + 1]]
     }
 
-    /// What holds of all that needs nothing that fails, and never itself in one cycle: by induction on the cycles, and in each on
-    /// the order in which things are reached.
+    /// What holds of all that needs nothing that fails, and never itself in one cycle: by induction on the cycles, and
+    /// in each on the order in which things are reached.
     fn solve(&self, mut fails: Vec<bool>) -> Vec<bool> {
         const ROUNDS: usize = 8;
         for _ in 0..ROUNDS {
@@ -238,8 +239,8 @@ impl Needs<'_> {
         }
     }
 
-    /// Adds what the presence of each class needs: the condition of one of the samplings and merges that decide it. A class with an
-    /// input needs nothing, nor does one that nothing decides.
+    /// Adds what the presence of each class needs: the condition of one of the samplings and merges that decide it. A
+    /// class with an input needs nothing, nor does one that nothing decides.
     fn presences(&mut self) {
         let (n, classes) = (self.flat.vars.len(), self.classes);
         let mut given = vec![false; n];

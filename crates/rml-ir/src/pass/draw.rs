@@ -12,7 +12,8 @@ use crate::value::Value;
 
 /// Gives every constant its value: random ones are drawn from the seed and their key, applied ones computed in order.
 ///
-/// Requires: `flat::verify`. Ensures: variables, equations and states are as before. Constants that no equation names are dropped.
+/// Requires: `flat::verify`. Ensures: variables, equations and states are as before. Constants that no equation names
+/// are dropped.
 ///
 /// # Errors
 /// If a constant would take more memory than is allowed.

@@ -8,10 +8,11 @@ use crate::op::Op;
 use crate::types::Type;
 use crate::value::Value;
 
-/// Drops the inputs of which `dropped` is true, and the outputs that depend on them. Says of each output whether it is kept.
+/// Drops the inputs of which `dropped` is true, and the outputs that depend on them. Says of each output whether it is
+/// kept.
 ///
-/// Ensures: for every trace, the outputs that are kept are what they were before; states that nothing needs any more are gone, if
-/// an output is left.
+/// Ensures: for every trace, the outputs that are kept are what they were before; states that nothing needs any more
+/// are gone, if an output is left.
 pub fn drop_inputs(flat: Drawn, dropped: &[bool]) -> (Drawn, Vec<bool>) {
     let mut flat = flat.into_inner();
     let gone: Vec<Var> = flat.inputs.iter().zip(dropped).filter(|(_, d)| **d).map(|(i, _)| i.var).collect();

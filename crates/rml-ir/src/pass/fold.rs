@@ -1,8 +1,8 @@
 //! Folds constants, propagates copies.
 //!
-//! Whatever is made of constants is a constant, however many read it. The clock of a variable is kept as well as its values: a constant is
-//! present wherever its readers ask for it, and so it may tie their clocks. An equation on constants stays if a kept variable owes
-//! its clock to it (`replace_but_for_clocks`).
+//! Whatever is made of constants is a constant, however many read it. The clock of a variable is kept as well as its
+//! values: a constant is present wherever its readers ask for it, and so it may tie their clocks. An equation on
+//! constants stays if a kept variable owes its clock to it (`replace_but_for_clocks`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,20 +15,23 @@ use crate::flat::{
 use crate::op::{Op, eval};
 use crate::value::Value;
 
-/// The largest constant that folding makes, and the most elements by which it makes all constants together larger. What exceeds that is
-/// computed when it is needed.
+/// The largest constant that folding makes, and the most elements by which it makes all constants together larger. What
+/// exceeds that is computed when it is needed.
 const MAX_ELEMENTS: usize = 1 << 22;
 
 /// The largest constant that is computed at once, where that can wait until constants are drawn.
 const MAX_KNOWN: usize = 1 << 12;
 
-/// Folds operators on constants, takes constant initialisers into their delays, and lets every equation read what copies copy.
+/// Folds operators on constants, takes constant initialisers into their delays, and lets every equation read what
+/// copies copy.
 ///
-/// An operator on constants becomes a constant with the same operator ([`ConstKind::Apply`]), which is computed when constants are
-/// drawn. It is computed at once if all its operands have values and are small. Operators that may fail are computed at once or,
-/// if they fail or an operand has no value yet, stay equations, so that they fail when the program runs.
+/// An operator on constants becomes a constant with the same operator ([`ConstKind::Apply`]), which is computed when
+/// constants are drawn. It is computed at once if all its operands have values and are small. Operators that may fail
+/// are computed at once or, if they fail or an operand has no value yet, stay equations, so that they fail when the
+/// program runs.
 ///
-/// Requires: `flat::verify`. Ensures: the same, and the same outputs, bit for bit, in the same cycles; the outputs and states stay.
+/// Requires: `flat::verify`. Ensures: the same, and the same outputs, bit for bit, in the same cycles; the outputs and
+/// states stay.
 pub fn fold(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("fold", equations = flat.equations.len()).entered();
     propagate_copies(&mut flat);
@@ -45,8 +48,8 @@ pub fn fold(mut flat: Flat) -> Flat {
     flat
 }
 
-/// Folds what the initial values of parameters are made of, so that a parameter starts from a constant wherever the program gives
-/// one. Variables with names stay as they are.
+/// Folds what the initial values of parameters are made of, so that a parameter starts from a constant wherever the
+/// program gives one. Variables with names stay as they are.
 ///
 /// Requires and ensures: as [`fold`].
 pub fn fold_initial_values(mut flat: Flat) -> Flat {
@@ -69,8 +72,8 @@ fn replace(flat: &mut Flat, changes: &[(Eq, Rhs)]) -> Vec<(Eq, Rhs)> {
     changes.iter().map(one).collect()
 }
 
-/// Makes those changes that no kept variable owes its clock to. An equation that stays ties clocks by its operands, so what defines these
-/// stays, too.
+/// Makes those changes that no kept variable owes its clock to. An equation that stays ties clocks by its operands, so
+/// what defines these stays, too.
 fn replace_but_for_clocks(flat: &mut Flat, mut changes: Vec<(Eq, Rhs)>) {
     let before = ClockClasses::new(flat);
     while !changes.is_empty() {
@@ -91,8 +94,8 @@ fn replace_but_for_clocks(flat: &mut Flat, mut changes: Vec<(Eq, Rhs)>) {
     }
 }
 
-/// The changed equations that must be undone, because the clock of a variable in use lost something that determined it. `former` holds
-/// their right sides before the change.
+/// The changed equations that must be undone, because the clock of a variable in use lost something that determined it.
+/// `former` holds their right sides before the change.
 fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq> {
     let after = ClockClasses::new(flat);
     // A constant that nothing reads cannot cause an error, and determines nothing.
@@ -191,8 +194,8 @@ fn is_seen(flat: &Flat) -> Vec<bool> {
     is_seen
 }
 
-/// How many equations read each variable. With `past_copies` all equations read what copies copy, so that a copy that nothing reads is no
-/// reader.
+/// How many equations read each variable. With `past_copies` all equations read what copies copy, so that a copy that
+/// nothing reads is no reader.
 fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
     let mut readers = vec![0_usize; flat.vars.len()];
     let is_seen = is_seen(flat);
@@ -253,7 +256,8 @@ impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
         Self { flat, defs, readers, is_seen, may_fold, constants, visited, room, changes: Vec::new() }
     }
 
-    /// What becomes of the equations that define those variables, and with `initialisers` of all delays; and the room that is left.
+    /// What becomes of the equations that define those variables, and with `initialisers` of all delays; and the room
+    /// that is left.
     fn changes(mut self, vars: &[Var], initialisers: bool) -> (Vec<(Eq, Rhs)>, usize) {
         vars.iter().for_each(|var| self.visit(*var));
         if initialisers {
@@ -312,8 +316,8 @@ impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
         self.change(eq, Rhs::Const(k));
     }
 
-    /// The room that is left if an equation on constants becomes one with so many elements; none if there is not enough. Operands that
-    /// nothing else reads are stored no longer.
+    /// The room that is left if an equation on constants becomes one with so many elements; none if there is not
+    /// enough. Operands that nothing else reads are stored no longer.
     fn room_after(&self, rhs: &Rhs, elements: usize) -> Option<usize> {
         let is_last = |v: &Var| self.readers[v.index()] == 1 && !self.is_seen[v.index()];
         let freed = operands(rhs).into_iter().filter(is_last).map(|v| self.flat.vars[v].ty.shape.len());

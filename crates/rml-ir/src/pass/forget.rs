@@ -1,18 +1,18 @@
-//! Makes a program of which every run of another is a special case: what differs from run to run becomes a stream that is present
-//! in the same cycles and whose values are never known.
+//! Makes a program of which every run of another is a special case: what differs from run to run becomes a stream that
+//! is present in the same cycles and whose values are never known.
 //!
-//! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It is tied to
-//! the clock of `u`, and of `x`, as what it stands for was.
+//! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It
+//! is tied to the clock of `u`, and of `x`, as what it stands for was.
 
 use crate::flat::{Drawn, Eq, Equation, Flat, Init, Rhs, Var, VarData};
 use crate::op::Op;
 use crate::value::Value;
 
-/// Forgets the values of random constants and of parameters. A parameter that is updated becomes an output, so that what updates it stays
-/// needed.
+/// Forgets the values of random constants and of parameters. A parameter that is updated becomes an output, so that
+/// what updates it stays needed.
 ///
-/// Requires: `flat::verify`. Ensures: variables and equations keep their ids, new ones stand behind them; on an open trace everything that
-/// is known of a variable holds for every seed and all values of the parameters.
+/// Requires: `flat::verify`. Ensures: variables and equations keep their ids, new ones stand behind them; on an open
+/// trace everything that is known of a variable holds for every seed and all values of the parameters.
 pub fn forget_values(mut flat: Flat) -> Drawn {
     let parameters: Vec<Eq> =
         flat.states.values().filter(|state| state.parameter).map(|state| state.equation).collect();
@@ -31,11 +31,12 @@ pub fn forget_values(mut flat: Flat) -> Drawn {
     Drawn::made("forget_values", flat)
 }
 
-/// Forgets the values of all inputs. Those `given` are present in every cycle, those with a declared clock where it says so; of the
-/// others nothing is known.
+/// Forgets the values of all inputs. Those `given` are present in every cycle, those with a declared clock where it
+/// says so; of the others nothing is known.
 ///
-/// Ensures: there are no inputs, variables and equations keep their ids; on an open trace in which what is returned is asked for beside
-/// what nothing drives in the given program, everything that is known of a variable holds for all inputs.
+/// Ensures: there are no inputs, variables and equations keep their ids; on an open trace in which what is returned is
+/// asked for beside what nothing drives in the given program, everything that is known of a variable holds for all
+/// inputs.
 pub fn forget_inputs(flat: Drawn, given: &[Var]) -> (Drawn, Vec<Var>) {
     let mut flat = flat.into_inner();
     let mut asked = Vec::new();

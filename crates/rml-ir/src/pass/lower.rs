@@ -26,8 +26,8 @@ pub enum Step {
 
 /// Makes the equations that run: for `compile` and all commands that run a program, and for the analyses.
 ///
-/// Requires: `flat::verify`. Ensures: the same; for every trace without errors, of which all inputs are given, outputs and states
-/// are what they were before, bit for bit, in every cycle.
+/// Requires: `flat::verify`. Ensures: the same; for every trace without errors, of which all inputs are given, outputs
+/// and states are what they were before, bit for bit, in every cycle.
 pub fn lower(flat: Flat, keep: Keep) -> Flat {
     lower_with(flat, keep, &mut |_, _| {})
 }
@@ -46,7 +46,8 @@ pub fn lower_with(flat: Flat, keep: Keep, after: &mut dyn FnMut(Step, &Flat)) ->
     })
 }
 
-/// [`settle`] and [`cone`] of a program that is drawn already, as what [`forget_values`](super::forget_values) makes is.
+/// [`settle`] and [`cone`] of a program that is drawn already, as what [`forget_values`](super::forget_values) makes
+/// is.
 ///
 /// Ensures: as both; they make no constant that is still to be drawn.
 pub fn lower_drawn(flat: Drawn) -> Drawn {

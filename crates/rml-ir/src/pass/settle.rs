@@ -15,19 +15,20 @@ use crate::flat::{By, ClassId, ClockClasses, Driver, Eq, Flat, Rhs, Var, verify}
 use crate::op::Op;
 use crate::value::Value;
 
-/// Replaces `x when c`, `merge c x y`, `if c then x else y`, `c and x`, `c or x` by what a constant `c` makes of them, and
-/// conditions that are constant by their value.
+/// Replaces `x when c`, `merge c x y`, `if c then x else y`, `c and x`, `c or x` by what a constant `c` makes of them,
+/// and conditions that are constant by their value.
 ///
-/// Functions are strict (APPLY-2), so that a condition which is `false` wherever it has a value may have none: `false and x` where `x` waits
-/// for itself or for a later cycle. Only conditions that have a value wherever they are present are replaced, or chosen by
-/// (`Determined`), and none whose computation may fail.
+/// Functions are strict (APPLY-2), so that a condition which is `false` wherever it has a value may have none:
+/// `false and x` where `x` waits for itself or for a later cycle. Only conditions that have a value wherever they are
+/// present are replaced, or chosen by (`Determined`), and none whose computation may fail.
 ///
-/// An equation also says which variables are present together. None is replaced that a kept variable owes its clock to: what is
-/// known about the presence of a variable that the outputs need is known after as before.
+/// An equation also says which variables are present together. None is replaced that a kept variable owes its clock to:
+/// what is known about the presence of a variable that the outputs need is known after as before.
 ///
 /// Requires: `flat::verify`. Ensures: the same; for every trace without errors, of which all inputs are given, the
-/// variables that outputs and updates of parameters need after are what they were before, in every cycle; the outputs and states
-/// stay. What is no longer needed finds no errors once `cone` has dropped it, and may be present in other cycles until then.
+/// variables that outputs and updates of parameters need after are what they were before, in every cycle; the outputs
+/// and states stay. What is no longer needed finds no errors once `cone` has dropped it, and may be present in other
+/// cycles until then.
 pub fn settle(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("settle", equations = flat.equations.len()).entered();
     let conditions = constant::conditions(&flat);
@@ -97,8 +98,9 @@ fn chosen(rhs: &Rhs, known: impl Fn(Var) -> Option<bool>) -> Option<Var> {
     }
 }
 
-/// Whether a copy tells no more of presence than the equation that it replaces: of the absence of a sample nothing follows for what it
-/// samples, and of the absence of an operand of `merge` nothing for the result. So that has to be known anyway.
+/// Whether a copy tells no more of presence than the equation that it replaces: of the absence of a sample nothing
+/// follows for what it samples, and of the absence of an operand of `merge` nothing for the result. So that has to be
+/// known anyway.
 fn is_told(rhs: &Rhs, lhs: Var, of: Var, classes: &ClockClasses, determined: &Determined) -> bool {
     let (result, operand) = (classes.of(lhs), classes.of(of));
     let told = match rhs {
@@ -126,8 +128,8 @@ enum Drivers {
     Apart,
 }
 
-/// The changed equations that said where a needed variable is present, if that is no longer surely known. `former` holds the right
-/// sides that the changed equations had, in the order of equations.
+/// The changed equations that said where a needed variable is present, if that is no longer surely known. `former`
+/// holds the right sides that the changed equations had, in the order of equations.
 fn lost(
     flat: &Flat,
     before: &ClockClasses,

@@ -2,7 +2,8 @@
 
 use crate::flat::{Drawn, Var};
 
-/// Makes the ends of the outermost windows outputs, behind those that there are. Says where they stand among the outputs, each once.
+/// Makes the ends of the outermost windows outputs, behind those that there are. Says where they stand among the
+/// outputs, each once.
 ///
 /// Ensures: for every trace, the other outputs and the states are what they were before.
 pub fn show_ends(flat: Drawn) -> (Drawn, Vec<usize>) {

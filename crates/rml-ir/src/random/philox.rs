@@ -9,7 +9,8 @@ pub(super) fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     side_by_side::<1>(counter.map(|word| [word]), key).map(|[word]| word)
 }
 
-/// The words of several counters at once, each word of all of them beside each other. Words stand in 64 bits, so that products need no more.
+/// The words of several counters at once, each word of all of them beside each other. Words stand in 64 bits, so that
+/// products need no more.
 #[inline(always)]
 pub(super) fn side_by_side<const N: usize>(counters: [[u32; N]; 4], key: [u32; 2]) -> [[u32; N]; 4] {
     const LOW: u64 = u32::MAX as u64;

@@ -180,7 +180,8 @@ impl<'m> Body<'m> {
         out
     }
 
-    /// The names of an equation's results; `_` for a result among others that nothing reads. Requires: all right sides are printed.
+    /// The names of an equation's results; `_` for a result among others that nothing reads. Requires: all right sides
+    /// are printed.
     fn left_side(&mut self, id: Eq) -> String {
         let node = self.node;
         let results = &node.equations[id].lhs;

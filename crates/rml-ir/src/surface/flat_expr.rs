@@ -10,8 +10,8 @@ use crate::types::Type;
 /// How deeply variables without names are nested.
 const DEPTH: usize = 24;
 
-/// The right side of the equation `eq`, in which `name` says how variables are called; those without a name are written out. What
-/// is nested too deeply is cut short with `..`.
+/// The right side of the equation `eq`, in which `name` says how variables are called; those without a name are written
+/// out. What is nested too deeply is cut short with `..`.
 pub fn expression(flat: &Flat, eq: Eq, name: &dyn Fn(Var) -> Option<String>) -> String {
     let mut definitions = rml_base::IndexVec::filled(None, flat.vars.len());
     for (eq, equation) in flat.equations.iter_enumerated() {

@@ -1,5 +1,5 @@
-//! Integers at the ends of their range, where no operator may wrap or stop the program; NaN, infinities and the sign of zero in
-//! bounds, extremes, pools and running sums.
+//! Integers at the ends of their range, where no operator may wrap or stop the program; NaN, infinities and the sign of
+//! zero in bounds, extremes, pools and running sums.
 
 use rml_ir::op::{AxisIndex, EvalError, Op};
 use rml_ir::{Precision, Shape, Value};

@@ -5,7 +5,8 @@ use rml_ir::pass::{forget_inputs, forget_values};
 
 use crate::support::flat;
 
-/// A drawn constant, a drawn initial value, a parameter that is read, one that is trained and starts from a stream, a state.
+/// A drawn constant, a drawn initial value, a parameter that is read, one that is trained and starts from a stream, a
+/// state.
 const LEARNING: &str = r#"flat f32 "m"
 input v0
 output v5

@@ -44,7 +44,8 @@ fn gelu(x: f64) -> f64 {
     0.5 * x * (libm::erfc(z) + off)
 }
 
-/// Units in the last place that a function may be off by, as `docs/numerics.md` states, in single and in double precision.
+/// Units in the last place that a function may be off by, as `docs/numerics.md` states, in single and in double
+/// precision.
 fn bound(f: Unary) -> (f64, f64) {
     match f {
         Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Flush => (0.0, 0.0),

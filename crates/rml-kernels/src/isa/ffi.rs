@@ -19,7 +19,8 @@ fn avx2<T: Task>(task: T) -> T::Output {
 #[inline]
 pub(crate) fn run<T: Task>(isa: Isa, task: T) -> T::Output {
     match isa {
-        // SAFETY: an `Isa` other than the portable one comes from `Isa::available`, which has asked the machine for these features.
+        // SAFETY: an `Isa` other than the portable one comes from `Isa::available`, which has asked the machine for
+        // these features.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512(task) },
         // SAFETY: as above.

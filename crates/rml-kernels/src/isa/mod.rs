@@ -17,8 +17,9 @@ pub(crate) enum Isa {
 
 /// A piece of code that [`run`] compiles for several instruction sets.
 ///
-/// Whatever it calls should be `#[inline(always)]`: only what is inlined into it is compiled with it. The results are the same, bit for
-/// bit: nothing is reordered, and a multiplication and an addition are fused where [`f32::mul_add`] says so, nowhere else.
+/// Whatever it calls should be `#[inline(always)]`: only what is inlined into it is compiled with it. The results are
+/// the same, bit for bit: nothing is reordered, and a multiplication and an addition are fused where [`f32::mul_add`]
+/// says so, nowhere else.
 pub trait Task {
     /// What it gives.
     type Output;

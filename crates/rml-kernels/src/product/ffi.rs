@@ -1,8 +1,8 @@
 //! Blocked products.
 //!
-//! Columns are taken a panel at a time, the inner dimension in pieces, rows a few at a time: a micro-kernel keeps that many rows of some
-//! vectors of columns in registers. Where there are many rows, or columns of the right operand are contiguous, a piece of a panel is
-//! packed first; else kernels read the operand as it lies.
+//! Columns are taken a panel at a time, the inner dimension in pieces, rows a few at a time: a micro-kernel keeps that
+//! many rows of some vectors of columns in registers. Where there are many rows, or columns of the right operand are
+//! contiguous, a piece of a panel is packed first; else kernels read the operand as it lies.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -40,13 +40,14 @@ struct Block<T> {
 /// `M` rows of `N` vectors of columns, the last of which is partial if `PART`.
 ///
 /// # Safety
-/// The machine has the instruction set of `V`; pointers are valid for `M` rows, `width` columns and `depth` steps, where
-/// `(N - 1) LANES < width <= N LANES`.
+/// The machine has the instruction set of `V`; pointers are valid for `M` rows, `width` columns and `depth` steps,
+/// where `(N - 1) LANES < width <= N LANES`.
 #[inline(always)]
 unsafe fn kernel<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool>(
     block: &Block<T>,
 ) {
-    // SAFETY: all pointers stay within what the caller promises: row i < M, vector j < N, of the last vector only the lanes below `width`.
+    // SAFETY: all pointers stay within what the caller promises: row i < M, vector j < N, of the last vector only the
+    // lanes below `width`.
     unsafe {
         let last = V::mask(block.width - (N - 1) * V::LANES);
         let load = |p: *const T, j: usize| {
@@ -97,7 +98,8 @@ impl<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool> 
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        // SAFETY: `rows_of` makes the only values, of blocks that are as a kernel wants them, and runs them with the vector's instructions.
+        // SAFETY: `rows_of` makes the only values, of blocks that are as a kernel wants them, and runs them with the
+        // vector's instructions.
         unsafe { kernel::<T, V, M, N, PART>(self.block) }
     }
 }
@@ -186,8 +188,9 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
             let width = all.min(n - from);
             for first in (0..depth).step_by(DEPTH) {
                 let depth = DEPTH.min(depth - first);
-                // SAFETY: rows `first..first + depth` and columns `from..from + width` are those of the right operand; its panel i has as
-                // many rows as the operand; a piece has room for `DEPTH` rows of a panel; without one, it is row-major, as `multiply` says.
+                // SAFETY: rows `first..first + depth` and columns `from..from + width` are those of the right operand;
+                // its panel i has as many rows as the operand; a piece has room for `DEPTH` rows of a panel; without
+                // one, it is row-major, as `multiply` says.
                 let (right, right_row) = unsafe {
                     match right {
                         Right::Packed(p) => {
@@ -207,8 +210,9 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
                 let mut done = 0;
                 for strips_left in (1..=strips).rev() {
                     let rows = (m - done).div_ceil(strips_left);
-                    // SAFETY: rows `done..done + rows`, columns `from..from + width` and steps `first..first + depth` exist in the
-                    // operands, whose element (i, j) lies at `i * row + j * column`; `out` is borrowed mutably, so it overlaps neither.
+                    // SAFETY: rows `done..done + rows`, columns `from..from + width` and steps `first..first + depth`
+                    // exist in the operands, whose element (i, j) lies at `i * row + j * column`; `out` is borrowed
+                    // mutably, so it overlaps neither.
                     unsafe {
                         strip::<T, V>(
                             isa,

@@ -89,7 +89,8 @@ impl<'a, T> Matrix<'a, T> {
         self.stride
     }
 
-    /// The elements; (i, j) at `i * stride + j`, or `i + j * stride` if it is transposed, which is below the length for all i and j.
+    /// The elements; (i, j) at `i * stride + j`, or `i + j * stride` if it is transposed, which is below the length for
+    /// all i and j.
     #[inline]
     pub(super) fn data(&self) -> &'a [T] {
         self.data

@@ -1,9 +1,10 @@
 //! Matrix products.
 //!
-//! Each element of a product is one chain of fused multiplications and additions over the inner dimension, first to last, which starts at
-//! 0 or at the element's old value. Hence its bits depend on its row and its column alone: not on the other rows and columns, on blocks,
-//! on packing, or on the machine. And the product of two operands that are each put together of two parts, side by side and one above
-//! the other, has the bits of a product of the first parts to which that of the second parts is added.
+//! Each element of a product is one chain of fused multiplications and additions over the inner dimension, first to
+//! last, which starts at 0 or at the element's old value. Hence its bits depend on its row and its column alone: not on
+//! the other rows and columns, on blocks, on packing, or on the machine. And the product of two operands that are each
+//! put together of two parts, side by side and one above the other, has the bits of a product of the first parts to
+//! which that of the second parts is added.
 
 mod dots;
 mod ffi;
@@ -88,8 +89,8 @@ const FEW: usize = 4;
 /// Rows that [`sideways`] takes at a time.
 const ROWS: usize = 64;
 
-/// A product with few columns, of a left operand whose columns are contiguous, computed as its transpose: there rows are long. A
-/// multiplication gives the same bits either way round.
+/// A product with few columns, of a left operand whose columns are contiguous, computed as its transpose: there rows
+/// are long. A multiplication gives the same bits either way round.
 fn sideways<T: Number>(
     isa: Isa,
     left: Matrix<'_, T>,

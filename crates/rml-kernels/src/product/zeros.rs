@@ -9,8 +9,8 @@ const COLUMNS: usize = 64;
 
 /// `out += left x right`, where each row of the left operand is `zeros`.
 ///
-/// The chain of an element adds zeros to it. That is to add their sum, which is the same for all rows and so is computed once. The sum counts where the
-/// element is -0, or the right operand is not finite.
+/// The chain of an element adds zeros to it. That is to add their sum, which is the same for all rows and so is
+/// computed once. The sum counts where the element is -0, or the right operand is not finite.
 pub(crate) fn add_on<T: Number>(isa: Isa, zeros: &[T], right: Matrix<'_, T>, out: &mut MatrixMut<'_, T>) {
     let left = Matrix::new(1, zeros.len(), zeros);
     for from in (0..right.columns()).step_by(COLUMNS) {

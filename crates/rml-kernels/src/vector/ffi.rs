@@ -1,7 +1,8 @@
 //! Vectors of numbers, as the micro-kernels of products use them.
 //!
-//! SAFETY, for all methods: the machine must have the instruction set of the vector, and a pointer must be valid for the numbers that a
-//! method is said to read or write. They are inlined into kernels that are compiled for that instruction set.
+//! SAFETY, for all methods: the machine must have the instruction set of the vector, and a pointer must be valid for
+//! the numbers that a method is said to read or write. They are inlined into kernels that are compiled for that
+//! instruction set.
 #![allow(unsafe_code, clippy::missing_safety_doc, unsafe_op_in_unsafe_fn)]
 
 /// Some numbers in a register.
@@ -33,8 +34,8 @@ pub trait Vector<T>: Copy {
 pub trait Square<T>: Vector<T> {
     /// As many vectors as one has lanes.
     type Vectors: AsRef<[Self]>;
-    /// The first `n` columns of `rows` rows that begin at `p` and are `stride` apart, a vector for each; there are at most as many of both
-    /// as lanes. What lies behind them is not touched.
+    /// The first `n` columns of `rows` rows that begin at `p` and are `stride` apart, a vector for each; there are at
+    /// most as many of both as lanes. What lies behind them is not touched.
     unsafe fn columns(p: *const T, stride: usize, rows: usize, n: usize) -> Self::Vectors;
 }
 
@@ -137,7 +138,8 @@ mod x86 {
                     let mut all: [Self; $lanes] = std::array::from_fn(|i| {
                         if i < rows { Self::load_some(p.add(i * stride), mask) } else { Self::splat(0.0) }
                     });
-                    // Each time, a lane goes to where it stands if the number of its row and its own, bit behind bit, are turned by one.
+                    // Each time, a lane goes to where it stands if the number of its row and its own, bit behind bit,
+                    // are turned by one.
                     let mut bits = 1;
                     while bits < $lanes {
                         all = std::array::from_fn(|i| {

@@ -1,4 +1,5 @@
-//! Sessions of an editor with the server: what is published, what is answered, and that nothing that an editor sends ends a session.
+//! Sessions of an editor with the server: what is published, what is answered, and that nothing that an editor sends
+//! ends a session.
 
 mod client;
 
@@ -406,7 +407,8 @@ fn a_text_is_laid_out_and_an_adjoint_shown() {
     assert_eq!(client.end(), Ok(()));
 }
 
-/// A program with characters of two, three and four bytes, asked everything at every place, and beyond the ends of lines.
+/// A program with characters of two, three and four bytes, asked everything at every place, and beyond the ends of
+/// lines.
 #[test]
 fn characters_of_several_bytes_are_answered() {
     const TEXT: &str =

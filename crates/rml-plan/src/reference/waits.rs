@@ -107,7 +107,8 @@ impl Window<'_> {
         (0..self.done).try_for_each(|t| self.write(&writes, t))
     }
 
-    /// Fills a tape at a tick, if it is filled at all ticks before, and all that its case reads is there. Whether it is.
+    /// Fills a tape at a tick, if it is filled at all ticks before, and all that its case reads is there. Whether it
+    /// is.
     fn advance(&mut self, part: Part, t: usize) -> Result<bool, Fault> {
         if t > 0 && !self.waits.there[part.tape][t - 1] {
             return Ok(false);

@@ -104,8 +104,8 @@ fn made_with(before: &Position, program: &Program) -> String {
     format!("the checkpoint was made with {}", with.join(", "))
 }
 
-/// A state of the checkpoint that the program lacks, and that may be what a parameter was called there: of the same type, with most names
-/// of the path in common, from its end on and from its beginning on.
+/// A state of the checkpoint that the program lacks, and that may be what a parameter was called there: of the same
+/// type, with most names of the path in common, from its end on and from its beginning on.
 fn near<'c>(checkpoint: &'c Checkpoint, program: &Program, key: &str, ty: &Type) -> Option<&'c Arc<str>> {
     let states = &program.flat().states;
     let free =

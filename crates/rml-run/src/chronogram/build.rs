@@ -23,8 +23,8 @@ pub struct Drawn {
     pub warnings: Diagnostics,
 }
 
-/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), over a table of inputs as [`run`](crate::run()) does, and
-/// makes a chronogram of it.
+/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), over a table of inputs as
+/// [`run`](crate::run()) does, and makes a chronogram of it.
 ///
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during the run is in [`Drawn::error`].

@@ -13,10 +13,10 @@ use rml_sim::kahn::{self, Failure, Stop, Stream, Wait};
 use super::build::{Drawn, ask, bytes, value_cell};
 use crate::trace::{self, RunOptions};
 
-/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's appendix, and makes a
-/// table of it: for each variable the sequence that it reaches. Cells that are absent in the inputs are left out of their sequences;
-/// where a sequence goes on beyond what the inputs determine, `..` stands at its end. [`Drawn::warnings`] explains each deadlock by
-/// what waits for what.
+/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's
+/// appendix, and makes a table of it: for each variable the sequence that it reaches. Cells that are absent in the
+/// inputs are left out of their sequences; where a sequence goes on beyond what the inputs determine, `..` stands at
+/// its end. [`Drawn::warnings`] explains each deadlock by what waits for what.
 ///
 /// # Errors
 /// Inputs that do not fit the program; windows, which this semantics does not have; an integer that overflows.

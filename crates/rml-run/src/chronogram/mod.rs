@@ -1,7 +1,8 @@
 //! Chronograms of programs: a run as a table of variables over cycles, with its dependences in time as arrows.
 //!
-//! [`draw`] runs a program over its inputs and makes its [`Chronogram`], [`stages`] shows how the table fills as cycles are read,
-//! [`kahn`] what another semantics makes of the program. The tables and their drawings are those of `rml-pictures`.
+//! [`draw`] runs a program over its inputs and makes its [`Chronogram`], [`stages`] shows how the table fills as cycles
+//! are read, [`kahn`] what another semantics makes of the program. The tables and their drawings are those of
+//! `rml-pictures`.
 
 mod build;
 mod kahn;

@@ -13,10 +13,11 @@ use crate::trace::{self, RunOptions};
 /// The bytes that a cell of a slab takes at most, with the text made of it.
 const CELL: u64 = 160;
 
-/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), over the first cycle of its inputs, over the first two, and so
-/// on, each as the beginning of an endless trace; and over all of them with their end known, where [`RunOptions::end`] says so.
-/// The rows of each run stand below each other, under a heading; what a run knows that the one before did not is
-/// [fresh](Chronogram::fresh). A slab `[0:n]` is the fixed point at index n of the paper's figures.
+/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), over the first cycle of its inputs, over
+/// the first two, and so on, each as the beginning of an endless trace; and over all of them with their end known,
+/// where [`RunOptions::end`] says so. The rows of each run stand below each other, under a heading; what a run knows
+/// that the one before did not is [fresh](Chronogram::fresh). A slab `[0:n]` is the fixed point at index n of the
+/// paper's figures.
 ///
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during a run ends the table, and is in [`Drawn::error`].

@@ -1,4 +1,5 @@
-//! Programs with inputs on clocks of all kinds, by plan and by simulator, with data that agree with these clocks and with data that do not.
+//! Programs with inputs on clocks of all kinds, by plan and by simulator, with data that agree with these clocks and
+//! with data that do not.
 
 use std::sync::Arc;
 

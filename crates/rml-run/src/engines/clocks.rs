@@ -133,7 +133,8 @@ impl Checks {
         self.clocks.iter().any(|clock| matches!(clock, Clock::Output(..)))
     }
 
-    /// Whether inputs are where clocks that the data tell expect them, in the cycles `from..to`. `rows` are their rows at `from`.
+    /// Whether inputs are where clocks that the data tell expect them, in the cycles `from..to`. `rows` are their rows
+    /// at `from`.
     pub(super) fn fit(&self, given: &[Given], (from, to): (usize, usize), rows: &[usize]) -> bool {
         given.iter().zip(&self.clocks).all(|(input, clock)| match *clock {
             Clock::Always => (from..to).all(|t| input.agrees(t, true)),
@@ -167,8 +168,8 @@ impl Checks {
         Ok(())
     }
 
-    /// Whether the inputs of the first `cycles` cycles of a window, which began in cycle `from`, are where the clocks that it has computed
-    /// expect them. If not, all registers have again what they had before the window.
+    /// Whether the inputs of the first `cycles` cycles of a window, which began in cycle `from`, are where the clocks
+    /// that it has computed expect them. If not, all registers have again what they had before the window.
     pub(super) fn hold(
         &mut self,
         machine: &mut impl Machine,

@@ -66,7 +66,8 @@ impl Given {
         }
     }
 
-    /// The condition that it is in each of the cycles `from..to`, where it is present; its value in the first of them is at `row` or behind.
+    /// The condition that it is in each of the cycles `from..to`, where it is present; its value in the first of them
+    /// is at `row` or behind.
     pub(super) fn truths(
         &self,
         (from, to): (usize, usize),
@@ -82,7 +83,8 @@ impl Given {
         })
     }
 
-    /// Whether it is there in a cycle where it is expected, and nowhere else. What the program asks for may be offered elsewhere, too.
+    /// Whether it is there in a cycle where it is expected, and nowhere else. What the program asks for may be offered
+    /// elsewhere, too.
     pub(super) fn agrees(&self, t: usize, expected: bool) -> bool {
         let there = self.present.at(t);
         there == expected || there && self.on_demand

@@ -22,8 +22,8 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// The inputs that are set next are those of a search in that many ticks, or of windows that have as many together.
     fn search(&mut self, _ticks: usize) {}
 
-    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
-    /// `row` on. Returns the row behind.
+    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
+    /// `data`, from row `row` on. Returns the row behind.
     fn set_rows(
         &mut self,
         input: usize,
@@ -33,13 +33,15 @@ pub(super) trait Machine: fmt::Debug + Send {
         row: usize,
     ) -> usize;
 
-    /// Runs one window whose inputs were set. How many of its ticks are done. What goes wrong in it changes no register.
+    /// Runs one window whose inputs were set. How many of its ticks are done. What goes wrong in it changes no
+    /// register.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
 
     /// Runs so many windows of `ticks` ticks each, whose ends were not looked for. Whether that happened.
     fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault>;
 
-    /// Whether many windows of so many ticks in one call take less time than one by one: the call of a small window takes longer than the window.
+    /// Whether many windows of so many ticks in one call take less time than one by one: the call of a small window
+    /// takes longer than the window.
     fn is_small(&self, ticks: usize) -> bool;
 
     /// Looks for the end of a window that the program finds, in the first `ticks` ticks.
@@ -48,13 +50,15 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// Forgets how far the end of a window was looked for.
     fn abandon(&mut self);
 
-    /// Puts the elements of an output at a tick of the window that ran last behind those of `to`. Whether it is present there.
+    /// Puts the elements of an output at a tick of the window that ran last behind those of `to`. Whether it is present
+    /// there.
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic>;
 
     /// A register, as it was before a window whose end is looked for; none if it is not set.
     fn register(&self, register: usize) -> Option<Held>;
 
-    /// Whether a register is set. One that is read as a constant where it is not may count as unset while it has that value.
+    /// Whether a register is set. One that is read as a constant where it is not may count as unset while it has that
+    /// value.
     fn is_set(&self, register: usize) -> Result<bool, Diagnostic>;
 
     /// Leaves a register unset.

@@ -20,8 +20,8 @@ use super::clocks::InputClocks;
 use super::ragged::{Lengths, Ragged};
 use super::windows::{Planned, Windows};
 
-/// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch, each gradient, each
-/// number of windows that are stacked. So their plans are kept as long as they are.
+/// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch,
+/// each gradient, each number of windows that are stacked. So their plans are kept as long as they are.
 #[derive(Debug, Default)]
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
@@ -143,7 +143,8 @@ pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<
     }
 }
 
-/// The plan of a program that computes where inputs are present. Its plan puts out these conditions, too, which are compared with the data.
+/// The plan of a program that computes where inputs are present. Its plan puts out these conditions, too, which are
+/// compared with the data.
 fn telling(program: &Drawn, analyses: &Analyses, fed: Fed, clocks: InputClocks) -> Result<Planned, Declined> {
     let late = clocks.declined(program, "cannot compare it with the data in time");
     let mut flat = (**program).clone();
@@ -397,8 +398,8 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         }
     }
 
-    /// Windows of many lengths, whose ends are given, or found: few are compiled, and states go on through those that are not. A second run
-    /// of the program compiles no other lengths.
+    /// Windows of many lengths, whose ends are given, or found: few are compiled, and states go on through those that
+    /// are not. A second run of the program compiles no other lengths.
     #[test]
     fn few_lengths_are_compiled() {
         let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
@@ -485,7 +486,8 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         }
     }
 
-    /// A condition that seldom holds: blocks grow until it does, and what waits for more than there is, is not tried in each cycle.
+    /// A condition that seldom holds: blocks grow until it does, and what waits for more than there is, is not tried in
+    /// each cycle.
     #[test]
     fn what_waits_for_a_condition_is_run_again_few_times() {
         let text = "node main(x: num [], c: bool []) -> (y, n, m when c)

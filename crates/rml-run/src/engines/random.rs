@@ -1,5 +1,5 @@
-//! Random programs by the engine that runs plans and by the simulator: cut anywhere, broken off in the middle of windows, with inputs that
-//! are missing, with snapshots that one engine leaves to the other.
+//! Random programs by the engine that runs plans and by the simulator: cut anywhere, broken off in the middle of
+//! windows, with inputs that are missing, with snapshots that one engine leaves to the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -137,7 +137,8 @@ fn same_states(flat: &Drawn, run: &dyn Run, sim: &dyn Run) {
     }
 }
 
-/// Whether all that delays in open windows remember is what they start with: a plan that runs by calls may count these as unset.
+/// Whether all that delays in open windows remember is what they start with: a plan that runs by calls may count these
+/// as unset.
 fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
     let starts = |v: &Var, value: &Held| {
         let equation = flat.equations.iter().find(|equation| equation.lhs == *v);

@@ -58,7 +58,8 @@ pub(super) struct Windows<M> {
     /// Of a plan that waits: how many cycles are run at once, and how many there have to be before it is tried again.
     block: usize,
     wanted: usize,
-    /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but states may be loaded.
+    /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but
+    /// states may be loaded.
     foreign: Vec<bool>,
     checks: Checks,
     /// How many outputs the program has.
@@ -113,7 +114,8 @@ impl<M: Machine> Windows<M> {
         }
     }
 
-    /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
+    /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind
+    /// belong to it.
     fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         if self.foreign.contains(&true) {
             return Ok(Next::Suspect);
@@ -122,7 +124,8 @@ impl<M: Machine> Windows<M> {
             return Ok(ran);
         }
         let ticks = match &self.plan.ends {
-            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are not many of them.
+            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are
+            // not many of them.
             Ends::Nothing if self.plan.waits => match self.cycles - from {
                 few if few < self.wanted => return Ok(Next::Open),
                 ticks => ticks.min(self.block),
@@ -159,8 +162,8 @@ impl<M: Machine> Windows<M> {
         self.tried = tried;
     }
 
-    /// Runs windows that are as long as the last ones were: some in one call where many were, or one whose end was not looked for. None
-    /// where it cannot be, or they are not.
+    /// Runs windows that are as long as the last ones were: some in one call where many were, or one whose end was not
+    /// looked for. None where it cannot be, or they are not.
     fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
         let (ticks, alike) = self.last;
         let one = self.ahead > 0 || self.plan.ends == Ends::Nothing || self.checks.computes();
@@ -257,9 +260,9 @@ impl<M: Machine> Windows<M> {
         self.last = (ticks, if ticks == self.last.0 { self.last.1 + count } else { count });
     }
 
-    /// Whether a plan that waits goes on behind a block of so many cycles, of which so many are done, and how. What waits for more than
-    /// the block had is run again with twice as many, and what waits for more than there is, when there is a quarter more: so each cycle
-    /// comes again few times, however long it waits.
+    /// Whether a plan that waits goes on behind a block of so many cycles, of which so many are done, and how. What
+    /// waits for more than the block had is run again with twice as many, and what waits for more than there is, when
+    /// there is a quarter more: so each cycle comes again few times, however long it waits.
     fn goes_on(&mut self, (ticks, done): (usize, usize), all: usize) -> bool {
         self.wanted = 0;
         if ticks == all {

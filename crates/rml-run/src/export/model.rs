@@ -64,12 +64,14 @@ pub struct ExportedModel {
     pub sources: Arc<Sources>,
 }
 
-/// Node [`Options::node`] as a graph that other tools run: one call runs a window of exactly `cycles` cycles, or a block of them where there
-/// are no windows; by default one step of a stream, with the cycles that it looks ahead. States start with the values of the checkpoint, else
-/// with those of the program; parameters that nothing changes are constants.
+/// Node [`Options::node`] as a graph that other tools run: one call runs a window of exactly `cycles` cycles, or a
+/// block of them where there are no windows; by default one step of a stream, with the cycles that it looks ahead.
+/// States start with the values of the checkpoint, else with those of the program; parameters that nothing changes are
+/// constants.
 ///
 /// # Errors
-/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; what the format cannot say.
+/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; what the format
+/// cannot say.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {

@@ -72,8 +72,8 @@ pub struct Checked {
     pub compared: usize,
     /// How many of those lie at a kink: there the gradient has to be between the differences to either side.
     pub kinks: usize,
-    /// The largest relative error: the difference divided by the larger magnitude, or by one large enough that what rounding
-    /// brings about passes.
+    /// The largest relative error: the difference divided by the larger magnitude, or by one large enough that what
+    /// rounding brings about passes.
     pub error: f64,
     /// The cycle of the largest error, of an input.
     pub cycle: Option<usize>,
@@ -126,10 +126,12 @@ impl GradCheck {
     }
 }
 
-/// Compares what [`grad`](crate::grad()) gives with central differences of the sum, in double precision whatever the options say.
+/// Compares what [`grad`](crate::grad()) gives with central differences of the sum, in double precision whatever the
+/// options say.
 ///
 /// # Errors
-/// As [`grad`](crate::grad()); a step or tolerance out of range. Gradients that differ are no error, see [`GradCheck::ok`].
+/// As [`grad`](crate::grad()); a step or tolerance out of range. Gradients that differ are no error, see
+/// [`GradCheck::ok`].
 pub fn gradcheck(
     source: &Source,
     options: &Options,

@@ -11,8 +11,8 @@ use super::check::{Checked, GradCheck};
 use super::{Gradients, numbers};
 
 impl Gradients {
-    /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent. Tensors are nested
-    /// arrays; what is not finite is `"NaN"`, `"Infinity"` or `"-Infinity"`.
+    /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent.
+    /// Tensors are nested arrays; what is not finite is `"NaN"`, `"Infinity"` or `"-Infinity"`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -45,7 +45,8 @@ impl Gradients {
         text::written(|out| self.write_json(out))
     }
 
-    /// For people: the sum, a line a parameter, a row an input with a column a cycle; `□` = absent, large tensors cut short.
+    /// For people: the sum, a line a parameter, a row an input with a column a cycle; `□` = absent, large tensors cut
+    /// short.
     pub fn to_table(&self) -> String {
         let loss = text::brief(&self.loss);
         let mut out = format!("sum of {} over {} cycles: {loss}\n", self.output, self.cycles);
@@ -77,9 +78,9 @@ fn entry(out: &mut dyn fmt::Write, i: usize, key: &str) -> fmt::Result {
 }
 
 impl GradCheck {
-    /// `{"ok": true, "loss": .., "tolerance": .., "params": {"path": {"error": .., "ok": true, "elements": n, "compared": n,
-    /// "kinks": n, "worst": {"cycle": n, "element": n, "gradient": .., "difference": ..}}}, "inputs": {..}}`; `"error"` is the
-    /// largest relative error.
+    /// `{"ok": true, "loss": .., "tolerance": .., "params": {"path": {"error": .., "ok": true, "elements": n,
+    /// "compared": n, "kinks": n, "worst": {"cycle": n, "element": n, "gradient": .., "difference": ..}}}, "inputs":
+    /// {..}}`; `"error"` is the largest relative error.
     pub fn to_json(&self) -> String {
         let one = |c: &Checked| {
             let (gradient, difference) = (finite(c.gradient), finite(c.difference));

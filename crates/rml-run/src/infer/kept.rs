@@ -34,8 +34,8 @@ struct Output {
 }
 
 impl Kept {
-    /// Of a program's outputs. Where windows are stacked, an output without a row for each of them is left out: it belongs to no
-    /// window.
+    /// Of a program's outputs. Where windows are stacked, an output without a row for each of them is left out: it
+    /// belongs to no window.
     pub(super) fn new(family: &mut Family, size: usize, windows: &Windows) -> Result<Self, Error> {
         let stacked = family.stacked(size)?.outputs.clone();
         let stacks = family.stacks && size > 1;
@@ -96,9 +96,10 @@ impl Kept {
         Ok(())
     }
 
-    /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in every window,
-    /// `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it is absent and a column
-    /// `<name>.present` that says where it is there. The rows are in the order of the windows in the data.
+    /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in
+    /// every window, `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it
+    /// is absent and a column `<name>.present` that says where it is there. The rows are in the order of the windows in
+    /// the data.
     pub(super) fn columns(mut self) -> Columns {
         let mut order: Vec<usize> = (0..self.windows.len()).collect();
         order.sort_by_key(|place| self.windows[*place]);

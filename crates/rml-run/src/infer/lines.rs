@@ -21,8 +21,8 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// What each input of the running program is in a line, other entries of which are ignored; `whole` is the program with all its
-    /// inputs.
+    /// What each input of the running program is in a line, other entries of which are ignored; `whole` is the program
+    /// with all its inputs.
     pub(crate) fn row(
         &self,
         line: &Line,

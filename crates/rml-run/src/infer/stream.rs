@@ -20,9 +20,9 @@ use crate::session::Session;
 
 /// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
 ///
-/// The first line that is accepted says which inputs there are: it names each of them, with `null` where it is absent. Outputs that
-/// need other inputs (a loss that needs the label, for example) are left out. Where the node can stack windows and no batch size is
-/// given, there is one window, and values go in and out without the dimension `batch`.
+/// The first line that is accepted says which inputs there are: it names each of them, with `null` where it is absent.
+/// Outputs that need other inputs (a loss that needs the label, for example) are left out. Where the node can stack
+/// windows and no batch size is given, there is one window, and values go in and out without the dimension `batch`.
 ///
 /// A line that is refused does not happen: there is no cycle for it, and the states are those before it.
 ///
@@ -80,8 +80,8 @@ impl Stream {
     /// Compiles and loads.
     ///
     /// # Errors
-    /// A program or checkpoint that does not fit; a program that [`check`](rml_driver::check) rejects, since sooner or later it would stop
-    /// or never answer.
+    /// A program or checkpoint that does not fit; a program that [`check`](rml_driver::check) rejects, since sooner or
+    /// later it would stop or never answer.
     pub fn new(source: &rml_driver::Source, options: &InferOptions) -> Result<Self, Error> {
         let checkpoint = options.checkpoint()?;
         let mut family = family(source, options, checkpoint.position.as_ref())?;
@@ -106,7 +106,8 @@ impl Stream {
         Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
     }
 
-    /// Another stream of the same program from its beginning, without compiling it again: many clients, each with states of its own.
+    /// Another stream of the same program from its beginning, without compiling it again: many clients, each with
+    /// states of its own.
     pub fn anew(&self) -> Self {
         Self {
             program: self.program.clone(),
@@ -134,12 +135,14 @@ impl Stream {
         self.program.sources()
     }
 
-    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are no inputs are ignored. Returns the lines that became known,
-    /// `{"cycle": 0, "o": 1.5}`, without line ends; an absent output is `null`. A blank line is nothing.
+    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are no inputs
+    /// are ignored. Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without line ends; an absent output
+    /// is `null`. A blank line is nothing.
     ///
     /// # Errors
-    /// A line that is not such an object, values that do not fit the inputs, what goes wrong in the run. Then there is no cycle for
-    /// this line, nothing has changed, and the next line can be fed, unless the stream [is stuck](Self::is_stuck).
+    /// A line that is not such an object, values that do not fit the inputs, what goes wrong in the run. Then there is
+    /// no cycle for this line, nothing has changed, and the next line can be fed, unless the stream [is
+    /// stuck](Self::is_stuck).
     pub fn line(&mut self, line: &str) -> Result<Vec<String>, Error> {
         if line.trim().is_empty() {
             return Ok(Vec::new());
@@ -154,8 +157,8 @@ impl Stream {
         Ok(answers)
     }
 
-    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or so many that no memory is left, or since
-    /// a backend could not compute again what it had computed before.
+    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or so many that no memory
+    /// is left, or since a backend could not compute again what it had computed before.
     pub fn is_stuck(&self) -> bool {
         self.running.as_ref().is_some_and(Running::is_stuck)
     }
@@ -185,8 +188,8 @@ impl Stream {
         Ok(running)
     }
 
-    /// The end of the input. On a closed trace, that is known to be complete, what still waited takes its last value; on an open
-    /// one, that broke off, it stays undetermined, which is no finding.
+    /// The end of the input. On a closed trace, that is known to be complete, what still waited takes its last value;
+    /// on an open one, that broke off, it stays undetermined, which is no finding.
     pub fn finish(mut self, end: End) -> Ending {
         let mut ending = Ending { lines: Vec::new(), error: None, warnings: Diagnostics::new() };
         let Some(mut running) = self.running.take() else { return ending };
@@ -262,7 +265,8 @@ impl Running {
         self.out_of_memory || is_full || self.session.has_failed()
     }
 
-    /// Looks at the session as it was before its open cycles. A backend that fails once more leaves it as one that has failed.
+    /// Looks at the session as it was before its open cycles. A backend that fails once more leaves it as one that has
+    /// failed.
     pub(crate) fn without_open<T>(&mut self, look: impl FnOnce(&Session) -> T) -> T {
         if self.open.is_empty() && !self.session.has_failed() {
             return look(&self.session);

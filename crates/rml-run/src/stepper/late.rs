@@ -1,4 +1,5 @@
-//! Inputs of programs that look ahead: those of cycles that are not done are kept, and given again with those that come.
+//! Inputs of programs that look ahead: those of cycles that are not done are kept, and given again with those that
+//! come.
 
 use rml_ir::{Data, Value};
 use rml_plan::Plan;

@@ -8,9 +8,10 @@ use rml_ir::{DType, Value};
 use super::{Cell, Trace};
 
 impl Trace {
-    /// The scalar variables as a value change dump: one time unit a cycle, a scope an instance, the outermost called `module`.
-    /// Truth values are one bit wide, integers 64; `z` = absent, `x` = not determined. A `num` is a real, for which the format has
-    /// neither; a bit beside it, named `x__present`, says so: 1, `z` or `x`. Tensors, and variables without any value, are left out.
+    /// The scalar variables as a value change dump: one time unit a cycle, a scope an instance, the outermost called
+    /// `module`. Truth values are one bit wide, integers 64; `z` = absent, `x` = not determined. A `num` is a real, for
+    /// which the format has neither; a bit beside it, named `x__present`, says so: 1, `z` or `x`. Tensors, and
+    /// variables without any value, are left out.
     pub fn to_vcd(&self, module: &str) -> String {
         let mut scope = Scope::default();
         let mut signals: Vec<Signal<'_>> = Vec::new();
@@ -157,7 +158,8 @@ mod tests {
         assert_eq!(trace.to_vcd("main"), expected);
     }
 
-    /// What is written for one cycle does not depend on how many there are: with a look at all cycles for each, this would take hours.
+    /// What is written for one cycle does not depend on how many there are: with a look at all cycles for each, this
+    /// would take hours.
     #[test]
     fn a_long_trace_is_written_cycle_by_cycle() {
         const CYCLES: usize = 400_000;

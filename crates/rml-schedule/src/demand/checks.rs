@@ -4,7 +4,8 @@ use super::Demand;
 use crate::Declined;
 
 impl Demand<'_> {
-    /// An operator that may fail is computed wherever all of its operands have values, whether or not its result is used.
+    /// An operator that may fail is computed wherever all of its operands have values, whether or not its result is
+    /// used.
     pub(super) fn checks(&mut self) -> Result<(), Declined> {
         for v in self.window.failing() {
             for p in self.window.place(v).iter() {

@@ -80,7 +80,8 @@ impl Demand<'_> {
         Ok(Rule::Read { of: v, init: Some(self.init(init, p)) })
     }
 
-    /// The ends of inner windows at a tick, as seen from a position. One that is absent ends nothing, whatever it samples.
+    /// The ends of inner windows at a tick, as seen from a position. One that is absent ends nothing, whatever it
+    /// samples.
     pub(super) fn ends(&mut self, ends: &[Var], p: Position, tick: Tick) -> Result<Vec<Source>, Declined> {
         let at = tick.seen_from(self.window.canonical(p));
         let mut there = Vec::new();
@@ -101,7 +102,8 @@ impl Demand<'_> {
         Ok(there)
     }
 
-    /// Whether the end of a window is there and holds: a tape that is there where the clocks around that of the end tick.
+    /// Whether the end of a window is there and holds: a tape that is there where the clocks around that of the end
+    /// tick.
     pub(super) fn tells(&mut self, told: Told, p: Position) -> Rule {
         let Told { end, depth } = told;
         let samplings = self.window.samplings(end);

@@ -17,8 +17,8 @@ pub(super) fn merged(output: Output) -> Output {
     merged
 }
 
-/// Positions with the same rule together. An operand that elsewhere is read at the first (last) tick is read there at that tick itself,
-/// too.
+/// Positions with the same rule together. An operand that elsewhere is read at the first (last) tick is read there at
+/// that tick itself, too.
 pub(super) fn grouped(found: Vec<At>) -> Vec<Case> {
     let patterns: Vec<Rule> = found.iter().map(|(_, (_, rule))| rule.clone()).collect();
     let mut cases: Vec<Case> = Vec::new();

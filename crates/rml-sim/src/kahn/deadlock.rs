@@ -7,8 +7,8 @@ use rml_ir::flat::Var;
 
 use super::Wait;
 
-/// The variables that wait for ever, and the circles in which they wait. A variable needs everything that it waits for, so one that waits
-/// for a member of a circle is stuck as well.
+/// The variables that wait for ever, and the circles in which they wait. A variable needs everything that it waits for,
+/// so one that waits for a member of a circle is stuck as well.
 pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Vec<Vec<Wait>>) {
     let mut stuck: IndexVec<Var, bool> = waits.iter().map(|w| !w.is_empty()).collect();
     // A variable is not stuck if nothing that it waits for is.

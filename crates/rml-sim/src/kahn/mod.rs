@@ -1,12 +1,14 @@
-//! The Kahn semantics of the paper's appendix: streams are sequences that only ever grow at their end, and there is no absence.
+//! The Kahn semantics of the paper's appendix: streams are sequences that only ever grow at their end, and there is no
+//! absence.
 //!
-//! It is here for comparison. A delay backward in time, which the synchronous semantics resolves as soon as it is cut, waits
-//! for itself here: element 0 of `o = merge bp x ((post o) when not bp)` needs element 1 of `o`, which comes after element 0.
+//! It is here for comparison. A delay backward in time, which the synchronous semantics resolves as soon as it is cut,
+//! waits for itself here: element 0 of `o = merge bp x ((post o) when not bp)` needs element 1 of `o`, which comes
+//! after element 0.
 //!
-//! The transformers are those of the appendix, except for `fby`: here `i fby s` begins with `i_0` even if nothing is known of `s` (as it
-//! is printed, not even a counter would count). `if` reads its condition and the chosen branch. `fby back` is the same as `post`, because
-//! a sequence that may still grow has no last element. Windows have no counterpart, because `end` and the sequences that it would cut are
-//! not aligned.
+//! The transformers are those of the appendix, except for `fby`: here `i fby s` begins with `i_0` even if nothing is
+//! known of `s` (as it is printed, not even a counter would count). `if` reads its condition and the chosen branch.
+//! `fby back` is the same as `post`, because a sequence that may still grow has no last element. Windows have no
+//! counterpart, because `end` and the sequences that it would cut are not aligned.
 
 mod deadlock;
 mod network;
@@ -72,8 +74,8 @@ pub struct Failure {
     pub error: EvalError,
 }
 
-/// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each stream. A stream of that
-/// length is taken to go on, so the limit has to be greater than the length of the inputs.
+/// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each
+/// stream. A stream of that length is taken to go on, so the limit has to be greater than the length of the inputs.
 ///
 /// Requires: no delay is inside a window.
 ///

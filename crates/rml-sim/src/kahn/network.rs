@@ -1,4 +1,5 @@
-//! The stream transformers: each equation is a process that reads its operands from their beginnings and appends to its result.
+//! The stream transformers: each equation is a process that reads its operands from their beginnings and appends to its
+//! result.
 
 use rml_base::IndexVec;
 use rml_ir::Value;

@@ -1,6 +1,7 @@
-//! The oracle: the least fixed point of `docs/semantics`, computed as naively as it is written down (FIX-1, FIX-2, FIX-3).
-//! A table has a status for each cycle and variable, and the rule of every equation raises them until nothing changes. It is slow and
-//! runs whole traces only. It uses no code of the simulator, because its purpose is to judge the simulator.
+//! The oracle: the least fixed point of `docs/semantics`, computed as naively as it is written down (FIX-1, FIX-2,
+//! FIX-3). A table has a status for each cycle and variable, and the rule of every equation raises them until nothing
+//! changes. It is slow and runs whole traces only. It uses no code of the simulator, because its purpose is to judge
+//! the simulator.
 
 use indexmap::IndexMap;
 use rml_base::IndexVec;
@@ -16,7 +17,8 @@ mod step;
 pub struct OracleOptions {
     /// Whether the trace ends after the cycles given; otherwise it is a prefix of an endless one.
     pub closed: bool,
-    /// The cycles in which the environment asks for a variable; `None` = one variable of each free class in every cycle.
+    /// The cycles in which the environment asks for a variable; `None` = one variable of each free class in every
+    /// cycle.
     pub demand: Option<IndexMap<Var, Vec<bool>>>,
     /// The order in which equations are tried; `None` = as they stand. The result does not depend on it.
     pub order: Option<Vec<Eq>>,
@@ -57,8 +59,8 @@ impl Trace {
     }
 }
 
-/// Computes the least fixed point of `flat` on `inputs`: one entry for each input of the program in each cycle. If an entry is missing,
-/// nothing is known about that input.
+/// Computes the least fixed point of `flat` on `inputs`: one entry for each input of the program in each cycle. If an
+/// entry is missing, nothing is known about that input.
 pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
     let mut oracle = Oracle::new(flat, inputs, options);
     let mut changed = true;

@@ -206,8 +206,8 @@ impl Oracle<'_> {
         d.spread_errors()
     }
 
-    /// The common part of the delays: presence is shared (DELAY-1), the value comes from the neighbour found (FBY-1 to FBY-3, BACK-1, BACK-2,
-    /// POST-1).
+    /// The common part of the delays: presence is shared (DELAY-1), the value comes from the neighbour found (FBY-1 to
+    /// FBY-3, BACK-1, BACK-2, POST-1).
     fn delay(
         &self,
         o: Var,

@@ -24,8 +24,9 @@ pub(super) enum Cell {
     /// Nothing yet.
     #[default]
     Empty,
-    /// It will never be known: a `post` at the end of its window has no value, nor has what is computed from it. In the semantics such a
-    /// value is `?`, as any value that is not known yet; the simulator tells them apart because it need not wait for this one.
+    /// It will never be known: a `post` at the end of its window has no value, nor has what is computed from it. In the
+    /// semantics such a value is `?`, as any value that is not known yet; the simulator tells them apart because it
+    /// need not wait for this one.
     Never,
     /// The value.
     Value(Value),

@@ -1,5 +1,5 @@
-//! Explains why cells stay undetermined (CAUSE-5). It follows what each cell waits for, until it finds a cyclic wait or something that never
-//! comes. It reads the rows of a simulation at rest and changes nothing.
+//! Explains why cells stay undetermined (CAUSE-5). It follows what each cell waits for, until it finds a cyclic wait or
+//! something that never comes. It reads the rows of a simulation at rest and changes nothing.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::memory::Shortage;
@@ -46,8 +46,9 @@ const LIMIT: usize = 100_000;
 const SHOWN: usize = 8;
 
 impl Simulator {
-    /// The outputs that are undetermined now, with an explanation; `None` if there are none, or if the simulation failed. Other variables
-    /// count only in a program without outputs: a `post` whose value is never used is not an error.
+    /// The outputs that are undetermined now, with an explanation; `None` if there are none, or if the simulation
+    /// failed. Other variables count only in a program without outputs: a `post` whose value is never used is not an
+    /// error.
     pub fn undetermined(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -58,8 +59,8 @@ impl Simulator {
         self.explain(cells)
     }
 
-    /// Why the oldest open cycle cannot be completed. This is `undetermined`, or if all outputs are known, the other variables that are
-    /// not, those with a name first. It is for traces of which no cycle may stay open.
+    /// Why the oldest open cycle cannot be completed. This is `undetermined`, or if all outputs are known, the other
+    /// variables that are not, those with a name first. It is for traces of which no cycle may stay open.
     pub fn waiting(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -141,8 +142,8 @@ impl Simulator {
         }
     }
 
-    /// Follows what each thing waits for. The chain ends at a reason, which is returned with it, or it leads back to a thing on the chain;
-    /// then only the cyclic part is returned.
+    /// Follows what each thing waits for. The chain ends at a reason, which is returned with it, or it leads back to a
+    /// thing on the chain; then only the cyclic part is returned.
     fn chain(&self, first: Wanted) -> (Vec<(Wanted, Option<Eq>)>, Option<Waits>) {
         let mut chain: IndexMap<Wanted, Option<Eq>> = IndexMap::new();
         let mut at = first;

@@ -1,5 +1,6 @@
-//! What each step does when something became known about its variables. Presence is a property of clock classes (CLOCK-1), so it need not
-//! be propagated within a class. Only `when`, `merge` and errors carry it from one class to another.
+//! What each step does when something became known about its variables. Presence is a property of clock classes
+//! (CLOCK-1), so it need not be propagated within a class. Only `when`, `merge` and errors carry it from one class to
+//! another.
 
 use std::sync::Arc;
 
@@ -123,8 +124,8 @@ impl Simulator {
         }
     }
 
-    /// Handles a disagreement (ERROR-1): the simulation stops, or the class becomes an error if the caller wants to see how errors spread.
-    /// If an input is not on its declared clock in that cycle, that is reported as the reason.
+    /// Handles a disagreement (ERROR-1): the simulation stops, or the class becomes an error if the caller wants to see
+    /// how errors spread. If an input is not on its declared clock in that cycle, that is reported as the reason.
     fn conflict(&mut self, conflict: Conflict) -> Go {
         let (cycle, class) = (conflict.cycle, conflict.class);
         self.check_clocks_of(cycle)?;

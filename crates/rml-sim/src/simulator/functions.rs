@@ -1,9 +1,10 @@
-//! Runs operators on a backend. Operators wait until nothing else is left to do. Then all operators of one clock class in one cycle that
-//! can be computed form one tensor function, which the backend computes in one call.
+//! Runs operators on a backend. Operators wait until nothing else is left to do. Then all operators of one clock class
+//! in one cycle that can be computed form one tensor function, which the backend computes in one call.
 //!
-//! A function contains only operators that are ready, so nothing waits that would not wait without a backend. Laziness and causality are
-//! the same as where each operator is evaluated by itself, and the same programs run. The sets of operators repeat from cycle to cycle, and
-//! each set is prepared once. A value that is read only inside its function does not leave it.
+//! A function contains only operators that are ready, so nothing waits that would not wait without a backend. Laziness
+//! and causality are the same as where each operator is evaluated by itself, and the same programs run. The sets of
+//! operators repeat from cycle to cycle, and each set is prepared once. A value that is read only inside its function
+//! does not leave it.
 //!
 //! Operators that are not worth a call ([`Backend::takes`]), such as those on conditions, are evaluated on the host.
 
@@ -40,7 +41,8 @@ pub(super) struct Functions {
     place: Vec<Option<u32>>,
     /// For each cell, whether its value is needed on the host.
     on_host: Vec<bool>,
-    /// For each cell, whether its value always leaves the function that computes it: outputs, and all cells of a recorded run.
+    /// For each cell, whether its value always leaves the function that computes it: outputs, and all cells of a
+    /// recorded run.
     leaves: Vec<bool>,
     /// For each cell, whether it is an input of the program.
     is_input: Vec<bool>,
@@ -204,7 +206,8 @@ impl Functions {
         }
     }
 
-    /// Computes whatever can be computed of a class in a cycle in one call, or says that its operators have to be evaluated one by one.
+    /// Computes whatever can be computed of a class in a cycle in one call, or says that its operators have to be
+    /// evaluated one by one.
     fn call(&mut self, program: &Program, rows: &mut Rows, cycle: u64, class: u32) -> Result<Called, Halt> {
         let failed = |report: Diagnostic| Halt::Backend { cycle, report: Box::new(report) };
         let group = self.group(program, rows, cycle, class).map_err(failed)?;
@@ -248,7 +251,8 @@ impl Functions {
         Ok(group)
     }
 
-    /// The members of a class that can be computed in a cycle, as bits: each of their operands is known or is itself among them.
+    /// The members of a class that can be computed in a cycle, as bits: each of their operands is known or is itself
+    /// among them.
     fn ready(&self, program: &Program, rows: &Rows, cycle: u64, class: u32) -> Vec<u64> {
         let members = &self.members[class as usize];
         let mut set = vec![0_u64; members.len().div_ceil(64)];
@@ -332,7 +336,8 @@ impl Simulator {
         Ok(true)
     }
 
-    /// Evaluates the operators of a function one after the other, as without a backend, to find the one that has no result.
+    /// Evaluates the operators of a function one after the other, as without a backend, to find the one that has no
+    /// result.
     fn one_by_one(&mut self, program: &Program, cycle: u64, group: &Group) -> Go {
         for &id in &group.steps {
             let failed = |f: Failure| Halt::Backend { cycle, report: Box::new(f.diagnostic()) };

@@ -1,12 +1,12 @@
 //! The event-driven simulator.
 //!
-//! [`program`] prepares the steps, [`rows`] holds the open cycles, [`engine`] and [`walk`] say what a step does when something
-//! became known, [`report`] and [`deadlock`] explain why it cannot go on, [`rewind`] takes open cycles back, [`state`] saves and loads.
-//! This file is the interface: cycles go in one at a time, output rows come out in order as soon as they are known, and complete
-//! cycles are dropped.
+//! [`program`] prepares the steps, [`rows`] holds the open cycles, [`engine`] and [`walk`] say what a step does when
+//! something became known, [`report`] and [`deadlock`] explain why it cannot go on, [`rewind`] takes open cycles back,
+//! [`state`] saves and loads. This file is the interface: cycles go in one at a time, output rows come out in order as
+//! soon as they are known, and complete cycles are dropped.
 //!
-//! The work list holds (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is bounded by the
-//! look-ahead of the program plus one cycle.
+//! The work list holds (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is
+//! bounded by the look-ahead of the program plus one cycle.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ pub enum Demand {
 pub struct Options {
     /// Keep the statuses of all variables in all cycles (memory grows with the trace).
     pub record: bool,
-    /// Do not stop at the first error: let it spread as the semantics says, so that the table of statuses is the whole least
-    /// fixed point. No cycle is dropped then; for tests and explanations.
+    /// Do not stop at the first error: let it spread as the semantics says, so that the table of statuses is the whole
+    /// least fixed point. No cycle is dropped then; for tests and explanations.
     pub keep_going: bool,
     /// What the environment asks for.
     pub demand: Demand,
@@ -107,7 +107,8 @@ pub struct Simulator {
     program: Arc<Program>,
     options: Options,
     rows: Rows,
-    /// For each forward delay, the value that its next active cycle gets from cycles that were dropped; empty if there is none yet.
+    /// For each forward delay, the value that its next active cycle gets from cycles that were dropped; empty if there
+    /// is none yet.
     last: Vec<Cell>,
     /// For each backward delay, the cycle whose walk waits for the next cycle to be opened.
     tails: Vec<Option<u64>>,
@@ -178,9 +179,9 @@ impl Simulator {
     /// Runs one more cycle, with one entry for each input of the program, as far as it can be run now.
     ///
     /// # Errors
-    /// If the entries do not fit the inputs (ERROR-8), if a synchronisation error or an integer overflow is found (also if one was found
-    /// before), if too many cycles are open, or if there is no memory for another one. After an error of the simulation the outputs of
-    /// the cycles below can still be read.
+    /// If the entries do not fit the inputs (ERROR-8), if a synchronisation error or an integer overflow is found (also
+    /// if one was found before), if too many cycles are open, or if there is no memory for another one. After an error
+    /// of the simulation the outputs of the cycles below can still be read.
     pub fn feed(&mut self, inputs: &[Input]) -> Result<(), Diagnostic> {
         self.check_running()?;
         self.check_inputs(inputs)?;
@@ -198,8 +199,9 @@ impl Simulator {
         self.conclude(result)
     }
 
-    /// Ends the trace. `closed` says that no cycle will ever follow, so that `fby back` takes its last value; otherwise the trace is
-    /// a prefix of an endless one. From then on [`next_output`](Self::next_output) also returns rows that are not determined.
+    /// Ends the trace. `closed` says that no cycle will ever follow, so that `fby back` takes its last value; otherwise
+    /// the trace is a prefix of an endless one. From then on [`next_output`](Self::next_output) also returns rows that
+    /// are not determined.
     ///
     /// # Errors
     /// If a synchronisation error or an integer overflow is found (or was found before).

@@ -1,7 +1,7 @@
 //! Measuring where the time of a simulation goes.
 //!
-//! Of the equations that are tried one by one, a sample is timed. A call of a backend computes several equations at once; it is timed as
-//! a whole, and its time is shared among them by how much arithmetic each of them is.
+//! Of the equations that are tried one by one, a sample is timed. A call of a backend computes several equations at
+//! once; it is timed as a whole, and its time is shared among them by how much arithmetic each of them is.
 
 use rml_base::profile::{Name, Recorder, Sampler, Scope, Site};
 use rml_ir::flat::Var;

@@ -1,8 +1,8 @@
-//! The program as the simulator runs it: one step for each equation, operands resolved to table positions, and for each clock class and
-//! variable the steps to try when something becomes known about it. It is built once and never changes.
+//! The program as the simulator runs it: one step for each equation, operands resolved to table positions, and for each
+//! clock class and variable the steps to try when something becomes known about it. It is built once and never changes.
 //!
-//! Constants have no cell. An operand that is defined by a constant is read from a table of constants, which is the demand-driven rule
-//! ("the value, once present") decided before the run.
+//! Constants have no cell. An operand that is defined by a constant is read from a table of constants, which is the
+//! demand-driven rule ("the value, once present") decided before the run.
 
 use std::sync::Arc;
 
@@ -61,7 +61,8 @@ pub(super) enum Step {
     InputClock(InputClock),
 }
 
-/// An input, in class `class`, that is declared to be present where a condition that the program computes, in class `from`, is `flag`.
+/// An input, in class `class`, that is declared to be present where a condition that the program computes, in class
+/// `from`, is `flag`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputClock {
     pub(super) input: Var,
@@ -146,7 +147,8 @@ impl Lists {
 pub(super) struct Program {
     pub(super) flat: Arc<Drawn>,
     pub(super) classes: ClockClasses,
-    /// One step for each equation, operands before uses within a cycle where that is possible; then the declared clocks.
+    /// One step for each equation, operands before uses within a cycle where that is possible; then the declared
+    /// clocks.
     pub(super) steps: Vec<Step>,
     /// The equation of each step that has one.
     pub(super) equation_of: Vec<Eq>,
@@ -280,7 +282,8 @@ impl Program {
         }
     }
 
-    /// The declared clocks that depend on conditions which the program computes. Those that depend on inputs are checked before the cycle.
+    /// The declared clocks that depend on conditions which the program computes. Those that depend on inputs are
+    /// checked before the cycle.
     fn input_clocks(&self) -> Vec<Step> {
         let declared = self.flat.inputs.iter().filter_map(|input| Some((input.var, input.clock?)));
         let computed = declared.filter(|(_, (cond, _))| self.definition[*cond].is_some());

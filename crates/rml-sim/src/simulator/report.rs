@@ -1,5 +1,5 @@
-//! Explains what stopped a simulation: which side says that a variable is present, which says that it is absent, and which equations tie
-//! the two together. It reads the rows and changes nothing.
+//! Explains what stopped a simulation: which side says that a variable is present, which says that it is absent, and
+//! which equations tie the two together. It reads the rows and changes nothing.
 
 use std::collections::VecDeque;
 
@@ -20,10 +20,11 @@ use super::rows::Cause;
 pub struct Failure {
     /// In which cycle it arose.
     pub cycle: u64,
-    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree, an input is against its clock, or a
-    /// backend fails.
+    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree, an input is
+    /// against its clock, or a backend fails.
     pub equation: Option<Eq>,
-    /// The explanation; its code is `sync-error`, `input-clock`, `integer-overflow`, `position-outside` or one of a backend.
+    /// The explanation; its code is `sync-error`, `input-clock`, `integer-overflow`, `position-outside` or one of a
+    /// backend.
     pub report: Diagnostic,
 }
 
@@ -44,8 +45,8 @@ impl Halt {
 }
 
 impl Simulator {
-    /// What stopped the simulation (ERROR-3); when going on regardless, the failure in the lowest cycle (one that did not come through a
-    /// delay).
+    /// What stopped the simulation (ERROR-3); when going on regardless, the failure in the lowest cycle (one that did
+    /// not come through a delay).
     pub fn failure(&self) -> Option<Failure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
         let equation = match halt {
@@ -56,7 +57,8 @@ impl Simulator {
         Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
     }
 
-    /// All operators without a result so far, as cycle and equation, in order; more than one only if the simulation goes on after errors.
+    /// All operators without a result so far, as cycle and equation, in order; more than one only if the simulation
+    /// goes on after errors.
     pub fn overflows(&self) -> Vec<(u64, Eq)> {
         let cell = |h: &Halt| match h {
             Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),

@@ -3,12 +3,12 @@
 use super::Simulator;
 
 impl Simulator {
-    /// Takes back every open cycle, and with them what stopped the simulation, as if these cycles had never been fed. Only outputs of theirs
-    /// that were already fetched do not come again. Complete cycles stay. Returns the first cycle that was taken back, which has to be fed
-    /// next.
+    /// Takes back every open cycle, and with them what stopped the simulation, as if these cycles had never been fed.
+    /// Only outputs of theirs that were already fetched do not come again. Complete cycles stay. Returns the first
+    /// cycle that was taken back, which has to be fed next.
     ///
-    /// To return to the simulation before a failed [`feed`](Self::feed), the caller takes the open cycles back and feeds all of them but the
-    /// last one again.
+    /// To return to the simulation before a failed [`feed`](Self::feed), the caller takes the open cycles back and
+    /// feeds all of them but the last one again.
     pub fn take_back(&mut self) -> u64 {
         let base = self.rows.base;
         self.released = self.first_unfetched().max(base);
@@ -22,7 +22,8 @@ impl Simulator {
         base
     }
 
-    /// The first cycle whose outputs were not fetched. Outputs that wait to be fetched are the last ones that were released.
+    /// The first cycle whose outputs were not fetched. Outputs that wait to be fetched are the last ones that were
+    /// released.
     pub fn first_unfetched(&self) -> u64 {
         self.released - self.outputs.len() as u64
     }

@@ -1,5 +1,5 @@
-//! The open cycles: a ring of rows. Each row holds the presence of every clock class, the value of every cell and the steps to try. This
-//! is plain storage that knows nothing about the meaning of steps.
+//! The open cycles: a ring of rows. Each row holds the presence of every clock class, the value of every cell and the
+//! steps to try. This is plain storage that knows nothing about the meaning of steps.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,7 +57,8 @@ impl Sizes {
     }
 }
 
-/// The walks of a delay, as far as they concern one cycle: how far the walk that starts there has come, and which walk waits there.
+/// The walks of a delay, as far as they concern one cycle: how far the walk that starts there has come, and which walk
+/// waits there.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Walk {
     /// How many absent neighbours the walk that starts in this cycle has passed.

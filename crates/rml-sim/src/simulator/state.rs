@@ -22,12 +22,13 @@ impl Simulator {
         Ok(self.held_states()?.to_host()?)
     }
 
-    /// The states by key, on the host or a device. The state of a `fby` is the value that it will have in its next active cycle; the state of
-    /// a parameter is its value. A `fby` that was never active and begins with a stream has no state and is left out.
+    /// The states by key, on the host or a device. The state of a `fby` is the value that it will have in its next
+    /// active cycle; the state of a parameter is its value. A `fby` that was never active and begins with a stream has
+    /// no state and is left out.
     ///
     /// # Errors
-    /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open. A run that starts with the states would
-    /// then not continue this one.
+    /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open. A run that starts
+    /// with the states would then not continue this one.
     pub fn held_states(&self) -> Result<States, Diagnostic> {
         self.check_saveable(false)?;
         Ok(self.known_states())
@@ -91,7 +92,8 @@ impl Simulator {
         states.filter_map(|(key, state)| Some((Arc::clone(key), value(state.equation)?))).collect()
     }
 
-    /// Sets a state: a `fby` has the value in its next active cycle, a parameter from now on. Numbers are rounded to the program's precision.
+    /// Sets a state: a `fby` has the value in its next active cycle, a parameter from now on. Numbers are rounded to
+    /// the program's precision.
     ///
     /// # Errors
     /// If there is no such state, if the value has another type, or if cycles are open.
@@ -99,7 +101,8 @@ impl Simulator {
         self.set_held_state(key, &Held::Host(value.clone()))
     }
 
-    /// As [`set_state`](Self::set_state). A value on the device of this simulation's backend stays there if the program reads it there only.
+    /// As [`set_state`](Self::set_state). A value on the device of this simulation's backend stays there if the program
+    /// reads it there only.
     ///
     /// # Errors
     /// As there; if a value cannot be copied from its device.

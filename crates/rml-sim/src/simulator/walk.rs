@@ -1,9 +1,9 @@
-//! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2). Forward delays walk down, to earlier cycles (FBY-1, FBY-2);
-//! backward delays walk up, to later ones (BACK-1, BACK-2, POST-1).
+//! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2). Forward delays walk down, to earlier
+//! cycles (FBY-1, FBY-2); backward delays walk up, to later ones (BACK-1, BACK-2, POST-1).
 //!
-//! A walk waits in the first cycle where something unknown stops it. It leaves its distance there, and goes on when a step of the same
-//! delay is tried in that cycle. All cycles that a walk has passed are absent, so at most one walk waits in a cycle, and the work is
-//! linear in the number of cycles passed.
+//! A walk waits in the first cycle where something unknown stops it. It leaves its distance there, and goes on when a
+//! step of the same delay is tried in that cycle. All cycles that a walk has passed are absent, so at most one walk
+//! waits in a cycle, and the work is linear in the number of cycles passed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use super::Simulator;
 use super::cell::{Cell, Presence};
 use super::program::{Delay, Operand, Program};
 
-/// What is known in a cycle about the ends of a window and of those around it. Of several ends, the greatest counts (WINDOW-1, WINDOW-4).
+/// What is known in a cycle about the ends of a window and of those around it. Of several ends, the greatest counts
+/// (WINDOW-1, WINDOW-4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Boundary {
     /// The window goes on.
@@ -132,8 +133,8 @@ impl Simulator {
         match found {
             Found::Cell(cell) => self.set(n, rec.out, cell),
             Found::Boundary => {
-                // A `post` at the end of its window will never have a value, so nothing waits for it. At the end of the trace it
-                // stays open and is reported.
+                // A `post` at the end of its window will never have a value, so nothing waits for it. At the end of the
+                // trace it stays open and is reported.
                 let start = match rec.start {
                     Some(x) => self.cell(n, x).clone(),
                     None if self.ended.is_some() => return,
@@ -164,8 +165,8 @@ impl Simulator {
         rec.ends.iter().map(known).max().unwrap_or(Boundary::No)
     }
 
-    /// How many neighbours the walk from `n` need not visit again. After an error that is none, because an absent variable may have become
-    /// an error.
+    /// How many neighbours the walk from `n` need not visit again. After an error that is none, because an absent
+    /// variable may have become an error.
     fn passed(&self, walk: super::rows::Walk) -> u64 {
         if self.halts.is_empty() { u64::from(walk.passed) } else { 0 }
     }
@@ -178,7 +179,8 @@ impl Simulator {
         found
     }
 
-    /// Goes down from the cycle before `at` to the latest active cycle. Also returns the cycle below which the search would go on.
+    /// Goes down from the cycle before `at` to the latest active cycle. Also returns the cycle below which the search
+    /// would go on.
     fn search_down(&self, rec: &Delay, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
             if at == self.rows.base {
@@ -206,8 +208,8 @@ impl Simulator {
         (at, found)
     }
 
-    /// The value of a forward delay in its next active cycle; `Ok(None)` means its initial value, and `Err` the cycle in which that is not
-    /// known yet.
+    /// The value of a forward delay in its next active cycle; `Ok(None)` means its initial value, and `Err` the cycle
+    /// in which that is not known yet.
     pub(super) fn next_value(&self, r: usize) -> Result<Option<Held>, u64> {
         let rec = &self.program.forward[r];
         match self.search_down(rec, super::program::index(r), self.rows.end).1 {

@@ -51,8 +51,8 @@ impl<'t> Comments<'t> {
         docs
     }
 
-    /// The comments that go with what ends at byte `at`, on the same line: block comments right behind it, and a comment
-    /// up to the end of the line also behind closing marks.
+    /// The comments that go with what ends at byte `at`, on the same line: block comments right behind it, and a
+    /// comment up to the end of the line also behind closing marks.
     pub(super) fn behind(&mut self, at: usize) -> Vec<Doc> {
         let mut docs = Vec::new();
         let mut at = at;
@@ -70,8 +70,8 @@ impl<'t> Comments<'t> {
         docs
     }
 
-    /// The comment up to the end of the line that stands between a comma and the next item, at byte `end`, and not on a line
-    /// of its own; none if the item before the comma has such a comment already.
+    /// The comment up to the end of the line that stands between a comma and the next item, at byte `end`, and not on a
+    /// line of its own; none if the item before the comma has such a comment already.
     pub(super) fn behind_comma(&mut self, end: usize) -> Option<Doc> {
         let start = self.peek_before(end)?.start as usize;
         let since = self.text.get(self.end..start)?;

@@ -1,8 +1,8 @@
 //! A small layout language and its printer: groups stand on one line if they fit, else all their lines break.
 //! Knows comments, because a comment up to the end of the line forces a break wherever it stands.
 //!
-//! No line is wider than [`WIDTH`] but for comments and for a token that is wider by itself: indentation has a limit, and where no
-//! group breaks in time, the line breaks before the token that would not fit.
+//! No line is wider than [`WIDTH`] but for comments and for a token that is wider by itself: indentation has a limit,
+//! and where no group breaks in time, the line breaks before the token that would not fit.
 
 /// Lines are broken beyond this column.
 const WIDTH: usize = 100;
@@ -89,8 +89,8 @@ struct Command<'d> {
     doc: &'d Doc,
 }
 
-/// Whether `doc` on one line, with what must stand behind it on that line, takes at most `room` columns. A comment up to the
-/// end of the line may stand only before closing marks, because it is printed behind them.
+/// Whether `doc` on one line, with what must stand behind it on that line, takes at most `room` columns. A comment up
+/// to the end of the line may stand only before closing marks, because it is printed behind them.
 fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
     let mut room = room;
     let mut stack = vec![doc];

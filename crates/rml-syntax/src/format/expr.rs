@@ -1,6 +1,7 @@
-//! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of a
-//! line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
-//! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` behind `fby`: `if (true fby end) then x else (0 fby x)`.
+//! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of
+//! a line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
+//! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` behind `fby`:
+//! `if (true fby end) then x else (0 fby x)`.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -213,8 +214,8 @@ impl<'t> Formatter<'t> {
 
     /// A `merge` with three operands.
     ///
-    /// A name before a parenthesised operand reads as a call; the number of operands says otherwise unless a call with one
-    /// argument is among them too. Then the name takes parentheses.
+    /// A name before a parenthesised operand reads as a call; the number of operands says otherwise unless a call with
+    /// one argument is among them too. Then the name takes parentheses.
     fn merge(&mut self, operands: [&Expr<'_>; 3]) -> Doc {
         let calls = operands.iter().any(|o| is_unary_call(o));
         let mut docs = Vec::new();
@@ -227,8 +228,8 @@ impl<'t> Formatter<'t> {
         merge_of(docs)
     }
 
-    /// Whether an operand of `merge` behind another operand could be read as something else: `[a]` as an index, a variable or
-    /// node called `every` as the operator.
+    /// Whether an operand of `merge` behind another operand could be read as something else: `[a]` as an index, a
+    /// variable or node called `every` as the operator.
     fn misread(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             ExprKind::Array(_) => true,

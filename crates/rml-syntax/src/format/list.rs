@@ -113,7 +113,8 @@ impl Formatter<'_> {
     }
 }
 
-/// [`Formatter::items`] between brackets, as in `(a, b)`: on one line, or one item a line, or (`fill`) as many on a line as there is room for.
+/// [`Formatter::items`] between brackets, as in `(a, b)`: on one line, or one item a line, or (`fill`) as many on a
+/// line as there is room for.
 pub(super) fn bracketed(open: &str, items: Vec<Doc>, close: &str, fill: bool) -> Doc {
     let mut parts = Vec::new();
     for (i, item) in items.into_iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Expressions. One function for every kind of level of [`crate::precedence`], loosest first; the infix operators share one.
+//! Expressions. One function for every kind of level of [`crate::precedence`], loosest first; the infix operators share
+//! one.
 
 use super::{Parse, Parser, Tree};
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident, IndexExpr, Literal, UnaryOp};
@@ -210,8 +211,8 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// How many tokens the name of a called node has here, `step` or `cell.step` (without blanks, so that no comment is in it), if `(`
-    /// follows.
+    /// How many tokens the name of a called node has here, `step` or `cell.step` (without blanks, so that no comment is
+    /// in it), if `(` follows.
     pub(super) fn callee_length(&self) -> Option<usize> {
         let [first, dot, last, behind] = [0, 1, 2, 3].map(|ahead| self.peek_at(ahead));
         let adjacent = first.end == dot.start && dot.end == last.start;

@@ -1,7 +1,7 @@
 //! Forms of other languages, mostly of Python: what stands in their place here.
 //!
-//! Nothing here decides whether a text is a program. An error that was found is given a better help line, where the tokens around it
-//! are such a form.
+//! Nothing here decides whether a text is a program. An error that was found is given a better help line, where the
+//! tokens around it are such a form.
 
 use super::Parser;
 use crate::token::Kind;

@@ -1,9 +1,9 @@
 //! The operands of `merge`.
 //!
-//! As an operand, `f (x)` is a call if `f` is a node or function, and two operands otherwise. Mostly the count alone decides:
-//! a `merge` has exactly three operands. Let `m` be the number of `merge`s that stand directly inside each other (without
-//! parentheses), `p` the operands that can be read in one way only, `j` the ones written `name (expr)`. Then `2m + 1` operands
-//! are wanted, so `s = 2m + 1 - p - j` of the `j` are two operands each:
+//! As an operand, `f (x)` is a call if `f` is a node or function, and two operands otherwise. Mostly the count alone
+//! decides: a `merge` has exactly three operands. Let `m` be the number of `merge`s that stand directly inside each
+//! other (without parentheses), `p` the operands that can be read in one way only, `j` the ones written `name (expr)`.
+//! Then `2m + 1` operands are wanted, so `s = 2m + 1 - p - j` of the `j` are two operands each:
 //!
 //! - `s = 0`: all are calls;
 //! - `s = j`: all are two operands;
@@ -82,8 +82,8 @@ impl<'a> Parser<'_, 'a> {
         self.decided(operands, split)
     }
 
-    /// Reads operands until there are enough in any reading; `start` is the first `merge`. Every further `merge` counts as one
-    /// level deeper, as if it stood in parentheses.
+    /// Reads operands until there are enough in any reading; `start` is the first `merge`. Every further `merge` counts
+    /// as one level deeper, as if it stood in parentheses.
     fn operands(&mut self, start: Span) -> Parse<Vec<Operand<'a>>> {
         let mut operands = vec![Operand::Merge(start)];
         let (mut merges, mut leaves, mut ambiguous) = (1, 0, 0);

@@ -1,5 +1,5 @@
-//! The parser: tokens to syntax tree, by recursive descent. It collects errors: after one it goes on behind the next `;`,
-//! and what did not parse becomes [`ExprKind::Error`].
+//! The parser: tokens to syntax tree, by recursive descent. It collects errors: after one it goes on behind the next
+//! `;`, and what did not parse becomes [`ExprKind::Error`].
 //!
 //! It decides nothing that needs to know what a name means; see [`merge`] for the one place where that is visible.
 
@@ -19,8 +19,8 @@ use rml_base::{Diagnostic, FileId, MAX_TEXT, Span};
 /// The greatest height of an expression tree. Passes that recurse over expressions rely on it.
 pub const MAX_NESTING: usize = 256;
 
-/// The greatest depth of what makes the parser recurse: brackets, prefix operators, `if` and `fby`. Smaller, because the
-/// parser takes several calls for each.
+/// The greatest depth of what makes the parser recurse: brackets, prefix operators, `if` and `fby`. Smaller, because
+/// the parser takes several calls for each.
 pub const MAX_DEPTH: usize = 128;
 
 /// More errors than this are cut off.

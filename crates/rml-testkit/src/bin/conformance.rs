@@ -1,6 +1,7 @@
-//! `conformance [--engine plan|sim|oracle] DIR`: runs all vectors of a folder through the simulator and the oracle, or through the engine that
-//! is given, a line for each failure; the last line is `N passed, M failed`, with `, K by plan` behind it for plans. What has no plan
-//! passes. Exit codes: 0 all passed, 1 some failed, 2 no such folder, or a wrong command line.
+//! `conformance [--engine plan|sim|oracle] DIR`: runs all vectors of a folder through the simulator and the oracle, or
+//! through the engine that is given, a line for each failure; the last line is `N passed, M failed`, with `, K by plan`
+//! behind it for plans. What has no plan passes. Exit codes: 0 all passed, 1 some failed, 2 no such folder, or a wrong
+//! command line.
 
 use std::ffi::OsStr;
 use std::io::Write as _;

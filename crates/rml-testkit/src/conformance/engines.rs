@@ -1,4 +1,5 @@
-//! Running of a vector: compiled in double precision with all variables kept, through the oracle and through the simulator.
+//! Running of a vector: compiled in double precision with all variables kept, through the oracle and through the
+//! simulator.
 
 use std::sync::Arc;
 
@@ -43,9 +44,9 @@ impl<'a> Prepared<'a> {
         Ok(Self { vector, flat, vars, inputs, demand, engines, backend })
     }
 
-    /// All failures of all engines. A vector's demand can list named variables only. So if it does not cover all free clock classes,
-    /// and its cells are not those that it leads to, then it may be that the reference asked for unnamed variables: the vector is
-    /// taken to ask for all free classes.
+    /// All failures of all engines. A vector's demand can list named variables only. So if it does not cover all free
+    /// clock classes, and its cells are not those that it leads to, then it may be that the reference asked for unnamed
+    /// variables: the vector is taken to ask for all free classes.
     pub(super) fn check(mut self) -> Vec<Failure> {
         let failures = self.check_engines();
         match self.completed_demand().filter(|_| !failures.is_empty()) {
@@ -66,7 +67,8 @@ impl<'a> Prepared<'a> {
         self.engines.iter().flat_map(check).collect()
     }
 
-    /// The vector's demand together with one variable of each free clock class that it leaves out; `None` if it leaves out none.
+    /// The vector's demand together with one variable of each free clock class that it leaves out; `None` if it leaves
+    /// out none.
     fn completed_demand(&self) -> Option<IndexMap<Var, Vec<bool>>> {
         let mut demand = self.demand.clone()?;
         let classes = ClockClasses::new(&self.flat);
@@ -223,8 +225,8 @@ fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String>
     Ok(rows)
 }
 
-/// What the environment asks for. Names that the reference gave to its own temporaries are unknown here; a demand for one of them in
-/// every cycle is the default demand of a free clock class.
+/// What the environment asks for. Names that the reference gave to its own temporaries are unknown here; a demand for
+/// one of them in every cycle is the default demand of a free clock class.
 fn demand(
     vector: &Vector,
     vars: &IndexMap<Arc<str>, Var>,

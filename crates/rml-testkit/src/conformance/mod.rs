@@ -1,7 +1,7 @@
 //! Conformance vectors: the JSON files described in `tests/conformance/README.md`.
 //!
-//! [`Vector::parse`] reads one, [`check`] runs it through both engines and lists every cell that is not as expected, [`check_file`]
-//! does both for a file. Nothing here prints.
+//! [`Vector::parse`] reads one, [`check`] runs it through both engines and lists every cell that is not as expected,
+//! [`check_file`] does both for a file. Nothing here prints.
 
 mod compare;
 mod engines;
@@ -99,7 +99,8 @@ pub struct Outcome {
     pub planned: bool,
 }
 
-/// Runs a vector through both engines, and through the simulator with a backend where one is given; none = everything is as expected.
+/// Runs a vector through both engines, and through the simulator with a backend where one is given; none = everything
+/// is as expected.
 pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
     let mut engines = vec![Engine::Oracle, Engine::Simulator];
     engines.extend(backend.map(|_| Engine::Backend));

@@ -38,8 +38,8 @@ impl Backend for Always {
     }
 }
 
-/// Runs both engines with every option that must not matter, checks that they agree, and returns the simulation that kept
-/// everything.
+/// Runs both engines with every option that must not matter, checks that they agree, and returns the simulation that
+/// kept everything.
 ///
 /// # Panics
 /// Where anything differs.
@@ -106,7 +106,8 @@ fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
     operators.map(|eq| eq.lhs).any(|v| sim_row(sim, v).iter().any(|s| s.value().is_some()))
 }
 
-/// A run whose functions keep their inner values to themselves has the outputs, the end and the states of one without functions.
+/// A run whose functions keep their inner values to themselves has the outputs, the end and the states of one without
+/// functions.
 fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
     let outcome = |tensors: Tensors| {
         let options = Options { demand: demand.clone(), tensors, ..Options::default() };

@@ -21,8 +21,8 @@ struct Group {
     outputs: BTreeSet<flat::Var>,
 }
 
-/// Cuts a program into a node for each window and some others, each called once, and deals its equations out to them at random. A
-/// variable is called `v` with its number wherever it is.
+/// Cuts a program into a node for each window and some others, each called once, and deals its equations out to them at
+/// random. A variable is called `v` with its number wherever it is.
 ///
 /// Ensures: `normal::verify_differentiated`; inlined, each cell of a variable is what it was.
 pub fn outlined(flat: &Drawn, r: &mut Random) -> Module {

@@ -29,13 +29,16 @@ const PASSES: [(&str, Pass); 7] = [
     ("what runs, lowered again", |flat| draw(pass::lower(pass::lower(flat, Keep::Needed), Keep::Needed))),
 ];
 
-/// Sends a program through every pass that takes flat programs, and through `inline` cut into nodes, and compares the cells before
-/// and after:
+/// Sends a program through every pass that takes flat programs, and through `inline` cut into nodes, and compares the
+/// cells before and after:
 ///
-/// - In a trace without errors each output and each state that is kept has the same status in every cycle, what is unknown included.
-/// - In one with errors nothing is known after that was not before, and no error is new; one in what a pass drops is not found.
+/// - In a trace without errors each output and each state that is kept has the same status in every cycle, what is
+///   unknown included.
+/// - In one with errors nothing is known after that was not before, and no error is new; one in what a pass drops is
+///   not found.
 /// - What inlining makes of the nodes has every cell of every variable, errors included.
-/// - What `forget_values` and `forget_inputs` leave knows nothing that is not so in this trace, if it has no synchronisation errors.
+/// - What `forget_values` and `forget_inputs` leave knows nothing that is not so in this trace, if it has no
+///   synchronisation errors.
 ///
 /// Inputs that are only offered are given: what is dropped no longer asks for them.
 ///

@@ -1,7 +1,8 @@
-//! Random flat programs and traces. A program is read off a list of numbers, so that shrinking the list shrinks the program.
+//! Random flat programs and traces. A program is read off a list of numbers, so that shrinking the list shrinks the
+//! program.
 //!
-//! Two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow), *wild* ones pick operands of the right
-//! type anywhere, so that most of them err in some cycle.
+//! Two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow), *wild* ones pick
+//! operands of the right type anywhere, so that most of them err in some cycle.
 
 use rml_ir::flat::{Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
@@ -251,7 +252,8 @@ impl Generator<'_> {
         Some(())
     }
 
-    /// Two clocks that drive each other, which no input drives unless some other equation ties one to a clock that does.
+    /// Two clocks that drive each other, which no input drives unless some other equation ties one to a clock that
+    /// does.
     fn circle(&mut self) {
         let (first, second) = (self.clocks.len(), self.clocks.len() + 1);
         self.clocks.extend([0, 1].map(|_| Clock { vars: Vec::new(), samplings: Vec::new() }));
@@ -279,7 +281,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A condition on the clock of another one that holds wherever it has a value; of a wild program, now and then, except where that is false.
+    /// A condition on the clock of another one that holds wherever it has a value; of a wild program, now and then,
+    /// except where that is false.
     fn mostly_true(&mut self, x: Var) -> Var {
         let k = self.b.lit(true);
         match self.e.below(10) {

@@ -1,5 +1,5 @@
-//! Random programs as text: scalars, vectors and matrices on four clocks, all primitives, operators of every family, parameters,
-//! instances (also window by window, in each other), recurrences in both directions.
+//! Random programs as text: scalars, vectors and matrices on four clocks, all primitives, operators of every family,
+//! parameters, instances (also window by window, in each other), recurrences in both directions.
 
 use std::fmt::Write as _;
 
@@ -29,8 +29,8 @@ const CLOCKS: [Clock; 4] = [Clock::Base, Clock::On, Clock::Off, Clock::Inner];
 /// What all nodes take.
 const INPUTS: &str = "x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z: bool [], d: bool []";
 
-/// Operators: an expression over `$0`, `$1`, its type and those of its operands. Smooth or with kinks where a random number
-/// hardly ever lies, and without growth.
+/// Operators: an expression over `$0`, `$1`, its type and those of its operands. Smooth or with kinks where a random
+/// number hardly ever lies, and without growth.
 const OPERATORS: &[(&str, Ty, &[Ty])] = &[
     ("tanh($0)", S, &[S]),
     ("sigmoid($0)", S, &[S]),

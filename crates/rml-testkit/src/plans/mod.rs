@@ -24,18 +24,20 @@ mod stopped;
 pub enum Planned {
     /// All cells that the simulator knows are those of the plan.
     Equal,
-    /// The same, of a plan that waits: at how many cycles the plan gives all outputs, and at how many the simulator does.
+    /// The same, of a plan that waits: at how many cycles the plan gives all outputs, and at how many the simulator
+    /// does.
     Waited(usize, usize),
     /// An operator has no result, by plan in the window that has the cycle in which it has none in the simulator.
     Failed,
     /// There is no plan, for that reason.
     Declined(String),
-    /// The simulator stops with an error, at the end of the trace at the latest, or some cycle is no tick of the base clock.
+    /// The simulator stops with an error, at the end of the trace at the latest, or some cycle is no tick of the base
+    /// clock.
     Stopped,
 }
 
-/// Compares the plan of a program, run by the reference, by the embedded backend, and by calls of its functions, with the simulator, over
-/// these cycles, in whole windows or in blocks of random length.
+/// Compares the plan of a program, run by the reference, by the embedded backend, and by calls of its functions, with
+/// the simulator, over these cycles, in whole windows or in blocks of random length.
 ///
 /// # Errors
 /// The first difference, with the plan.
@@ -103,8 +105,8 @@ fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
     base.into_iter().any(|i| (0..cycles).any(|n| absent(n, i.var)))
 }
 
-/// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as behind the end of a window.
-/// There a plan may compute something that nothing reads, and suspect more than it has to.
+/// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as behind the
+/// end of a window. There a plan may compute something that nothing reads, and suspect more than it has to.
 fn is_unknown(flat: &Flat, sim: &Simulator, mut cycles: Range<usize>) -> bool {
     let may_fail = |e: &&rml_ir::flat::Equation| match &e.rhs {
         Rhs::Apply { op, args } => op.may_fail(args.iter().map(|v| flat.vars[*v].ty.dtype)),
@@ -310,7 +312,8 @@ impl Run<'_> {
                 ));
             }
         }
-        // The simulator waits where a plan need not: for the operands of what is constant by the facts, for an end that a later cycle tells.
+        // The simulator waits where a plan need not: for the operands of what is constant by the facts, for an end that
+        // a later cycle tells.
         let cells = cells.zip((from..).map(|n| self.status(n, v)));
         let (got, wanted): (Vec<Status>, Vec<Status>) =
             cells.filter(|(_, wanted)| wanted.is_determined()).unzip();

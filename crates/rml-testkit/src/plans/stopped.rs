@@ -1,4 +1,5 @@
-//! Programs that stop, since an operator has no result: the plan finds no result either in the window that has that cycle, and in none before.
+//! Programs that stop, since an operator has no result: the plan finds no result either in the window that has that
+//! cycle, and in none before.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use rml_sim::{Input, Simulator};
 use super::{Planned, base_is_absent, is_unknown, offer, rest, set};
 use crate::Random;
 
-/// Compares the plan of a program that has stopped in a simulator, run by the reference, by the embedded backend and by calls of functions.
+/// Compares the plan of a program that has stopped in a simulator, run by the reference, by the embedded backend and by
+/// calls of functions.
 pub(super) fn compare(
     flat: &Arc<Drawn>,
     plan: &Arc<Plan>,

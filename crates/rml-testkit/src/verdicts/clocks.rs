@@ -21,8 +21,8 @@ pub enum Judged {
     Dynamic(bool),
 }
 
-/// A trace that respects the clocks: inputs on the base clock are present in every cycle, declared ones where they are declared to
-/// be, and those whose clock was inferred where the program asks for them.
+/// A trace that respects the clocks: inputs on the base clock are present in every cycle, declared ones where they are
+/// declared to be, and those whose clock was inferred where the program asks for them.
 pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
     let mut cycle = || {
         let mut row: Vec<Input> = Vec::new();

@@ -182,8 +182,9 @@ fn check_windows(
     Ok(())
 }
 
-/// Compares what is said of the waits of a synchronous program with a closed run: every cell is known when it is said to be, a program
-/// is rejected only if it deadlocks, and no more memory is held than stated. `None` = the program is not synchronous, or the run fails.
+/// Compares what is said of the waits of a synchronous program with a closed run: every cell is known when it is said
+/// to be, a program is rejected only if it deadlocks, and no more memory is held than stated. `None` = the program is
+/// not synchronous, or the run fails.
 ///
 /// # Errors
 /// What is not as stated.

@@ -143,7 +143,8 @@ impl Subject {
         Some(self.cut(rows.len(), &columns))
     }
 
-    /// Windows of ints of which some are large, up to the first one that fails; none if it is not said where inputs are present.
+    /// Windows of ints of which some are large, up to the first one that fails; none if it is not said where inputs are
+    /// present.
     fn large(&self, r: &mut Random) -> Windows {
         let rows = overflowing(rows(&self.flat, &self.clocks, &self.plan.ends, r), r);
         if rows.iter().flatten().any(|input| matches!(input, Input::OnDemand(_))) {

@@ -64,7 +64,8 @@ fn written(plan: &mut Plan, way: bool, change: impl Fn(&mut Write)) {
 fn v7_delays_on_sampled_clocks_start_anew_where_windows_end() {
     for way in [false, true] {
         refused_of(SAMPLED, "V7", |plan, _| written(plan, way, |w| w.unless.clear()));
-        // A loop forward comes to an end when it has done with that tick, a loop backward when it has done with the one behind it.
+        // A loop forward comes to an end when it has done with that tick, a loop backward when it has done with the one
+        // behind it.
         refused_of(SAMPLED, "V7", |plan, _| {
             written(plan, way, |w| {
                 for end in &mut w.unless {

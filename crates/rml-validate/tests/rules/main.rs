@@ -104,8 +104,8 @@ fn v5_values() {
     refused("V5", |_, witness| witness.tapes.iter_mut().for_each(|claim| *claim = Claim::Whole(Var(0))));
 }
 
-/// What one operator makes of equal operands is computed once, if it is present at the same ticks; what only looks alike is not read
-/// instead.
+/// What one operator makes of equal operands is computed once, if it is present at the same ticks; what only looks
+/// alike is not read instead.
 #[test]
 fn v5_twins() {
     let text = "\

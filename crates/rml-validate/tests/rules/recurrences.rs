@@ -4,7 +4,8 @@ use rml_plan::{Atom, Plan};
 
 use super::refused_of;
 
-/// The first two recurrences are alike. Each other one differs from them: by the condition, the direction, the start, the choice.
+/// The first two recurrences are alike. Each other one differs from them: by the condition, the direction, the start,
+/// the choice.
 const RECURRENCES: &str = "\
 node any(c, d: bool [], x: num []) -> (a, b, other, ahead, start, choice, s, u, v)
   a = if c then true else (false fby back a);

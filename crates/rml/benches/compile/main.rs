@@ -1,11 +1,13 @@
-//! How long compilation takes, by the size of the program: from text to what `rml check` says, with clocks, facts, plan and proof.
+//! How long compilation takes, by the size of the program: from text to what `rml check` says, with clocks, facts, plan
+//! and proof.
 //!
-//! `cargo bench -p rml --bench compile` takes each family of programs at its largest size, a half of it, a quarter, and so on down to
-//! [`SMALLEST`], so that one size is close to every limit that some stage has. It prints a line for each: its equations at the largest size,
-//! the seconds at a quarter of that, at half of it and at all of it, the exponent by which the last two grow (1 is linear, 2 quadratic), and
-//! where an equation takes longest: the microseconds, how many times that of the largest size, and the equations there. That is far above 1
-//! where something grows faster up to a limit. `-- FAMILY:N` takes one family at another size, `-- first` none. The last lines are the time
-//! from source to the first window that an LSTM of two layers is trained by.
+//! `cargo bench -p rml --bench compile` takes each family of programs at its largest size, a half of it, a quarter, and
+//! so on down to [`SMALLEST`], so that one size is close to every limit that some stage has. It prints a line for each:
+//! its equations at the largest size, the seconds at a quarter of that, at half of it and at all of it, the exponent by
+//! which the last two grow (1 is linear, 2 quadratic), and where an equation takes longest: the microseconds, how many
+//! times that of the largest size, and the equations there. That is far above 1 where something grows faster up to a
+//! limit. `-- FAMILY:N` takes one family at another size, `-- first` none. The last lines are the time from source to
+//! the first window that an LSTM of two layers is trained by.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "the table is the result")]
 
 mod families;

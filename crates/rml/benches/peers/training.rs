@@ -151,8 +151,8 @@ const CELLS: [(&str, &str); 6] = [
     ("bi_lstm", include_str!("tag.rml")),
 ];
 
-/// A step of gradient descent for a network of `h` units of that cell, which tells ten classes apart in `b` sequences of `t` vectors of
-/// `d` numbers. All batches are alike, so that others need only one. False if there is no such cell.
+/// A step of gradient descent for a network of `h` units of that cell, which tells ten classes apart in `b` sequences
+/// of `t` vectors of `d` numbers. All batches are alike, so that others need only one. False if there is no such cell.
 pub(crate) fn cell(
     name: &str,
     [b, t, d, h]: [usize; 4],

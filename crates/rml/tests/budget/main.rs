@@ -1,5 +1,5 @@
-//! Windows that do not fit in memory run in segments, with the bits of windows that run as a whole: where there is nearly enough memory, stored ones,
-//! else such as are computed again. One test, since the limit is the process's.
+//! Windows that do not fit in memory run in segments, with the bits of windows that run as a whole: where there is
+//! nearly enough memory, stored ones, else such as are computed again. One test, since the limit is the process's.
 
 #[path = "../stepper/ffi.rs"]
 #[allow(dead_code, reason = "it counts calls, too")]
@@ -109,8 +109,8 @@ fn options() -> Options {
     Options { node: Some("train".to_owned()), defaults, ..Options::default() }
 }
 
-/// Runs windows as a whole, with a byte too little for that, and in a part of the memory of their ticks. Whether that with a byte too little
-/// is stored.
+/// Runs windows as a whole, with a byte too little for that, and in a part of the memory of their ticks. Whether that
+/// with a byte too little is stored.
 fn compare(name: &str, source: &Source, parts: &[u64], tables: u64) -> bool {
     memory::set_limit(UNLIMITED);
     let program = rml::compile(source, &options()).unwrap();

@@ -139,7 +139,8 @@ fn nothing_is_allocated_from_window_to_window() {
     }
 }
 
-/// A run over a table allocates what holds its cells, and nothing for each window: as much for many short ones as for few long ones.
+/// A run over a table allocates what holds its cells, and nothing for each window: as much for many short ones as for
+/// few long ones.
 #[test]
 fn windows_of_a_table_allocate_nothing() {
     let text = "node add(x: num [8]) -> (s) s = x + (0.0 fby s);
@@ -217,8 +218,9 @@ fn ports_have_names_and_types() {
     assert_eq!(code(Stepper::stream(&self::program(TRAINING)).unwrap_err()), "engine-declines");
 }
 
-/// What `rml check` states of windows of the examples is what is allocated for them: exactly what each tick takes, and altogether but for
-/// the tables of the code, which are the same for windows of any length. Long windows run in segments, and take what is stated of these.
+/// What `rml check` states of windows of the examples is what is allocated for them: exactly what each tick takes, and
+/// altogether but for the tables of the code, which are the same for windows of any length. Long windows run in
+/// segments, and take what is stated of these.
 #[test]
 fn windows_take_the_memory_that_is_stated() {
     const CYCLES: usize = 400;

@@ -6,8 +6,8 @@ use rml_ir::flat::Var;
 
 use super::key::Key;
 
-/// What each atom stands for. An atom that only one variable has by its key stays when the key becomes another one, as labels do: what
-/// was made of it is then no other function, and nothing changes for who reads the variable.
+/// What each atom stands for. An atom that only one variable has by its key stays when the key becomes another one, as
+/// labels do: what was made of it is then no other function, and nothing changes for who reads the variable.
 pub(super) struct Atoms {
     numbers: IndexMap<Key, usize>,
     keys: Vec<Key>,

@@ -1,15 +1,16 @@
 //! Value numbering, and clocks as functions of conditions.
 //!
-//! Two variables get the same label if they are proved to have the same value in every cycle in which both are present and known. That is
-//! so for the same primitive on operands with the same labels, and `x when c` has the label of `x`. A truth value is a function of
-//! *atoms*, which are conditions that cannot be taken apart: inputs, delays, comparisons and others. Delays are compared by optimistic
-//! refinement: at first all delays with equal initial values count as one, and then they are separated until none of those left together
-//! differ in operands, windows or clocks. So equality is found through recurrences, by induction over the cycles. A clock is a root and
-//! the function that says in which of its cycles the clock is present.
+//! Two variables get the same label if they are proved to have the same value in every cycle in which both are present
+//! and known. That is so for the same primitive on operands with the same labels, and `x when c` has the label of `x`.
+//! A truth value is a function of *atoms*, which are conditions that cannot be taken apart: inputs, delays, comparisons
+//! and others. Delays are compared by optimistic refinement: at first all delays with equal initial values count as
+//! one, and then they are separated until none of those left together differ in operands, windows or clocks. So
+//! equality is found through recurrences, by induction over the cycles. A clock is a root and the function that says in
+//! which of its cycles the clock is present.
 //!
-//! [`pass`] computes all values for a given partition of the delays. [`separate`] finds the partition: whenever delays part, only what
-//! depends on those that leave is computed anew, and of each block the largest part stays, so that the work is near-linear however long
-//! a chain of delays is.
+//! [`pass`] computes all values for a given partition of the delays. [`separate`] finds the partition: whenever delays
+//! part, only what depends on those that leave is computed anew, and of each block the largest part stays, so that the
+//! work is near-linear however long a chain of delays is.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Var};
@@ -30,8 +31,8 @@ use pass::Pass;
 use separate::Separation;
 use structure::{Constants, Structure};
 
-/// The most rounds of each search. Beyond that, what is found so far holds; delays that are not separated then are equal only to
-/// themselves.
+/// The most rounds of each search. Beyond that, what is found so far holds; delays that are not separated then are
+/// equal only to themselves.
 const ROUNDS: usize = 100;
 
 /// The number of a value: variables with the same label are proved equal.
@@ -89,8 +90,8 @@ pub(super) fn values(flat: &Flat, inferred: &Inferred) -> Values {
     last(flat, inferred, &structure, blocks, &steady)
 }
 
-/// The values by a partition of the delays, which is separated further where it is not consistent. It is not if the diagrams of the
-/// search exceeded their limit elsewhere.
+/// The values by a partition of the delays, which is separated further where it is not consistent. It is not if the
+/// diagrams of the search exceeded their limit elsewhere.
 fn last(
     flat: &Flat,
     inferred: &Inferred,

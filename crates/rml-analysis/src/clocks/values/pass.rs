@@ -1,5 +1,5 @@
-//! The computation of all values for a given partition of the delays. A pass can go on after the partition has changed: a variable is
-//! then computed anew by [`Pass::variable`].
+//! The computation of all values for a given partition of the delays. A pass can go on after the partition has changed:
+//! a variable is then computed anew by [`Pass::variable`].
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
@@ -160,8 +160,8 @@ impl<'a> Pass<'a> {
         self.values.labels[v] = self.label(Key::Bool(node));
     }
 
-    /// Gives a variable the label of its key. A label that only this variable has by its key stays, and stands for the new key then: so
-    /// nothing changes for who reads the variable.
+    /// Gives a variable the label of its key. A label that only this variable has by its key stays, and stands for the
+    /// new key then: so nothing changes for who reads the variable.
     fn own(&mut self, v: Var, key: Key) {
         let old = self.owns[v].then(|| self.values.labels[v]);
         if let Some(old) = old {
@@ -334,8 +334,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A comparison of scalars in a normal form, so that equivalent ones are the same atom: `a > b` is `b < a`, and for integers, which have
-    /// no NaN, `a <= b` is `not b < a`.
+    /// A comparison of scalars in a normal form, so that equivalent ones are the same atom: `a > b` is `b < a`, and for
+    /// integers, which have no NaN, `a <= b` is `not b < a`.
     fn comparison(&mut self, v: Var, op: &Op, args: &[Var]) -> Option<Node> {
         let &[x, y] = args else { return None };
         if !args.iter().all(|x| self.structure.scalars[*x]) {

@@ -1,7 +1,8 @@
 //! The search for the coarsest consistent partition of the delays, and for delays that always give a constant.
 //!
-//! Whatever may change has a *place*: first the variables in the order in which they are computed, then clocks, windows and delays. A heap
-//! keeps the places that have to be looked at again, so that all that a value depends on comes before it.
+//! Whatever may change has a *place*: first the variables in the order in which they are computed, then clocks, windows
+//! and delays. A heap keeps the places that have to be looked at again, so that all that a value depends on comes
+//! before it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +17,8 @@ use super::pass::Pass;
 use super::structure::{Structure, is_immediate};
 use crate::clocks::infer::{Inferred, Term, TermId};
 
-/// How often a place may be looked at, on average, before delays that are not separated yet count as equal only to themselves.
+/// How often a place may be looked at, on average, before delays that are not separated yet count as equal only to
+/// themselves.
 const VISITS: usize = 100;
 
 pub(super) struct Separation<'a> {
@@ -155,8 +157,8 @@ impl Members {
         members
     }
 
-    /// Divides the blocks of delays of which something changed by their signatures. The largest part of a block stays; returns the delays
-    /// of the others with their new blocks.
+    /// Divides the blocks of delays of which something changed by their signatures. The largest part of a block stays;
+    /// returns the delays of the others with their new blocks.
     fn part(&mut self, changed: &[Eq], signature: impl Fn(Eq) -> Signature) -> Vec<(Eq, usize)> {
         let mut found: IndexMap<usize, IndexMap<Signature, Vec<Eq>>> = IndexMap::new();
         for &eq in changed {

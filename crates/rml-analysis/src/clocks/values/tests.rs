@@ -10,7 +10,8 @@ fn inferred(flat: &Flat) -> Inferred {
     infer::infer(flat, &constraint::constraints(flat), &BTreeSet::new())
 }
 
-/// How many values, clocks and delays are computed to separate the delays of a program and to find those that are constant.
+/// How many values, clocks and delays are computed to separate the delays of a program and to find those that are
+/// constant.
 fn visits(text: &str) -> usize {
     let flat = parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let (inferred, structure) = (inferred(&flat), Structure::new(&flat));

@@ -16,8 +16,8 @@ impl Function {
     }
 }
 
-/// A function that asks one condition first: what it is if that is false, and if it is true. The conditions are asked in the order of
-/// their numbers.
+/// A function that asks one condition first: what it is if that is false, and if it is true. The conditions are asked
+/// in the order of their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Test {
     condition: u32,
@@ -25,8 +25,8 @@ struct Test {
     if_true: Function,
 }
 
-/// How many functions are made, and how deep they are nested: in both more than inference makes, so that whatever it takes apart is
-/// taken apart here, too.
+/// How many functions are made, and how deep they are nested: in both more than inference makes, so that whatever it
+/// takes apart is taken apart here, too.
 const MOST: usize = 400_000;
 const DEEPEST: usize = 1500;
 

@@ -1,7 +1,7 @@
 //! Verifier of the table of clocks: K1, K3 and K4 from its form, K2 and K5 from what it means ([`meaning`]).
 //!
-//! It accepts what it can prove and nothing else, and shares no code with inference: it takes the table as the hypothesis of an
-//! induction and checks the step.
+//! It accepts what it can prove and nothing else, and shares no code with inference: it takes the table as the
+//! hypothesis of an induction and checks the step.
 
 use rml_base::EntityId;
 use rml_ir::Type;
@@ -13,8 +13,8 @@ mod functions;
 mod meaning;
 mod terms;
 
-/// Checks K1 to K5; one line for each violation. Of a program that is proved to be synchronous, every equation is held against the
-/// table.
+/// Checks K1 to K5; one line for each violation. Of a program that is proved to be synchronous, every equation is held
+/// against the table.
 ///
 /// # Errors
 /// The violations.

@@ -1,8 +1,9 @@
-//! What every variable is computed from: a term over inputs, parameters and delays. Two variables with the same term have the same
-//! value in every cycle in which both are known.
+//! What every variable is computed from: a term over inputs, parameters and delays. Two variables with the same term
+//! have the same value in every cycle in which both are known.
 //!
-//! Sampling keeps values, so `when x c` has the term of `x`. Delays that the table says to be the same have one term: that is the
-//! hypothesis of an induction over the order in which a run finds values, and [`meaning`](super::meaning) proves its step.
+//! Sampling keeps values, so `when x c` has the term of `x`. Delays that the table says to be the same have one term:
+//! that is the hypothesis of an induction over the order in which a run finds values, and [`meaning`](super::meaning)
+//! proves its step.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
@@ -51,7 +52,8 @@ pub(super) struct Terms<'a> {
     terms: IndexSet<Term>,
     /// For a term that is a scalar constant, its value.
     scalars: Vec<Option<Value>>,
-    /// Constants of which the value is known to be a scalar; a delay may give one before any variable is found that is one.
+    /// Constants of which the value is known to be a scalar; a delay may give one before any variable is found that is
+    /// one.
     values: IndexMap<Term, Value>,
     /// For a condition that cannot be taken apart, its function.
     atoms: IndexSet<Term>,
@@ -156,7 +158,8 @@ impl<'a> Terms<'a> {
         self.constants[a] == self.constants[b]
     }
 
-    /// The variables, each behind what its value in a cycle is computed from, and whether it is an operand of itself there.
+    /// The variables, each behind what its value in a cycle is computed from, and whether it is an operand of itself
+    /// there.
     fn order(&self) -> Vec<(Var, bool)> {
         let n = self.flat.vars.len();
         let mut order = Vec::with_capacity(n);
@@ -347,7 +350,8 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// A comparison of scalars, as `a < b`, `a <= b` or `a == b` or the opposite. Integers have no NaN: of them `a <= b` is not `b < a`.
+    /// A comparison of scalars, as `a < b`, `a <= b` or `a == b` or the opposite. Integers have no NaN: of them
+    /// `a <= b` is not `b < a`.
     fn comparison(&mut self, op: &Op, args: &[Var]) -> Option<Function> {
         let &[x, y] = args else { return None };
         if !self.ty(x).shape.is_scalar() || !self.ty(y).shape.is_scalar() {
@@ -374,7 +378,8 @@ impl<'a> Terms<'a> {
         if opposite { self.functions.not(function) } else { Some(function) }
     }
 
-    /// Delays of a constant that begin with it, too, and cannot be loaded: they always give it. Whether there are more than before.
+    /// Delays of a constant that begin with it, too, and cannot be loaded: they always give it. Whether there are more
+    /// than before.
     fn find_steady(&mut self) -> bool {
         let mut is_more = false;
         for (eq, equation) in self.flat.equations.iter_enumerated() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Whether following edges may lead back to where one began: what is left when everything without an edge into it is taken away, again
-/// and again.
+/// Whether following edges may lead back to where one began: what is left when everything without an edge into it is
+/// taken away, again and again.
 pub(super) fn some_circle(edges: &[(usize, usize)]) -> Option<usize> {
     let mut into: BTreeMap<usize, usize> = BTreeMap::new();
     let mut from: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -29,8 +29,8 @@ pub(super) fn some_circle(edges: &[(usize, usize)]) -> Option<usize> {
 
 /// Whether the weights around every circle sum to less than zero.
 pub(super) fn all_negative(edges: &[(usize, usize, i64)]) -> bool {
-    // A potential that no edge with weight w can raise by more than -w proves it; with one more bonus an edge, sums of zero are found
-    // out, too.
+    // A potential that no edge with weight w can raise by more than -w proves it; with one more bonus an edge, sums of
+    // zero are found out, too.
     let mut potential: BTreeMap<usize, i64> = BTreeMap::new();
     for (a, b, _) in edges {
         potential.insert(*a, 0);

@@ -25,7 +25,8 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
     }
 }
 
-/// The variables that may need later cycles: what looks ahead, and whatever is computed from that, ticks by it, or restarts by it.
+/// The variables that may need later cycles: what looks ahead, and whatever is computed from that, ticks by it, or
+/// restarts by it.
 fn late(view: &View<'_, '_>) -> BTreeSet<Var> {
     let program = view.program;
     let mut readers: BTreeMap<Var, Vec<Var>> = BTreeMap::new();
@@ -174,8 +175,8 @@ impl Step<'_, '_, '_> {
         }
     }
 
-    /// The tick before has to be the same one in all runs that agree before the segment: of the segments' own clock, or of an earlier
-    /// segment.
+    /// The tick before has to be the same one in all runs that agree before the segment: of the segments' own clock, or
+    /// of an earlier segment.
     fn delay_before(&self, v: Var, delay: &Delay<'_>, p: Position) -> bool {
         let view = self.view;
         let neighbours = view.neighbours(v, delay, p);

@@ -1,7 +1,8 @@
 //! Verifier of the facts: A1 to A10 of [`facts`](super), a file for each group.
 //!
-//! It reads the program, its clocks and the tables, and takes nothing else from what makes the tables: it has its own view of the program
-//! ([`view`]), its own rules and its own search for circles. Each entry is checked against the entries of the operands, one step deep.
+//! It reads the program, its clocks and the tables, and takes nothing else from what makes the tables: it has its own
+//! view of the program ([`view`]), its own rules and its own search for circles. Each entry is checked against the
+//! entries of the operands, one step deep.
 
 use rml_base::EntityId;
 use rml_ir::flat::Flat;

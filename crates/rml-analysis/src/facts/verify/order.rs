@@ -95,8 +95,8 @@ fn needs_nothing_later(smaller: &View<'_, '_>, rec: &RecData) -> bool {
     })
 }
 
-/// Whether every circle leads back more ticks than ahead. All ticks ahead have to be counted on one clock, and every tick back has to
-/// be one of it.
+/// Whether every circle leads back more ticks than ahead. All ticks ahead have to be counted on one clock, and every
+/// tick back has to be one of it.
 fn leads_back(view: &View<'_, '_>, needs: &[Need]) -> bool {
     let program = view.program;
     let clocks_of = |way: Way| -> BTreeSet<ClockId> {

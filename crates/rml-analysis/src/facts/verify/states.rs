@@ -51,8 +51,8 @@ enum Goal {
     Zero,
 }
 
-/// Whether a value is that of a state, at a position and where a condition has a value: every way through `merge` and `if` that may be
-/// taken then leads to the state, or to a zero that is added to it.
+/// Whether a value is that of a state, at a position and where a condition has a value: every way through `merge` and
+/// `if` that may be taken then leads to the state, or to a zero that is added to it.
 fn is_old(view: &View<'_, '_>, state: Var, value: Var, p: Position, given: Option<Guard>) -> bool {
     let mut seen = BTreeSet::new();
     let mut pending = vec![(value, Goal::Old)];

@@ -1,5 +1,5 @@
-//! The verifier's view of a program: which conditions are equal or opposite, which clocks lie within which, and for each tick of a
-//! delay the ticks that may be its neighbour.
+//! The verifier's view of a program: which conditions are equal or opposite, which clocks lie within which, and for
+//! each tick of a delay the ticks that may be its neighbour.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,8 @@ impl<'a> Program<'a> {
         ends
     }
 
-    /// The conditions that lead from one clock to another one within it, outermost first; none if it does not lie within.
+    /// The conditions that lead from one clock to another one within it, outermost first; none if it does not lie
+    /// within.
     pub(super) fn between(&self, outer: ClockId, inner: ClockId) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut at = inner;
@@ -178,7 +179,8 @@ pub(super) struct View<'v, 'a> {
     pub(super) data: &'v SegmentsData,
     /// For each clock within that of the segments, the conditions that lead to it.
     inside: IndexVec<ClockId, Option<Vec<Guard>>>,
-    /// What a position says of conditions, by representative; none if it contradicts itself, so that no segment has a tick there.
+    /// What a position says of conditions, by representative; none if it contradicts itself, so that no segment has a
+    /// tick there.
     implied: [Option<BTreeMap<Var, bool>>; 4],
     /// Values of conditions, by representative, that each has at one tick a segment at most.
     marks: BTreeSet<(Var, bool)>,

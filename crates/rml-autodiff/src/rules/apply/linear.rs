@@ -94,8 +94,8 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(product)
     }
 
-    /// The contraction of the gradient with the other operand, to the labels of this one; letters that only this one has are
-    /// repeated.
+    /// The contraction of the gradient with the other operand, to the labels of this one; letters that only this one
+    /// has are repeated.
     pub(super) fn einsum(&mut self, labels: &Einsum) -> Var {
         let position = self.site.position;
         let own = &labels.operands()[position];

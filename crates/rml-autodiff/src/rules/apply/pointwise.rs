@@ -141,8 +141,8 @@ impl Transposer<'_, '_> {
         self.apply(Op::Div, &[sum, divisor])
     }
 
-    /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0. Where `b` is 0, the result is 1 for every `a`, infinite ones
-    /// too: then `pow(a, 0)` stands for the factor that may be infinite.
+    /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0. Where `b` is 0, the result is 1 for
+    /// every `a`, infinite ones too: then `pow(a, 0)` stands for the factor that may be infinite.
     fn power(&mut self) -> Var {
         let (d, zero, one) = (self.site.d, self.literal(0.0), self.literal(1.0));
         let (base, exponent) = (self.arg_when(0), self.arg_when(1));

@@ -1,4 +1,5 @@
-//! Cells behind a pointer, since no two slices of the same elements may be written by different threads, not even in different parts.
+//! Cells behind a pointer, since no two slices of the same elements may be written by different threads, not even in
+//! different parts.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -18,7 +19,8 @@ pub(crate) struct Cells<T> {
     kind: PhantomData<T>,
 }
 
-// SAFETY: an owner holds elements as a vector does; for a share, whoever makes it promises that no thread writes what another one touches.
+// SAFETY: an owner holds elements as a vector does; for a share, whoever makes it promises that no thread writes what
+// another one touches.
 unsafe impl<T: Send + Sync> Send for Cells<T> {}
 // SAFETY: as above; through a shared reference elements are only read.
 unsafe impl<T: Send + Sync> Sync for Cells<T> {}
@@ -50,7 +52,8 @@ impl<T: Copy + Default> Cells<T> {
     /// The same elements for another thread.
     ///
     /// # Safety
-    /// The owner stays as it is as long as there is a share; while a thread writes an element, no other thread reads or writes it.
+    /// The owner stays as it is as long as there is a share; while a thread writes an element, no other thread reads or
+    /// writes it.
     pub(crate) unsafe fn share(&self) -> Self {
         Self { owned: None, ..*self }
     }
@@ -82,8 +85,8 @@ impl<T> Cells<T> {
     #[inline(always)]
     pub(crate) fn row(&self, at: usize, len: usize) -> &[T] {
         self.check(at, len);
-        // SAFETY: the elements exist; none of them is written as long as the cells are borrowed: not through them, and not through a share
-        // by its promise.
+        // SAFETY: the elements exist; none of them is written as long as the cells are borrowed: not through them, and
+        // not through a share by its promise.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr().add(at), len) }
     }
 
@@ -161,7 +164,8 @@ impl<'a, T> Split<'a, T> {
     pub(crate) fn row(&self, at: usize, len: usize) -> &'a [T] {
         let is_there = at <= self.len && len <= self.len - at;
         assert!(is_there && (at >= self.end || at + len <= self.start), "elements that are there to read");
-        // SAFETY: the elements exist, and are none of `out`; the cells are borrowed for as long, so nobody else writes to them.
+        // SAFETY: the elements exist, and are none of `out`; the cells are borrowed for as long, so nobody else writes
+        // to them.
         unsafe { std::slice::from_raw_parts(self.all.as_ptr().add(at), len) }
     }
 }

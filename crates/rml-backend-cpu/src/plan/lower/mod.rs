@@ -302,8 +302,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether all operands are the same at all ticks. Then the value is computed once, even if only data decide where it is needed, as
-    /// long as it cannot fail and is cheap.
+    /// Whether all operands are the same at all ticks. Then the value is computed once, even if only data decide where
+    /// it is needed, as long as it cannot fail and is cheap.
     fn is_once(&self, TapeData { ty, cases, .. }: &TapeData) -> bool {
         let [Case { when, rule: rule @ Rule::Apply { op, args }, .. }] = &cases[..] else { return false };
         let is_num = |atom: &Atom| self.ty(*atom).is_num();

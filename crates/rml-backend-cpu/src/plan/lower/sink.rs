@@ -1,5 +1,5 @@
-//! What is computed for all ticks at once, and read by one loop alone, is computed in that loop: it takes one tick's room then, and is
-//! read while it is near.
+//! What is computed for all ticks at once, and read by one loop alone, is computed in that loop: it takes one tick's
+//! room then, and is read while it is near.
 
 use rml_plan::{Atom, Case, Part, Plan, Region, Rule, Tick};
 

@@ -239,7 +239,8 @@ impl Emitter<'_> {
         self.add(place, turn, data)
     }
 
-    /// Sorts what loops compute into phases, of scalars and of vectors by turns, so that as many as possible of one sort follow each other.
+    /// Sorts what loops compute into phases, of scalars and of vectors by turns, so that as many as possible of one
+    /// sort follow each other.
     fn phases(&mut self) {
         let mut phases: Vec<Option<usize>> = vec![None; self.plan.tapes.len()];
         for (place, turn, tape) in &self.turns {

@@ -1,10 +1,11 @@
 //! Which scalar tapes become the lanes of one vector.
 //!
-//! Tapes of one group have the same rules at the same positions, and run at the same place. A group is found from another one: lanes
-//! that are operands of the lanes of a group, or read them, in the order of its lanes. The first ones are those with alike surroundings.
+//! Tapes of one group have the same rules at the same positions, and run at the same place. A group is found from
+//! another one: lanes that are operands of the lanes of a group, or read them, in the order of its lanes. The first
+//! ones are those with alike surroundings.
 //!
-//! Conditions on which lanes are there may differ: a vector is computed where any of them is. What a lane has where it is absent is never
-//! used, and none of these operators fails.
+//! Conditions on which lanes are there may differ: a vector is computed where any of them is. What a lane has where it
+//! is absent is never used, and none of these operators fails.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -218,8 +219,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The first lane among the operands of a tape, the tapes that read them, and the other operands of those that read the tape. Sweeps forward and
-    /// backward may name the same states in opposite orders; this is what they share.
+    /// The first lane among the operands of a tape, the tapes that read them, and the other operands of those that read
+    /// the tape. Sweeps forward and backward may name the same states in opposite orders; this is what they share.
     fn nearest(&self, tape: Tape, groups: &Groups) -> Option<(usize, usize)> {
         let operands = |tape: Tape| {
             self.slots(tape)
@@ -282,7 +283,8 @@ impl<'a> Finder<'a> {
         found
     }
 
-    /// Groups of tapes that read lanes of a group. How far the lanes of their operands are from each other is the same for all of them.
+    /// Groups of tapes that read lanes of a group. How far the lanes of their operands are from each other is the same
+    /// for all of them.
     fn readers(&self, group: usize, groups: &Groups) -> Vec<Vec<Tape>> {
         type Key = (usize, Vec<Option<(usize, isize)>>);
         let mut found: BTreeMap<Key, BTreeMap<usize, Tape>> = BTreeMap::new();
@@ -337,7 +339,8 @@ impl<'a> Finder<'a> {
         if same { Vec::new() } else { groups.pieces(tapes) }
     }
 
-    /// Whether the operands of lanes are made once a window: they are there at one tick only, or are registers that stay as they are.
+    /// Whether the operands of lanes are made once a window: they are there at one tick only, or are registers that
+    /// stay as they are.
     fn is_rare(&self, lanes: &[Tape], slot: usize) -> bool {
         let rare = |lane: &Tape| {
             let Atom::Tape(x, _) = self.slots(*lane)[slot] else { return true };

@@ -9,8 +9,8 @@ use super::pack;
 use crate::plan::threads::Limits;
 use crate::plan::{Machine, Ready, compiled};
 
-/// The training of eight scalar states, each of which reads the one before; states far from the output have no gradient at the end of
-/// a window.
+/// The training of eight scalar states, each of which reads the one before; states far from the output have no gradient
+/// at the end of a window.
 const CHAIN: &str = include_str!("chain.plan");
 
 fn read(text: &str) -> Arc<Plan> {

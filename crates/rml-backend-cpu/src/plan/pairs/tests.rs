@@ -10,7 +10,8 @@ use super::super::ready::placed;
 use super::super::threads::Limits;
 use super::super::{Machine, Ready, compiled, lower};
 
-/// Lines of operators, forward and backward: one alone takes what another gives, takes it twice, or at another tick; two parts of a concatenation.
+/// Lines of operators, forward and backward: one alone takes what another gives, takes it twice, or at another tick;
+/// two parts of a concatenation.
 const LOOPS: &str = include_str!("loops.plan");
 
 fn plan() -> Arc<Plan> {
@@ -31,7 +32,8 @@ fn kinds(code: &Code, p: Position) -> [usize; 3] {
     ]
 }
 
-/// Over all ticks, `t21` and `v` are a pair, and `t19` is a copy. Forward, `t4` takes `t3` twice; so pairs are `t2` with `t3`, `t4` with `t5`, `t6` with `t7`, and `t8` is left. Backward they are `t10` with `t12`, and `half` with
+/// Over all ticks, `t21` and `v` are a pair, and `t19` is a copy. Forward, `t4` takes `t3` twice; so pairs are `t2`
+/// with `t3`, `t4` with `t5`, `t6` with `t7`, and `t8` is left. Backward they are `t10` with `t12`, and `half` with
 /// `t14`, which are computed where they belong; repeated rows are no copies.
 #[test]
 fn operators_that_one_alone_takes_are_pairs_with_it() {

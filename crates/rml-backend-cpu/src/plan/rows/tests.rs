@@ -35,7 +35,8 @@ fn sums(code: &Code, p: Position) -> Vec<usize> {
     products.collect()
 }
 
-/// In a window of one tick both products of the cell are one sum. In longer ones the product with the inputs is one of all ticks.
+/// In a window of one tick both products of the cell are one sum. In longer ones the product with the inputs is one of
+/// all ticks.
 #[test]
 fn products_of_rows_that_are_added_are_one_instruction() {
     let (code, _) = compiled(&plan());

@@ -1,10 +1,10 @@
 //! Windows whose values are more than caches or memory hold: they run segment by segment.
 //!
-//! A sweep goes over the segments of a window. What is computed for a segment has room for its ticks alone. A later sweep that needs it finds
-//! it stored for the whole window; or, where there is no memory for that, computes it again, from what loops carry over the ends of segments, which is
-//! kept of each of them. Inputs, outputs and what there is once
-//! a window stay where they are. Each value is computed from the same operands as in a window that runs as a whole, and sums add in the
-//! same order, so the bits are the same.
+//! A sweep goes over the segments of a window. What is computed for a segment has room for its ticks alone. A later
+//! sweep that needs it finds it stored for the whole window; or, where there is no memory for that, computes it again,
+//! from what loops carry over the ends of segments, which is kept of each of them. Inputs, outputs and what there is
+//! once a window stay where they are. Each value is computed from the same operands as in a window that runs as a
+//! whole, and sums add in the same order, so the bits are the same.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,8 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// How windows of a plan run in segments, with room for so many elements of each type that threads have for themselves. What a later sweep needs is stored if it `is_stored`; else it is computed again.
+    /// How windows of a plan run in segments, with room for so many elements of each type that threads have for
+    /// themselves. What a later sweep needs is stored if it `is_stored`; else it is computed again.
     ///
     /// # Errors
     /// Why they cannot.
@@ -92,8 +93,8 @@ impl Segments {
         Cut { ticks, size: (blocks * self.block).max(least.next_multiple_of(self.block)) }
     }
 
-    /// How long the segments are with which a window takes the fewest bytes, and how many these are. They are nearly the quickest, too, since most of
-    /// what a segment computes is still in a cache when it is read.
+    /// How long the segments are with which a window takes the fewest bytes, and how many these are. They are nearly
+    /// the quickest, too, since most of what a segment computes is still in a cache when it is read.
     pub(super) fn least<N>(&self, code: &Code, ticks: usize) -> (usize, u64) {
         // With more segments there is less of each, and more is kept of all.
         let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));

@@ -1,4 +1,5 @@
-//! What a window computes, as nodes that read values at ticks: what is needed to decide in which sweep each of them runs.
+//! What a window computes, as nodes that read values at ticks: what is needed to decide in which sweep each of them
+//! runs.
 
 use std::ops::Range;
 
@@ -32,8 +33,8 @@ pub(super) enum Kind {
     Once,
 }
 
-/// All nodes, and for each operand the tick that it means. What reads at the first tick or the last one alone says so: `Here` becomes
-/// `First` or `Last`.
+/// All nodes, and for each operand the tick that it means. What reads at the first tick or the last one alone says so:
+/// `Here` becomes `First` or `Last`.
 pub(super) struct Nodes {
     pub(super) nodes: Vec<Node>,
     pub(super) ats: Vec<At>,

@@ -10,7 +10,8 @@ use super::super::scalar::{Spot, Step};
 use super::nodes::Nodes;
 use super::sweeps::{Class, Side, Sweeps};
 
-/// What is kept of each segment, or of the last one that ran alone: rows of a place at its first ticks, or at its last ones.
+/// What is kept of each segment, or of the last one that ran alone: rows of a place at its first ticks, or at its last
+/// ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keep {
     pub(super) slot: Slot,
@@ -87,8 +88,8 @@ fn index(dtype: DType) -> usize {
     }
 }
 
-/// From when to when each value is needed that is there once: what runs before the first segment of a sweep runs at a time of its own, and
-/// a sweep is one time.
+/// From when to when each value is needed that is there once: what runs before the first segment of a sweep runs at a
+/// time of its own, and a sweep is one time.
 fn spans(code: &Code, all: &Nodes, sweeps: &Sweeps) -> Vec<Life> {
     let mut spans = vec![None; code.slots.len()];
     let mut now = 0;
@@ -242,7 +243,8 @@ impl Rooms {
         self.sizes.map(|size| size.segment)
     }
 
-    /// Where a place begins in a segment that begins at that tick: its value at the first tick of the window would lie there.
+    /// Where a place begins in a segment that begins at that tick: its value at the first tick of the window would lie
+    /// there.
     fn base(&self, code: &Code, slot: Slot, cut: Cut, from: usize) -> usize {
         let data = code.slot(slot);
         let (size, at) = (self.sizes[index(data.dtype)], self.at[slot.0]);

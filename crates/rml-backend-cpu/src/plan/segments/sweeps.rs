@@ -1,8 +1,8 @@
 //! Which node runs in which sweep.
 //!
-//! A sweep goes over the segments of a window, one after the other: the first sweep from the first segment to the last one, the second
-//! one back, the third one forward again. A node is done in the first sweep in which all is there that it needs, in an order that suits it. In
-//! later sweeps it runs again where its values are needed again.
+//! A sweep goes over the segments of a window, one after the other: the first sweep from the first segment to the last
+//! one, the second one back, the third one forward again. A node is done in the first sweep in which all is there that
+//! it needs, in an order that suits it. In later sweeps it runs again where its values are needed again.
 
 use std::collections::BTreeSet;
 
@@ -47,8 +47,8 @@ pub(super) struct Order {
     pub(super) halos: BTreeSet<(Slot, Side)>,
 }
 
-/// All sweeps of a window. The first one is no sweep; what is there before the first segment is in the first sweep's `before`, and the last
-/// one has nothing else.
+/// All sweeps of a window. The first one is no sweep; what is there before the first segment is in the first sweep's
+/// `before`, and the last one has nothing else.
 pub(super) struct Sweeps {
     pub(super) orders: Vec<Order>,
     pub(super) classes: Vec<Class>,
@@ -63,7 +63,8 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    /// The sweeps of code. What a later sweep reads is there for the whole window if it `is_stored`; else it is computed again.
+    /// The sweeps of code. What a later sweep reads is there for the whole window if it `is_stored`; else it is
+    /// computed again.
     pub(super) fn of(code: &Code, all: &Nodes, is_stored: bool) -> Self {
         let mut writers = vec![Vec::new(); code.slots.len()];
         for (i, node) in all.nodes.iter().enumerate() {
@@ -98,7 +99,8 @@ impl Sweeps {
         sweeps
     }
 
-    /// Says what each sweep does, from the last one on: what runs again in one has to leave what that needs in an earlier one.
+    /// Says what each sweep does, from the last one on: what runs again in one has to leave what that needs in an
+    /// earlier one.
     fn fill(&mut self, code: &Code, all: &Nodes, when: &[usize]) {
         let is_once = |i: usize| all.nodes[i].kind == Kind::Once;
         let nodes = 0..all.nodes.len();

@@ -1,13 +1,14 @@
-//! Chains over rows of the same length, run block by block instead of link by link. What follows, such as the product of a dense layer,
-//! reads the first elements of a result first: they are there while the processor still computes the others.
+//! Chains over rows of the same length, run block by block instead of link by link. What follows, such as the product
+//! of a dense layer, reads the first elements of a result first: they are there while the processor still computes the
+//! others.
 
 use rml_ir::op::Number;
 use rml_kernels::Task;
 
 use super::super::code::Does;
 
-/// Elements of a block: two of the widest vectors. With one, a block waits for the results of its own links; with four, it was no quicker than
-/// link by link.
+/// Elements of a block: two of the widest vectors. With one, a block waits for the results of its own links; with four,
+/// it was no quicker than link by link.
 pub(super) const BLOCK: usize = 32;
 
 /// An operand: where it lies, and whether it has as many elements as the result, not one alone.
@@ -35,8 +36,8 @@ impl Piece {
         is_known && self.width > BLOCK && self.width.is_multiple_of(BLOCK)
     }
 
-    /// Whether it may take turns, block by block, with another one as wide: what one of them writes the other one reads or writes from the
-    /// same place on, or not at all.
+    /// Whether it may take turns, block by block, with another one as wide: what one of them writes the other one reads
+    /// or writes from the same place on, or not at all.
     fn takes_turns(&self, other: &Self) -> bool {
         let apart = |out: usize, Operand { at, is_row }: Operand| {
             let width = if is_row { self.width } else { 1 };

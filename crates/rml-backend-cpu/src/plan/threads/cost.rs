@@ -9,7 +9,8 @@ pub(super) fn unit(code: &Code, unit: &Unit) -> f64 {
     code.instrs[unit.instrs.clone()].iter().map(|instr| cost(code, instr)).sum()
 }
 
-/// As measured on a machine whose vectors have 512 bits, in single precision; others are slower, so that sharing pays there, too.
+/// As measured on a machine whose vectors have 512 bits, in single precision; others are slower, so that sharing pays
+/// there, too.
 fn cost(code: &Code, instr: &Instr) -> f64 {
     let product = |m: usize, k: usize, n: usize| (m * k) as f64 * n as f64 * 0.02;
     let width = instr.width as f64;

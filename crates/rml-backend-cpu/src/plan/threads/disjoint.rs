@@ -1,5 +1,5 @@
-//! Checks that threads do not write what others touch, element by element. It looks at instructions alone, and shares nothing with what
-//! cuts them.
+//! Checks that threads do not write what others touch, element by element. It looks at instructions alone, and shares
+//! nothing with what cuts them.
 
 use std::ops::Range;
 

@@ -1,16 +1,20 @@
 //! Several threads in one window.
 //!
-//! Work is shared in four ways, none of which changes an element's sequence of operations; so bits are the same with any number of threads.
+//! Work is shared in four ways, none of which changes an element's sequence of operations; so bits are the same with
+//! any number of threads.
 //!
-//! - A loop whose instructions all compute row by row runs on each thread for some of the rows, from its first tick to its last one, with nobody
-//!   waiting.
-//! - What runs over all ticks runs on each thread at some of the ticks; or for some of the rows, at the one tick that there is.
+//! - A loop whose instructions all compute row by row runs on each thread for some of the rows, from its first tick to
+//!   its last one, with nobody waiting.
+//! - What runs over all ticks runs on each thread at some of the ticks; or for some of the rows, at the one tick that
+//!   there is.
 //! - A sum over ticks is computed on each thread for some of its elements.
-//! - In a loop that does not compute row by row, such as one that trains at each tick, large products and convolutions are shared at each tick.
+//! - In a loop that does not compute row by row, such as one that trains at each tick, large products and convolutions
+//!   are shared at each tick.
 //!
-//! All that is decided when a plan is prepared, and only for what takes long enough. Threads never write what others touch: each writes the rows,
-//! ticks or elements that are its own, of places that share no memory with others while they run; and what a loop needs in one tick alone has a place
-//! for each thread ([`Shard`]). In builds for tests, `disjoint` looks at each element that is touched.
+//! All that is decided when a plan is prepared, and only for what takes long enough. Threads never write what others
+//! touch: each writes the rows, ticks or elements that are its own, of places that share no memory with others while
+//! they run; and what a loop needs in one tick alone has a place for each thread ([`Shard`]). In builds for tests,
+//! `disjoint` looks at each element that is touched.
 
 use std::ops::Range;
 
@@ -132,8 +136,8 @@ fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
 }
 
 impl Team {
-    /// So many threads for code; none if there is nothing to share, or one thread only. Room for what threads have for themselves is
-    /// added to the placement.
+    /// So many threads for code; none if there is nothing to share, or one thread only. Room for what threads have for
+    /// themselves is added to the placement.
     pub(super) fn new(
         code: &mut Code,
         placement: &mut Placement,
@@ -305,7 +309,8 @@ fn is_stepwise(code: &Code, k: usize) -> bool {
     code.passes[k].batch.is_none() && (k > 0 || code.ending.is_none())
 }
 
-/// How a unit is shared at each tick of a loop: a single instruction, which reads nothing that it writes, and takes long enough.
+/// How a unit is shared at each tick of a loop: a single instruction, which reads nothing that it writes, and takes
+/// long enough.
 fn tick_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
     let [instr] = &code.instrs[code.units[id].instrs.clone()] else { return None };
     if !matches!(instr.kernel, Kernel::Product(..) | Kernel::Convolve(_)) {
@@ -316,8 +321,8 @@ fn tick_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
     (job.rows.is_some() || job.group.is_some()).then_some(job)
 }
 
-/// In groups of how many elements a sum can be shared: rows of outer products, else single elements; and the gradient of a convolution's kernel,
-/// which is a sum over examples: rows.
+/// In groups of how many elements a sum can be shared: rows of outer products, else single elements; and the gradient
+/// of a convolution's kernel, which is a sum over examples: rows.
 fn group(instr: &Instr) -> Option<usize> {
     let terms = match &instr.kernel {
         Kernel::Sum { terms, .. } => terms,

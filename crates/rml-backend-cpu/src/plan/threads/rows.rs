@@ -1,7 +1,8 @@
 //! Which instructions compute row by row, and the same instructions for some of the rows.
 //!
-//! A value of `R` rows is cut where its place is: row `r` of a place of `w` elements is the `w / R` elements from `r w / R` on. An
-//! instruction computes row by row if it writes row `r` of its result from row `r` of what is computed beside it, and from whatever else is only read.
+//! A value of `R` rows is cut where its place is: row `r` of a place of `w` elements is the `w / R` elements from
+//! `r w / R` on. An instruction computes row by row if it writes row `r` of its result from row `r` of what is computed
+//! beside it, and from whatever else is only read.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,7 +11,8 @@ use super::super::code::{Code, Instr, Kernel};
 use super::super::operand::Arg;
 use super::super::walk::{Dim, Walk};
 
-/// What an instruction touches of an operand in a row: it begins so many elements further in each row, and touches so many from there on.
+/// What an instruction touches of an operand in a row: it begins so many elements further in each row, and touches so
+/// many from there on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Reach {
     step: usize,
@@ -130,8 +132,8 @@ pub(super) fn rows(code: &Code, units: Range<usize>, least: usize) -> Option<usi
     (instrs().all(fits) && conds.into_iter().all(|guard| !is_written(guard.cond))).then_some(rows)
 }
 
-/// Has instructions of a unit compute the rows `some` of `rows`. The places that `own` says have the first of these rows where others have the first of
-/// all. For each operand that is added, `origins` gets the one that it comes from.
+/// Has instructions of a unit compute the rows `some` of `rows`. The places that `own` says have the first of these
+/// rows where others have the first of all. For each operand that is added, `origins` gets the one that it comes from.
 pub(super) fn cut(
     (code, origins): (&mut Code, &mut Vec<Arg>),
     unit: usize,

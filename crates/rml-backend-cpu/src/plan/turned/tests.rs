@@ -7,7 +7,8 @@ use super::super::threads::Limits;
 use super::super::{Machine, Ready, compiled, lower};
 use super::*;
 
-/// Products of one row and of several, forward and backward, by a matrix turned round for them alone, and by one that is an output, too; and over all ticks.
+/// Products of one row and of several, forward and backward, by a matrix turned round for them alone, and by one that
+/// is an output, too; and over all ticks.
 const STATES: &str = include_str!("states.plan");
 
 /// In every window the parameter is another one.

@@ -1,5 +1,5 @@
-//! The C functions of a library. Each takes the library's lock, lets no panic out, and trusts the program that called it: handles are
-//! those that were returned and not freed, and pointers are valid for the stated lengths.
+//! The C functions of a library. Each takes the library's lock, lets no panic out, and trusts the program that called
+//! it: handles are those that were returned and not freed, and pointers are valid for the stated lengths.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;

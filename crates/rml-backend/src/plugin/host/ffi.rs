@@ -38,14 +38,16 @@ impl fmt::Debug for Library {
     }
 }
 
-/// Variables of the environment that libraries read while they load, and values that keep them from printing lines of their own.
+/// Variables of the environment that libraries read while they load, and values that keep them from printing lines of
+/// their own.
 const QUIET: [(&str, &str); 2] = [("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")];
 
 /// Sets what the user has not set.
 fn keep_quiet() {
     for (name, value) in QUIET {
         if std::env::var_os(name).is_none() {
-            // SAFETY: a program opens libraries while it starts, before it has threads that read or write the environment.
+            // SAFETY: a program opens libraries while it starts, before it has threads that read or write the
+            // environment.
             unsafe { std::env::set_var(name, value) };
         }
     }
@@ -220,7 +222,8 @@ impl Backend for Client {
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
         let (text, mut handle) = (crate::print(function), std::ptr::null_mut());
         let prepare = self.library.api.prepare;
-        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written by it.
+        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written
+        // by it.
         self.library
             .call(|error| unsafe { prepare(self.handle.raw, bytes(&text), &raw mut handle, error) })?;
         Ok(Box::new(Ready {
@@ -236,7 +239,8 @@ impl Backend for Client {
     fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
         let (text, mut handle) = (crate::routine::print(routine), std::ptr::null_mut());
         let prepare = self.library.api.prepare_routine;
-        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written by it.
+        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written
+        // by it.
         self.library
             .call(|error| unsafe { prepare(self.handle.raw, bytes(&text), &raw mut handle, error) })?;
         Ok(Box::new(Ready {

@@ -5,7 +5,8 @@ use rml_ir::{Data, Precision, Shape, Value};
 use crate::contract::{Backend, Held, Outcome};
 use crate::routine::{parse, verify};
 
-/// A value of which each pass takes off a row that it sees, kept times a factor; and a count, with what each pass adds to it.
+/// A value of which each pass takes off a row that it sees, kept times a factor; and a count, with what each pass adds
+/// to it.
 fn routine(precision: Precision, direction: &str) -> String {
     format!(
         "routine {precision} \"loops\"

@@ -1,5 +1,5 @@
-//! Calls: values survive the way to the device and back, buffers stay what they were, errors leave everything as it was, and threads may
-//! share it all.
+//! Calls: values survive the way to the device and back, buffers stay what they were, errors leave everything as it
+//! was, and threads may share it all.
 
 mod loops;
 mod sharing;
@@ -132,7 +132,8 @@ fn round_trip(backend: &dyn Backend, precision: Precision) -> Result<(), String>
     expect_all("value uploaded before the call", &device, &values, precision)
 }
 
-/// Functions of odd forms: results twice, inputs and constants as results, inputs that nobody uses, no inputs, one buffer twice.
+/// Functions of odd forms: results twice, inputs and constants as results, inputs that nobody uses, no inputs, one
+/// buffer twice.
 fn results(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let (a, b) = (ramp(5, 0.5, precision), ramp(5, 0.25, precision));
     let mut f = Function::new("odd", precision);

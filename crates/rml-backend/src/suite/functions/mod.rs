@@ -1,8 +1,8 @@
 //! Random functions: graphs of many operators with shared, dead and repeated values, constants and several results.
 //!
-//! What a result may be off by is measured: the reference computes the function in both precisions, and the distance of the two says how
-//! much rounding errors grow on the way. Operators that jump (comparisons, rounding, positions of extremes) meet values that no backend
-//! rounds.
+//! What a result may be off by is measured: the reference computes the function in both precisions, and the distance of
+//! the two says how much rounding errors grow on the way. Operators that jump (comparisons, rounding, positions of
+//! extremes) meet values that no backend rounds.
 
 mod generate;
 mod shrink;
@@ -54,8 +54,8 @@ fn run(backend: &dyn Backend, precision: Precision, check: usize) -> Report {
     report
 }
 
-/// Whether a backend computes a function as the reference does, on arguments of single precision. Operators that jump must meet values that
-/// nothing rounds.
+/// Whether a backend computes a function as the reference does, on arguments of single precision. Operators that jump
+/// must meet values that nothing rounds.
 ///
 /// # Errors
 /// Says which result is off, and of which part of the function.

@@ -63,7 +63,8 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Connects the gradients, which exist for nums only, of the calls where all element types are known; whether there are any.
+    /// Connects the gradients, which exist for nums only, of the calls where all element types are known; whether there
+    /// are any.
     pub(super) fn adjoints_known(&mut self) -> bool {
         let before = self.pending.len();
         for call in std::mem::take(&mut self.pending) {

@@ -1,7 +1,7 @@
 //! Quotients: `7 / 2` is 3 for ints and 3.5 for nums, so that a literal must not become a num unseen.
 //!
-//! The quotient of operands of which literals alone say anything is that of ints, whatever it meets. So what meets the quotient tells
-//! nothing of its operands until all else is known.
+//! The quotient of operands of which literals alone say anything is that of ints, whatever it meets. So what meets the
+//! quotient tells nothing of its operands until all else is known.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};

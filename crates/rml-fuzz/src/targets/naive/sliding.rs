@@ -44,7 +44,8 @@ fn pool_axes(pool: &Pool) -> Vec<Axis> {
         .collect()
 }
 
-/// Calls `f` for each window and element of it: the batch, the window, the element, and its place in `x`, if it has one.
+/// Calls `f` for each window and element of it: the batch, the window, the element, and its place in `x`, if it has
+/// one.
 fn slide(axes: &[Axis], x: &[usize], mut f: impl FnMut(&[usize], &[usize], &[usize], Option<Vec<usize>>)) {
     let batch = &x[..x.len() - axes.len() - 1];
     let spatial = &x[batch.len()..x.len() - 1];

@@ -1,5 +1,5 @@
-//! Random streams: the tick of each is an ordinary state, outside of all windows, so that no window repeats the draws of
-//! another (DRAW-3, WINDOW-5).
+//! Random streams: the tick of each is an ordinary state, outside of all windows, so that no window repeats the draws
+//! of another (DRAW-3, WINDOW-5).
 //!
 //! ```text
 //! tick = 0 fby (tick + 1)                     (* counts the cycles of the stream's own clock *)

@@ -1,5 +1,5 @@
-//! normal → flat: every call becomes the equations of its node (NODE-1, NODE-2), with the instance path before the names;
-//! every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
+//! normal → flat: every call becomes the equations of its node (NODE-1, NODE-2), with the instance path before the
+//! names; every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
 
 mod draws;
 mod initial;
@@ -41,14 +41,14 @@ const PARAM: &str = "param";
 /// Ensures: `flat::verify`.
 ///
 /// # Errors
-/// If the program is too large when inlined, an optimiser keeps its parameter in no `fby`, the initial value of a parameter changes
-/// from cycle to cycle, or there is no memory for the program's constants.
+/// If the program is too large when inlined, an optimiser keeps its parameter in no `fby`, the initial value of a
+/// parameter changes from cycle to cycle, or there is no memory for the program's constants.
 pub fn inline(module: &Differentiated) -> Result<Flat, Diagnostics> {
     inline_open(module, &|_| false)
 }
 
-/// As [`inline`], where the inputs in `open` may be constants, since the node may be called or set up so: parameters may begin with
-/// them.
+/// As [`inline`], where the inputs in `open` may be constants, since the node may be called or set up so: parameters
+/// may begin with them.
 ///
 /// # Errors
 /// As [`inline`].
@@ -61,13 +61,13 @@ pub fn inline_open(module: &Differentiated, open: &dyn Fn(&str) -> bool) -> Resu
 pub struct WithGradients {
     /// The program.
     pub flat: Flat,
-    /// By checkpoint key, the gradient of each parameter that differentiation made trainable: what its optimiser is given, or would be,
-    /// present in the cycles where it is.
+    /// By checkpoint key, the gradient of each parameter that differentiation made trainable: what its optimiser is
+    /// given, or would be, present in the cycles where it is.
     pub gradients: IndexMap<Arc<str>, Var>,
 }
 
-/// As [`inline`], with the gradients that optimisers are given. A call of an optimiser in the source has none: what such a call is given
-/// may be something else.
+/// As [`inline`], with the gradients that optimisers are given. A call of an optimiser in the source has none: what
+/// such a call is given may be something else.
 ///
 /// # Errors
 /// As [`inline`].
@@ -75,8 +75,8 @@ pub fn inline_with_gradients(module: &Differentiated) -> Result<WithGradients, D
     inlined(module, false, &|_| false)
 }
 
-/// As [`inline`], but parameters with an optimiser are held: they keep their value, whatever the optimiser. A parameter's gradient over a
-/// trace is the sum of those that its optimiser would be given.
+/// As [`inline`], but parameters with an optimiser are held: they keep their value, whatever the optimiser. A
+/// parameter's gradient over a trace is the sum of those that its optimiser would be given.
 ///
 /// # Errors
 /// If the program is too large when inlined, or the initial value of a parameter changes from cycle to cycle.

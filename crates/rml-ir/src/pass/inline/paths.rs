@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use crate::normal::{Callee, ConstKind, Eq, Module, Node, Rhs};
 use crate::op::Op;
 
-/// The name of an instance, or of an equation in it, in two forms: the full instance path, and the form used in the keys of states, which
-/// leaves out `diff_`, so that an adjoint and its primal share their states' keys.
+/// The name of an instance, or of an equation in it, in two forms: the full instance path, and the form used in the
+/// keys of states, which leaves out `diff_`, so that an adjoint and its primal share their states' keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct InstancePath {
     full: Arc<str>,

@@ -1,5 +1,5 @@
-//! How large a program will be, counted before anything is copied: nodes that call others twice, which call others twice again,
-//! grow so fast that copying up to a limit would take long and fill the memory.
+//! How large a program will be, counted before anything is copied: nodes that call others twice, which call others
+//! twice again, grow so fast that copying up to a limit would take long and fill the memory.
 
 use rml_base::codes::autodiff::INLINED_TOO_LARGE;
 use rml_base::{Diagnostic, IndexVec};
@@ -45,8 +45,8 @@ fn instance(rhs: &Rhs, hold: bool) -> Option<NodeId> {
     }
 }
 
-/// How many equations an instance of each node below the root becomes, with one for the instance; at most `u64::MAX`. Nodes wait
-/// on a stack for those that they call, so that no program is too deep.
+/// How many equations an instance of each node below the root becomes, with one for the instance; at most `u64::MAX`.
+/// Nodes wait on a stack for those that they call, so that no program is too deep.
 fn sizes(module: &Module, hold: bool) -> IndexVec<NodeId, u64> {
     let mut known: IndexVec<NodeId, Option<u64>> = IndexVec::filled(None, module.nodes.len());
     let mut waiting = vec![module.root];

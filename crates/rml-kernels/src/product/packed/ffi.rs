@@ -21,8 +21,8 @@ pub(in crate::product) unsafe fn pack<T: Number>(
     to: *mut T,
 ) {
     let (data, stride, all) = (matrix.data().as_ptr(), matrix.stride(), panel::<T>());
-    // SAFETY: element (i, j) of the matrix lies at `i * stride + j`, or at `i + j * stride` if it is transposed; in a row of the
-    // panel, columns below `width` are copied, others are set to zero.
+    // SAFETY: element (i, j) of the matrix lies at `i * stride + j`, or at `i + j * stride` if it is transposed; in a
+    // row of the panel, columns below `width` are copied, others are set to zero.
     unsafe {
         if !matrix.is_transposed() {
             if width == PANEL / size_of::<T>() {
@@ -82,7 +82,8 @@ impl<T: Number> Task for PackAll<'_, T> {
         );
         let start: *mut T = lines.as_mut_ptr().cast();
         for (i, from) in (0..columns).step_by(all).enumerate() {
-            // SAFETY: panel i takes `rows` rows of `all` elements, and the lines are those of all panels, by the assertion.
+            // SAFETY: panel i takes `rows` rows of `all` elements, and the lines are those of all panels, by the
+            // assertion.
             unsafe { pack(&matrix, 0, rows, from, all.min(columns - from), start.add(i * rows * all)) };
         }
     }

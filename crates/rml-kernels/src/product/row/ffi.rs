@@ -1,4 +1,5 @@
-//! The micro-kernels of one row. They stand in one function, and nothing is packed: for one row, whatever stands around kernels counts.
+//! The micro-kernels of one row. They stand in one function, and nothing is packed: for one row, whatever stands around
+//! kernels counts.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -32,17 +33,17 @@ struct Columns<'a, T> {
 ///
 /// # Safety
 /// The machine has the instruction set of `V`; all terms, and `out`, have these columns, where
-/// `(N - 1) LANES < width <= N LANES`; if they are those of more than one panel, a panel has `VECTORS` vectors and they begin with it;
-/// no matrix is transposed; `out` overlaps no term.
+/// `(N - 1) LANES < width <= N LANES`; if they are those of more than one panel, a panel has `VECTORS` vectors and they
+/// begin with it; no matrix is transposed; `out` overlaps no term.
 #[inline(always)]
 unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
     Columns { terms, add, panel: number, from, width }: Columns<'_, T>,
     out: *mut T,
 ) {
     let (all, first) = (panel::<T>(), number * panel::<T>() + from);
-    // SAFETY: all pointers stay within what the caller promises: vector j < N, of the last vector only the lanes below `width`. Rows of a
-    // matrix are `stride` apart; those of a packed one are those of a panel, each of which has all rows, so that the next panel begins
-    // `gap` behind the end of a row of this one.
+    // SAFETY: all pointers stay within what the caller promises: vector j < N, of the last vector only the lanes below
+    // `width`. Rows of a matrix are `stride` apart; those of a packed one are those of a panel, each of which has all
+    // rows, so that the next panel begins `gap` behind the end of a row of this one.
     unsafe {
         let last = V::mask(width - (N - 1) * V::LANES);
         let load = |p: *const T, j: usize| {
@@ -133,8 +134,8 @@ impl<T: Number, V: Vector<T>> Task for Sum<'_, T, V> {
             for from in (0..wide).step_by(VECTORS * V::LANES) {
                 let width = (wide - from).min(VECTORS * V::LANES);
                 let columns = Columns { terms, add, panel, from, width };
-                // SAFETY: `sum` makes the only values, with the instruction set of `V`, of terms that have `n` columns, as `out` has, and no
-                // transposed matrix; `out` is borrowed mutably, so it overlaps none.
+                // SAFETY: `sum` makes the only values, with the instruction set of `V`, of terms that have `n` columns,
+                // as `out` has, and no transposed matrix; `out` is borrowed mutably, so it overlaps none.
                 unsafe {
                     match width.div_ceil(V::LANES) {
                         1 => kernel::<T, V, 1, true>(columns, out),

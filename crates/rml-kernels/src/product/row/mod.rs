@@ -18,8 +18,9 @@ enum Kind<'a, T> {
     Product(Matrix<'a, T>, Right<'a, T>),
 }
 
-/// From which end a matrix is read, panel by panel. Where it does not fit into the nearest cache, and rows are computed with it one after the
-/// other, every other one should be backward: it finds there what the one before it read last. Results are the same.
+/// From which end a matrix is read, panel by panel. Where it does not fit into the nearest cache, and rows are computed
+/// with it one after the other, every other one should be backward: it finds there what the one before it read last.
+/// Results are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the first column on.

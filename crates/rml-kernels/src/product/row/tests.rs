@@ -16,7 +16,8 @@ fn numbers(len: usize, seed: u32) -> Vec<f32> {
 
 macro_rules! sums {
     ($name:ident, $t:ident) => {
-        /// Every size, order of terms and direction gives the bits of chains of fused operations that are then added, from left to right.
+        /// Every size, order of terms and direction gives the bits of chains of fused operations that are then added,
+        /// from left to right.
         #[test]
         fn $name() {
             for n in

@@ -9,7 +9,8 @@ use rml_ir::{Tensor, Value};
 /// How many copies are kept before copies of dropped tensors are removed.
 const FEW: usize = 64;
 
-/// Device copies by the address of their tensor. The weak reference keeps the address from being used for another tensor.
+/// Device copies by the address of their tensor. The weak reference keeps the address from being used for another
+/// tensor.
 #[derive(Debug)]
 pub(super) struct Uploads {
     copies: IndexMap<usize, (Weak<Tensor>, Arc<dyn Buffer>)>,

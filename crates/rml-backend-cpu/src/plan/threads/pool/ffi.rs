@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, park, yield_now};
 
-/// How often a worker looks for work before it sleeps, and the caller for the end of work before it lets others go first: some
-/// tens of microseconds.
+/// How often a worker looks for work before it sleeps, and the caller for the end of work before it lets others go
+/// first: some tens of microseconds.
 const LOOKS: usize = 1 << 11;
 
 /// Threads beside that of the caller.
@@ -47,7 +47,8 @@ struct Shared {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: what a job points to may be used by all threads, as `Pool::run` demands; the job itself is written when no worker reads it.
+// SAFETY: what a job points to may be used by all threads, as `Pool::run` demands; the job itself is written when no
+// worker reads it.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -87,14 +88,16 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Calls `f` for each seat, with its number, and returns when all calls have ended. The caller takes the first one, and whatever the workers
-    /// have not begun by then, so that nothing waits for a worker that the system does not run.
+    /// Calls `f` for each seat, with its number, and returns when all calls have ended. The caller takes the first one,
+    /// and whatever the workers have not begun by then, so that nothing waits for a worker that the system does not
+    /// run.
     ///
     /// # Panics
     /// If a call panics, or there are more seats than threads.
     pub(in super::super) fn run<S: Send, F: Fn(usize, &mut S) + Sync>(&mut self, seats: &mut [S], f: &F) {
         unsafe fn call<S, F: Fn(usize, &mut S)>(function: *const (), seats: *mut (), i: usize) {
-            // SAFETY: `run` made the pointers of a function and of more than `i` seats, which live until it returns; no other call has this seat.
+            // SAFETY: `run` made the pointers of a function and of more than `i` seats, which live until it returns; no
+            // other call has this seat.
             let (f, seat) = unsafe { (&*function.cast::<F>(), &mut *seats.cast::<S>().add(i)) };
             f(i, seat);
         }
@@ -102,7 +105,8 @@ impl Pool {
         let function = std::ptr::from_ref(f).cast();
         let job = Job { call: call::<S, F>, function, seats: seats.as_mut_ptr().cast() };
         let shared = &*self.shared;
-        // SAFETY: the pool is borrowed mutably, and all parts of the job before have been taken and have ended, so nobody reads it.
+        // SAFETY: the pool is borrowed mutably, and all parts of the job before have been taken and have ended, so
+        // nobody reads it.
         unsafe { *shared.job.get() = Some(job) };
         shared.left.store(seats.len(), Ordering::Relaxed);
         let jobs = (shared.parts.load(Ordering::Relaxed) >> MOST).wrapping_add(1);
@@ -180,7 +184,8 @@ impl Shared {
     /// Does a part that was taken.
     fn run(&self, i: usize) {
         let call = || {
-            // SAFETY: the job was written before its parts were offered, and is not written again until this part, which is taken, has ended.
+            // SAFETY: the job was written before its parts were offered, and is not written again until this part,
+            // which is taken, has ended.
             if let Some(job) = unsafe { *self.job.get() } {
                 // SAFETY: see `call`; each part is taken once.
                 unsafe { (job.call)(job.function, job.seats, i) }

@@ -1,7 +1,8 @@
 //! Threads that wait for work.
 //!
-//! A worker that has nothing to do looks for work for some tens of microseconds, which is how far the parts of a window are apart, and then sleeps.
-//! So work that comes at once begins after a tenth of a microsecond, and between windows nothing is burnt.
+//! A worker that has nothing to do looks for work for some tens of microseconds, which is how far the parts of a window
+//! are apart, and then sleeps. So work that comes at once begins after a tenth of a microsecond, and between windows
+//! nothing is burnt.
 
 mod ffi;
 
