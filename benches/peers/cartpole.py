@@ -21,7 +21,7 @@ def mlp(layers, x):
 
 
 def push_carts(state, count, push, key):
-    """The carts one step later, those whose episode ended anew; their steps, what was seen after them, which fell, which ended."""
+    """The carts one step later, those whose episode ended restarted; their steps, what was seen after them, which fell, which ended."""
     x, v, angle, w = state.T
     force = (20.0 * push - 10.0 + 0.05 * w * w * jnp.sin(angle)) / 1.1
     turn = (9.8 * jnp.sin(angle) - jnp.cos(angle) * force) / (0.5 * (4 / 3 - 0.1 * jnp.cos(angle) ** 2 / 1.1))
@@ -79,7 +79,7 @@ def update(carry, horizon):
 
 
 def step(carts, horizon, updates):
-    """A step of so many updates; it gives the decaying mean of the steps until a pole falls."""
+    """A step of that many updates; it gives the decaying mean of the steps until a pole falls."""
     key = jax.random.PRNGKey(0)
     p = parameters(key)
     zero = jax.tree.map(jnp.zeros_like, p)

@@ -1,4 +1,4 @@
-//! Has the library look for libtorch in the folder that it lies in.
+//! Has the library search for libtorch in the folder that it is in.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -30,7 +30,7 @@ def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
     try:
         if isinstance(value, np.ma.MaskedArray):
             if np.ma.is_masked(value):
-                raise _refused("input-type", f"{what} is masked", "a value is there as a whole; `None` is an absent one")
+                raise _refused("input-type", f"{what} is masked", "a value is present as a whole; `None` is an absent one")
             return np.ma.getdata(value)
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return np.from_dlpack(value)
@@ -99,7 +99,7 @@ def _present(outputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
-    """A column: the rows that are there, how many there are in all, and the numbers of those that are there, unless all are."""
+    """A column: the rows that are present, how many there are in all, and the numbers of those that are present, unless all are."""
     what = f"column `{name}`"
     if isinstance(values, np.ma.MaskedArray):
         return _masked_column(name, what, values)
@@ -116,7 +116,7 @@ def _masked_column(name: str, what: str, values: Any) -> tuple[str, np.ndarray[A
     mask = np.ma.getmaskarray(values).reshape(len(values), -1)
     absent = mask.all(axis=1) if mask.shape[1] else np.zeros(len(values), bool)
     if (mask.any(axis=1) != absent).any():
-        raise _refused("input-type", f"{what} has a row that is masked in part", "a row is there or absent as a whole")
+        raise _refused("input-type", f"{what} has a row that is masked in part", "a row is present or absent as a whole")
     present = np.flatnonzero(~absent)
     rows = np.ma.getdata(values)[present]
     return name, rows, len(values), None if len(present) == len(values) else present.tolist()

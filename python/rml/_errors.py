@@ -43,7 +43,7 @@ class Finding:
     notes: tuple[str, ...]
     """What was expected, what was found, and why."""
     help: tuple[str, ...]
-    """How to mend it."""
+    """How to fix it."""
 
 
 class _Found(Exception):
@@ -92,7 +92,7 @@ class _Found(Exception):
 
     @property
     def help(self) -> tuple[str, ...]:
-        """How to mend the first error."""
+        """How to fix the first error."""
         return self._first.help
 
 

@@ -236,8 +236,8 @@ class Program:
         """Starts the program in its initial state.
 
         `params` are parameters and other states to begin with: a dict of arrays by path, or the path of a checkpoint. All parameters must be
-        there; other states are taken where they are there and fit. With another `seed` than that of `compile` the program is compiled
-        anew, and draws other initial values. `engine` is `"auto"` (a plan where the program has one, else the simulator), `"plan"` or `"sim"`;
+        there; other states are taken where they are present and fit. With another `seed` than that of `compile` the program is recompiled,
+        and draws other initial values. `engine` is `"auto"` (a plan where the program has one, else the simulator), `"plan"` or `"sim"`;
         `backend` (`"cpu"`, `"xla"`, `"torch"`) and `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many
         threads may be used.
         """

@@ -145,7 +145,7 @@ class Session:
 
     def load(self, params: Params) -> None:
         """Takes states from a checkpoint, or from a dict such as `states` of another session. All parameters must be there; other states are
-        taken where they are there and fit."""
+        taken where they are present and fit."""
         self._native.load(dict(params) if isinstance(params, Mapping) else os.fspath(params))
 
 

@@ -78,11 +78,11 @@ class Epoch:
     """How long it took."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
     """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take them as `params`. The
-    epochs of a `Report` have none, so that a training takes no more memory the longer it goes on."""
+    epochs of a `Report` have none, so that a training takes no more memory the longer it continues."""
     parameters: tuple[str, ...] = field(repr=False)
     """The paths of the parameters among them."""
     best: Best | None = None
-    """The best one so far, if that is looked for."""
+    """The best one so far, if that is searched for."""
     windows: int | None = None
     """Of a report, how many windows were trained in all."""
     cycles: int | None = None
@@ -116,7 +116,7 @@ class Report:
     out_of_patience: bool
     """Whether it ended because the best epoch was too long ago."""
     best: Best | None
-    """The best epoch or report, if that was looked for."""
+    """The best epoch or report, if that was searched for."""
     saved: bool
     """Whether a checkpoint was written."""
 
@@ -198,7 +198,7 @@ class Training(Iterator[Epoch]):
         return self._report
 
     def close(self) -> None:
-        """Ends the training after the current window. If a checkpoint was asked for, it is written; `resume` goes on from there."""
+        """Ends the training after the current window. If a checkpoint was asked for, it is written; `resume` continues from there."""
         self._native.close()
 
     def __enter__(self) -> Training:
@@ -266,8 +266,8 @@ def train(
     its static parameters, `batch` how many windows are stacked (32 where the node has a dimension `batch`), `epochs` how many epochs in all,
     `seed` that of initial values, split and shuffling. `test` and `validate` are windows to keep apart, a share below 1.0 or a count, drawn
     by the seed, or `"last:0.2"` and `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a
-    checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the best epoch by `metric`, such as
-    `"accuracy:max"`; `patience` ends the training after so many epochs without a better one; `log` names a folder for the metrics. `engine`,
+    checkpoint to write, each `save_every` epochs and at the end; `resume` one to continue from; `best` one for the best epoch by `metric`, such as
+    `"accuracy:max"`; `patience` ends the training after that many epochs without a better one; `log` names a folder for the metrics. `engine`,
     `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files that is larger than the memory is read in pieces,
     with the same bits.
 
@@ -365,7 +365,7 @@ def infer(
 
     `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also knows the settings and windows of its
     training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by default the test windows if the data is that of the
-    checkpoint, else all. With `outputs`, the outputs are kept. States other than parameters go on from where training stopped, unless `fresh`.
+    checkpoint, else all. With `outputs`, the outputs are kept. States other than parameters continue from where training stopped, unless `fresh`.
     `data` and the other keywords are as for `train`.
     """
     where, text = _where(source, name)

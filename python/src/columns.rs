@@ -21,8 +21,8 @@ pub(crate) enum Table<'py> {
     Columns(Vec<Given<'py>>),
 }
 
-/// A column: its name, the rows that are there, one below the other, how many rows there are in all, and the numbers of
-/// those that are there; `None` = all.
+/// A column: its name, the rows that are present, one below the other, how many rows there are in all, and the numbers
+/// of those that are present; `None` = all.
 type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>);
 
 impl Table<'_> {

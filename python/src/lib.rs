@@ -55,7 +55,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 /// As [`unlocked`], on a thread of its own, and signals are looked at meanwhile. If the handler of one raises
 /// something, as that of Ctrl-C does, the work is asked to end, and that is raised. Work that cannot end soon is not
-/// waited for: it goes on alone, and what it gives is dropped.
+/// waited for: it continues alone, and what it gives is dropped.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, rml::Error> + Send + 'static,

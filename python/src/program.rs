@@ -196,7 +196,7 @@ impl Program {
         Ok((text, svg))
     }
 
-    /// Starts the program; with another seed it is compiled anew.
+    /// Starts the program; with another seed it is recompiled.
     fn session(&self, py: Python<'_>, seed: Option<u64>, computing: Computing) -> PyResult<Session> {
         let runner = computing.runner()?;
         let session = unlocked(py, || {

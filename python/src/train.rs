@@ -141,7 +141,7 @@ enum Event {
 /// All states by path, and whether each is a parameter.
 type Held = Vec<(Arc<str>, Value, bool)>;
 
-/// Tells of the training, and ends it where nobody listens any more.
+/// Reports the training, and ends it where nobody listens any more.
 struct Teller {
     events: SyncSender<Event>,
     interrupt: Arc<AtomicBool>,

@@ -83,7 +83,7 @@ impl Array {
 fn elements(array: &Bound<'_, PyAny>) -> Option<Data> {
     fn of<T: Element + Copy>(array: &Bound<'_, PyAny>) -> Option<Vec<T>> {
         let array = array.cast::<PyArrayDyn<T>>().ok()?.try_readonly().ok()?;
-        // a slice is there in Fortran's order, too
+        // a slice is present in Fortran's order, too
         let rows = array.is_c_contiguous().then(|| array.as_slice().ok()).flatten();
         Some(rows.map_or_else(|| array.as_array().iter().copied().collect(), <[T]>::to_vec))
     }

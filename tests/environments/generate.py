@@ -3,7 +3,7 @@
     python generate.py OUT [--seed N] [--steps N]
 
 For each environment there is, in OUT, `NAME.npz` with one row for each step: `state` before it, `action`, and `next`, `reward` and
-`terminated` behind it. Actions are random; an episode ends as Gymnasium says, or after 200 steps. States and actions are numbers of single
+`terminated` after it. Actions are random; an episode ends as Gymnasium says, or after 200 steps. States and actions are numbers of single
 precision, so that the files are small and the steps begin exactly there.
 """
 
@@ -28,7 +28,7 @@ BEGINNINGS = {
 
 
 def steps(file, rng, count):
-    """The columns of so many steps."""
+    """The columns of that many steps."""
     env = gymnasium.make(ENVIRONMENTS[file]).unwrapped
     rows = {key: [] for key in ("state", "action", "next", "reward", "terminated")}
     length = LONGEST

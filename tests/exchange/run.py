@@ -162,7 +162,7 @@ def main():
                 failures.append(f"{case['name']}.{ending}: {case['told']}: {why[:1500]}")
     for failure in failures[:40]:
         print(failure)
-    print(f"{ran} programs ran, {len(failures)} of them otherwise than in rml")
+    print(f"{ran} programs ran, {len(failures)} of them differently from in rml")
     sys.exit(1 if failures or not ran else 0)
 
 

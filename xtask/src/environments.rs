@@ -1,4 +1,4 @@
-//! `cargo xtask environments`: steps of environments made anew by Gymnasium, which those of the library are compared
+//! `cargo xtask environments`: steps of environments made again by Gymnasium, which those of the library are compared
 //! with, and an agent that learns from one of Gymnasium's.
 
 use std::process::Command;

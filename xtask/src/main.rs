@@ -4,9 +4,9 @@
 //!   `--quick`: all of it that needs neither XLA nor libtorch nor Python.
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
-//! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them; lets an
+//! - `environments`: has Gymnasium take steps again, and compares the environments of the library with them; lets an
 //!   agent learn from Gymnasium's.
-//! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
+//! - `weights`: has PyTorch, Keras and flax make weights and outputs again, and compares `rml params` with them.
 //! - `python`: installs the Python package with pip, and runs its tests.
 //! - `editors`: has Neovim edit programs with the language server, and packs the extension for Visual Studio Code.
 //! - `pages`: has Chromium open the pages of a chronogram and of a training.
@@ -24,8 +24,8 @@
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example, rules
 //!   of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map,
 //!   workflows that do what nobody can run.
-//! - `chronograms`: draws the chronograms of the paper's listings anew.
-//! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
+//! - `chronograms`: draws the chronograms of the paper's listings again.
+//! - `bless`: writes expected output again from what the code does now; read the difference before committing it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
@@ -95,9 +95,9 @@ commands:
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
   tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words,
           workflows
-  bless   write the expected output of tests and the index of diagnostics anew
+  bless   write the expected output of tests and the index of diagnostics again
   chronograms
-          draw the chronograms of the paper's listings anew";
+          draw the chronograms of the paper's listings again";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -22,7 +22,7 @@ const BOARDS: &[(&str, &[&str])] = &[
 const COMPILER: &str = "arm-none-eabi-gcc";
 const EMULATOR: &str = "qemu-system-arm";
 
-/// Debian packages by the program that is looked for.
+/// Debian packages by the program that is searched for.
 const BOARD_TOOLS: &[(&str, &str)] = &[(COMPILER, "gcc-arm-none-eabi"), (EMULATOR, "qemu-system-arm")];
 
 /// Exports the example, builds it for this machine and for the boards, runs it everywhere, and compares what it prints.

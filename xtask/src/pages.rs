@@ -64,7 +64,7 @@ pub(crate) fn pages() -> Result<(), String> {
     shows(&of("report.html"), &REPORTED)
 }
 
-/// Has Chromium open the page in a file, and looks for what has to stand in it then.
+/// Has Chromium open the page in a file, and searches for what has to stand in it then.
 fn shows(file: &str, expected: &[&str]) -> Result<(), String> {
     let address = format!("file://{file}");
     let flags =

@@ -1,5 +1,5 @@
 //! Python environments in the cache folder, each with libraries from the Python package index, pinned and by hash. One
-//! is made once; a change of what it consists of makes it anew.
+//! is made once; a change of what it consists of remakes it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Environment {
         setup::lock(&setup::cache_folder()?, self.name)
     }
 
-    /// The interpreter of the environment, which is made unless it is there.
+    /// The interpreter of the environment, which is made unless it exists.
     pub(crate) fn interpreter(&self) -> Result<PathBuf, String> {
         let folder = setup::cache_folder()?.join(self.name);
         let (venv, stamp) = (folder.join("venv"), folder.join("stamp"));

@@ -1,8 +1,8 @@
-//! `cargo xtask weights`: weights and outputs made anew by PyTorch, Keras and flax, which `rml params` is compared
+//! `cargo xtask weights`: weights and outputs made again by PyTorch, Keras and flax, which `rml params` is compared
 //! with.
 //!
 //! The libraries come from the Python package index, pinned and by hash, into a virtual environment in the cache
-//! folder. It is made once; a change of what it consists of makes it anew.
+//! folder. It is made once; a change of what it consists of remakes it.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,10 +1,10 @@
-//! All that is found out about a program before it is decided how it runs.
+//! Everything that is found out about a program before it is decided how it runs.
 
 use rml_ir::flat::Flat;
 
 use crate::{Bounds, Causality, ClockReport, Facts, bounds, causality, clocks, facts};
 
-/// What the analyses know of a program, each by those before it. Whoever needs two of them takes them from here, so
+/// What the analyses know about a program, each by those before it. Whoever needs two of them takes them from here, so
 /// that nothing is found out twice.
 #[derive(Clone, Debug)]
 pub struct Analyses {

@@ -51,7 +51,7 @@ pub(crate) struct Conditions<'a> {
     constants: RefCell<IndexMap<Var, Option<bool>>>,
 }
 
-/// What is known of one cycle: the values of some conditions, and where the cycle lies in its segment.
+/// What is known of one cycle: the values of some conditions, and where the cycle is in its segment.
 ///
 /// A segment is a run of cycles that ends where all guards `ends` hold. The position matters for delays: in the first
 /// tick of a segment, a delay that restarts there has its initial value. `Instant::default()` is a cycle of which
@@ -122,8 +122,9 @@ impl<'a> Conditions<'a> {
         self.defs[var].map(|eq| &self.flat.equations[eq].rhs)
     }
 
-    /// The guard `cond = value` in canonical form: negations and copies are followed to the condition behind them, and
-    /// one variable stands for all that are proved equal to it. Guards that mean the same by these rules are equal.
+    /// The guard `cond = value` in canonical form: negations and copies are followed back to the original condition,
+    /// and one variable stands for all those that are proved equal to it. Guards that mean the same by these rules are
+    /// equal.
     pub(crate) fn guard(&self, cond: Var, value: bool) -> Guard {
         let representative = |at: Guard| Guard { cond: self.definer[self.clocks.same[at.cond]], ..at };
         let mut at = representative(Guard { cond, value });

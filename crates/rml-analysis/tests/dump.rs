@@ -46,7 +46,7 @@ fn value(ty: &Type, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// Inputs on their declared clocks; those whose condition is computed are there where the program asks for them.
+/// Inputs on their declared clocks; those whose condition is computed are present where the program asks for them.
 fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
     let mut cycle = || {
         let values: Vec<Value> = flat.inputs.iter().map(|i| value(&flat.vars[i.var].ty, r)).collect();

@@ -78,7 +78,7 @@ pub(crate) struct ActiveCall {
     pub(crate) bps: Vec<Bp>,
     /// For each num output of the callee: where its gradient has to be present.
     pub(crate) outputs: Vec<(Var, Bp)>,
-    /// The results behind the callee's own.
+    /// The results after the callee's own.
     pub(crate) results: Vec<Var>,
 }
 

@@ -171,7 +171,7 @@ impl BpGraph {
         }
     }
 
-    /// The representatives, each behind those that it is made of, so that a chain is seen through at once. In a circle,
+    /// The representatives, each after those that it is made of, so that a chain is seen through at once. In a circle,
     /// and where nothing else decides, later ones stand first.
     fn order(&self) -> Vec<Bp> {
         let mut seen = vec![false; self.kinds.len()];

@@ -60,7 +60,7 @@ struct Graph {
     next: Vec<Vec<(usize, Step)>>,
 }
 
-/// The calls of `node` whose results come back to them otherwise than through delays of one direction.
+/// The calls of `node` whose results come back to them differently from through delays of one direction.
 pub(crate) fn calls(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> BTreeSet<Eq> {
     let is_call = |id: &Eq| matches!(node.equations[*id].rhs, Rhs::Call { .. });
     let calls: Vec<Eq> = node.equations.ids().filter(is_call).collect();

@@ -85,7 +85,7 @@ fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> O
         gates.extend(gated(module, current, adjoint).map(|output| (bp, output)));
         let num: Vec<usize> =
             (0..canonical_outputs.len()).filter(|&k| canonical_outputs[k].is_num()).collect();
-        // Real inputs behind those of the primal: bp, then one for each real num output, wherever that is canonically.
+        // Real inputs after those of the primal: bp, then one for each real num output, wherever that is canonically.
         let real_num = num_outputs(&module.nodes[current]);
         inputs.push(bp);
         for &o in &real_num {

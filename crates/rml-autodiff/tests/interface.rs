@@ -115,7 +115,7 @@ node main(x: num [], y: num [], bp: bool [], do: num [] when bp) -> (o, dx, dy)
     assert_eq!(numbers(&table["dy"]), [Some(6.0), None]);
 }
 
-/// Elaboration refuses such programs first; the check here holds for modules that do not come from it.
+/// Elaboration refuses such programs first; the check here applies to modules that do not come from it.
 #[test]
 fn a_defined_adjoint_with_another_interface_is_refused() {
     let text = "

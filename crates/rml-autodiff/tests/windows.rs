@@ -74,7 +74,8 @@ fn a_state_is_carried_over_windows_and_its_gradient_is_cut() {
     check(&Case { text: CARRIED, node: "check_chunk", cycles: 8, seed: 4 }).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Counts its ticks (on the clock of `bp`; a count that nothing ties to it would go on in every cycle) and its updates.
+/// Counts its ticks (on the clock of `bp`; a count that nothing ties to it would continue in every cycle) and its
+/// updates.
 const COUNTER: &str = "node diff_param(init, bp, do) -> (o)
   o = init fby o + merge bp do 0.0;
   ticks = (if bp then 1 else 1) + (0 fby ticks);

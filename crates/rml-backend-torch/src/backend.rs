@@ -22,7 +22,7 @@ struct Torch {
     threads: i32,
 }
 
-/// Opens a device of libtorch: `cpu`, or `cuda:N` where the library for CUDA is found. `threads` holds for each
+/// Opens a device of libtorch: `cpu`, or `cuda:N` where the library for CUDA is found. `threads` applies to each
 /// operator.
 ///
 /// # Errors

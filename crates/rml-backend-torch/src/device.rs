@@ -14,7 +14,7 @@ use crate::ffi::open_global;
 /// The library that brings CUDA to libtorch; only whole installations have it.
 const CUDA_LIBRARY: &str = "libtorch_cuda.so";
 
-/// The environment variable with the folder that it lies in.
+/// The environment variable with the folder that it is in.
 const CUDA_FOLDER: &str = "RML_TORCH_CUDA";
 
 /// The device of that name.

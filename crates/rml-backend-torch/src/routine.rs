@@ -1,5 +1,5 @@
 //! Routines: functions one after the other, and loops, whose values stay tensors of libtorch until the end. Rows of a
-//! tensor are views of it while the routine runs, and what may have no result is asked for once, behind the last step.
+//! tensor are views of it while the routine runs, and what may have no result is asked for once, after the last step.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(crate) struct Prepared {
     device: Device,
     threads: i32,
     steps: Vec<Ready>,
-    /// For each step, the slots that nobody reads behind it.
+    /// For each step, the slots that nobody reads after it.
     dead: Vec<Vec<Slot>>,
     slots: usize,
     results: Vec<(Slot, Output)>,
@@ -146,7 +146,7 @@ impl Prepared {
     }
 }
 
-/// Runs a loop: the carried values behind its last pass, then what is kept of each pass, stacked.
+/// Runs a loop: the carried values after its last pass, then what is kept of each pass, stacked.
 fn turn(
     l: &Loop,
     body: &Inner,

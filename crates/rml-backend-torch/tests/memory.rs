@@ -65,7 +65,7 @@ fn a_hundred_thousand_calls_leave_nothing_behind() {
     let resident_x = Held::Device(torch.upload(&x).unwrap());
     let run = |i: i64| {
         let x = if i % 2 == 0 { resident_x.clone() } else { x.clone().into() };
-        // Every eleventh position lies outside.
+        // Every eleventh position is outside.
         let outcome = executable.run(vec![x, Value::Int(i % 11 * 7).into()]).unwrap();
         assert_eq!(matches!(outcome, Outcome::Suspect), i % 11 * 7 > 63);
     };

@@ -273,7 +273,7 @@ impl Tensor {
     pub(crate) fn download<T: Element>(&self, n: usize) -> Result<Vec<T>, String> {
         let mut items = vec![T::default(); n];
         let (to, bytes) = (items.as_mut_ptr().cast(), size_of_val(&items[..]));
-        // SAFETY: there is room for so many bytes, any of which are elements.
+        // SAFETY: there is room for that many bytes, any of which are elements.
         checked(unsafe { rml_xla_download(self.raw.as_ptr(), self.client.is_host, to, bytes) })?;
         Ok(items)
     }
@@ -286,7 +286,7 @@ impl Drop for Tensor {
     }
 }
 
-/// Has XLA print nothing but what ends the process.
+/// Has XLA print only what ends the process.
 pub(crate) fn quiet() {
     // SAFETY: the function sets one atomic number.
     unsafe { rml_xla_quiet() }

@@ -24,7 +24,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Keeps programs in that folder; `settings` are all that they depend on beside their text and the device.
+    /// Keeps programs in that folder; `settings` are everything that they depend on beside their text and the device.
     pub(crate) fn new(client: Arc<Client>, folder: Option<&Path>, settings: &str) -> Self {
         let mut done = Compiled::default();
         let kept = folder.and_then(|folder| match client.platform() {

@@ -170,7 +170,7 @@ fn resident() -> usize {
     4096 * text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
 }
 
-/// How much memory grows over so many calls, of which the first tenth does not count.
+/// How much memory grows over that many calls, of which the first tenth does not count.
 fn growth(f: &Function, calls: usize) -> usize {
     let backend = backend();
     let executable = backend.prepare(f).unwrap();

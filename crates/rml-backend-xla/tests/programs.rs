@@ -19,7 +19,7 @@ fn open(programs: Option<&Path>, threads: usize) -> Arc<dyn Backend> {
     library.backend(&Options { threads: Some(threads), programs, ..Options::default() }).unwrap()
 }
 
-/// A recurrence over 7 rows, with a sum behind it.
+/// A recurrence over 7 rows, with a sum after it.
 const TEXT: &str = "routine f32 \"loop\"
 s0 input num [7, 40]
 s1 input num [40]
@@ -108,7 +108,7 @@ fn a_file_that_is_no_program_is_replaced() {
     let (bits, _) = run(&*open(Some(folder.path()), 1));
     let file = files(folder.path()).remove(0);
     let whole = std::fs::read(&file).unwrap();
-    // The key stands behind a mark, a hash and its length.
+    // The key stands after a mark, a hash and its length.
     let length = usize::try_from(u64::from_le_bytes(whole[24..32].try_into().unwrap())).unwrap();
     let key = &whole[32..32 + length];
     let of_another_kind = || Kept::new(folder.path(), 9).put(key, b"no program").unwrap();

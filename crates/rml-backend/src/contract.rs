@@ -17,7 +17,7 @@ use crate::routine::{ByCalls, Routine};
 pub struct Options {
     /// Which device: `cpu`, `cuda:0`.
     pub device: String,
-    /// How many threads a call may use; `None` = as many as the machine has cores.
+    /// How many threads a call may use; `None` = one per core of the machine.
     pub threads: Option<usize>,
     /// The folder in which a backend that compiles keeps compiled programs from one process to the next; `None` =
     /// nowhere.

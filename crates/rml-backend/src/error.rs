@@ -17,7 +17,7 @@ pub struct Failure {
     pub at: Option<Val>,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// How to mend it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Failure {
         Self { code: d.code, at, message, help: d.help.into_iter().next() }
     }
 
-    /// The same with a way to mend it.
+    /// The same with a way to fix it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

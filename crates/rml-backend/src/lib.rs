@@ -5,7 +5,7 @@
 //! - [`Backend`] prepares a function, or refuses it whole; an [`Executable`] runs it on [`Held`] values, which stay on
 //!   the device between calls until somebody asks for a host copy.
 //! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not
-//!   fit or a position lies outside of its axis, the call is computed again by the [`mod@reference`] evaluation.
+//!   fit or a position is outside of its axis, the call is computed again by the [`mod@reference`] evaluation.
 //! - [`routine`]: functions one after the other, and loops around them. A backend makes one program of a routine, or it
 //!   is run call by call.
 //! - `suite` (feature `suite`): what every backend has to get right, as checks that its tests run.

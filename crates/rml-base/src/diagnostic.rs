@@ -42,7 +42,7 @@ impl std::fmt::Display for Code {
 pub enum Severity {
     /// The program or request is rejected.
     Error,
-    /// It goes on, but the user should look.
+    /// It continues, but the user should look.
     Warning,
 }
 
@@ -72,7 +72,7 @@ pub struct Label {
     pub message: String,
 }
 
-/// A change of a text that mends what a finding is about.
+/// A change of a text that fixes what a finding is about.
 ///
 /// ```
 /// # use rml_base as rml;
@@ -94,7 +94,7 @@ pub struct Fix {
     pub text: String,
 }
 
-/// One finding: what is wrong, where, what was expected and found, and how to mend it.
+/// One finding: what is wrong, where, what was expected and found, and how to fix it.
 ///
 /// ```
 /// # use rml_base as rml;
@@ -119,7 +119,7 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// Facts: what was expected, what was found, a chain of causes.
     pub notes: Vec<String>,
-    /// How to mend it.
+    /// How to fix it.
     pub help: Vec<String>,
     /// The help lines that a program can follow.
     pub fixes: Vec<Fix>,
@@ -158,14 +158,14 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a way to mend it.
+    /// Adds a way to fix it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// Adds a way to mend it: to write `text` in place of what stands at `span`.
+    /// Adds a way to fix it: to write `text` in place of what stands at `span`.
     #[must_use]
     pub fn fix(mut self, help: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
         let title = help.into();

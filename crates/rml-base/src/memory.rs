@@ -50,7 +50,7 @@ pub fn used() -> u64 {
     count::used()
 }
 
-/// Whether so many bytes more would be within the limit. Nothing is reserved.
+/// Whether that many bytes more would be within the limit. Nothing is reserved.
 ///
 /// # Errors
 /// They would not.
@@ -63,7 +63,7 @@ pub fn ask(bytes: u64) -> Result<(), Shortage> {
     }
 }
 
-/// The bytes of so many elements of that size; [`UNCOUNTABLE`] if there are too many to count.
+/// The bytes of that many elements of that size; [`UNCOUNTABLE`] if there are too many to count.
 pub fn bytes_of(elements: usize, size: usize) -> u64 {
     (elements as u64).saturating_mul(size as u64)
 }
@@ -82,7 +82,7 @@ impl Reservation {
         Self { bytes }
     }
 
-    /// Reserves so many bytes more.
+    /// Reserves that many bytes more.
     ///
     /// # Errors
     /// They are beyond the limit; then nothing more is reserved.
@@ -93,8 +93,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Reserves so many bytes in place of what was reserved, whatever the limit is; for what shrinks and grows and has
-    /// asked before it grew.
+    /// Reserves that many bytes in place of what was reserved, whatever the limit is; for what shrinks and grows and
+    /// has asked before it grew.
     #[inline]
     pub fn set(&mut self, bytes: u64) {
         if bytes > self.bytes {
@@ -163,7 +163,7 @@ pub fn size(bytes: u64) -> String {
     let power = (bytes.max(1).ilog2() / 10) as usize;
     match power.checked_sub(1) {
         None => format!("{bytes} bytes"),
-        #[allow(clippy::cast_precision_loss, reason = "rounded to one digit behind the point anyway")]
+        #[allow(clippy::cast_precision_loss, reason = "rounded to one digit after the point anyway")]
         Some(unit) => {
             format!("{bytes} bytes ({:.1} {})", bytes as f64 / 1024_f64.powf(power as f64), UNITS[unit])
         }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(used(), 0);
     }
 
-    // One test for all that changes the process's counts.
+    // One test for everything that changes the process's counts.
     #[test]
     fn what_is_reserved_counts_until_it_is_dropped() {
         assert!(ask(1 << 60).is_ok() && ask(UNCOUNTABLE).is_err(), "no limit is set yet");

@@ -40,7 +40,7 @@ impl<E> Graph<E> {
     }
 }
 
-/// The strongly connected components, each after all that it leads to.
+/// The strongly connected components, each after everything that it leads to.
 #[derive(Clone, Debug)]
 pub struct Components {
     /// The component of each position.

@@ -47,7 +47,7 @@ impl Span {
         Self { file, start: clamp(start), end: clamp(end) }
     }
 
-    /// The smallest span that holds both; `self` when they lie in different texts.
+    /// The smallest span that holds both; `self` when they are in different texts.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {
@@ -97,7 +97,7 @@ impl Sources {
         self.files.get(file).map_or("", |f| &f.1)
     }
 
-    /// The text under `span`; empty where the span lies outside.
+    /// The text under `span`; empty where the span is outside.
     pub fn snippet(&self, span: Span) -> &str {
         self.text(span.file).get(span.range()).unwrap_or("")
     }

@@ -332,7 +332,7 @@ pub(crate) struct Man {
 /// `rml lsp`.
 #[derive(Args, Debug)]
 pub(crate) struct Lsp {
-    /// On standard input and output; there is no other way, and editors say so all the same
+    /// On standard input and output; there is no other way, but editors pass it
     #[arg(long)]
     pub(crate) stdio: bool,
 }

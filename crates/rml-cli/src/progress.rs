@@ -84,7 +84,7 @@ fn new_bar(windows: usize, colour: bool) -> ProgressBar {
 const BAR: &str = "{prefix:.bold} {wide_bar:.green} {pos}/{len}  {msg}  {eta}";
 const PLAIN_BAR: &str = "{prefix} {wide_bar} {pos}/{len}  {msg}  {eta}";
 
-/// How often the parameters are updated, behind their number.
+/// How often the parameters are updated, after their number.
 fn updates(info: &TrainInfo) -> String {
     let once = if info.epochs.is_some() { "once a batch" } else { "once a window" };
     let cycle = if info.single_cycles { once } else { "in each cycle" };
@@ -138,7 +138,7 @@ impl Observer for Display<'_> {
         let _ = write!(text, ", {} parameter{plural}{}", info.parameters, updates(info));
         if info.epochs_done > 0 {
             let what = if info.epochs.is_some() { "epoch" } else { "report" };
-            let _ = write!(text, ", going on after {what} {}", info.epochs_done);
+            let _ = write!(text, ", continuing after {what} {}", info.epochs_done);
         }
         self.line(&text);
     }
@@ -220,7 +220,7 @@ pub(crate) fn metrics(lead: &str, metrics: &Metrics, end: &str) -> String {
     metrics.iter().map(|(name, value)| format!("{lead}{name} {value:.4}{end}")).collect()
 }
 
-/// Which states go on from those at the end of training, if any.
+/// Which states continue from those at the end of training, if any.
 pub(crate) fn continued(states: &[String]) -> String {
     const SHOWN: usize = 3;
     let Some(first) = states.get(..states.len().min(SHOWN)).filter(|first| !first.is_empty()) else {
@@ -232,5 +232,5 @@ pub(crate) fn continued(states: &[String]) -> String {
         n => format!(" and {n} more"),
     };
     let names = names.join(", ");
-    format!("begins with the states at the end of training: {names}{more} (`--fresh` begins anew)\n")
+    format!("begins with the states at the end of training: {names}{more} (`--fresh` restarts)\n")
 }

@@ -29,7 +29,7 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
     Ok((name, values))
 }
 
-/// The name before `=`, and a reader of what is behind it.
+/// The name before `=`, and a reader of what is after it.
 fn named<'t>(text: &'t str, expected: &str) -> Result<(String, Reader<'t>), String> {
     let (name, value) = text.split_once('=').ok_or(expected)?;
     let name = name.trim();
@@ -74,7 +74,7 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of bytes: a whole number, and K, M, G or T behind it for the powers of 1024.
+/// A number of bytes: a whole number, and K, M, G or T after it for the powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let units = ["K", "M", "G", "T"];
     let suffix = (1_u32..).zip(units).find_map(|(power, unit)| Some((text.strip_suffix(unit)?, power)));

@@ -76,7 +76,7 @@ fn convolutions_forecast() {
     assert!(metric(&out, "test loss") < 0.02, "{out}");
 }
 
-/// Behind what would be reached by saying 1, or any symbol.
+/// After what would be reached by saying 1, or any symbol.
 #[test]
 fn sequences_are_kept_in_mind() {
     let out = train("adding", "--report 100 --until 'test.loss < 0.15' --windows 300");
@@ -135,7 +135,7 @@ fn what_is_behind_helps_to_choose() {
     assert!(both > forward && forward > 0.5, "{both} {forward}");
 }
 
-/// All balls are caught before the controls are exchanged, some behind that, and all again; and where all are caught
+/// All balls are caught before the controls are exchanged, some after that, and all again; and where all are caught
 /// nothing is trained.
 #[test]
 fn a_drift_is_followed() {

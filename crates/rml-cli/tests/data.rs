@@ -71,7 +71,7 @@ fn csv_is_read_strictly() {
     assert_eq!(absent["values"]["o"].to_string(), "[1.0,null,2.0]");
 }
 
-/// What the files of other tools have beside numbers does no harm, unless an input asks for it.
+/// What the files of other tools have beside numbers is harmless, unless an input asks for it.
 #[test]
 fn other_columns_may_hold_anything() {
     let rows = [("Monday", "0.5"), ("Tuesday", "1.5")];

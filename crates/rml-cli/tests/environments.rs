@@ -1,7 +1,7 @@
 //! The environments of the library: steps are those of Gymnasium (`tests/environments/generate.py`), and episodes
 //! begin, end and begin again as their comments say.
 //!
-//! `RML_ENVIRONMENTS` names a folder with other steps, as `cargo xtask environments` makes them anew.
+//! `RML_ENVIRONMENTS` names a folder with other steps, as `cargo xtask environments` remakes them.
 
 mod support;
 

@@ -1,6 +1,5 @@
 //! What `rml check --explain` and `rml dump --after analyse` print, word by word: for each program
-//! `explanations/<name>.rml` the file `<name>.txt` holds both, as a terminal shows them. `RML_BLESS=1` writes them
-//! anew.
+//! `explanations/<name>.rml` the file `<name>.txt` holds both, as a terminal shows them. `RML_BLESS=1` rewrites them.
 
 mod support;
 
@@ -26,12 +25,12 @@ fn explanations_read_as_written() {
             std::fs::write(expected, found).expect("a writable file");
         } else {
             let expected = std::fs::read_to_string(expected).unwrap_or_default();
-            assert_eq!(found, expected, "{name} (RML_BLESS=1 writes it anew)");
+            assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
         }
     }
 }
 
-/// Both commands with what they print: findings, and behind them the text.
+/// Both commands with what they print: findings, and after them the text.
 fn transcript(name: &str, program: &str) -> String {
     let file = format!("{name}.rml");
     let folder = Folder::new().file(&file, program);

@@ -96,7 +96,7 @@ node restarts(x: num [], r: bool []) -> (o)
     assert_eq!(printed(&folder, &["infer.c", "main.c"]), "1\n2\n5\n");
 }
 
-/// A disk on which there is room for some of what is written: files may have so many bytes, which is told in the same
+/// A disk on which there is room for some of what is written: files may have that many bytes, which is told in the same
 /// way.
 #[cfg(unix)]
 #[test]
@@ -124,7 +124,7 @@ fn a_full_disk_leaves_what_was_there() {
             assert!(header < 5 * 512 && program > 5 * 1024, "{header} {program}");
         }
         run("old");
-        files.iter().for_each(|file| std::fs::remove_file(folder.path(file)).expect("it is there"));
+        files.iter().for_each(|file| std::fs::remove_file(folder.path(file)).expect("it exists"));
         let left = || std::fs::read_dir(folder.path(".")).expect("a folder").count();
         let before = left();
         let output = folder.shell(&limited).output().expect("a shell");

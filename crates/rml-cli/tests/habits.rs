@@ -1,6 +1,6 @@
 //! Forms of other languages, mostly of Python: for each program `habits/<name>.rml` the file `<name>.txt` holds what
-//! `rml check` says of it, as a terminal shows it. Each help line says what is written here. `RML_BLESS=1` writes them
-//! anew.
+//! `rml check` says of it, as a terminal shows it. Each help line says what is written here. `RML_BLESS=1` rewrites
+//! them.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn habits_are_answered_with_the_form_of_this_language() {
             std::fs::write(expected, &found).expect("a writable file");
         } else {
             let expected = std::fs::read_to_string(expected).unwrap_or_default();
-            assert_eq!(found, expected, "{name} (RML_BLESS=1 writes it anew)");
+            assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
         }
         assert_eq!(run.code, Some(1), "{name} is a program\n{}{found}", run.out);
         unhelped.extend((!found.contains("Help:")).then_some(name));

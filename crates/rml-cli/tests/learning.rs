@@ -143,7 +143,7 @@ fn a_limit_of_steps_does_not_end_what_is_to_come() {
     close(&values[3992..], &[10.0; 8], 0.01);
 }
 
-/// Of 50,000 draws a share of 0.2 lies within 0.01 of that, five deviations and more.
+/// Of 50,000 draws a share of 0.2 is within 0.01 of that, five deviations and more.
 #[test]
 fn draws_have_their_frequencies() {
     let values = folder().rml("run l.rml --node draws --cycles 100 --seed 1").json()["values"].clone();
@@ -214,7 +214,7 @@ fn policies_have_their_likelihoods_and_losses() {
     close(&found, &expected, 1e-9);
 }
 
-/// Each row is what it is alone, begun in the cycle where it starts; and a window goes on from the state that it is
+/// Each row is what it is alone, begun in the cycle where it starts; and a window continues from the state that it is
 /// given.
 #[test]
 fn rows_start_anew_one_by_one() {

@@ -161,7 +161,7 @@ fn no_program_of_the_project_is_warned_of() {
     }
 }
 
-/// A network over windows, with what is written behind `end`.
+/// A network over windows, with what is written after `end`.
 const WINDOWED: &str = "import std.losses;
 node cell(x: num [batch, 2]) -> (h: num [batch, 2])
   h = tanh(x * param(zeros([2]) + 0.5) + (zeros([batch, 2]) fby h));
@@ -270,7 +270,7 @@ node infer(x: num [], y: num []) -> (loss)
     );
     let fresh = folder.rml("infer p.rml --params s --data d.json --fresh");
     assert!(!fresh.err.contains("begins with"), "{}", fresh.err);
-    // A window of its own each time, an optimiser, a counter: nothing goes on that data made.
+    // A window of its own each time, an optimiser, a counter: nothing continues that data made.
     let right = text
         .replace("net(x: num [])", "part(x: num [])")
         .replace("node train", "node net(x: num []) -> (o: num [])\n  o = part(x) every true;\nnode train");

@@ -50,7 +50,7 @@ fn a_session_over_pipes_ends_as_the_editor_says() {
     assert_eq!(answer(3)["result"], Value::Null);
 }
 
-/// Messages that are none, with an error each, and the session goes on.
+/// Messages that are none, with an error each, and the session continues.
 #[test]
 fn what_is_no_message_is_answered_with_an_error() {
     let first = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}});

@@ -10,7 +10,7 @@ fn commands(page: &str) -> Vec<String> {
     block.lines().filter_map(|line| line.strip_prefix("rml ")).map(str::to_owned).collect()
 }
 
-/// The last number behind a name in a report.
+/// The last number after a name in a report.
 fn last(text: &str, name: &str) -> f64 {
     let found = text.rsplit(&format!("{name} ")).next().and_then(|rest| rest.split_whitespace().next());
     found
@@ -69,7 +69,7 @@ fn a_stream_raises_one_alarm() {
 #[test]
 fn what_is_there_is_kept() {
     let folder = Folder::new().file("it", "mine");
-    folder.rml("new it").fails(1, &["unwritable-file", "it is there already"]);
+    folder.rml("new it").fails(1, &["unwritable-file", "it exists already"]);
     assert_eq!(folder.read("it"), "mine");
     folder.rml("new 'a b'").fails(1, &["bad-option", "letters"]);
     folder.rml("new ..").fails(1, &["bad-option"]);

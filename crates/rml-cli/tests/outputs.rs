@@ -90,11 +90,11 @@ fn no_command_overwrites_what_it_reads() {
                 assert!(!run.err.contains("epoch"), "{}", run.err);
             }
             assert_eq!(bytes(&path), before, "{command}{input}");
-            std::fs::remove_file(folder.path("hard")).expect("it is there");
-            std::fs::remove_file(folder.path("sub/link")).expect("it is there");
+            std::fs::remove_file(folder.path("hard")).expect("it exists");
+            std::fs::remove_file(folder.path("sub/link")).expect("it exists");
         }
     }
-    // A training goes on from its own checkpoint.
+    // A training continues from its own checkpoint.
     folder.rml("train p.rml --data d.json --epochs 2 --resume c.safetensors --save c.safetensors").ok();
 }
 
@@ -105,7 +105,7 @@ fn what_cannot_be_written_is_said_before_the_work_begins() {
         for extension in ["npz", "safetensors", "json"] {
             let fixed = folder.path(&format!("fixed.{extension}"));
             std::fs::write(&fixed, "kept").expect("a file");
-            let mut permissions = std::fs::metadata(&fixed).expect("it is there").permissions();
+            let mut permissions = std::fs::metadata(&fixed).expect("it exists").permissions();
             permissions.set_readonly(true);
             std::fs::set_permissions(&fixed, permissions).expect("it can be fixed");
         }
@@ -137,7 +137,7 @@ fn what_cannot_be_written_is_said_before_the_work_begins() {
 #[test]
 fn read_only_programs_are_not_formatted() {
     let folder = Folder::new().file("p.rml", "node f(x)->(o) o=x;");
-    let mut permissions = std::fs::metadata(folder.path("p.rml")).expect("it is there").permissions();
+    let mut permissions = std::fs::metadata(folder.path("p.rml")).expect("it exists").permissions();
     permissions.set_readonly(true);
     std::fs::set_permissions(folder.path("p.rml"), permissions).expect("it can be fixed");
     folder.rml("fmt p.rml").fails(1, &["unwritable-file", "it is read-only"]);
@@ -164,13 +164,13 @@ fn leftovers_are_removed() {
         for path in [&killed, &other, &at_work] {
             std::fs::write(path, "half").expect("a file");
         }
-        let writer = std::fs::File::open(&at_work).expect("it is there");
+        let writer = std::fs::File::open(&at_work).expect("it exists");
         writer.lock().expect("a lock");
         folder.rml(&format!("{command}{name}")).ok();
         assert!(!killed.exists() && other.exists() && at_work.exists(), "{command}");
         drop(writer);
         for path in [other, at_work] {
-            std::fs::remove_file(path).expect("it is there");
+            std::fs::remove_file(path).expect("it exists");
         }
     }
 }

@@ -7,12 +7,12 @@
 //! | `sh` | commands, which run there, one block after the other; `examples` and `tests` are those of the repository |
 //! | `sh fails` | the same, and the last command must fail |
 //! | `sh NEED` | the same, where `RML_PAGES` names that need: `libraries` (JAX and PyTorch), `onnx`, `python`, `xla` |
-//! | `text` behind commands | what they print; times such as `1.2 s` count as `0.1 s` |
+//! | `text` after commands | what they print; times such as `1.2 s` count as `0.1 s` |
 //!
 //! Each page has a folder of its own, but those of the tutorial share one, and run in the order of their names.
 //!
 //! A picture in a page is the file of that name that its commands write. `RML_BLESS=1` writes outputs and pictures
-//! anew, and an argument chooses pages by a part of their name.
+//! again, and an argument chooses pages by a part of their name.
 
 mod support;
 
@@ -107,7 +107,7 @@ fn check_page(path: &Path, folder: &Folder) -> Result<(), String> {
         Some((line, (shown, printed))) => Err(format!(
             "line {line} shows\n    {shown}\nand the commands print\n    {printed}\nRML_BLESS=1 writes what they print"
         )),
-        None if page != remade => Err("the page ends otherwise than the commands do".to_owned()),
+        None if page != remade => Err("the page ends differently from the commands do".to_owned()),
         None => Ok(()),
     }
 }
@@ -143,7 +143,7 @@ fn remade(page: &str, folder: &Folder) -> Result<String, String> {
     Ok(made)
 }
 
-/// Whether commands of the page need that, and it is there.
+/// Whether commands of the page need that, and it exists.
 fn needs(page: &str, need: &str) -> bool {
     has(need) && page.contains(&format!("```sh {need}\n"))
 }

@@ -153,7 +153,7 @@ fn windows_have_no_kahn_semantics() {
     folder.rml(&format!("trace {args} --semantics kahn")).fails(1, &["error[kahn-window]"]);
 }
 
-/// `cargo xtask chronograms` writes the pictures anew.
+/// `cargo xtask chronograms` writes the pictures again.
 #[test]
 fn chronograms_are_those_of_the_figures() {
     let drawn: Vec<Value> = figures().into_iter().filter(|f| f["draw"].is_string()).collect();

@@ -34,7 +34,7 @@ fn folder() -> Folder {
 }
 
 /// The events of a trace, which are those of Perfetto: complete ones with names, in order of time, one within the other
-/// or one behind the other.
+/// or one after the other.
 #[track_caller]
 fn events(text: &str) -> Vec<Value> {
     let trace: Value = serde_json::from_str(text).expect("JSON");

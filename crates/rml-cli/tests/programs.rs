@@ -292,7 +292,7 @@ fn fmt_formats_in_place() {
     assert!(pretty != ugly && pretty.contains("(* why *)") && pretty.contains("-- end"), "{pretty}");
     assert_eq!(folder.rml("fmt --check f.rml").ok(), "");
     assert_eq!(folder.rml_with("fmt -", ugly).ok(), pretty);
-    // A file with errors is left alone; the others are formatted all the same.
+    // A file with errors is left alone; the others are formatted anyway.
     let folder = folder.file("f.rml", ugly);
     folder.rml("fmt bad.rml f.rml").fails(1, &["error[syntax]", "bad.rml"]);
     assert_eq!((folder.read("bad.rml").as_str(), folder.read("f.rml")), ("node f(", pretty));

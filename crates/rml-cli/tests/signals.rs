@@ -118,14 +118,14 @@ fn the_first_signal_saves_and_ends() {
         let (status, rest) = training.end();
         assert_eq!(status.code(), Some(code), "{signal}: {rest}");
         assert!(
-            rest.contains("saved to l.safetensors, `--resume l.safetensors` goes on from there"),
+            rest.contains("saved to l.safetensors, `--resume l.safetensors` continues from there"),
             "{rest}"
         );
-        // What was saved goes on, bit for bit, and nothing is left beside it.
+        // What was saved continues, bit for bit, and nothing is left beside it.
         let names = std::fs::read_dir(folder.path(".")).expect("a folder").count();
         assert_eq!(names, 3, "program, data and checkpoint");
         folder.rml("params list line.rml --node train --params l.safetensors").ok();
-        std::fs::remove_file(folder.path("l.safetensors")).expect("it is there");
+        std::fs::remove_file(folder.path("l.safetensors")).expect("it exists");
     }
 }
 
@@ -241,7 +241,7 @@ fn a_report_stops_within() {
     }
 }
 
-/// Runs of several seeds all save, and the same command goes on with them bit by bit.
+/// Runs of several seeds all save, and the same command continues with them bit by bit.
 #[test]
 fn several_runs_save_and_go_on() {
     let train = "train walk.rml --cycles 60000 --report 100000 --seeds 0..3 --jobs 2";
@@ -252,7 +252,7 @@ fn several_runs_save_and_go_on() {
     training.send("INT");
     let (status, rest) = training.end();
     assert_eq!(status.code(), Some(130), "{rest}");
-    assert!(rest.contains("the same command goes on with the runs in part"), "{rest}");
+    assert!(rest.contains("the same command continues with the runs in part"), "{rest}");
     assert!(!folder.path("part/seed=2/outcome.json").exists(), "{rest}");
     folder.rml(&train).ok();
     for seed in 0..3 {

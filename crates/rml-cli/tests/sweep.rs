@@ -1,4 +1,4 @@
-//! `rml train --runs`: several seeds and settings in one folder. Each run is what it is alone, and what is there is not
+//! `rml train --runs`: several seeds and settings in one folder. Each run is what it is alone, and what exists is not
 //! done again.
 
 mod support;
@@ -196,10 +196,10 @@ fn a_run_that_was_broken_off_goes_on() {
         .expect("a copy");
     let part: String = lines.split_inclusive('\n').take(3).collect::<String>() + "{\"epo";
     std::fs::write(folder.path(&format!("{run}/metrics.jsonl")), part).expect("a log");
-    std::fs::remove_file(folder.path(&format!("{run}/outcome.json"))).expect("it is there");
+    std::fs::remove_file(folder.path(&format!("{run}/outcome.json"))).expect("it exists");
     // And one before its first checkpoint.
     for name in ["outcome.json", "checkpoint.safetensors"] {
-        std::fs::remove_file(folder.path(&format!("{other}/{name}"))).expect("it is there");
+        std::fs::remove_file(folder.path(&format!("{other}/{name}"))).expect("it exists");
     }
     // What the writers of files left that were killed.
     let files = ["outcome.json", "run.json", "metrics.jsonl", "metrics.csv", "events.out.tfevents.rml"];

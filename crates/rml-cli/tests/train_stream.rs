@@ -1,5 +1,5 @@
-//! `rml train --stream`: lines are answered at once and learned from, as offline; what is learned is saved and gone on
-//! with; wrong lines change nothing.
+//! `rml train --stream`: lines are answered at once and learned from, as offline; what is learned is saved and resumed;
+//! wrong lines change nothing.
 
 mod support;
 

@@ -86,7 +86,7 @@ fn the_page_follows_the_files() {
     std::fs::write(folder.path("f.rml"), PROGRAM).expect("a file");
     assert_ne!(state(), second);
     assert!(viewed.page().contains("\"cycles\":1,"));
-    std::fs::remove_file(folder.path("i.json")).expect("it is there");
+    std::fs::remove_file(folder.path("i.json")).expect("it exists");
     assert!(viewed.page().contains("unreadable-file"));
 }
 

@@ -24,7 +24,7 @@ fn changes_are_checked_again() {
     std::fs::write(folder.path("half.rml"), "node half(k, x: num []) -> (y)\n  y = k * x;\n")
         .expect("a file");
     assert!(said().contains("arity"));
-    std::fs::remove_file(folder.path("p.rml")).expect("it is there");
+    std::fs::remove_file(folder.path("p.rml")).expect("it exists");
     assert!(said().contains("unreadable-file"));
     std::fs::write(folder.path("p.rml"), "node f(x: num []) -> (y)\n  y = z;\n").expect("a file");
     assert!(said().contains("unknown-name"));

@@ -1,7 +1,7 @@
 //! Weights of PyTorch, Keras and flax, made by those libraries themselves (`tests/weights/generate.py`): imported, they
 //! give the libraries' own outputs; exported, they are what they were.
 //!
-//! `RML_WEIGHTS` names a folder with other weights and outputs, as `cargo xtask weights` makes them anew.
+//! `RML_WEIGHTS` names a folder with other weights and outputs, as `cargo xtask weights` remakes them.
 
 mod support;
 

@@ -79,7 +79,7 @@ fn what_makes_no_sense_is_refused() {
     folder.rml("train p.rml --until 'gab < 3'").fails(1, &["unknown-metric", "there is `gap`", "`test.gap`"]);
 }
 
-/// A state that begins with a draw. The window is found by running ahead and going back; each evaluation begins anew.
+/// A state that begins with a draw. The window is found by running ahead and going back; each evaluation restarts.
 const DRAWN: &str = "
 node level(x: num []) -> (y: num [])
   y = param(4.0) * x;

@@ -16,11 +16,11 @@ use crate::text;
 /// Elements converted to the type of an input.
 #[derive(Clone, Debug)]
 pub struct Converted {
-    /// The elements, row-major, of the rows that are there.
+    /// The elements, row-major, of the rows that are present.
     data: Data,
     /// How many elements one cell has.
     cell: usize,
-    /// The numbers of the rows that are there; `None` = all.
+    /// The numbers of the rows that are present; `None` = all.
     present: Option<Vec<usize>>,
     /// The bytes of the elements.
     #[allow(dead_code, reason = "held, not read")]
@@ -28,7 +28,7 @@ pub struct Converted {
 }
 
 impl Converted {
-    /// The cells at those positions among the rows that are there, stacked into a value of that shape.
+    /// The cells at those positions among the rows that are present, stacked into a value of that shape.
     pub fn gather(&self, cells: &[usize], shape: &Shape) -> Value {
         fn pick<T: Copy>(v: &[T], cells: &[usize], n: usize) -> Vec<T> {
             let mut picked = Vec::with_capacity(cells.len() * n);
@@ -45,7 +45,7 @@ impl Converted {
         Value::new(shape.clone(), data)
     }
 
-    /// Where a row stands among those that are there; `None` = it is not there.
+    /// Where a row stands among those that are present; `None` = it is not there.
     pub fn place(&self, row: usize) -> Option<usize> {
         place(self.present.as_deref(), row)
     }
@@ -61,7 +61,7 @@ impl Converted {
     }
 }
 
-/// So many columns of the data are named where one is missing.
+/// That many columns of the data are named where one is missing.
 const NAMED: usize = 20;
 
 /// The column of an input, with all elements; `shapes` are those that it may have.
@@ -76,8 +76,10 @@ pub(crate) fn find<'a>(
     }
     let what = format!("column `{}` has not the elements that its shape and its rows ask for", input.name);
     let (rows, elements) = (found.present_rows(), found.elements.len());
-    Err(Diagnostic::error(codes::DATA_SHAPE, what)
-        .note(format!("its shape is {}, {rows} rows are there, and it has {elements} elements", found.shape)))
+    Err(Diagnostic::error(codes::DATA_SHAPE, what).note(format!(
+        "its shape is {}, {rows} rows are present, and it has {elements} elements",
+        found.shape
+    )))
 }
 
 /// The same, wherever its elements are.
@@ -156,7 +158,7 @@ pub fn convert(
             )
             .help(match precision {
                 Precision::F32 if exact(v[i], Precision::F64).is_some() => "compute in double precision (`--f64`)",
-                _ => "store numbers in place of integers (`1.0`, in NumPy dtype float64), if rounding does no harm",
+                _ => "store numbers in place of integers (`1.0`, in NumPy dtype float64), if rounding is harmless",
             })
         })?,
         (DType::Num, Elements::F32(v)) => {

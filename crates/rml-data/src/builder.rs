@@ -199,7 +199,7 @@ impl Builder {
             Cells::Num(v) => Elements::F64(v),
         };
         let shape = std::iter::once(rows).chain(self.shape.unwrap_or_default()).collect();
-        // Without a gap before it, the last row that was read may still lack rows behind it.
+        // Without a gap before it, the last row that was read may still lack rows after it.
         let present = self.rows.or_else(|| (self.count < rows).then(|| (0..self.count).collect()));
         Column { shape, elements, present }
     }

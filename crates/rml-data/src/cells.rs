@@ -23,7 +23,7 @@ pub(crate) enum Cells {
 pub(crate) struct DiskCells {
     disk: OnDisk,
     column: String,
-    /// The numbers of the rows that are there; `None` = all.
+    /// The numbers of the rows that are present; `None` = all.
     present: Option<Vec<usize>>,
     /// The type of a cell.
     ty: Type,
@@ -43,7 +43,7 @@ impl Cells {
         Self::Disk(DiskCells { disk, column: name.to_owned(), present, ty: ty.clone(), precision })
     }
 
-    /// The cells at those positions among the rows that are there, stacked into a value of that shape.
+    /// The cells at those positions among the rows that are present, stacked into a value of that shape.
     ///
     /// # Errors
     /// They cannot be read.
@@ -54,7 +54,7 @@ impl Cells {
         }
     }
 
-    /// Where a row stands among those that are there; `None` = it is not there.
+    /// Where a row stands among those that are present; `None` = it is not there.
     pub(crate) fn place(&self, row: usize) -> Option<usize> {
         match self {
             Self::Memory(converted) => converted.place(row),
@@ -97,7 +97,7 @@ impl DiskCells {
         sorted.dedup();
         let runs: Vec<Range<usize>> =
             sorted.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[0] + run.len()).collect();
-        // Numbers that may not be were looked for when the column was bound.
+        // Numbers that may not be were searched for when the column was bound.
         let converted = self.converted(&runs, true, &|i| format!("cell {i}"))?;
         let at: Vec<usize> = cells.iter().map(|cell| sorted.partition_point(|other| other < cell)).collect();
         Ok(converted.gather(&at, shape))

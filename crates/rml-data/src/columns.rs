@@ -93,9 +93,9 @@ impl Elements {
 pub struct Column {
     /// All dimensions, the leading one included.
     pub shape: Shape,
-    /// Row-major, of the rows that are there.
+    /// Row-major, of the rows that are present.
     pub elements: Elements,
-    /// The numbers of the rows that are there, ascending; `None` = all.
+    /// The numbers of the rows that are present, ascending; `None` = all.
     pub present: Option<Vec<usize>>,
 }
 
@@ -105,12 +105,12 @@ impl Column {
         self.shape.dims().first().copied().unwrap_or(0)
     }
 
-    /// How many rows are there.
+    /// How many rows are present.
     pub fn present_rows(&self) -> usize {
         self.present.as_ref().map_or(self.rows(), Vec::len)
     }
 
-    /// Where the elements of a row stand among those of the rows that are there; `None` = it is not there.
+    /// Where the elements of a row stand among those of the rows that are present; `None` = it is not there.
     pub fn place(&self, row: usize) -> Option<usize> {
         place(self.present.as_deref(), row)
     }
@@ -130,13 +130,13 @@ impl Column {
         self.is_void() || self.shape.dims().contains(&0)
     }
 
-    /// Whether no row is there; then a text format could not tell what the elements are.
+    /// Whether no row is present; then a text format could not tell what the elements are.
     pub(crate) fn is_void(&self) -> bool {
         self.present_rows() == 0
     }
 }
 
-/// Where a row stands among those that are there.
+/// Where a row stands among those that are present.
 pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
     match present {
         None => Some(row),
@@ -163,7 +163,7 @@ pub struct Columns {
     /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells
     /// of all its rows one after the other.
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
-    /// How files differ in columns that are joined all the same.
+    /// How files differ in columns that are joined anyway.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks
     /// for them.

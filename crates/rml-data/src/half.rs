@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// Between two neighbours, the middle goes to the even one, and what lies beside it to the nearer one.
+    /// Between two neighbours, the middle goes to the even one, and what is beside it to the nearer one.
     #[test]
     fn what_lies_between_goes_to_the_nearest() {
         for format in [F16, BF16] {

@@ -134,7 +134,7 @@ fn difference(before: &Column, after: &Column, ours: &str, theirs: &str) -> Opti
         .then(|| format!("its rows have the shape {} in {ours}, and {} in {theirs}", cells[0], cells[1]))
 }
 
-/// Whether rows differ in nothing but in how many entries they have.
+/// Whether rows differ in only in how many entries they have.
 fn have_other_lengths(before: &Column, after: &Column) -> bool {
     let there = !before.is_void() && !after.is_void();
     match (before.shape.dims(), after.shape.dims()) {

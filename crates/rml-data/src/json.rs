@@ -14,7 +14,7 @@ use crate::columns::{Column, Columns, Elements};
 use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::scan::{Ill, Scan, said};
 
-/// Tensors have at most so many dimensions, as those of NumPy.
+/// Tensors have at most that many dimensions, as those of NumPy.
 const MAX_RANK: usize = 64;
 
 const EXPECTED: &str = "expected {\"x\": [..], ..}, {\"inputs\": {\"x\": [..], ..}} or [{\"x\": .., ..}, ..]";
@@ -43,7 +43,7 @@ pub(crate) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
     Ok(lines(bytes, 0)?.0)
 }
 
-/// As [`read_lines`], of lines that stand behind so many rows. Says how many rows there are.
+/// As [`read_lines`], of lines that stand after that many rows. Says how many rows there are.
 pub(crate) fn lines(bytes: &[u8], before: usize) -> Result<(Columns, usize), Malformed> {
     let mut rows = Rows { before, ..Rows::default() };
     for line in Scan::lines(malformed::text(bytes)?) {
@@ -143,7 +143,7 @@ impl Rows {
     }
 }
 
-/// Reads the cell of a row that stands here, if it is there. Messages count the rows before, too.
+/// Reads the cell of a row that stands here, if it is present. Messages count the rows before, too.
 fn cell(
     name: &str,
     (row, before): (usize, usize),

@@ -1,7 +1,7 @@
 //! Data from outside: tables of columns in files, and how they meet the inputs of a program.
 //!
 //! [`Columns`] are read from and written to npz, csv, JSON and JSON lines, and with the feature `parquet` read from
-//! Parquet; a file is data from outside, so sizes that it declares are compared with what is there before anything is
+//! Parquet; a file is data from outside, so sizes that it declares are compared with what is present before anything is
 //! allocated, and whatever is wrong with it is a diagnostic that names the place. The elements of what may be larger
 //! than the memory are [`OnDisk`]; either is a [`Dataset`]. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle
 //! by cycle or window by window; what one input takes in one cycle is a [`Feed`]. Nothing here knows how a program is

@@ -6,7 +6,7 @@ use rml_base::codes::run as codes;
 use rml_base::memory::Shortage;
 use rml_base::{Code, Diagnostic, visible_name};
 
-/// A table has at most so many columns; what has more is something else.
+/// A table has at most that many columns; what has more is something else.
 pub(crate) const MAX_COLUMNS: usize = 1 << 16;
 
 pub(crate) fn too_many_columns() -> Malformed {
@@ -148,7 +148,7 @@ impl Malformed {
         self
     }
 
-    /// The same of a text that stands below so many other lines.
+    /// The same of a text that stands below that many other lines.
     pub(crate) fn below(mut self, lines: usize) -> Self {
         self.place = self.place.map(|(line, column)| (line + lines, column));
         self
@@ -170,7 +170,7 @@ impl Malformed {
     }
 }
 
-/// Why an entry of a file feeds no input. It does no harm unless a program asks for the entry. Displays as the reason,
+/// Why an entry of a file feeds no input. It is harmless unless a program asks for the entry. Displays as the reason,
 /// with its place.
 ///
 /// ```
@@ -222,7 +222,7 @@ impl Unusable {
         }
     }
 
-    /// Its place is in a text that stands below so many other lines.
+    /// Its place is in a text that stands below that many other lines.
     pub(crate) fn count_above(&mut self, lines: usize) {
         if let Some((line, _)) = &mut self.finding.place {
             *line += lines;

@@ -75,12 +75,12 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, Malformed> {
     scan.expect('{').ok_or_else(|| bad("no dictionary"))?;
     while !scan.accept('}') {
         let key = scan.string().ok_or_else(|| bad("a key is no string"))?;
-        scan.expect(':').ok_or_else(|| bad("no `:` behind a key"))?;
+        scan.expect(':').ok_or_else(|| bad("no `:` after a key"))?;
         match key {
             "descr" if scan.0.starts_with(['\'', '"']) => {
                 descr = Some(scan.string().ok_or_else(|| bad("`descr` has no end"))?.to_owned());
             }
-            // A record type; nothing behind it matters, since its arrays cannot be columns.
+            // A record type; nothing after it matters, since its arrays cannot be columns.
             "descr" => return Ok(Header { descr: None, fortran: false, shape: Vec::new(), data: end }),
             "fortran_order" => {
                 fortran = Some(scan.truth().ok_or_else(|| bad("`fortran_order` is no truth value"))?);

@@ -20,7 +20,7 @@ const ALWAYS_ALLOWED: u64 = 1 << 30;
 const EXPANSION: u64 = 64;
 /// An entry of this extension is an array.
 const EXTENSION: &str = ".npy";
-/// The record at the end of an archive begins within so many bytes.
+/// The record at the end of an archive begins within that many bytes.
 const MAX_END: u64 = 1 << 17;
 /// More arrays than this are no data set.
 const MAX_ARRAYS: usize = 4096;
@@ -134,7 +134,7 @@ fn array(
             return Err(Malformed::new(format!("its shape [{}] does not fit its {size} bytes", shape()))
                 .note(match declared {
                     Some(n) => {
-                        format!("expected {n} bytes of elements behind a header of {} bytes", header.data)
+                        format!("expected {n} bytes of elements after a header of {} bytes", header.data)
                     }
                     None => "the number of elements overflows".to_owned(),
                 }));
@@ -159,7 +159,7 @@ fn array(
     let mut data = head.split_off(header.data);
     data.extend(take(entry, declared.saturating_sub(already))?);
     if data.len() as u64 != declared {
-        return Err(Malformed::new(format!("{} of {declared} bytes of elements are there", data.len())));
+        return Err(Malformed::new(format!("{} of {declared} bytes of elements are present", data.len())));
     }
     // the archive compares its checksum when the end of an entry is read, not before
     if !take(entry, 1)?.is_empty() {
@@ -168,7 +168,7 @@ fn array(
     Ok(header.column(&data))
 }
 
-/// Reads the elements of an array in pieces. So many bytes of elements of so many bytes each are declared, of which
+/// Reads the elements of an array in pieces. That many bytes of elements of that many bytes each are declared, of which
 /// some were read.
 fn in_pieces(
     entry: &mut dyn Read,
@@ -186,7 +186,7 @@ fn in_pieces(
         piece.extend(take(entry, wanted.saturating_sub(piece.len() as u64))?);
         if piece.len() as u64 != wanted {
             let there = done + piece.len() as u64;
-            return Err(Malformed::new(format!("{there} of {declared} bytes of elements are there")));
+            return Err(Malformed::new(format!("{there} of {declared} bytes of elements are present")));
         }
         if none.is_ok() {
             match header.piece(&piece, first) {

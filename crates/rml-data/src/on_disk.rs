@@ -109,7 +109,7 @@ impl OnDisk {
         Self::read_by(paths, PIECE)
     }
 
-    /// The same, in pieces of about so many bytes.
+    /// The same, in pieces of about that many bytes.
     ///
     /// # Errors
     /// As [`OnDisk::read_all`].

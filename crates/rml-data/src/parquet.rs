@@ -20,23 +20,23 @@ use crate::builder::{Builder, Reading, Scalar};
 use crate::columns::Columns;
 use crate::malformed::{MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
 
-/// A file may have so many rows, whatever its size; larger ones so many for each byte. Rows without a value take no
+/// A file may have that many rows, whatever its size; larger ones that many for each byte. Rows without a value take no
 /// bytes.
 const ALWAYS_ALLOWED: u64 = 1 << 27;
 const EXPANSION: u64 = 64;
 /// Lists stand in each other so deep at most, as the dimensions of other formats.
 const MAX_RANK: usize = 64;
 
-/// The reader makes about so many bytes of an element in a list: it has room for twice as many as there are.
+/// The reader makes about that many bytes of an element in a list: it has room for twice as many as there are.
 const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
-/// It reads so many elements of lists ahead, and so many rows at most.
+/// It reads that many elements of lists ahead, and that many rows at most.
 const AHEAD: u64 = 1 << 16;
 const ROWS_AHEAD: usize = 1024;
 
 /// What takes rows that were read, and how many they are.
 pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
 
-/// Reads a file of that many bytes, about so many elements at a time.
+/// Reads a file of that many bytes, about that many elements at a time.
 pub(crate) fn read<R: ChunkReader + 'static>(
     from: R,
     length: u64,
@@ -46,7 +46,7 @@ pub(crate) fn read<R: ChunkReader + 'static>(
     read_limited(from, ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION)), elements, put)
 }
 
-/// The same of a file that may have so many rows.
+/// The same of a file that may have that many rows.
 fn read_limited<R: ChunkReader + 'static>(
     from: R,
     allowed: u64,

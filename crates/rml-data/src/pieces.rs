@@ -18,7 +18,7 @@ pub(crate) const PIECE: usize = 1 << 20;
 /// The byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file by its extension, in pieces of about so many bytes.
+/// Reads a file by its extension, in pieces of about that many bytes.
 pub(crate) fn read(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Error> {
     let origin = path.display().to_string();
     let format = Format::of(path);
@@ -100,7 +100,7 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
         && lines.append_to(&mut header, 1)?
     {}
     let header_lines = lines.count;
-    // A line may end with a carriage return alone, so rows may stand behind the header.
+    // A line may end with a carriage return alone, so rows may stand after the header.
     let mut behind = header.split_off(csv::header_end(&header));
     if let Some(end) = header.last_mut().filter(|end| **end == b'\r') {
         // It would be one with a line feed that a piece begins with.
@@ -125,7 +125,7 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
     }
 }
 
-/// The columns of a piece that stands below so many other lines of its file.
+/// The columns of a piece that stands below that many other lines of its file.
 fn below(mut columns: Columns, lines: usize) -> Columns {
     columns.unusable.values_mut().for_each(|why| why.count_above(lines));
     columns
@@ -134,7 +134,7 @@ fn below(mut columns: Columns, lines: usize) -> Columns {
 /// The lines of a text.
 struct Lines<R> {
     reader: BufReader<R>,
-    /// Whether a line may go on within quotes.
+    /// Whether a line may continue within quotes.
     quoted: bool,
     /// How many were read.
     count: usize,
@@ -143,7 +143,7 @@ struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads whole lines, so many bytes of them at least if there are as many. Says whether there was one.
+    /// Reads whole lines, that many bytes of them at least if there are as many. Says whether there was one.
     fn append_to(&mut self, piece: &mut Vec<u8>, enough: usize) -> Result<bool, Malformed> {
         use std::io::BufRead as _;
         let begin = piece.len();

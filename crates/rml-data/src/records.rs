@@ -79,7 +79,7 @@ impl<'a> Records<'a> {
         &self.text[self.at..]
     }
 
-    /// Goes behind a line of nothing but blanks, if it stands here.
+    /// Goes after a line of only blanks, if it stands here.
     fn blank_line(&mut self) -> bool {
         let blanks = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
         let end = &self.rest()[blanks..];
@@ -91,7 +91,7 @@ impl<'a> Records<'a> {
         is_blank
     }
 
-    /// Goes behind the end of a line.
+    /// Goes after the end of a line.
     fn line_end(&mut self) {
         let rest = self.rest();
         self.at += match rest.strip_prefix('\r') {
@@ -121,7 +121,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// A cell up to the comma or the end of the line behind it.
+    /// A cell up to the comma or the end of the line after it.
     fn cell(&mut self) -> Result<Cell<'a>, Malformed> {
         self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
         let at = self.at;
@@ -139,7 +139,7 @@ impl<'a> Records<'a> {
         Ok(Cell { text: Cow::Borrowed(text.trim()), at })
     }
 
-    /// A cell in quotes, with the blanks behind it.
+    /// A cell in quotes, with the blanks after it.
     fn quoted(&mut self) -> Result<Cow<'a, str>, Malformed> {
         let start = self.at;
         self.at += 1;
@@ -166,7 +166,7 @@ impl<'a> Records<'a> {
             });
         }
         let found = self.rest().chars().next().unwrap_or(' ');
-        Err(Malformed::new(format!("`{found}` behind the quote that ends the cell"))
+        Err(Malformed::new(format!("`{found}` after the quote that ends the cell"))
             .note("a cell in quotes ends with them; a quote within it is written `\"\"`")
             .in_text(self.text, self.at))
     }
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn nothing_is_guessed() {
         for (text, place) in [
-            ("x\n\"1\"2\n", "line 2, column 4: `2` behind"),
+            ("x\n\"1\"2\n", "line 2, column 4: `2` after"),
             ("x,y\n1,2\"3\"\n", "line 2, column 4: a quote within"),
             ("x\n\n1\n", "line 2, column 1: a blank line"),
             ("x\n1\n2\n\n", "line 4, column 1: a blank line"),

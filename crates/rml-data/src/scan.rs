@@ -95,7 +95,7 @@ impl<'a> Scan<'a> {
         self.at += self.rest().bytes().take_while(is_blank).count();
     }
 
-    /// Goes behind `null`, if it stands here.
+    /// Goes after `null`, if it stands here.
     pub(crate) fn is_null(&mut self) -> bool {
         self.sees('n') && self.token() == "null"
     }
@@ -105,7 +105,7 @@ impl<'a> Scan<'a> {
         self.rest().starts_with(c)
     }
 
-    /// Goes behind that character and the blanks that follow, if it stands here.
+    /// Goes after that character and the blanks that follow, if it stands here.
     pub(crate) fn accept(&mut self, c: char) -> bool {
         let accepted = self.sees(c);
         if accepted {
@@ -115,7 +115,7 @@ impl<'a> Scan<'a> {
         accepted
     }
 
-    /// The literal, number or text (with its quotes) that stands here; goes behind it.
+    /// The literal, number or text (with its quotes) that stands here; goes after it.
     pub(crate) fn token(&mut self) -> &'a str {
         let token = &self.rest()[..token_len(self.rest())];
         self.at += token.len();
@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
         Ok(key)
     }
 
-    /// Goes behind the value that stands here.
+    /// Goes after the value that stands here.
     pub(crate) fn skip(&mut self) {
         self.at += value_len(self.rest());
         self.blanks();

@@ -123,8 +123,8 @@ pub(crate) fn padded_starts(
     }
 }
 
-/// The cells of windows that were filled up, one window after the other and without what fills them. So many elements a
-/// cell has.
+/// The cells of windows that were filled up, one window after the other and without what fills them. That many elements
+/// a cell has.
 ///
 /// # Errors
 /// Too little memory.

@@ -51,7 +51,7 @@ impl Segment {
 }
 
 impl Stored {
-    /// Puts elements behind those that a column has.
+    /// Puts elements after those that a column has.
     pub(crate) fn put(
         &mut self,
         scratch: &Scratch,

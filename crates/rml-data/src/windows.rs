@@ -147,8 +147,8 @@ impl Windows {
         self.lengths.is_none().then_some(self.cycles)
     }
 
-    /// Puts windows that stand in some order into batches of at most so many, each of windows of the same length. Full
-    /// batches come first, in the order in which they are filled, then the others, larger ones first.
+    /// Puts windows that stand in some order into batches of at most that many, each of windows of the same length.
+    /// Full batches come first, in the order in which they are filled, then the others, larger ones first.
     pub fn batches(&self, order: &[usize], size: usize) -> Vec<Vec<usize>> {
         if self.lengths.is_none() {
             return order.chunks(size.max(1)).map(<[usize]>::to_vec).collect();
@@ -196,7 +196,7 @@ impl Windows {
         Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
     }
 
-    /// In which cycles the clock of an input, where it is an input itself, lets it be there; that clock has so many
+    /// In which cycles the clock of an input, where it is an input itself, lets it be there; that clock has that many
     /// around it.
     fn follows_clock(&self, i: usize, windows: &[usize], depth: usize) -> Result<Vec<bool>, Diagnostic> {
         let length = self.length_of(windows);

@@ -50,7 +50,7 @@ pub struct Analysis {
     pub sources: Arc<Sources>,
     /// The clocks of its variables, and whether they fit.
     pub clocks: ClockReport,
-    /// Static parameters and named dimensions that got a value at will.
+    /// Static parameters and named dimensions that were given an arbitrary value.
     pub assumed: Vec<(String, StaticValue)>,
     /// What is known of the program as it runs; nothing if its clocks do not fit.
     pub run: Option<RunFacts>,
@@ -165,7 +165,7 @@ impl Analysis {
     }
 }
 
-/// Analyses the node that runs, [`Options::node`], with all that it calls.
+/// Analyses the node that runs, [`Options::node`], with everything that it calls.
 ///
 /// # Errors
 /// Whatever stops the compilation. What the analyses themselves reject is part of the result.
@@ -177,7 +177,7 @@ pub(crate) fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, 
     Ok(Analysis::new(inlined(front, options)?, front))
 }
 
-/// As [`analyse`]; the dimension `batch` gets a value at will where it has none.
+/// As [`analyse`]; the dimension `batch` gets an arbitrary value where it has none.
 ///
 /// # Errors
 /// As [`analyse`].
@@ -192,9 +192,9 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
     })
 }
 
-/// Analyses every node that no other node calls, with all that it calls, whatever is wrong elsewhere. Where such a node
-/// cannot be compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static
-/// parameter or named dimension without a value gets one at will.
+/// Analyses every node that no other node calls, with everything that it calls, whatever is wrong elsewhere. Where such
+/// a node cannot be compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a
+/// static parameter or named dimension without a value is given an arbitrary one.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     let Ok(front) = Front::new(source) else { return Vec::new() };
     let clean = !front.check_all(options).1.has_errors();
@@ -211,7 +211,8 @@ pub(crate) fn analyse_each(
     analyse_each_by(front, options, clean, &mut |_, placed| analyse_alone(front, placed).map(Arc::new))
 }
 
-/// The analysis of a node with all that it calls, whatever is wrong elsewhere; `None` if anything there is in error.
+/// The analysis of a node with everything that it calls, whatever is wrong elsewhere; `None` if anything there is in
+/// error.
 pub(crate) fn analyse_alone(front: &Front, placed: &Placed) -> Option<Analysis> {
     placed.all().find_map(|placed| {
         let flat = inlined_alone(front, &placed.options)?;
@@ -269,7 +270,7 @@ pub(crate) fn analyse_each_by(
 pub(crate) struct Placed {
     /// With a value for each static parameter and named dimension.
     pub(crate) options: Options,
-    /// The values taken at will.
+    /// The arbitrary values.
     pub(crate) assumed: Vec<(String, StaticValue)>,
 }
 
@@ -300,7 +301,7 @@ impl Placed {
     }
 }
 
-/// The nodes, each with those that it calls, in an order in which each stands behind those that call it, else as in the
+/// The nodes, each with those that it calls, in an order in which each stands after those that call it, else as in the
 /// text.
 fn callers_first(calls: &[Vec<usize>]) -> Vec<usize> {
     let mut callers = vec![0_usize; calls.len()];
@@ -321,7 +322,7 @@ fn callers_first(calls: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Marks a node and all that it calls.
+/// Marks a node and everything that it calls.
 fn cover(calls: &[Vec<usize>], node: usize, covered: &mut [bool]) {
     let mut todo = vec![node];
     while let Some(node) = todo.pop() {

@@ -36,10 +36,10 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     found.list
 }
 
-/// What says what the stages behind the front end find in a module, some inputs of whose root may be constants.
+/// What says what the stages after the front end find in a module, some inputs of whose root may be constants.
 type Back<'b> = dyn FnMut(&typed::Module, &dyn Fn(&str) -> bool) -> Diagnostics + 'b;
 
-/// What the stages behind the front end find in the modules of [`Front::check_all`], each finding once.
+/// What the stages after the front end find in the modules of [`Front::check_all`], each finding once.
 pub(crate) fn check_modules(front: &Front, modules: &[typed::Module], back: &mut Back<'_>) -> Diagnostics {
     let mut found = Findings::default();
     let inputs = OpenInputs::new(front);
@@ -50,7 +50,7 @@ pub(crate) fn check_modules(front: &Front, modules: &[typed::Module], back: &mut
     found.list
 }
 
-/// Which inputs of nodes may be constants: all where the node is there to be called, and those without a type, which
+/// Which inputs of nodes may be constants: all where the node exists to be called, and those without a type, which
 /// can be set, where it is the one that runs; but `main` takes them from data if nothing else is said.
 pub(crate) struct OpenInputs {
     /// The inputs without a type of the only node that no other calls.
@@ -78,7 +78,7 @@ impl OpenInputs {
     }
 }
 
-/// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it
+/// What the stages after the front end find in a module, of whose root the inputs in `open` may be constants where it
 /// is called; what is to be said of its learning, if they find nothing.
 pub(crate) fn back(front: &Front, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
     let module = pass::normalize(module);

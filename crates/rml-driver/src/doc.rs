@@ -245,7 +245,7 @@ fn comment(file: &File<'_>, mut at: usize, text: &str) -> String {
     parts.join("\n")
 }
 
-/// Whether byte `at` is the next thing behind a comment, on the same or the next line.
+/// Whether byte `at` is the next thing after a comment, on the same or the next line.
 fn behind(text: &str, comment: Span, at: usize) -> bool {
     let between = text.get(comment.end as usize..at);
     between.is_some_and(|t| t.trim().is_empty() && t.matches('\n').count() <= 1)

@@ -60,7 +60,7 @@ impl Front {
         Ok((Self { sources: Arc::new(sources), main, resolved }, more))
     }
 
-    /// Whether a place lies in the library.
+    /// Whether a place is in the library.
     pub(crate) fn is_library(&self, place: Span) -> bool {
         let text = self.sources.text(place.file);
         text == PRELUDE || LIBRARY.iter().any(|(_, own)| text == *own)
@@ -112,7 +112,7 @@ impl Front {
 }
 
 impl Source {
-    /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
+    /// The files that it is read from: its own, and those that are imported, as far as they exist. A text has none.
     pub fn files(&self) -> Vec<PathBuf> {
         let (Self::File(path) | Self::Edited { path, .. }) = self else { return Vec::new() };
         let mut files = vec![path.clone()];

@@ -37,7 +37,7 @@ pub struct Survey {
     pub findings: Diagnostics,
 }
 
-/// All that is known of a source, whatever is wrong with it.
+/// Everything that is known of a source, whatever is wrong with it.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -78,7 +78,7 @@ pub struct VariableName {
 }
 
 impl Survey {
-    /// The node that a place lies in.
+    /// The node that a place is in.
     pub fn node_at(&self, place: Span) -> Option<&NodePlace> {
         let holds = |n: &&NodePlace| {
             n.span.file == place.file && n.span.start <= place.start && place.start <= n.span.end

@@ -79,9 +79,9 @@ impl Inspector {
         Ok(survey)
     }
 
-    /// All that is known of the version that was surveyed last. An analysis that is kept from an older version has the
-    /// texts of that version; the findings of the report stand where they belong in this one. `None` if nothing was
-    /// surveyed since.
+    /// Everything that is known of the version that was surveyed last. An analysis that is kept from an older version
+    /// has the texts of that version; the findings of the report stand where they belong in this one. `None` if nothing
+    /// was surveyed since.
     pub fn inspect(&mut self) -> Option<Inspection> {
         let Surveyed { front, index, modules, findings } = self.surveyed.take()?;
         let main = front.main;
@@ -100,7 +100,7 @@ impl Inspector {
         Some(Inspection { report, main, instances, sizes })
     }
 
-    /// What the stages behind the front end find.
+    /// What the stages after the front end find.
     fn forms(&mut self, nodes: &Nodes<'_>, modules: &[typed::Module]) -> Diagnostics {
         let kept = &mut self.forms;
         let found = check_modules(nodes.front, modules, &mut |module, open| {

@@ -27,7 +27,7 @@ mod tests {
     fn table_is_the_directory() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../std");
         let mut found: Vec<String> = std::fs::read_dir(dir)
-            .expect("std/ is there")
+            .expect("std/ exists")
             .map(|e| e.expect("readable").file_name().to_string_lossy().into_owned())
             .filter_map(|n| n.strip_suffix(".rml").map(|n| format!("std.{n}")))
             .filter(|n| n != "std.prelude")

@@ -24,7 +24,7 @@ pub(crate) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId
     }
 }
 
-/// Finds imported files beside the importing ones; those that are open in an editor as they are there.
+/// Finds imported files beside the importing ones; those that are open in an editor as they exist.
 #[derive(Default)]
 pub(crate) struct Files<'t> {
     pub(crate) open: Option<&'t BTreeMap<PathBuf, String>>,

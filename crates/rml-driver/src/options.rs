@@ -35,9 +35,9 @@ pub struct Options {
     pub seed: u64,
     /// Keeps every named variable, so that all can be traced: no folding, no restriction to what the outputs need.
     pub all_vars: bool,
-    /// Inner variables, by instance path (`lstm_0.h`), that become outputs behind those of the node.
+    /// Inner variables, by instance path (`lstm_0.h`), that become outputs after those of the node.
     pub probes: Vec<String>,
-    /// Whether the squared norms of the gradients of parameters become outputs behind those of the node.
+    /// Whether the squared norms of the gradients of parameters become outputs after those of the node.
     pub gradients: bool,
     /// Whether the node is to be trained: then a program that updates no parameter is warned of.
     pub trained: bool,

@@ -50,7 +50,7 @@ struct Own {
 /// What something found about a node depends on.
 #[derive(Debug)]
 pub(crate) struct Grounds {
-    /// The versions of the node and all that it reaches.
+    /// The versions of the node and everything that it reaches.
     pub(crate) versions: Vec<u64>,
     /// Where these nodes stand.
     pub(crate) places: Vec<Span>,

@@ -203,8 +203,8 @@ fn what_cannot_be_decided_is_dynamic() {
     is_dynamic("node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));");
 }
 
-/// An input says one thing in this cycle and another one in the next, so conditions of different cycles hang on nothing
-/// common.
+/// An input says one thing in this cycle and another one in the next, so conditions of different cycles depend on
+/// nothing common.
 #[test]
 fn an_input_in_two_cycles_decides_two_conditions() {
     rejects(

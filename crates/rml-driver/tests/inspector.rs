@@ -142,7 +142,7 @@ fn described(inspection: &Inspection) -> String {
     text + &lines.join("\n")
 }
 
-/// A node that is moved or that stands behind one that changes is not looked at again; its findings move with it.
+/// A node that is moved or that stands after one that changes is not looked at again; its findings move with it.
 #[test]
 fn findings_move_with_their_node() {
     let node = |name: &str, body: &str| format!("node {name}(x: num []) -> (o)\n  o = {body};\n\n");
@@ -153,7 +153,7 @@ fn findings_move_with_their_node() {
         inspector.inspect().expect("it was surveyed")
     };
     let first = look(format!("{a}{b}"));
-    let second = look(format!("{b}-- behind\n{}", a.replace("= x", "= x + 1.0")));
+    let second = look(format!("{b}-- after\n{}", a.replace("= x", "= x + 1.0")));
     let place = |i: &Inspection| i.report.findings.0[0].span().map(|span| span.start);
     assert_eq!(first.report.findings.0.len(), 1, "{}", first.report.findings);
     assert_eq!(place(&first).map(|at| at as usize - a.len()), place(&second).map(|at| at as usize));

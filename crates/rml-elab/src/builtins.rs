@@ -12,9 +12,9 @@ pub(crate) enum Builtin {
     Reduce(Reduce),
     /// Several operands, element by element.
     Pointwise(Pointwise),
-    /// A convolution or one of its transposes, over so many axes.
+    /// A convolution or one of its transposes, over that many axes.
     Conv(Conv, usize),
-    /// Pooling or patches, over so many axes.
+    /// Pooling or patches, over that many axes.
     Pool(Pool, usize),
     /// `cumsum(x[, axis[, reverse]])`
     CumSum,

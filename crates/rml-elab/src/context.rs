@@ -1,10 +1,10 @@
-//! Where an error is shown that lies inside an instance: in the user's own text first.
+//! Where an error is shown that is inside an instance: in the user's own text first.
 
 use rml_base::{Diagnostic, Label};
 
 use crate::instance::{InstanceId, Tree};
 
-/// Adds to an error in an instance of a node where that instance comes from. What lies in the library is shown at the
+/// Adds to an error in an instance of a node where that instance comes from. What is in the library is shown at the
 /// user's call of it.
 pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
     let library = |id: InstanceId| tree.program.scopes.is_library(tree.node(id).file);

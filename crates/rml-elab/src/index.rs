@@ -1,4 +1,4 @@
-//! Where names stand and what they mean: for tools that lead from a use to its definition and back. It is there for
+//! Where names stand and what they mean: for tools that lead from a use to its definition and back. It is present for
 //! texts with errors too, as far as they parse.
 
 use indexmap::IndexMap;

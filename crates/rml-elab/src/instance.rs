@@ -253,7 +253,7 @@ impl<'p> Tree<'p> {
         let mut at = (id, expr);
         // How often the array is indexed.
         let mut level = 0;
-        // Names stand for names; what is behind a chain that is too long to be followed may be anything.
+        // Names stand for names; what is at the end of a chain that is too long to be followed may be anything.
         for _ in 0..MAX_CHAIN {
             let (id, expr) = at;
             let node = self.node(id);
@@ -337,7 +337,7 @@ impl<'p> Tree<'p> {
 enum Meaning {
     /// What an expression does.
     Expr(InstanceId, ExprId),
-    /// A value that is an array of arrays so many times.
+    /// A value that is an array of arrays that many times.
     Nested(usize),
 }
 

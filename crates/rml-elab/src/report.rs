@@ -33,7 +33,7 @@ impl Report {
         more.into_iter().for_each(|d| self.push(d));
     }
 
-    /// Whether there are so many findings that advice which takes time is left out.
+    /// Whether there are too many findings for advice that takes time.
     pub(crate) fn is_long(&self) -> bool {
         self.errors > MAX_FINDINGS / 4
     }

@@ -146,7 +146,7 @@ fn merged(options: &Options) -> IndexMap<String, StaticValue> {
     all
 }
 
-/// Adds a node and all that it calls.
+/// Adds a node and everything that it calls.
 fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) {
     let mut todo = vec![source];
     while let Some(source) = todo.pop() {

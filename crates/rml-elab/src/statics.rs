@@ -1,7 +1,7 @@
 //! Evaluation of static expressions in an instance, and of the static names of instances (STATIC-2, STATIC-3).
 //!
 //! Statics may depend on shapes (`shape(x)`, named dimensions), which are found step by step: what is not known yet is
-//! [`Failure::Unknown`], and all names are evaluated anew after a shape that matters has changed.
+//! [`Failure::Unknown`], and all names are evaluated again after a shape that matters has changed.
 
 use indexmap::IndexSet;
 use rml_base::codes::elab as codes;

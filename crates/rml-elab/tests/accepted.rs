@@ -332,7 +332,7 @@ fn operators_and_their_shapes() {
     assert_eq!(types(text), expected);
 }
 
-/// The meaning of NumPy, where the bounds lie within the axis.
+/// The meaning of NumPy, where the bounds are within the axis.
 #[test]
 fn slices_of_all_steps() {
     let slices = [

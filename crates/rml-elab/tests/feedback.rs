@@ -50,12 +50,12 @@ fn what_never_fits_is_still_an_error() {
     }
 }
 
-/// A shape that only a recurrence settles does not fit: the variable to declare is named, and the declaration mends it.
+/// A shape that only a recurrence settles does not fit: the variable to declare is named, and the declaration fixes it.
 #[test]
 fn the_variable_to_declare_is_named() {
     for (body, name, mended) in [
         ("h = 0.0 fby matmul(k, 0.5 * h); o = h;", "h", "h: num [2] = 0.0 fby matmul(k, 0.5 * h); o = h;"),
-        // Behind others, in the same recurrence and in one that nothing enters.
+        // After others, in the same recurrence and in one that nothing enters.
         (
             "s = 0.0 fby t; t = 0.9 * s + g; g = matmul(k, s); o = x + t;",
             "s",

@@ -16,7 +16,7 @@ fn repository() -> PathBuf {
 fn conformance_vectors() {
     let dir = repository().join("tests/conformance/vectors");
     let mut seen = 0;
-    for entry in std::fs::read_dir(dir).expect("vectors are there") {
+    for entry in std::fs::read_dir(dir).expect("vectors exist") {
         let path = entry.expect("readable").path();
         if path.extension().is_none_or(|e| e != "json") {
             continue;
@@ -72,7 +72,7 @@ fn digits_example() {
 /// All files of a directory of the repository that end in `.rml`.
 fn texts(dir: &str) -> Vec<(String, String)> {
     let mut texts: Vec<(String, String)> = std::fs::read_dir(repository().join(dir))
-        .expect("directory is there")
+        .expect("directory exists")
         .map(|e| e.expect("readable").path())
         .filter(|p| p.extension().is_some_and(|e| e == "rml"))
         .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).expect("readable")))

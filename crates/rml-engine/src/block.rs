@@ -1,7 +1,7 @@
 //! What goes into a run and what comes out of it: one cycle as a row of entries, several as a block of columns.
 //!
 //! A column holds the values of one variable over the cycles of a block in one contiguous tensor. So data that is
-//! already contiguous, or lies on a device, reaches an engine that computes whole windows without being split into
+//! already contiguous, or is on a device, reaches an engine that computes whole windows without being split into
 //! cycles.
 
 use rml_backend::{Failure, Held};

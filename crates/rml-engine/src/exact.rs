@@ -64,7 +64,7 @@ pub trait Fast: fmt::Debug + Send {
         Ok(self.states()?.into())
     }
 
-    /// As [`Run::set_snapshot`]; `false` if it cannot go on from there, and has changed nothing. The default is for
+    /// As [`Run::set_snapshot`]; `false` if it cannot continue from there, and has changed nothing. The default is for
     /// engines that begin where no window is open.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ pub struct Exact<F> {
     program: Arc<Drawn>,
     wish: Use,
     cycles: u64,
-    /// The first cycle whose outputs were not fetched. It lies after the next cycle to be fed if cycles were taken
+    /// The first cycle whose outputs were not fetched. It is after the next cycle to be fed if cycles were taken
     /// back.
     unfetched: u64,
     outputs: VecDeque<Outputs>,

@@ -10,10 +10,10 @@
 //!   other place makes errors exact.
 //! - [`Inspect`] gives access to every cell of a run, for traces and chronograms. Only the simulator has it.
 //!
-//! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know nothing
-//! but these traits. Nothing here knows a scheduler, a plan, a file or the surface syntax.
+//! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know only
+//! these traits. Nothing here knows a scheduler, a plan, a file or the surface syntax.
 //!
-//! # An engine of one's own
+//! # An engine of your own
 //!
 //! This one runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows what an
 //! engine that runs plans of windows has to do:

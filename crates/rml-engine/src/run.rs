@@ -44,7 +44,7 @@ pub enum Feeding {
         look_ahead: Option<usize>,
     },
     /// In blocks of whole outermost windows, one or several, or of parts of them. The outputs of a window are asked for
-    /// when it has ended. The trace goes on from block to block.
+    /// when it has ended. The trace continues from block to block.
     Windows {
         /// How many cycles a block has, where that is known.
         cycles: Option<usize>,
@@ -58,8 +58,8 @@ pub struct Use {
     pub feeding: Feeding,
     /// Whether the statuses of all variables in all cycles are kept, so that the run has [`Run::inspect`].
     pub record: bool,
-    /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run goes on from the states of
-    /// another one.
+    /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run continues from the states
+    /// of another one.
     pub first: u64,
     /// What is told where the time goes.
     pub profile: Option<Scope>,
@@ -137,13 +137,13 @@ pub trait Run: fmt::Debug + Send {
     /// If there is no such state, if a value has another type, or if cycles are open.
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic>;
 
-    /// The states, and what delays in open windows remember, for another engine that goes on from here.
+    /// The states, and what delays in open windows remember, for another engine that continues from here.
     ///
     /// # Errors
     /// As [`states`](Self::states), but windows may be open.
     fn snapshot(&self) -> Result<Snapshot, Diagnostic>;
 
-    /// Sets all that is remembered. Delays and states that are not in the snapshot start anew: they had no value.
+    /// Sets everything that is remembered. Delays and states that are not in the snapshot restart: they had no value.
     ///
     /// # Errors
     /// As [`set_states`](Self::set_states).

@@ -51,13 +51,13 @@ impl<H: Into<Held>> FromIterator<(Arc<str>, H)> for States {
     }
 }
 
-/// All that a run remembers between two cycles: its states, and what the delays in open windows have for their next
-/// active cycle. Another engine goes on from it in the middle of windows, which checkpoints cannot say.
+/// Everything that a run remembers between two cycles: its states, and what the delays in open windows have for their
+/// next active cycle. Another engine continues from it in the middle of windows, which checkpoints cannot say.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The states.
     pub states: States,
-    /// The values of delays in open windows. A delay that is not among them starts anew.
+    /// The values of delays in open windows. A delay that is not among them restarts.
     pub delays: BTreeMap<Var, Held>,
 }
 

@@ -52,7 +52,7 @@ impl Mock {
         self.run.set_states(states).unwrap();
     }
 
-    /// What a simulator knows of these cycles as a block.
+    /// What a simulator knows about these cycles as a block.
     fn block(&self, rows: &[Row]) -> Block {
         let of = |k: usize| {
             let present = rows.iter().map(|row| row.values[k].is_present()).collect();
@@ -416,7 +416,7 @@ fn what_an_engine_leaves_open_waits_for_the_next_block() {
     assert_eq!(feed(&mut run, &program, "10 20 30 40").unwrap(), ["3: 16", "4: 36", "5: 66"]);
     run.finish(End::Closed).unwrap();
     assert_eq!(rows(&mut run), ["6: 106"]);
-    // More than may be open: the reference goes on.
+    // More than may be open: the reference continues.
     let mut run = open(Use { feeding: Feeding::Stream { look_ahead: Some(1) }, ..STREAM });
     assert!(feed(&mut run, &program, "1").unwrap().is_empty());
     assert_eq!(feed(&mut run, &program, "2").unwrap(), ["0: 1", "1: 3"]);

@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     up_to(file, found.len(), most)
 }
 
-/// Opens a regular file, and says what the system knows of it.
+/// Opens a regular file, and says what the system knows about it.
 fn open(path: &Path) -> Result<(File, Metadata), Unread> {
     let refused = |e: io::Error| Unread::Refused(refusal(&e));
     // To open a pipe is to wait for its writer, so its kind is asked for before, and again of what was opened.

@@ -46,7 +46,7 @@ impl Growing {
     }
 }
 
-/// Makes a folder, and those that it is in, unless it is there.
+/// Makes a folder, and those that it is in, unless it exists.
 ///
 /// # Errors
 /// A folder that cannot be made.
@@ -77,7 +77,7 @@ pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
     }
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 ///
 /// # Errors
 /// A file that cannot be removed.

@@ -14,7 +14,7 @@ use crate::output::{check_output, unwritable, write_output};
 /// What each file begins with; the number is that of the format.
 const MARK: &[u8; 8] = b"rmlkept1";
 
-/// The mark, the hash of all that follows it, the length of the key.
+/// The mark, the hash of everything that follows it, the length of the key.
 const HEAD: usize = MARK.len() + HASH + 8;
 
 /// The digits of a hash.
@@ -23,7 +23,7 @@ const HASH: usize = 16;
 /// What names end with.
 const SUFFIX: &str = ".kept";
 
-/// A folder of such files, of which there are at most so many. Several processes may use it at once.
+/// A folder of such files, of which there are at most that many. Several processes may use it at once.
 ///
 /// A file holds its whole key, so that what is found is what was kept under it, and a hash, so that a damaged file
 /// counts as none.

@@ -23,7 +23,7 @@ impl Scratch {
         Ok(Self { file: Mutex::new(file) })
     }
 
-    /// Writes bytes behind all others. Says where they begin.
+    /// Writes bytes after all others. Says where they begin.
     ///
     /// # Errors
     /// They cannot be written, on a full disk for example.

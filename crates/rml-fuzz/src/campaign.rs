@@ -14,7 +14,7 @@ use crate::{Case, Corpus, Finding, Target, minimise, worker};
 pub struct Settings {
     /// For how long at most.
     pub time: Duration,
-    /// How many turns each target has at most; `None` = as many as there is time for.
+    /// How many turns each target has at most; `None` = until the time is over.
     pub rounds: Option<u64>,
     /// The seed of all cases.
     pub seed: u64,
@@ -62,7 +62,7 @@ struct State {
     counts: BTreeMap<&'static str, Count>,
     /// By signature.
     found: BTreeMap<String, (Finding, Case, usize)>,
-    /// Why the campaign cannot go on.
+    /// Why the campaign cannot continue.
     broken: Option<String>,
 }
 

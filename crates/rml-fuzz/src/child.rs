@@ -34,7 +34,7 @@ pub(crate) enum End {
     Late,
 }
 
-/// Runs a worker with those arguments until `deadline`, and reports all that happens.
+/// Runs a worker with those arguments until `deadline`, and reports everything that happens.
 pub(crate) fn watch(
     target: &Target,
     args: &[String],

@@ -14,9 +14,9 @@ const USAGE: &str = "usage: cargo xtask fuzz [--minutes M | --rounds R] [--seed 
 
   --minutes M  for how long (5); fractions are allowed
   --rounds R   how many turns each target has, instead of a time: the same cases on every machine
-  --seed S     which cases; the same seed gives the same cases in the same order, as many as there is time for (from the clock)
+  --seed S     which cases; the same seed gives the same cases in the same order, until the time is over (from the clock)
   --target T   that target alone; can be given several times
-  --jobs J     how many cases at a time (as many as there are processors)
+  --jobs J     how many cases at a time (one per processor)
   --replay     runs the cases in these files, TARGET/NAME.EXT
 
 targets:";

@@ -75,7 +75,7 @@ pub struct Flat {
 /// A window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowData {
-    /// A boundary lies after each cycle where this is true.
+    /// A boundary follows each cycle in which this is true.
     pub end: Var,
     /// The window around it, whose boundaries are its own too.
     pub parent: Option<Window>,

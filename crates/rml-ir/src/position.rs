@@ -1,8 +1,8 @@
-//! Where in a window, or in another segment of time, a tick lies; and sets of such positions.
+//! Where in a window, or in another segment of time, a tick is; and sets of such positions.
 
 use std::fmt;
 
-/// Where a tick of the segment's clock lies in its segment.
+/// Where a tick of the segment's clock is in its segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Position {
     /// Neither the first tick nor the last one. In the trace, which has no ends, every tick is here.
@@ -39,17 +39,17 @@ impl Position {
         if self.is_start() { Positions::NONE } else { Positions::BEFORE_END }
     }
 
-    /// The positions that the tick behind one at this position may have.
+    /// The positions that the tick after one at this position may have.
     pub fn after(self) -> Positions {
         if self.is_end() { Positions::NONE } else { Positions::AFTER_START }
     }
 
-    /// The position of the first tick of the segment that a tick at this one lies in.
+    /// The position of the first tick of the segment that a tick at this one is in.
     pub fn start(self) -> Position {
         if self.is_start() { self } else { Position::First }
     }
 
-    /// The position of the last tick of the segment that a tick at this one lies in.
+    /// The position of the last tick of the segment that a tick at this one is in.
     pub fn end(self) -> Position {
         if self.is_end() { self } else { Position::Last }
     }

@@ -114,8 +114,8 @@ impl Shape {
     }
 
     /// How many elements there would be if each dimension of 0 were 1; `None` if a `usize` does not hold the number.
-    /// Whatever walks the dimensions takes at most so many steps, also where there is no element, and no reordering of
-    /// the axes changes it.
+    /// Whatever walks the dimensions takes at most that many steps, also where there is no element, and no reordering
+    /// of the axes changes it.
     pub fn extent(&self) -> Option<usize> {
         self.0.iter().filter(|&&d| d != 0).try_fold(1_usize, |n, &d| n.checked_mul(d))
     }

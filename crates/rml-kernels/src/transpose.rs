@@ -1,4 +1,4 @@
-//! Matrices turned round, tile by tile: element by element, either the reads or the writes would go from line to line
+//! Matrices transposed, tile by tile: element by element, either the reads or the writes would go from line to line
 //! of the cache.
 
 /// Rows and columns of a tile: those of a vector that every machine has.
@@ -32,8 +32,8 @@ pub(crate) fn turned<T: Copy>(rows: [[T; TILE]; TILE]) -> [[T; TILE]; TILE] {
     columns
 }
 
-/// `out[i, j] = x[j, i]` for `rows x columns` elements of `out`; rows of `x`, and those of `out`, are so many elements
-/// apart.
+/// `out[i, j] = x[j, i]` for `rows x columns` elements of `out`; rows of `x`, and those of `out`, are that many
+/// elements apart.
 ///
 /// ```
 /// let mut out = [0; 6];

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Twenty-five lines: a network, its training, and a filter.
 const BLOCK: &str = "
--- Network {n}: a recurrent layer in windows, and a layer behind it.
+-- Network {n}: a recurrent layer in windows, and a layer after it.
 node net_{n}(x: num [batch, 8], end: bool []) -> (y: num [batch, 3] when end)
   a = tanh(dense(12, x));
   h = lstm(16, a) every end;

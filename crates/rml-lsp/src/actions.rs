@@ -1,4 +1,4 @@
-//! Changes that mend what is wrong, and the layout.
+//! Changes that fix what is wrong, and the layout.
 
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, DocumentFormattingParams, TextEdit,
@@ -10,7 +10,7 @@ use crate::lines::Lines;
 use crate::server::{Answer, Server};
 use crate::texts;
 
-/// What mends the findings in a range: the help lines that a program can follow.
+/// What fixes the findings in a range: the help lines that a program can follow.
 pub(crate) fn actions(server: &mut Server, params: CodeActionParams) -> Answer<Vec<CodeActionOrCommand>> {
     let uri = params.text_document.uri;
     let path = texts::path(&uri);

@@ -40,14 +40,14 @@ fn markdown(value: String) -> Documentation {
     Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }
 
-/// Behind `import`: a module of the library, or in parentheses the nodes of one.
+/// After `import`: a module of the library, or in parentheses the nodes of one.
 fn imports(import: &str) -> Vec<CompletionItem> {
     if let Some((module, _)) = import.split_once('(') {
         let found = docs::library().iter().find(|m| m.name == module.trim());
         let nodes = found.into_iter().flat_map(|m| &m.nodes).filter(|node| !node.private);
         return nodes.map(|n| item(&n.name, CompletionItemKind::FUNCTION, &n.summary())).collect();
     }
-    // What stands before the last dot is there already.
+    // What stands before the last dot exists already.
     let dot = import.rfind('.').map_or(0, |at| at + 1);
     let modules = docs::library().iter().filter(|m| m.name != "std.prelude");
     let rest = modules.filter_map(|m| Some((m.name.strip_prefix(&import[..dot])?, m)));
@@ -73,7 +73,7 @@ fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
     items
 }
 
-/// With parentheses behind the name.
+/// With parentheses after the name.
 fn call(item: CompletionItem) -> CompletionItem {
     CompletionItem {
         insert_text: Some(format!("{}($0)", item.label)),
@@ -141,7 +141,7 @@ fn library(server: &Server, place: &Place) -> Vec<CompletionItem> {
             found.documentation = Some(markdown(format!("{}\n\nadds `{import}`", node.comment)));
             let new_text = format!("{before}{import}{behind}");
             found.additional_text_edits = Some(vec![TextEdit { range: Range::new(at, at), new_text }]);
-            // Behind what is in scope.
+            // After what is in scope.
             found.sort_text = Some(format!("~{}", node.name));
             items.push(call(found));
         }

@@ -49,7 +49,7 @@ impl Pipes {
         Ok(Self { connection, writer: writer.map_err(started)?, broken })
     }
 
-    /// Ends a session, when all that was said is out: how it ended, or what was wrong with a frame.
+    /// Ends a session, when everything that was said is out: how it ended, or what was wrong with a frame.
     pub(crate) fn close(self, served: Result<(), Ended>) -> Result<(), Ended> {
         drop(self.connection);
         let _ = self.writer.join();

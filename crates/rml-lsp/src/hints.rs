@@ -8,7 +8,7 @@ use crate::lines::Lines;
 use crate::server::{Answer, Server};
 use crate::texts;
 
-/// The hints in a range of a text: `: num [batch, 64] when end` behind what an equation defines.
+/// The hints in a range of a text: `: num [batch, 64] when end` after what an equation defines.
 pub(crate) fn hints(server: &mut Server, params: InlayHintParams) -> Answer<Vec<InlayHint>> {
     let path = texts::path(&params.text_document.uri);
     let Some(survey) = server.survey(&path) else { return Ok(None) };

@@ -51,7 +51,7 @@ const PRIMITIVES: &[(&str, &str, &str)] = &[
     (
         "every",
         "f(x) every end",
-        "a call in windows: delays in it begin anew behind each cycle in which `end` is true",
+        "a call in windows: delays in it restart after each cycle in which `end` is true",
     ),
     ("if", "if c then x else y", "`x` where `c` is true, else `y`; both are present wherever `c` is"),
 ];

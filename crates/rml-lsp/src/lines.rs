@@ -58,7 +58,7 @@ impl<'t> Lines<'t> {
         Position::new(number(line), number(column))
     }
 
-    /// The byte at a place; one behind the end of a line or of the text counts as that end.
+    /// The byte at a place; one after the end of a line or of the text counts as that end.
     pub(crate) fn offset(&self, at: Position) -> usize {
         let Some(&start) = self.starts.get(at.line as usize) else { return self.text.len() };
         let mut left = at.character as usize;

@@ -154,7 +154,7 @@ impl Place {
         self.survey.sources.text(self.survey.main)
     }
 
-    /// The name that the place lies in or at the end of.
+    /// The name that the place is in or at the end of.
     pub(crate) fn name(&self) -> Option<rml::NamePlace> {
         let own = self.survey.index.names.iter().filter(|name| name.word.file == self.survey.main);
         let at = |span: rml::Span| span.range().start <= self.offset && self.offset <= span.range().end;

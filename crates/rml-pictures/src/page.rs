@@ -19,9 +19,9 @@ pub struct Page {
     pub tensors: Vec<(usize, usize, Json)>,
     /// What is known of the program, in lines.
     pub verdict: Vec<String>,
-    /// Other forms of the program by name, behind tabs.
+    /// Other forms of the program by name, after tabs.
     pub forms: Vec<(String, String)>,
-    /// Nodes beside the lines that they come from, behind tabs.
+    /// Nodes beside the lines that they come from, after tabs.
     pub sides: Vec<Side>,
     /// What the lines of the program cost.
     pub costs: Vec<LineCost>,

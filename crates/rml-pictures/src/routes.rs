@@ -1,6 +1,6 @@
 //! Where arrows run: only in the gutters between columns and the gaps between rows, so that no line crosses a text.
 //!
-//! Gutter `g` lies left of cycle `g`, gap `r` above row `r`. Every arrow that needs a line of its own there gets a
+//! Gutter `g` is left of cycle `g`, gap `r` above row `r`. Every arrow that needs a line of its own there gets a
 //! lane; lanes are shared where the extents of two arrows do not meet. This is about order only; `svg` gives the
 //! coordinates.
 

@@ -1,4 +1,4 @@
-//! Checks P7: what a plan that looks ahead reads is there.
+//! Checks P7: what a plan that looks ahead reads is available.
 
 use rml_ir::{Position, Positions};
 
@@ -61,7 +61,7 @@ pub(crate) fn atoms(write: &Write) -> impl Iterator<Item = Atom> + '_ {
     write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied()).chain([write.value])
 }
 
-/// Whether an operand is there at all ticks that are done, and at so many more.
+/// Whether an operand is available at all ticks that are done, and at that many more.
 fn is_there(plan: &Plan, atom: Atom, ahead: u32) -> bool {
     let of = |tape: Tape| plan.tapes[tape].ahead;
     match atom {

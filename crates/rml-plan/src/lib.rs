@@ -10,7 +10,7 @@
 //!
 //! A plan for blocks may look [ahead](Plan::ahead): a window has some ticks more then, which are looked at, and come
 //! again in the next one. Where only data decide how far it has to look, it [waits](Plan::waits): a block is filled as
-//! far as what is read is there.
+//! far as what is read is available.
 //!
 //! Nothing here knows equations, clocks or facts: whoever runs a plan needs the plan alone.
 //!
@@ -18,24 +18,24 @@
 //! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases
 //!   share a position.
 //! - **P2** operands have the types that the rule of a case asks for (N2).
-//! - **P3** a part reads only what is there: at the same tick, tapes of earlier regions, or of earlier parts of its own
-//!   region; at the tick before (behind), tapes of earlier regions or of its own forward (backward) loop; at the first
-//!   (last) tick likewise.
-//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it, unless the
+//! - **P3** a part reads only what is available: at the same tick, tapes of earlier regions, or of earlier parts of its
+//!   own region; at the tick before (after), tapes of earlier regions or of its own forward (backward) loop; at the
+//!   first (last) tick likewise.
+//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one after it, unless the
 //!   plan looks ahead.
-//! - **P5** registers are read and written in one loop, or else written behind all reads.
+//! - **P5** registers are read and written in one loop, or else written after all reads.
 //! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that
 //!   find it, and with them the conditions, are the same at a first tick whether it is the only one or not, and at a
 //!   later one whether it is the last or not.
 //! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. What fills a
 //!   tape is the same at ticks that are the last one and at others. What is read is filled as far as it is read.
 //! - **P8** a loop [by](Region::Loop::by) some conditions reads what it fills at another tick as what a
-//!   [delay](Rule::Restart) is that starts anew with each of them, and nowhere else. The conditions are filled before
+//!   [delay](Rule::Restart) is that restarts with each of them, and nowhere else. The conditions are filled before
 //!   it, without guards, at each tick but the last one. Such a loop writes no register and finds no end, and its plan
 //!   does not look ahead.
 //! - **P9** where a plan waits, any block is a window, nothing is a sum, each tape is filled by one part, and what
 //!   fills it is the same at ticks that are the last one and at others. What is written in a loop backward does not
-//!   outlive the block. In a loop forward no circle of reads leads to the same tick, or to one behind it.
+//!   outlive the block. In a loop forward no circle of reads leads to the same tick, or to one after it.
 
 use std::sync::Arc;
 
@@ -83,13 +83,13 @@ pub struct Plan {
     pub precision: Precision,
     /// What ends a window.
     pub ends: Ends,
-    /// Whether a block is filled only as far as what is read is there. At a tick, a tape waits for all operands and
+    /// Whether a block is filled only as far as what is read is available. At a tick, a tape waits for all operands and
     /// guards of its case, and for those at all ticks before. In a loop backward it waits for those alone that decide
-    /// its value: for the guards up to one that does not hold, and for the branch that is taken; a register is there
-    /// from the last tick on that is known to write it. What waits is not filled. In a loop forward, parts may stay
-    /// [ticks behind](Plan::lags) others. Those ticks of a block are done at which all outputs, all that is written and
-    /// all that [may fail](Plan::may_fail) is there, and at all ticks before; the others come again in the next block,
-    /// which has more.
+    /// its value: for the guards up to one that does not hold, and for the branch that is taken; a register is
+    /// available from the last tick on that is known to write it. What waits is not filled. In a loop forward, parts
+    /// may stay [ticks after](Plan::lags) others. Those ticks of a block are done at which all outputs, everything that
+    /// is written and everything that [may fail](Plan::may_fail) is available, and at all ticks before; the others come
+    /// again in the next block, which has more.
     pub waits: bool,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,
@@ -119,15 +119,15 @@ pub enum Ends {
     Found {
         /// The conditions.
         conds: Vec<Guard>,
-        /// How many parts of the first region find them. What stands behind these in the loop runs when it is known
+        /// How many parts of the first region find them. What stands after these in the loop runs when it is known
         /// whether the tick is the last one.
         head: usize,
     },
 }
 
 impl Plan {
-    /// How many ticks are looked at behind those that are done: the inputs of a window are those of so many ticks more,
-    /// and nothing is put out or committed at these.
+    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks
+    /// more, and nothing is put out or committed at these.
     pub fn ahead(&self) -> u32 {
         self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
     }
@@ -149,7 +149,7 @@ impl Plan {
         }
     }
 
-    /// How many ticks behind those that are done each register of a loop is written: as many as it is read.
+    /// How many ticks after those that are done each register of a loop is written: as many as it is read.
     pub fn reaches(&self) -> IndexVec<Reg, u32> {
         let mut reaches = IndexVec::filled(0, self.registers.len());
         for tape in self.tapes.iter().filter(|tape| tape.ahead > 0) {
@@ -181,7 +181,7 @@ pub struct TapeData {
     pub ty: Type,
     /// In the source.
     pub span: Span,
-    /// At how many ticks it is filled behind those that are done.
+    /// At how many ticks it is filled after those that are done.
     pub ahead: u32,
     /// How it comes about; at other positions it is never present.
     pub cases: Vec<Case>,
@@ -230,8 +230,8 @@ pub enum Rule {
         /// Its operands.
         args: Vec<Atom>,
     },
-    /// A matrix product that goes on from a start: each element is the chain of the product, which begins with the
-    /// element of `start`. So a product over a concatenation is the product of its rear that goes on from the product
+    /// A matrix product that continues from a start: each element is the chain of the product, which begins with the
+    /// element of `start`. So a product over a concatenation is the product of its rear that continues from the product
     /// of its front, bit by bit.
     Product {
         /// What is added to.
@@ -250,7 +250,7 @@ pub enum Rule {
         /// Where false.
         other: Atom,
     },
-    /// A delay that starts anew where one of the `ends` holds.
+    /// A delay that restarts where one of the `ends` holds.
     Restart {
         /// The ends.
         ends: Vec<Atom>,
@@ -259,7 +259,7 @@ pub enum Rule {
         /// What it is otherwise.
         next: Atom,
     },
-    /// The sum over all ticks of what the terms are there.
+    /// The sum of the terms over all ticks.
     Sum {
         /// What it starts with; none if it is the first term.
         init: Option<Atom>,
@@ -294,7 +294,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// All that it reads.
+    /// Everything that it reads.
     pub fn reads(&self) -> impl Iterator<Item = Atom> + '_ {
         self.when.iter().map(|g| g.cond).chain(self.args.iter().copied())
     }
@@ -316,7 +316,7 @@ pub enum Tick {
     Now,
     /// That of the tick before.
     Before,
-    /// That of the tick behind.
+    /// That of the tick after.
     After,
     /// That of the first tick.
     First,
@@ -389,13 +389,13 @@ pub enum Region {
     Loop {
         /// From the last tick to the first.
         backward: bool,
-        /// Conditions that end sequences within the window: a sequence ends behind each tick at which one of them
+        /// Conditions that end sequences within the window: a sequence ends after each tick at which one of them
         /// holds. Nothing that the loop fills is read at a tick of another sequence, so sequences may be filled in any
         /// order, or all at once. Without conditions the window is one sequence.
         by: Vec<Tape>,
         /// What is filled in each tick, in order.
         parts: Vec<Part>,
-        /// What is written in each tick behind that.
+        /// What is written in each tick after that.
         writes: Vec<Write>,
     },
 }
@@ -468,6 +468,6 @@ pub struct Output {
     pub name: Arc<str>,
     /// The type of its values.
     pub ty: Type,
-    /// Where it is present, and what it is there.
+    /// Where it is present, and its value there.
     pub cases: Vec<(Positions, Vec<Guard>, Atom)>,
 }

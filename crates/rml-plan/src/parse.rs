@@ -1,5 +1,5 @@
 //! Reads the text of a plan. The text names no source positions: all spans are the start of text 0. A tape is numbered
-//! where it is first filled, and a constant without a line of its own behind those that have one.
+//! where it is first filled, and a constant without a line of its own after those that have one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

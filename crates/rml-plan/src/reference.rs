@@ -144,12 +144,12 @@ struct Window<'a> {
     ticks: usize,
     /// How many of these are done; the others are ahead.
     done: usize,
-    /// How many ticks behind these each register is written.
+    /// How many ticks after these each register is written.
     reaches: IndexVec<Reg, u32>,
     inputs: &'a [Column],
     tapes: IndexVec<Tape, Column>,
     registers: IndexVec<Reg, Option<Value>>,
-    /// What they hold behind the last tick that is done.
+    /// What they hold after the last tick that is done.
     kept: IndexVec<Reg, Option<Value>>,
     waits: waits::Waits,
 }
@@ -319,7 +319,7 @@ impl Window<'_> {
     }
 }
 
-/// The product of two matrices or vectors that goes on from a start.
+/// The product of two matrices or vectors that continues from a start.
 fn product(start: &Value, a: &Value, b: &Value) -> Value {
     let (k, n) = (b.shape().dims()[0], b.shape().dims()[1..].iter().product());
     let size = (a.shape().len() / k.max(1), k, n);

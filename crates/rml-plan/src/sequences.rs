@@ -40,7 +40,7 @@ fn is_known_before(plan: &Plan, tape: Tape, regions: &[Region]) -> bool {
         && Positions::BEFORE_END.is_within(filled.and(data.place()))
 }
 
-/// Whether what a part reads at other ticks of its loop is read by delays that start anew with each condition.
+/// Whether what a part reads at other ticks of its loop is read by delays that restart with each condition.
 fn reads_its_sequence_alone(plan: &Plan, part: Part, parts: &[Part], by: &[Tape], backward: bool) -> bool {
     let (neighbour, end) = if backward { (Tick::After, Tick::Now) } else { (Tick::Before, Tick::Before) };
     plan.tapes[part.tape].cases.iter().filter(|case| !case.at.and(part.at).is_empty()).all(|case| {

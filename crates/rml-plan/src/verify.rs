@@ -84,7 +84,7 @@ impl Verifier<'_> {
                 self.fail(format!("P4: {tape} reads the tick before a first one"));
             }
             Atom::Tape(_, Tick::After) if p.is_end() && !self.ahead => {
-                self.fail(format!("P4: {tape} reads the tick behind a last one"));
+                self.fail(format!("P4: {tape} reads the tick after a last one"));
             }
             _ => {}
         }
@@ -118,7 +118,7 @@ impl Verifier<'_> {
             Rule::Product { start, args } => {
                 same(*start)?;
                 if self.ty(args[1]).shape.rank() > 2 {
-                    return Err("a product that goes on is one of stacks".to_owned());
+                    return Err("a product that continues is one of stacks".to_owned());
                 }
                 self.apply(&Op::MatMul, args, ty)
             }
@@ -237,7 +237,7 @@ impl Verifier<'_> {
         let looped = match inside {
             None => Positions::NONE,
             Some(inside) if same_tick && (inside.backward || !self.plan.waits) => of(earlier),
-            // Parts of a plan that waits may stay behind others: that is checked for itself.
+            // Parts of a plan that waits may lag behind others: that is checked for itself.
             Some(Inside { parts, backward: false }) if self.plan.waits => of(parts),
             Some(Inside { parts, backward }) => match tick {
                 Tick::Before | Tick::First if !backward => of(parts),
@@ -286,7 +286,7 @@ impl Verifier<'_> {
                 self.fail(format!("P5: {id} is read or written outside of its loop"));
             }
             if register.kind == Kind::Local && commits {
-                self.fail(format!("P5: {id} does not outlive the window, but is written behind it"));
+                self.fail(format!("P5: {id} does not outlive the window, but is written after it"));
             }
         }
     }

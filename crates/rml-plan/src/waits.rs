@@ -4,8 +4,8 @@ use super::ahead::{are_alike, atoms, is_alike};
 use super::{Atom, Ends, Kind, Part, Plan, Region, Rule, Tick};
 
 impl Plan {
-    /// In a loop forward of a plan that waits, a part may read the next ticks of another one: then it stays so many
-    /// ticks behind, and so do those that read it. How many ticks each part of such a loop stays behind; none if one
+    /// In a loop forward of a plan that waits, a part may read the next ticks of another one: then it stays that many
+    /// ticks after, and so do those that read it. How many ticks each part of such a loop lags behind; none if one
     /// would need what comes of itself.
     pub fn lags(&self, parts: &[Part]) -> Option<Vec<usize>> {
         let mut at = vec![None; self.tapes.len()];
@@ -21,7 +21,7 @@ impl Plan {
                     Tick::After => 1,
                     Tick::Now | Tick::First | Tick::Last => 0,
                 };
-                // What stands behind it has not come to the same tick yet.
+                // What stands after it has not come to the same tick yet.
                 reads.push((i, j, by + isize::from(j >= i)));
             }
         }
@@ -64,7 +64,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
         match if *backward { None } else { Some(plan.lags(parts)) } {
             Some(None) => fail(&parts[0].tape, "is in a loop in which a tick needs itself"),
             Some(Some(lags)) if !writes.is_empty() && lags.iter().any(|lag| *lag > 0) => {
-                fail(&writes[0].register, "is written in a loop in which some parts stay behind others");
+                fail(&writes[0].register, "is written in a loop in which some parts lag behind others");
             }
             _ => {}
         }

@@ -157,7 +157,7 @@ mod tests {
     fn drawn(text: &str, spans: &[(usize, usize)]) -> String {
         let mut sources = Sources::new();
         let file = sources.add("net.rml", text);
-        let mut diagnostic = Diagnostic::error(BAD_OPTION, "these do not fit").note("a fact").help("mend it");
+        let mut diagnostic = Diagnostic::error(BAD_OPTION, "these do not fit").note("a fact").help("fix it");
         for (i, &(start, end)) in spans.iter().enumerate() {
             diagnostic = diagnostic.label(Span::new(file, start, end), format!("label {i}"));
         }
@@ -175,7 +175,7 @@ mod tests {
             "label 0",
             "label 1",
             "a fact",
-            "mend it",
+            "fix it",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
@@ -243,7 +243,7 @@ mod tests {
         let mut sources = Sources::new();
         let file = sources.add("net.rml", "o = x;");
         let finding = Diagnostic::error(BAD_OPTION, "m").label(Span::new(file, 0, 1), "");
-        let finding = finding.help("mend\nit").note("a fact").note("another");
+        let finding = finding.help("fix\nit").note("a fact").note("another");
         let text = human(&finding.into(), &sources, false);
         let tail = [
             "   │ ",
@@ -251,7 +251,7 @@ mod tests {
             "   │ ",
             "   │ Note 2: another",
             "   │ ",
-            "   │ Help: mend",
+            "   │ Help: fix",
             "   │       it",
             "───╯\n",
         ];

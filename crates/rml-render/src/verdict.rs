@@ -73,7 +73,7 @@ pub fn json(report: &CheckReport) -> Value {
         top.insert("causality".to_owned(), json!({"kind": "rejected"}));
         top.entry("bytes").or_insert(json!({}));
     } else if worst.is_none() {
-        // Nothing is there to be analysed.
+        // There is nothing to analyse.
         top.insert("clock".to_owned(), json!("synchronous"));
         top.insert("causality".to_owned(), json!({"kind": "bounded", "lookahead": 0}));
         top.insert("bytes".to_owned(), json!({"state": 0, "look_ahead": 0}));

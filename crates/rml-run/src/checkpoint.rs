@@ -1,5 +1,5 @@
 //! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run
-//! needs to go on from there as one JSON text in the file's metadata.
+//! needs to continue from there as one JSON text in the file's metadata.
 
 mod mismatch;
 
@@ -24,7 +24,7 @@ use mismatch::Mismatch;
 /// The entry of the file's metadata that is ours.
 const ENTRY: &str = "rml";
 
-/// Where a training run is. All of it, with the states, is what makes a resumed run go on as if it had not stopped.
+/// Where a training run is. All of it, with the states, is what makes a resumed run continue as if it had not stopped.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -91,7 +91,7 @@ pub struct Position {
     pub data: String,
     /// The columns that were read.
     pub columns: Vec<String>,
-    /// The best epoch or report, if it is looked for.
+    /// The best epoch or report, if it is searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
     /// The static parameters that were set; `None` if that was not recorded.
@@ -268,9 +268,9 @@ impl From<Checkpoint> for Parameters {
 pub(crate) enum Policy {
     /// All states that have a value, and no others.
     Exact,
-    /// The parameters; other states, which must fit, are taken where they are there.
+    /// The parameters; other states, which must fit, are taken where they are present.
     Inference,
-    /// The parameters; other states are taken where they are there and fit.
+    /// The parameters; other states are taken where they are present and fit.
     Available,
 }
 

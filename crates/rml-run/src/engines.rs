@@ -69,7 +69,7 @@ impl Engine {
         Self::new(Arc::new(PlanEngine::default()))
     }
 
-    /// The same, with so many threads at most. The results do not depend on their number.
+    /// The same, with that many threads at most. The results do not depend on their number.
     pub fn plan_with_threads(threads: NonZeroUsize) -> Self {
         Self::new(Arc::new(PlanEngine::with_threads(threads)))
     }
@@ -92,7 +92,7 @@ impl Engine {
         Self { engine, profile: self.profile.clone().or_else(|| other.profile.clone()) }
     }
 
-    /// An engine of one's own.
+    /// An engine of your own.
     pub fn new(engine: Arc<dyn rml_engine::Engine>) -> Self {
         Self { engine, profile: None }
     }

@@ -193,7 +193,7 @@ fn cycles(plan: &Plan, cycles: Option<usize>) -> Result<usize, Diagnostic> {
         (None, _) => {
             let what = "the program runs whole windows, and nothing says how many cycles one has at most";
             let d = Diagnostic::error(codes::BAD_OPTION, what);
-            Err(d.help("say it with `--cycles N`: what is exported is made for so many"))
+            Err(d.help("say it with `--cycles N`: what is exported is made for that many"))
         }
     }
 }
@@ -207,7 +207,7 @@ fn few(fewest: usize) -> Diagnostic {
     Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
 }
 
-/// The first value of a plan that needs one of the tick behind.
+/// The first value of a plan that needs one of the tick after.
 fn waiting(plan: &Plan) -> Option<&TapeData> {
     let waits = |case: &Case| {
         let guards = case.when.iter().map(|guard| guard.cond);

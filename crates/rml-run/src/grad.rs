@@ -44,7 +44,7 @@ pub struct GradOptions {
     pub loss: Option<String>,
     /// The parameters; `None` = their initial values.
     pub params: Option<Parameters>,
-    /// How many cycles; `None` = as many as the inputs have.
+    /// How many cycles; `None` = the number that the inputs have.
     pub cycles: Option<usize>,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
@@ -149,7 +149,7 @@ impl Start {
         checkpoint::changed(self.checkpoint.as_ref()?.position.as_ref(), &options.set)
     }
 
-    /// A session with the parameters of the checkpoint; all other states begin anew.
+    /// A session with the parameters of the checkpoint; all other states start from their initial values.
     fn session(&self, program: &Program) -> Result<Session, Error> {
         let wish = Use::new(Feeding::Windows { cycles: None });
         let mut session = Session::open(program, &self.engine, &wish)?;
@@ -248,7 +248,7 @@ fn ask_for_gradient(ty: &Type, key: &str, program: &Program) -> Result<(), Error
     })
 }
 
-/// All rows of outputs of a closed trace, with those parameters set behind those of the checkpoint.
+/// All rows of outputs of a closed trace, with those parameters set after those of the checkpoint.
 fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]) -> Result<Vec<Row>, Error> {
     let mut session = start.session(program)?;
     for (key, value) in params {
@@ -266,7 +266,7 @@ fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]
         Diagnostic::error(sim::DEADLOCK, format!("cycle {cycle} is not determined"))
     });
     let why = why
-        .note("a sum has a gradient only where all that is summed is determined")
+        .note("a sum has a gradient only where everything that is summed is determined")
         .help("end the trace where its last value is known, or sample the output where it is");
     Err(session.fail(Diagnostic { severity: rml_base::Severity::Error, ..why }))
 }

@@ -79,7 +79,7 @@ pub struct InferOptions {
     pub allow_nan: bool,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
-    /// Whether states other than parameters begin anew; otherwise they go on from where training stopped.
+    /// Whether states other than parameters restart; otherwise they continue from where training stopped.
     pub fresh: bool,
     /// What runs the program.
     pub engine: Engine,
@@ -191,7 +191,7 @@ impl InferReport {
 }
 
 /// Runs a node over data with the parameters of a checkpoint. Other states that outlive their windows, such as moving
-/// averages, go on from the checkpoint, too, where both programs have them under one path (unless
+/// averages, continue from the checkpoint, too, where both programs have them under one path (unless
 /// [`InferOptions::fresh`]). Outputs that need a column which the data lacks (a loss that needs the label, for example)
 /// are left out with a warning, unless that leaves none.
 ///

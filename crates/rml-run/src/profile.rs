@@ -80,7 +80,7 @@ impl ProfileReport {
         self.measured.runs.ns - programs - self.measured.sites.iter().map(|(_, _, cost)| cost.ns).sum::<f64>()
     }
 
-    /// What is done beside all that was measured.
+    /// What is done beside everything that was measured.
     fn rest(&self) -> f64 {
         let phases: f64 = self.measured.phases.iter().map(|cost| cost.ns).sum();
         (self.measured.total as f64 - phases - self.measured.runs.ns).max(0.0)
@@ -184,7 +184,7 @@ impl ProfileReport {
         self.lines.iter().map(|line| line.ns).sum::<f64>() / 1e6
     }
 
-    /// How many events the trace lacks, since it has so many others.
+    /// How many events the trace lacks, since it has that many others.
     pub fn left_out(&self) -> u64 {
         self.measured.left_out
     }

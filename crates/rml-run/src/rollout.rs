@@ -27,8 +27,8 @@ pub(crate) struct Rollout {
     fetched: u64,
 }
 
-/// How far to run: to the end of the last of so many windows, or to the first end after so many cycles, whatever comes
-/// first.
+/// How far to run: to the end of the last of that many windows, or to the first end after that many cycles, whatever
+/// comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) windows: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// How many of the windows that end behind these numbers of cycles belong to it: those that do, and at least one.
+    /// How many of the windows that end after these numbers of cycles belong to it: those that do, and at least one.
     fn windows_of(self, ends: &[usize]) -> usize {
         let within = ends.iter().take_while(|cycles| (**cycles as u64) < self.cycles).count();
         let all = usize::try_from(self.windows).unwrap_or(usize::MAX);
@@ -57,13 +57,13 @@ pub(crate) struct Stretch {
 struct Tried {
     cycles: usize,
     outputs: Vec<Outputs>,
-    /// Behind how many of the cycles a window ends.
+    /// After how many of the cycles a window ends.
     ends: Vec<usize>,
     known: usize,
 }
 
 impl Rollout {
-    /// So few cycles at once that a signal is soon seen, and so many that a plan pays.
+    /// How many cycles at once: few enough that a signal is soon seen, and enough that a plan pays.
     const PIECE: usize = 256;
 
     /// Opens a program, in its initial state.
@@ -94,7 +94,7 @@ impl Rollout {
     /// Runs on to the end of a window, within reach.
     ///
     /// # Errors
-    /// A run that fails, a window that does not end, or one that waits for cycles behind it.
+    /// A run that fails, a window that does not end, or one that waits for cycles after it.
     pub(crate) fn advance(&mut self, reach: Reach) -> Result<Stretch, Error> {
         let before = self.session.snapshot()?;
         let mut tried = Tried::default();
@@ -104,7 +104,7 @@ impl Rollout {
                 return Err(self.endless(tried.cycles));
             }
             self.feed(piece, &mut tried)?;
-            // Each time so many that a plan which looks for the end from the beginning has not much to do again.
+            // Pieces grow, so that a plan that searches for the end from the beginning repeats little.
             piece = Self::PIECE.max(tried.cycles / 2);
             if self.ends.is_empty() && self.session.open_cycles() > 0 {
                 return Err(incomplete(&self.session));
@@ -137,7 +137,7 @@ impl Rollout {
         (windows * shortest).min(usize::try_from(reach.cycles).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Feeds so many cycles, and takes what is complete then.
+    /// Feeds that many cycles, and takes what is complete then.
     fn feed(&mut self, cycles: usize, tried: &mut Tried) -> Result<(), Error> {
         self.session.feed_block(&Block::new(cycles, Vec::new()))?;
         tried.cycles += cycles;

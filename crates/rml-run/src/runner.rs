@@ -229,7 +229,7 @@ impl<'f> Runner<'f> {
                     .label(data.span, "this outlives its window")
                     .note(format!("it is {} for {} windows and {} for {size}", held.ty(), self.size, data.ty))
                     .help("choose a batch size that divides the number of windows")
-                    .help("let the state start anew in each window: `f(x) every end`"),
+                    .help("let the state restart in each window: `f(x) every end`"),
                 );
             }
         }
@@ -294,7 +294,7 @@ fn waiting(session: &Session) -> Diagnostic {
         "a window ended, and values in it still wait for later cycles",
     );
     if let Some(why) = session.waiting() {
-        // Only what needs itself says how to mend it: more cycles are none of this window.
+        // Only what needs itself says how to fix it: more cycles are none of this window.
         d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic));
         d.labels = why.report.labels;
         d = d.note(why.report.message);
@@ -426,7 +426,7 @@ impl Averages {
             .collect()
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     pub(crate) fn restore(&mut self, sums: &[(String, u64, u64)]) {
         for (name, sum, weight) in sums {
             if let Some(i) = self.names.iter().position(|n| n.as_deref() == Some(name)) {

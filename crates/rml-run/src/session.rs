@@ -369,12 +369,12 @@ impl Session {
         self.run.set_states(states).map_err(|d| self.fail(d))
     }
 
-    /// All that is remembered where no cycle is open.
+    /// Everything that is remembered where no cycle is open.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         self.run.snapshot().map_err(|d| self.fail(d))
     }
 
-    /// Goes on from what this or another run of the program remembered.
+    /// Continues from what this or another run of the program remembered.
     pub(crate) fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         self.run.set_snapshot(snapshot).map_err(|d| self.fail(d))
     }

@@ -240,8 +240,8 @@ impl Stepper {
         Ok(stepper)
     }
 
-    /// How many cycles later outputs come than the inputs of their cycle. What is read behind a step are the outputs of
-    /// so many cycles before those that were written; there are none before the first cycle.
+    /// How many cycles later outputs come than the inputs of their cycle. What is read after a step are the outputs of
+    /// that many cycles before those that were written; there are none before the first cycle.
     ///
     /// ```
     /// # fn main() -> Result<(), rml::Error> {
@@ -327,7 +327,7 @@ impl Stepper {
     /// Begins a window of that many cycles. Inputs that only tell where it ends are set.
     ///
     /// # Errors
-    /// There is no cycle, or no memory for so many.
+    /// There is no cycle, or no memory for that many.
     pub fn window(&mut self, cycles: usize) -> Result<(), Error> {
         if cycles == 0 {
             let d = Diagnostic::error(codes::BAD_OPTION, "a window of no cycle").help("it has at least one");
@@ -378,7 +378,7 @@ impl Stepper {
     /// otherwise.
     ///
     /// # Errors
-    /// An operator has no result: an integer does not fit, a position lies outside of its axis. No state has changed
+    /// An operator has no result: an integer does not fit, a position is outside of its axis. No state has changed
     /// then.
     pub fn step(&mut self) -> Result<(), Error> {
         let ticks = self.ticks();
@@ -431,7 +431,7 @@ impl Stepper {
             let value = value.to_precision(self.plan.precision);
             let known = self.plan.registers.as_slice()[at].known;
             if known.is_some_and(|known| value.as_bool() != Some(known)) {
-                let text = format!("the plan cannot go on from this value of state `{key}`");
+                let text = format!("the plan cannot continue from this value of state `{key}`");
                 return Err(self.fail(
                     Diagnostic::error(sim::STATE_VALUE, text)
                         .note("the program never gives it that value where a window begins")

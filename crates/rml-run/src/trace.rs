@@ -70,7 +70,7 @@ impl From<&Status> for Cell {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// How many cycles; `None` = as many as the inputs have.
+    /// How many cycles; `None` = the number that the inputs have.
     pub cycles: Option<usize>,
     /// Whether the trace is known to end after the last cycle.
     pub end: End,
@@ -336,7 +336,7 @@ impl Session {
         self.run_until(inputs, allow_nan, &AtomicBool::new(false))
     }
 
-    /// As [`run`](Self::run), up to some cycle behind the one in which `interrupt` is set from outside. How many cycles
+    /// As [`run`](Self::run), up to some cycle after the one in which `interrupt` is set from outside. How many cycles
     /// were fed says where it is then.
     ///
     /// # Errors
@@ -426,7 +426,7 @@ impl<'a> Table<'a> {
         (places.iter().map(Option::is_some).collect(), values)
     }
 
-    /// Whether input `i` is there in cycle `n`: as its column says; a column without gaps follows its clock.
+    /// Whether input `i` is present in cycle `n`: as its column says; a column without gaps follows its clock.
     fn is_present(&self, i: usize, n: usize) -> bool {
         if self.bound[i].has_gaps() {
             return self.bound[i].place(n).is_some();

@@ -1,5 +1,5 @@
 //! How far the tapes of blocks that look ahead are filled: as far as somebody reads them, and one tick farther for who
-//! reads the tick behind.
+//! reads the tick after.
 
 use rml_base::IndexVec;
 use rml_plan::{Atom, Plan, Positions, Region, Tape, Tick};
@@ -10,7 +10,7 @@ use crate::Declined;
 pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
     let mut reach = Reach { ahead: IndexVec::filled(0, plan.tapes.len()) };
     crate::atoms::for_each_root(&mut plan, |atom| reach.read(*atom, 0));
-    // Who reads a tape stands behind it.
+    // Who reads a tape stands after it.
     for region in plan.regions.iter().rev() {
         match region {
             Region::Over(parts) => parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape)),
@@ -20,7 +20,7 @@ pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
                 return Err(why.help("call the node that looks ahead with `every end`"));
             }
             Region::Loop { parts, writes, .. } => loop {
-                // In a loop forward nobody reads the tick behind: two or three rounds are enough.
+                // In a loop forward nobody reads the tick after: two or three rounds are enough.
                 let before = reach.ahead.clone();
                 parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape));
                 for write in writes {
@@ -62,7 +62,7 @@ impl Reach {
         }
     }
 
-    /// An operand is read at all ticks that are done and at so many more.
+    /// An operand is read at all ticks that are done and at that many more.
     fn read(&mut self, atom: Atom, ahead: u32) {
         let Atom::Tape(tape, tick) = atom else { return };
         let needed = match tick {

@@ -112,7 +112,7 @@ impl<'a> Common<'a> {
         self.window.as_told(v).is_none()
             && !self.demanded.head.contains(&v)
             && cases.iter().all(|case| made(case).is_some())
-            // A block goes on from what is not known in it.
+            // A block continues from what is not known in it.
             && !(self.window.is_block && recurs())
     }
 

@@ -1,12 +1,12 @@
 //! From a program and its facts to a plan.
 //!
 //! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the
-//!    same tick, at the tick before or behind, or at an edge of the window; or a value of its own.
+//!    same tick, at the tick before or after, or at an edge of the window; or a value of its own.
 //! 2. `demand`: what has to be computed at which positions, from the outputs, the states and what may fail on, as tapes
 //!    with cases.
 //! 3. `common`: what is computed twice is computed once.
 //! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
-//! 5. `ahead`: at how many ticks behind those that are done each tape is needed, where a block looks ahead.
+//! 5. `ahead`: at how many ticks after those that are done each tape is needed, where a block looks ahead.
 //! 6. `products`: what products need of before a loop is computed before it, and what nothing needs of them not at all.
 //! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads
 //!    is dropped, unless it may fail.
@@ -47,7 +47,7 @@ pub use restarts::restarts;
 pub enum Fed {
     /// Whole windows, where the program has any.
     Windows,
-    /// Any blocks of cycles, a single one among them. A program that looks ahead has windows all the same.
+    /// Any blocks of cycles, a single one among them. A program that looks ahead has windows anyway.
     Blocks,
 }
 
@@ -63,7 +63,7 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
 
 /// The plan of a program of which all is known already, and the delay or parameter that each of its registers keeps.
 ///
-/// Requires: analyses of that program; what they know of its constants may be less. Ensures: P1 to P7, V1 to V8.
+/// Requires: analyses of that program; what they know about its constants may be less. Ensures: P1 to P7, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.

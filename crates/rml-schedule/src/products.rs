@@ -1,8 +1,8 @@
 //! Products of which a part need not wait for a loop.
 //!
 //! `matmul(concat(x, h), w)`, where only `h` comes from the loop, is the product of `h` with the rear rows of `w` that
-//! goes on from the product of `x` with the front ones ([`concat`]). The latter is computed over all ticks at once. And
-//! where a loop reads some columns of a product alone, it computes these alone ([`slices`]); others that are read
+//! continues from the product of `x` with the front ones ([`concat`]). The latter is computed over all ticks at once.
+//! And where a loop reads some columns of a product alone, it computes these alone ([`slices`]); others that are read
 //! elsewhere are computed over all ticks. Each element is the same chain of operations as before.
 
 use rml_plan::{Ends, Plan};

@@ -96,7 +96,7 @@ fn circular(window: &Window<'_>, nodes: &[Node], split: &[bool], graph: &Graph<N
     let circle = order.iter().find(|c| c.len() > 1 || now.of(c[0]).contains(&c[0]));
     let span = |i: usize| window.line(nodes[i].v);
     let Some(circle) = circle else {
-        let why = "values need both the tick before and the tick behind";
+        let why = "values need both the tick before and the tick after";
         let help = "let the windows around end where what looks ahead is read again: call that node, or its gradient, with `every` and that condition";
         return Declined::at(why, span(members.first().copied().unwrap_or(0))).help(help);
     };
@@ -215,7 +215,7 @@ fn direction(members: &[usize], nodes: &[Node], graph: &Graph<Need>, demanded: &
         .then(|| Way::Loop { backward: after, order: order.members.iter().map(|c| members[c[0]]).collect() })
 }
 
-/// A loop forward in which some members stay ticks behind others, whose next ticks they read, if every circle leads to
+/// A loop forward in which some members lag ticks behind others, whose next ticks they read, if every circle leads to
 /// ticks before.
 fn staggered(members: &[usize], graph: &Graph<Need>, demanded: &Demanded, nodes: &[Node]) -> Option<Way> {
     let inside = |i: usize| members.binary_search(&i).ok();
@@ -248,7 +248,7 @@ fn staggered(members: &[usize], graph: &Graph<Need>, demanded: &Demanded, nodes:
             return None;
         }
     }
-    // What is read as soon as it is there stands before who reads it.
+    // What is read as soon as it is available stands before who reads it.
     let tight = needs.iter().filter(|(k, to, far)| lags[*to] + far == lags[*k]);
     let graph = Graph::new(members.len(), tight.map(|(k, to, _)| (*k, *to)).collect());
     let order = components(members.len(), |v, i| graph.of(v).get(i).map(|to| Some(*to)));

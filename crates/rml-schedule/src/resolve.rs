@@ -114,7 +114,7 @@ impl<'a> Resolver<'a> {
                 (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
                     .then(|| self.neighbour(*next, p, Tick::Before))
             }
-            // Whether there is a tick behind is not known.
+            // Whether there is a tick after is not known.
             Rhs::FbyBack { .. } | Rhs::Post { .. } if self.past.is_some() => None,
             Rhs::FbyBack { init, next, window } => {
                 let restart = self.window.restart(*window);
@@ -149,7 +149,7 @@ impl<'a> Resolver<'a> {
         self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
     }
 
-    /// What a variable is at the tick before or behind one at position `p`: what it is at all positions that this may
+    /// What a variable is at the tick before or after one at position `p`: what it is at all positions that this may
     /// have, if that is the same; else it is kept.
     fn neighbour(&mut self, next: Var, p: Position, tick: Tick) -> Source {
         let mut found: Option<Source> = None;
@@ -165,7 +165,7 @@ impl<'a> Resolver<'a> {
         }
         match found {
             Some(Source::Kept(u, Tick::Now)) => Source::Kept(u, tick),
-            // Where the trace may end, only what is read at the tick behind shows that there is one.
+            // Where the trace may end, only what is read at the tick after shows that there is one.
             _ if self.window.looks_ahead && tick == Tick::After => Source::Kept(next, tick),
             // There and back.
             Some(Source::Kept(u, Tick::Before)) if tick == Tick::After => Source::Kept(u, Tick::Now),

@@ -15,7 +15,7 @@ const DEPTH: usize = 100;
 /// The same program, in which delays restart where `r` holds, if their windows end where `false fby back r` or `post r`
 /// does. So it needs no later cycle. None if no delay does that, or one is on a sampled clock.
 ///
-/// A boundary lies before a cycle if the end held in the cycle before. So `init fby x` in a window is `init` there, and
+/// A boundary is before a cycle if the end held in the cycle before. So `init fby x` in a window is `init` there, and
 /// `x` in the cycle before elsewhere. The end of the cycle before is `r` for such ends, and a delay of all others.
 ///
 /// Requires: clocks of that program. Ensures: F1 to F8; all outputs and states are those of the program.

@@ -31,7 +31,7 @@ pub(crate) fn sequences(mut plan: Plan) -> Plan {
     plan
 }
 
-/// The conditions that cut all that a loop reads of its own at other ticks.
+/// The conditions that cut everything that a loop reads of its own at other ticks.
 fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
     let Region::Loop { backward, parts, writes, .. } = region else { return BTreeSet::new() };
     if !writes.is_empty() {
@@ -51,8 +51,8 @@ fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
     common.unwrap_or_default()
 }
 
-/// The conditions with which a case starts anew, rather than to read its loop at another tick; none if it reads only
-/// what is there.
+/// The conditions with which a case restarts, rather than to read its loop at another tick; none if it reads only
+/// what is available.
 fn cut(case: &Case, at: Positions, own: &BTreeSet<Tape>, backward: bool) -> Option<BTreeSet<Tape>> {
     let carried = |atom: &Atom| match *atom {
         Atom::Const(_) | Atom::Tape(_, Tick::Now) => false,

@@ -263,7 +263,7 @@ fn joined(terms: impl Iterator<Item = Term>) -> Vec<Term> {
     joined
 }
 
-/// The cases of the tape that a term copies, if that is there where the term is added, and nothing else reads it.
+/// The cases of the tape that a term copies, if that is available where the term is added, and nothing else reads it.
 fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Option<&'a [Case]> {
     let [Atom::Tape(tape, Tick::Now)] = term.args[..] else { return None };
     let (data, tape) = (&plan.tapes[tape], &tape);

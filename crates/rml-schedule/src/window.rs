@@ -27,10 +27,10 @@ pub(crate) struct Window<'a> {
     own: BTreeSet<flat::Window>,
     /// Whether any block of cycles is a window.
     pub(crate) is_block: bool,
-    /// Whether a block has ticks behind it that are looked at. Then it makes no difference whether a tick is the last
+    /// Whether a block has ticks after it that are looked at. Then it makes no difference whether a tick is the last
     /// one.
     pub(crate) looks_ahead: bool,
-    /// Whether a block is filled only as far as what is read is there.
+    /// Whether a block is filled only as far as what is read is available.
     pub(crate) waits: bool,
     /// The positions that ticks may have.
     pub(crate) all: Positions,
@@ -38,12 +38,12 @@ pub(crate) struct Window<'a> {
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
     /// Where variables never have a value, although they may be present: what waits for a tick that never comes.
     never: BTreeSet<(Var, usize)>,
-    /// What plans have beside the variables of the program. These have the ids behind those.
+    /// What plans have beside the variables of the program. These have the ids after those.
     told: Vec<Told>,
 }
 
-/// Whether the end of a window is there and holds: false where it is absent. Other than the end, it is there where the
-/// outermost samplings of its clock, as many as `depth`, are.
+/// Whether the end of a window is available and holds: false where it is absent. Other than the end, it is available
+/// where the outermost samplings of its clock, as many as `depth`, are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     pub(crate) end: Var,
@@ -96,7 +96,7 @@ impl<'a> Window<'a> {
         };
         if all.and(Positions::ENDS).is_empty() {
             let why = of_ends(flat, &data.cut.ends, "its windows never end");
-            return Err(why.help("let the condition behind `every` hold in some cycle"));
+            return Err(why.help("let the condition after `every` hold in some cycle"));
         }
         if data.cut.all && data.cut.ends.len() > 1 {
             let why = of_ends(flat, &data.cut.ends, "a window ends where several conditions hold");
@@ -166,7 +166,7 @@ impl<'a> Window<'a> {
         self.ends.iter().map(of).collect()
     }
 
-    /// The variable that tells of an end.
+    /// The variable that reports an end.
     pub(crate) fn told(&self, told: Told) -> Var {
         let i = self.told.iter().position(|t| *t == told).unwrap_or_default();
         Var::from_index(self.flat.vars.len() + i)
@@ -203,7 +203,7 @@ impl<'a> Window<'a> {
         declined::line(self.flat, self.origin(v))
     }
 
-    /// The variable of the program that one is, or tells of.
+    /// The variable of the program that one is, or reports.
     fn origin(&self, v: Var) -> Var {
         self.as_told(v).map_or(v, |told| told.end)
     }
@@ -392,7 +392,7 @@ fn names(flat: &Drawn, ends: &[Guard]) -> String {
     ends.iter().map(name).collect::<Vec<_>>().join(" or ")
 }
 
-/// The ends of windows that are on sampled clocks, and what tells of them.
+/// The ends of windows that are on sampled clocks, and what reports them.
 fn told(flat: &Drawn, clocks: &Clocks) -> Vec<Told> {
     let ends: BTreeSet<Var> = flat.windows.iter().map(|window| window.end).collect();
     let depths = |end: Var| (0..clocks.samplings(clocks.of[end]).len()).map(move |depth| Told { end, depth });
@@ -434,8 +434,8 @@ fn never(flat: &Drawn, table: &IndexVec<Var, VarFacts>) -> BTreeSet<(Var, usize)
     never
 }
 
-/// Whether outputs, what delays will be, and what may fail are known in their own cycle; and whether they are known so
-/// many cycles later.
+/// Whether outputs, what delays will be, and what may fail are known in their own cycle; and whether they are known
+/// that many cycles later.
 fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     let next = flat.equations.iter().filter_map(|equation| match equation.rhs {
         Rhs::Fby { next, .. } => Some(next),
@@ -483,14 +483,14 @@ fn open(facts: &VarFacts) -> VarFacts {
 /// How a delay restarts.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Restart {
-    /// It goes on from window to window.
+    /// It continues from window to window.
     Never,
-    /// It starts anew in each window.
+    /// It restarts in each window.
     Edge,
-    /// It starts anew behind a tick where one of these holds, too.
+    /// It restarts after a tick where one of these holds, too.
     Inner {
         ends: Vec<Var>,
-        /// Whether it starts anew in each window of the plan.
+        /// Whether it restarts in each window of the plan.
         edge: bool,
     },
 }

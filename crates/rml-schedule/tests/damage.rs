@@ -198,7 +198,7 @@ fn p8_sequences_need_nothing_of_each_other() {
     let seq_end = tape(&plan, "seq_end");
     let by: Vec<Vec<Tape>> = loops(&mut plan).into_iter().map(|by| by.clone()).collect();
     assert_eq!(by, [vec![seq_end], Vec::new()]);
-    // The other recurrence goes on; another condition cuts nothing; a number is none.
+    // The other recurrence continues; another condition cuts nothing; a number is none.
     refused_of(SEQUENCES, "P8", |plan| *loops(plan)[1] = vec![seq_end]);
     refused_of(SEQUENCES, "P8", |plan| {
         let x = tape(plan, "x");

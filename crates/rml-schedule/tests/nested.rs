@@ -42,7 +42,7 @@ node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss{when})
     )
 }
 
-/// A layer over `$`, which is there where a sequence ends, in windows of sequences.
+/// A layer over `$`, which is available where a sequence ends, in windows of sequences.
 const OVER_SEQUENCES: &[&str] = &[
     "gru(3, $) every (part_end when seq_end)",
     "lstm_back(2, $) every (part_end when seq_end)",

@@ -37,7 +37,7 @@ fn inputs(flat: &Drawn, r: &mut Random) -> Vec<Vec<Value>> {
     (0..CYCLES).map(|n| cycle(n, r)).collect()
 }
 
-/// How many products go on from one that is computed before the loop.
+/// How many products continue from one that is computed before the loop.
 fn splits(plan: &Plan) -> usize {
     let cases = plan.tapes.iter().flat_map(|tape| &tape.cases);
     cases.filter(|case| matches!(case.rule, Rule::Product { .. })).count()
@@ -65,7 +65,7 @@ fn split_products_mean_the_same() {
     assert!(split > 100, "{split} products are split");
 }
 
-/// All that a plan puts out, in blocks of those lengths.
+/// Everything that a plan puts out, in blocks of those lengths.
 fn outputs(plan: Plan, rows: &[Vec<Value>], blocks: &[usize]) -> Vec<Vec<u32>> {
     let mut machine = Machine::<f32>::new(Arc::new(plan)).unwrap();
     let (mut from, mut all) = (0, Vec::new());

@@ -29,7 +29,8 @@ fn plans_of_random_programs_mean_the_same() {
             Err(why) => panic!("seed {seed}: {why}"),
         }
     }
-    // Blocks that wait come about as far as the simulator, which may know outputs before it knows all that may fail.
+    // Blocks that wait come about as far as the simulator, which may know outputs before it knows everything that may
+    // fail.
     assert!(waited > 250 && done * 100 > known * 85, "{waited} wait; {done} of {known} cycles are done");
     assert!(
         equal + failed > 2000,

@@ -9,7 +9,7 @@ use rml_schedule::{Fed, schedule};
 use rml_testkit::Random;
 use rml_testkit::flat::random::program;
 
-/// Whether all that is wanted is known some cycles later, or at the end of windows, without an error.
+/// Whether everything that is wanted is known some cycles later, or at the end of windows, without an error.
 fn may_have_plan(flat: &Drawn) -> bool {
     let report = clocks(flat);
     let causality = causality(flat, &report.clocks);

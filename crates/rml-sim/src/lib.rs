@@ -2,7 +2,7 @@
 //!
 //! - [`Simulator`] is event-driven and needs constant memory, so it runs streams without end. [`SimulatorEngine`] opens
 //!   one as an engine.
-//! - [`BlindRun`] is a run without values, which finds out what holds for all inputs.
+//! - [`BlindRun`] is a run without values, which finds out what applies to all inputs.
 //! - [`oracle`] computes the same semantics as a naive least fixed point over a whole trace. It shares statuses and
 //!   clock classes with the simulator, but neither the rule of any equation nor an order of evaluation.
 //! - [`kahn`] is the semantics of the paper's appendix, for comparison: streams are sequences without absence.

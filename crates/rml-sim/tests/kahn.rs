@@ -27,7 +27,7 @@ fn run(flat: &Drawn, inputs: &[&str], limit: usize) -> Streams {
     kahn::run(flat, &sequences(inputs), limit).expect("no failure")
 }
 
-/// A sequence as text, with how it stops: `1 2 .` with the inputs, `1 2 ..` going on, `1 2 !` waiting for itself.
+/// A sequence as text, with how it stops: `1 2 .` with the inputs, `1 2 ..` continuing, `1 2 !` waiting for itself.
 fn shown(streams: &Streams, v: Var) -> String {
     let stream = &streams.streams[v];
     let values: Vec<Status> = stream.values.iter().cloned().map(Status::Value).collect();

@@ -174,7 +174,7 @@ pub enum Dim<'a> {
     Splice(Ident),
 }
 
-/// `when end`, `when not end` behind a declaration.
+/// `when end`, `when not end` after a declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockExpr {
     /// The condition: another variable of the interface.
@@ -298,9 +298,9 @@ pub enum ExprKind<'a> {
     Juxtaposed {
         /// `f`
         name: Ident,
-        /// The parenthesised list behind it.
+        /// The parenthesised list after it.
         args: &'a [Expr<'a>],
-        /// `[..]` behind the parentheses, outermost last.
+        /// `[..]` after the parentheses, outermost last.
         indices: &'a [&'a [IndexExpr<'a>]],
         /// The parenthesised list with its parentheses.
         args_span: Span,
@@ -396,13 +396,13 @@ impl BinaryOp {
 pub enum MergeOperand<'a> {
     /// An expression as it stands.
     Expr(&'a Expr<'a>),
-    /// A juxtaposition taken as a call, with index lists behind it.
+    /// A juxtaposition taken as a call, with index lists after it.
     Call {
         /// The callee.
         callee: Ident,
         /// The arguments.
         args: &'a [Expr<'a>],
-        /// Index lists behind the call.
+        /// Index lists after the call.
         indices: &'a [&'a [IndexExpr<'a>]],
         /// The whole operand.
         span: Span,
@@ -413,7 +413,7 @@ pub enum MergeOperand<'a> {
     Parenthesised {
         /// The expression between the parentheses.
         inner: &'a Expr<'a>,
-        /// Index lists behind it.
+        /// Index lists after it.
         indices: &'a [&'a [IndexExpr<'a>]],
     },
 }

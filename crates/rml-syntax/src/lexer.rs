@@ -148,7 +148,7 @@ impl<'s> Lexer<'s> {
             Diagnostic::error(codes::MALFORMED_NUMBER, format!("`{written}` is not a number"))
                 .label(self.span(at, self.at), "this does not belong to a number")
                 .note("numbers are written `12`, `1.5`, `1e-3`, `2.5E+4`")
-                .help("put a space or an operator between the number and the name, or mend the number"),
+                .help("put a space or an operator between the number and the name, or fix the number"),
         );
         self.push(kind, start);
     }

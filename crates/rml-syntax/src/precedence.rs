@@ -71,9 +71,9 @@ pub fn binary(op: BinaryOp) -> Level {
 
 /// The level of an expression.
 ///
-/// `merge` is an atom that ends with an operand of level [`Level::Postfix`]: an index behind it would belong to that
+/// `merge` is an atom that ends with an operand of level [`Level::Postfix`]: an index after it would belong to that
 /// operand, so as the base of an index (and, for the reader's sake, as an operand of another `merge`) it takes
-/// parentheses all the same.
+/// parentheses anyway.
 pub fn of(kind: &ExprKind<'_>) -> Level {
     match kind {
         ExprKind::If { .. } => Level::If,

@@ -1,6 +1,6 @@
 //! File tests: every `filetests/*.rml` holds its expected errors inline, `-- ^ error[code]: message` below the line,
 //! with the caret under the beginning of the primary label (`--<` where that is in the first two columns). A file
-//! without expectations is accepted. `RML_BLESS=1` writes the expectations anew.
+//! without expectations is accepted. `RML_BLESS=1` writes the expectations again.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn filetests() {
         if bless {
             std::fs::write(&path, found).expect("a writable file");
         } else {
-            assert_eq!(found, expected, "{} (RML_BLESS=1 writes it anew)", path.display());
+            assert_eq!(found, expected, "{} (RML_BLESS=1 rewrites it)", path.display());
         }
     }
     let untested: Vec<_> = rml_base::codes::syntax::ALL

@@ -53,7 +53,7 @@ impl E {
         }
     }
 
-    /// Whether it reads as something else behind another operand of `merge`.
+    /// Whether it reads as something else after another operand of `merge`.
     fn misread(&self) -> bool {
         match self {
             E::Array(..) | E::Leaf("every") | E::Call("every", _) => true,
@@ -102,7 +102,7 @@ impl E {
                 out.extend(back.then_some("back"));
                 let mut next = Vec::new();
                 b.put(&mut next);
-                // A name `back` with more behind it would be read as `fby back`.
+                // A name `back` with more after it would be read as `fby back`.
                 let parentheses = next.len() > 1 && next.first() == Some(&"back");
                 out.extend(parentheses.then_some("("));
                 out.extend(next);

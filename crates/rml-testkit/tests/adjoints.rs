@@ -1,4 +1,4 @@
-//! The paper's hand-written adjoints, mended, against derived ones: each conformance vector with a hand-written
+//! The paper's hand-written adjoints, fixed, against derived ones: each conformance vector with a hand-written
 //! `diff_..` runs beside a program that leaves it to differentiation, over the vector's inputs.
 
 use std::path::Path;

@@ -65,7 +65,7 @@ fn plans(name: &str, seed: u64, backend: &Arc<dyn Backend>) -> Trial {
 fn vectors(backend: &str) -> impl Iterator<Item = (String, PathBuf)> {
     FOLDERS.into_iter().flat_map(move |folder| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
-        let files = conformance::files(&path).expect("the vectors are there");
+        let files = conformance::files(&path).expect("the vectors exist");
         assert!(!files.is_empty(), "no vectors in {}", path.display());
         let name = move |file: &PathBuf| {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -9,7 +9,7 @@ const PLANNED: [usize; 3] = [34, 10, 112];
 
 fn passes(folder: &str, at_least: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
-    let files = conformance::files(&folder).expect("the vectors are there");
+    let files = conformance::files(&folder).expect("the vectors exist");
     assert!(files.len() >= at_least, "only {} vectors", files.len());
     let failures: Vec<String> = files
         .iter()
@@ -64,7 +64,7 @@ fn wrong_vectors_fail() {
     assert_eq!(text.as_deref(), Some("oracle: o at cycle 2: expected 2, got 1"));
 }
 
-/// A demand can name named variables only: here nothing but a temporary of the reference could have been asked for.
+/// A demand can name named variables only: here only a temporary of the reference could have been asked for.
 #[test]
 fn an_incomplete_demand_is_completed() {
     let vector = |demand: &str, row: &str| {
@@ -118,13 +118,13 @@ fn broken_vectors_are_failures() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// All that has a plan gives the outputs that the vector says; enough of the vectors have one.
+/// Everything that has a plan gives the outputs that the vector says; enough of the vectors have one.
 #[test]
 fn vectors_pass_by_plan() {
     let folders = ["vectors", "random", "more"].map(|folder| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
         let outcomes: Vec<_> = conformance::files(&folder)
-            .expect("the vectors are there")
+            .expect("the vectors exist")
             .iter()
             .map(|f| conformance::check_file_on(f, conformance::Engine::Plan))
             .collect();

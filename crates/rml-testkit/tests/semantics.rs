@@ -1,11 +1,11 @@
 //! The chronograms in `docs/semantics` are what both engines compute, and what the outputs are after all passes (FIX-5,
 //! FIX-6).
 //!
-//! A program stands in a block fenced as `rml`; each block fenced as `chronogram` behind it is a trace of that
+//! A program stands in a block fenced as `rml`; each block fenced as `chronogram` after it is a trace of that
 //! program's node `main`, or of its only root. The header counts the cycles, the rows of inputs are what the
 //! environment gives, and every other cell is compared: `□` = absent, `?` = present, value unknown, `⊥` = nothing is
 //! known, `error`, or a value. A row `x offers` says what the environment answers if it is asked for the input `x`.
-//! Words behind `chronogram` are `open` (the trace is closed otherwise), `stops=N` (a run that stops at the first error
+//! Words after `chronogram` are `open` (the trace is closed otherwise), `stops=N` (a run that stops at the first error
 //! stops in cycle N; without it no error is met) and the rules that the example shows.
 //!
 //! `RML_BLESS=1` writes the computed cells into the pages.
@@ -30,7 +30,7 @@ struct Example {
 }
 
 impl Example {
-    /// Reads the words behind `chronogram` and the lines of the block.
+    /// Reads the words after `chronogram` and the lines of the block.
     fn parse(words: &str, body: &[&str]) -> Example {
         let cells = |line: &&str| -> Vec<String> {
             line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()

@@ -123,7 +123,7 @@ fn judge(name: &str, text: &str, counts: &mut Counts) {
 fn of_folder(folder: &str) -> Counts {
     let mut counts = Counts::default();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
-    for file in conformance::files(&folder).expect("the vectors are there") {
+    for file in conformance::files(&folder).expect("the vectors exist") {
         let name = file.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         judge(&name, &std::fs::read_to_string(&file).expect("a file"), &mut counts);
     }

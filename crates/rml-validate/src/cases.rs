@@ -87,7 +87,7 @@ impl Checker<'_> {
         let now = |atom: Atom, v: Var| self.equal.is(atom, v, Tick::Now, view);
         let rhs = self.frame.rhs(v);
         match rule {
-            // All operands are there.
+            // All operands are available.
             Rule::Apply { op, args } if self.plan.waits => {
                 let sight = args.iter().map(|a| self.equal.sight(*a)).max();
                 self.equal.computes(op, args, v, view.farther(sight.unwrap_or(0)))
@@ -133,7 +133,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a delay that is always present, and starts anew within windows, restarts where its own windows end.
+    /// Whether a delay that is always present, and restarts within windows, restarts where its own windows end.
     fn restart(&self, ends: &[Atom], init: Atom, next_atom: Atom, v: Var, view: View) -> bool {
         let Some(rhs) = self.frame.rhs(v) else { return false };
         let (initial, delayed, boundary, neighbour, at) = match rhs {
@@ -141,7 +141,7 @@ impl Checker<'_> {
                 (init, next, Tick::Before, Tick::Before, view.position_of(Tick::Before))
             }
             Rhs::FbyBack { init, next, .. } => {
-                // Where it waits, a tick behind is there if the neighbour is read.
+                // Where it waits, a tick after is available if the neighbour is read.
                 let read = view.farther(self.equal.sight(next_atom));
                 (init, next, Tick::Now, Tick::After, read.position_of(Tick::After))
             }

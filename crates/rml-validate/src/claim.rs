@@ -13,8 +13,8 @@ pub enum Claim {
     Part(Var, Cut),
     /// A product of matrices, whose chains are taken so far along the inner dimension.
     Begun(Var, usize),
-    /// Whether the end of a window is there and holds: false where it is absent. It is there where the outermost
-    /// samplings of the clock of the end, so many of them, are.
+    /// Whether the end of a window is available and holds: false where it is absent. It is available where the
+    /// outermost samplings of the clock of the end, that many of them, are.
     Holds(Var, usize),
 }
 

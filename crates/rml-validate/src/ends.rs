@@ -1,4 +1,4 @@
-//! The ends of windows within those of a plan, and what tells of them where they are absent.
+//! The ends of windows within those of a plan, and what reports them where they are absent.
 
 use rml_ir::Position;
 use rml_ir::flat::Var;
@@ -8,8 +8,8 @@ use crate::view::{At, View};
 use crate::{Checker, Claim};
 
 impl Checker<'_> {
-    /// Whether operands are the ends that may hold at a tick. Each is an end that is there, or tells whether one is
-    /// there and holds.
+    /// Whether operands are the ends that may hold at a tick. Each is an end that is available, or tells whether one is
+    /// available and holds.
     pub(crate) fn are_ends(&self, atoms: &[Atom], ends: &[Var], tick: Tick, view: View) -> bool {
         let Some(at) = view.position_of(tick) else { return false };
         let told = |atom: &Atom, end: &Var| self.told(*atom, tick, *end, view);
@@ -38,8 +38,8 @@ impl Checker<'_> {
         same && self.witness.tapes[tape] == Claim::Holds(end, 0)
     }
 
-    /// V5: whether a rule tells whether an end is there and holds, where the outermost samplings of its clock are
-    /// there, as many as `depth`.
+    /// V5: whether a rule tells whether an end is available and holds, where the outermost samplings of its clock are
+    /// available, as many as `depth`.
     pub(crate) fn tells(&self, rule: &Rule, end: Var, depth: usize, view: View) -> bool {
         let Some(&(cond, value)) = self.frame.samplings(end).get(depth) else { return false };
         match *rule {

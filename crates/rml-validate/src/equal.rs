@@ -30,14 +30,14 @@ pub(crate) enum Term {
     Value(Var, At),
 }
 
-/// Which pairs were found to be twins, or not to be; not, as long as that is looked for.
+/// Which pairs were found to be twins, or not to be; not, as long as that is searched for.
 pub(crate) type Twins = RefCell<BTreeMap<(Var, Var, At, View), bool>>;
 
 pub(crate) struct Equal<'a> {
     pub(crate) frame: &'a Frame<'a>,
     pub(crate) plan: &'a Plan,
     pub(crate) witness: &'a Witness,
-    /// In a plan that waits, how many ticks stand behind the elements of each tape.
+    /// In a plan that waits, how many ticks stand after the elements of each tape.
     behind: IndexVec<Tape, u32>,
     pub(crate) twins: Twins,
     /// Which recurrences were found to be alike, or not to be.
@@ -66,7 +66,7 @@ impl<'a> Equal<'a> {
         view.tick(tick).is_some_and(|tick| self.is_at(atom, v, tick, view))
     }
 
-    /// How many ticks are known to stand behind one at which an operand is there, in a plan that waits.
+    /// How many ticks are known to stand after one at which an operand is available, in a plan that waits.
     pub(crate) fn sight(&self, atom: Atom) -> u32 {
         if self.plan.waits { crate::waits::sight(&self.behind, atom) } else { 0 }
     }
@@ -246,7 +246,7 @@ impl<'a> Equal<'a> {
                     false => self.behind(v, *next, tick, view),
                 }
             }
-            // Behind the last tick of a window it is never known.
+            // After the last tick of a window it is never known.
             Rhs::Post { next, .. } => self.behind(v, *next, tick, view),
             Rhs::Apply { .. } | Rhs::Param { .. } => None,
         }

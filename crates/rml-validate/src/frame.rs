@@ -23,7 +23,7 @@ pub(crate) struct Frame<'a> {
     own: BTreeSet<flat::Window>,
     /// Whether a window is any block of cycles: then no tick of it is known to be the first or last of anything.
     is_block: bool,
-    /// How many ticks a block has behind those that are done.
+    /// How many ticks a block has after those that are done.
     ahead: u32,
     rhs: IndexVec<Var, Option<&'a Rhs>>,
     /// The positions that ticks of windows may have.
@@ -37,7 +37,7 @@ pub(crate) struct Frame<'a> {
 pub(crate) struct Restart {
     /// Ends within a window of the plan.
     pub(crate) ends: Vec<Var>,
-    /// Whether it starts anew in each window of the plan.
+    /// Whether it restarts in each window of the plan.
     pub(crate) edge: bool,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Frame<'a> {
         self.possible
     }
 
-    /// All views from ticks at a position, of which those up to `filled` ticks behind what is done are looked from.
+    /// All views from ticks at a position, of which those up to `filled` ticks after what is done are looked from.
     pub(crate) fn views(&self, p: Position, filled: u32) -> impl Iterator<Item = View> {
         let of_windows = (!self.is_block).then(|| View::all(p, self.possible));
         let of_blocks = self.is_block.then(|| View::of_block(p, self.ahead.saturating_sub(filled)));
@@ -198,7 +198,7 @@ impl<'a> Frame<'a> {
     /// `starts` holds.
     pub(crate) fn is_held(&self, v: Var, state: Var, starts: impl Fn(ConstId) -> bool) -> bool {
         let Some(Rhs::Merge { cond, on_true, on_false }) = self.rhs(v) else { return false };
-        // A delay on the clock of the variable that starts anew with its windows alone.
+        // A delay on the clock of the variable that restarts with its windows alone.
         let delay = |u: Var| match self.rhs(u) {
             Some(Rhs::Fby { init, next, window }) if self.are_together(u, v) => {
                 let restart = self.restart(*window);
@@ -271,7 +271,7 @@ impl<'a> Frame<'a> {
         Restart { ends, edge: false }
     }
 
-    /// Whether there is a boundary behind ticks at a position; none if only data tell.
+    /// Whether there is a boundary after ticks at a position; none if only data tell.
     pub(crate) fn boundary(&self, ends: &[Var], p: Position) -> Option<bool> {
         if ends.iter().any(|e| self.is_always(*e, p) && self.truth(*e, p) == Some(true)) {
             return Some(true);

@@ -1,4 +1,4 @@
-//! Validation of plans: a proof that a plan computes its program, made anew for each plan.
+//! Validation of plans: a proof that a plan computes its program, made again for each plan.
 //!
 //! Whoever makes a plan is not trusted. It leaves a [`Witness`]: which variable of the program each tape is meant to
 //! hold, and which delay each register. The rules below follow for all windows, of any length, from the equations of
@@ -18,13 +18,13 @@
 //!   equal operands on one clock, at every position that neighbouring ticks may have. A variable that takes a state at
 //!   its first tick in a window, and keeps it to the end, may read the state's register. What tells whether the end of
 //!   a window holds is false where that is absent. A part of a variable is cut from it, or joined from parts of it. A
-//!   product that goes on adds to the product of the fronts of the factors that of their rears.
+//!   product that continues adds to the product of the fronts of the factors that of their rears.
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the
 //!   delayed value, and none where a window of the program ends, whether the delay is active there or not. All states
 //!   of the program are kept, by their keys, and in a block all delays of windows that may be open when it ends.
 //! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is
-//!   read. Where it waits, nothing says that a tick is the last one, and what a value equals follows from ticks behind
+//!   read. Where it waits, nothing says that a tick is the last one, and what a value equals follows from ticks after
 //!   it only as far as it reads some there.
 //! - **V9** *sequences*: where a loop falls into sequences, none of them needs another one.
 //! - **V10** *failures*: what an operator that may fail makes of its operands is computed wherever these have values,

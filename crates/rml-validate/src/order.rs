@@ -156,7 +156,7 @@ impl Order<'_> {
         }
     }
 
-    /// Whether the element that an operand is, as seen from a position, is there.
+    /// Whether the element that an operand is, as seen from a position, is available.
     fn is_filled(&self, atom: Atom, p: Position) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
         // What looks ahead is filled as far as it is read: that is checked for itself. What waits is not read where it
@@ -174,7 +174,7 @@ impl Order<'_> {
         };
         let looped = match (self.way, tick) {
             (None, _) => Positions::NONE,
-            // A part may stay behind others there: that is checked for itself.
+            // A part may lag behind others there: that is checked for itself.
             (Some(false), _) if self.plan.waits => self.body[tape],
             (Some(_), _) if is_now => self.earlier[tape],
             (Some(false), Tick::Before | Tick::First) | (Some(true), Tick::After | Tick::Last) => {

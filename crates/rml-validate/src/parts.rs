@@ -44,7 +44,7 @@ impl Equal<'_> {
         self.factors(v).is_some_and(|(factors, _)| self.are_factors(args, factors, (0, upto), At::NOW, view))
     }
 
-    /// Whether a variable is a product that goes on from where its start has come to.
+    /// Whether a variable is a product that continues from where its start has come to.
     pub(crate) fn goes_on(&self, start: Atom, args: &[Atom], v: Var, view: View) -> bool {
         let Atom::Tape(tape, seen) = start else { return false };
         let Claim::Begun(begun, upto) = self.witness.tapes[tape] else { return false };

@@ -1,7 +1,7 @@
-//! V8 where a plan looks ahead: how many ticks behind those that are done each tape is filled.
+//! V8 where a plan looks ahead: how many ticks after those that are done each tape is filled.
 //!
 //! A window of `n` ticks of which `n - a` are done fills a tape that is `k` ahead at its first `n - a + k` ticks. What
-//! is read at the tick behind has to be filled one tick farther, so a recurrence through `post` has no such plan. And
+//! is read at the tick after has to be filled one tick farther, so a recurrence through `post` has no such plan. And
 //! no tape is filled farther than it is read: nobody waits for what he does not need.
 
 use rml_base::IndexVec;
@@ -30,7 +30,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
             found.push("V8: a loop is backward, and the plan looks ahead".to_owned());
         }
         for write in writes {
-            // It goes on as long as the register is read.
+            // It continues as long as the register is read.
             let reads =
                 |case: &Case| matches!(case.rule, Rule::Read { register, .. } if register == write.register);
             let readers = plan.tapes.iter().filter(|tape| tape.cases.iter().any(reads));
@@ -60,7 +60,7 @@ fn is_the_same_at_ends(case: &Case) -> bool {
     alike(Position::First, Position::Only) && alike(Position::Middle, Position::Last)
 }
 
-/// An operand is read from the tick on that is `last` behind the last one that is done, and from all before.
+/// An operand is read from the tick on that is `last` after the last one that is done, and from all before.
 fn read(atom: Atom, last: i64, needed: &mut IndexVec<Tape, i64>, found: &mut Vec<String>) {
     let Atom::Tape(tape, tick) = atom else { return };
     let behind = match tick {

@@ -19,7 +19,7 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
             found.push(format!("V3: {register} is {}, not {}", data.ty, checker.frame.flat.vars[v].ty));
         }
         if !claimed.insert(v) {
-            found.push(format!("{who} is there twice"));
+            found.push(format!("{who} occurs twice"));
         }
         if let Err(why) = checker.register(v, &data.kind, &uses[register.index()]) {
             found.push(format!("{who} {why}"));
@@ -50,7 +50,7 @@ struct Uses<'a> {
     /// The loop, and what it writes.
     in_turn: Vec<(usize, &'a Write)>,
     commits: Vec<&'a Write>,
-    /// At how many ticks behind those that are done it is written in turn.
+    /// At how many ticks after those that are done it is written in turn.
     reach: u32,
 }
 
@@ -99,13 +99,13 @@ impl Checker<'_> {
             _ => return Err("is neither a delay nor a parameter".to_owned()),
         };
         let restart = frame.restart(window);
-        // Behind a block nothing is known of what is delayed backward.
+        // After a block nothing is known of what is delayed backward.
         let waits = backward && self.plan.waits;
         self.kind(v, kind, restart.edge || waits)?;
         if !frame.has_clock(v) {
             return Err("is on a clock that is not known".to_owned());
         }
-        // What `post` is behind the last tick of a window is never known.
+        // What `post` is after the last tick of a window is never known.
         let is_post = matches!(frame.rhs(v), Some(Rhs::Post { .. }));
         let ends: &[Var] = if is_post { &[] } else { &restart.ends };
         // A loop backward comes to the end at the tick before when it has done with a tick.
@@ -118,7 +118,7 @@ impl Checker<'_> {
         let changes = place.or(frame.possible().iter().filter(starts_anew).collect());
         if let Some((region, _)) = uses.in_turn.first() {
             if backward && !restart.edge && !waits {
-                return Err("is written in turn, but starts anew elsewhere".to_owned());
+                return Err("is written in turn, but restarts elsewhere".to_owned());
             }
             self.turns(*region, backward, uses)?;
             let writes: Vec<&Write> = uses.in_turn.iter().map(|(_, w)| *w).collect();
@@ -131,11 +131,11 @@ impl Checker<'_> {
         if backward || restart.edge {
             return Err("outlives the window".to_owned());
         }
-        // What is written behind all regions is read before it: that is right where there is one read in a window, or
+        // What is written after all regions is read before it: that is right where there is one read in a window, or
         // none.
         let required = if frame.is_steady(v) {
             if uses.reads.iter().any(|(_, p)| !p.is_start() && frame.possible().contains(*p)) {
-                return Err("is read behind the first tick".to_owned());
+                return Err("is read after the first tick".to_owned());
             }
             place.and(Positions::ENDS)
         } else if frame.is_once(v) || !is_read {
@@ -170,7 +170,7 @@ impl Checker<'_> {
     }
 
     /// Whether writes leave what a delay remembers: the last one is that of its last tick. What is written in turn is
-    /// written at each of its ticks, and goes on as far as it is read, to so many ticks behind those that are done.
+    /// written at each of its ticks, and continues as far as it is read, to that many ticks after those that are done.
     fn writes(
         &self,
         writes: &[&Write],
@@ -197,7 +197,7 @@ impl Checker<'_> {
                 write.unless.is_empty()
             };
             if !are_ends {
-                return Err(format!("starts anew elsewhere than its windows at {p}"));
+                return Err(format!("starts again elsewhere than its windows at {p}"));
             }
             if self.frame.is_absent(v, p) {
                 continue;

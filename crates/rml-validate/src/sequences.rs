@@ -1,6 +1,6 @@
 //! V9: a loop by conditions falls into sequences, none of which needs another one.
 //!
-//! What such a loop computes at a tick depends on the ticks before it (behind it, if it is backward) through what it
+//! What such a loop computes at a tick depends on the ticks before it (after it, if it is backward) through what it
 //! reads there of its own. If each such operand is taken only where none of the conditions holds between the two ticks,
 //! no value goes from one sequence to another, and the order of sequences makes no difference.
 
@@ -48,7 +48,7 @@ struct Looped<'a> {
 }
 
 impl Looped<'_> {
-    /// The conditions are known before the loop at each tick that has another one behind it.
+    /// The conditions are known before the loop at each tick that has another one after it.
     fn ends(&self, plan: &Plan, known: &IndexVec<Tape, Positions>, found: &mut Vec<String>) {
         for tape in self.by {
             let Some(data) = plan.tapes.get(*tape) else {

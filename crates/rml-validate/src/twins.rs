@@ -65,10 +65,10 @@ impl<'a> Equal<'a> {
     }
 
     /// Whether two recurrences over a window are made of operands that are the same, or the recurrences themselves at a
-    /// tick that both go on from. By induction over the ticks, from the last one back or from the first one on, they
+    /// tick that both continue from. By induction over the ticks, from the last one back or from the first one on, they
     /// are equal at all of them.
     fn are_recurrences_alike(&self, (u, a): (Var, &[Var]), (v, b): (Var, &[Var])) -> bool {
-        // A block goes on from what is not known in it.
+        // A block continues from what is not known in it.
         if self.plan.ends == Ends::Nothing {
             return false;
         }

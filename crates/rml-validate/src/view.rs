@@ -6,7 +6,7 @@ use rml_plan::Tick;
 /// A tick, as seen from another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum At {
-    /// So many ticks behind it, or before it.
+    /// That many ticks after it, or before it.
     Near(i32),
     /// The first one of the window.
     First,
@@ -24,7 +24,7 @@ pub(crate) struct View {
     pub(crate) at: Position,
     before: Option<Position>,
     after: Option<Position>,
-    /// How many ticks are known to stand behind one of a block.
+    /// How many ticks are known to stand after one of a block.
     sight: u32,
 }
 
@@ -41,7 +41,7 @@ impl View {
         })
     }
 
-    /// All views from ticks of a block at a position, behind which there are so many ticks more. Behind these the trace
+    /// All views from ticks of a block at a position, after which there are that many ticks more. After these the trace
     /// may end, so nothing follows from what would be there.
     pub(crate) fn of_block(at: Position, sight: u32) -> impl Iterator<Item = View> {
         let at = if at.is_start() { Position::First } else { Position::Middle };
@@ -49,7 +49,7 @@ impl View {
         all.map(move |view| View { sight, after: view.after.filter(|_| sight > 0), ..view })
     }
 
-    /// The same view, where a tick of a block has so many ticks behind it, or more.
+    /// The same view, where a tick of a block has that many ticks after it, or more.
     pub(crate) fn farther(self, sight: u32) -> View {
         if sight <= self.sight { self } else { View { sight, after: Some(Position::Middle), ..self } }
     }
@@ -92,7 +92,7 @@ impl View {
         }
     }
 
-    /// The tick behind; none if there is none, or if nothing is known of it.
+    /// The tick after; none if there is none, or if nothing is known of it.
     pub(crate) fn next(self, tick: At) -> Option<At> {
         match tick {
             At::NOW => self.tick(Tick::After),

@@ -1,5 +1,6 @@
-//! V8 where a plan waits: what is read is there by what such a plan means. It remains to be proved that nothing takes a
-//! tick for the last one, since a block may end anywhere; and from how many ticks behind one a proof may conclude.
+//! V8 where a plan waits: what is read is available by what such a plan means. It remains to be proved that nothing
+//! takes a tick for the last one, since a block may end anywhere; and from how many ticks after one a proof may
+//! conclude.
 
 use rml_base::IndexVec;
 use rml_ir::{Position, Positions};
@@ -52,8 +53,8 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     }
 }
 
-/// A loop forward runs if its elements can be put in a row: a part that stays `n` ticks behind another one may read its
-/// next `n` ticks. So no circle of reads may lead to the same tick, or to one behind it.
+/// A loop forward runs if its elements can be put in a row: a part that stays `n` ticks after another one may read its
+/// next `n` ticks. So no circle of reads may lead to the same tick, or to one after it.
 fn forward(plan: &Plan, parts: &[Part], writes: &[Write], found: &mut Vec<String>) {
     let place = |tape: Tape| parts.iter().position(|part| part.tape == tape);
     let places: IndexVec<Tape, Option<usize>> = plan.tapes.ids().map(place).collect();
@@ -76,8 +77,7 @@ fn forward(plan: &Plan, parts: &[Part], writes: &[Write], found: &mut Vec<String
         }
         if behind == old {
             if !writes.is_empty() && behind.iter().any(|n| *n > 0) {
-                found
-                    .push("V8: a loop writes registers, and some of its parts stay behind others".to_owned());
+                found.push("V8: a loop writes registers, and some of its parts lag behind others".to_owned());
             }
             return;
         }
@@ -104,8 +104,8 @@ fn is_the_same_at_ends(at: Positions) -> bool {
     alike(Position::First, Position::Only) && alike(Position::Middle, Position::Last)
 }
 
-/// How many ticks of the block stand behind each element of a tape that is filled: an operand that is read at the tick
-/// behind shows that there is one. By induction over the order in which elements are filled.
+/// How many ticks of the block stand after each element of a tape that is filled: an operand that is read at the tick
+/// after shows that there is one. By induction over the order in which elements are filled.
 pub(crate) fn behind(plan: &Plan) -> IndexVec<Tape, u32> {
     let mut behind = IndexVec::filled(0, plan.tapes.len());
     for part in plan.regions.iter().filter(|_| plan.waits).flat_map(Region::parts) {

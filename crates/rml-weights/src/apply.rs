@@ -88,8 +88,8 @@ pub fn import(
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Tensors of the other library for the same net: shapes, types of elements and all that is no parameter are taken
-    /// from there.
+    /// Tensors of the other library for the same net: shapes, types of elements and everything that is no parameter are
+    /// taken from there.
     pub like: Option<TensorFile>,
     /// The type of numbers; `None` = as in `like`, else as they are.
     pub stored: Option<Stored>,

@@ -125,7 +125,7 @@ fn rearranged(block: Block, step: &Concrete) -> Block {
     Block { shape: step.to.clone(), cells }
 }
 
-/// Lengths before, along and behind an axis.
+/// Lengths before, along and after an axis.
 fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
 }
@@ -143,7 +143,7 @@ fn reordered(block: Block, axis: usize, order: &[usize]) -> Block {
     Block { shape: block.shape, cells }
 }
 
-/// Term `term` of parts one behind the other; a part that has fewer terms has nothing there.
+/// Term `term` of parts one after the other; a part that has fewer terms has nothing there.
 fn joined(axis: usize, parts: &[Vec<Block>], term: usize) -> Block {
     let mut shape = parts[0][0].shape.clone();
     shape[axis] = parts.iter().map(|p| p[0].shape[axis]).sum();

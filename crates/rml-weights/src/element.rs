@@ -90,7 +90,7 @@ pub(crate) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec
 pub(crate) struct Written {
     /// Its elements so far.
     pub(crate) data: Data,
-    /// Which of them are there.
+    /// Which of them exist.
     pub(crate) filled: Vec<bool>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn scatter<T: Element>(
                     put(&mut tensors[tensor as usize], element, rest, i, tensor)?;
                     (rest, given) = (T::of(0.0), true);
                 }
-                // added once everything else is there
+                // added once everything else exists
                 Cell::Into { .. } => given = true,
             }
         }

@@ -15,7 +15,7 @@ use crate::node::Name;
 use crate::shapes::{Extent, Typed, typed};
 use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 
-/// The tensors that the parameters make. `like` is a file to take shapes, types of elements and all that is no
+/// The tensors that the parameters make. `like` is a file to take shapes, types of elements and everything that is no
 /// parameter from; `stored` is the type of numbers, by default that of `like`, else that of the parameters.
 pub(crate) fn export(
     expanded: &Expanded<'_>,

@@ -24,11 +24,11 @@ pub(crate) enum Source {
     Tensor { name: Name, cut: Option<Cut>, absent: Option<f64> },
     /// The sum of several of one shape. The way back gives all to the first, and zeros to the others.
     Sum(Vec<Expr>),
-    /// Several, one behind the other along an axis.
+    /// Several, one after the other along an axis.
     Concat { axis: usize, parts: Vec<Expr>, sizes: PartSizes },
     /// Several of one shape, along an axis of their own.
     Stack { axis: usize, parts: Vec<Expr> },
-    /// The same number everywhere. On the way back it must be that number, unless what is there is to be added `into` a
+    /// The same number everywhere. On the way back it must be that number, unless what exists is to be added `into` a
     /// tensor.
     Fill { value: f64, into: Option<Name> },
 }
@@ -69,7 +69,7 @@ const SOURCES: [&str; 5] = ["tensor", "sum", "concat", "stack", "fill"];
 const STEPS: [&str; 3] = ["rearrange", "reorder", "flip"];
 
 impl Expr {
-    /// Reads what stands behind a parameter's path; all places in its texts are filled.
+    /// Reads what stands after a parameter's path; all places in its texts are filled.
     pub(crate) fn read(node: &Node) -> Result<Expr, Diagnostic> {
         if let Item::Text(_) = node.data {
             let name = node.name("a tensor")?;

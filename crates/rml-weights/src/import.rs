@@ -45,7 +45,7 @@ pub(crate) fn import(
     if findings.is_empty() { Ok((params, read.rounded)) } else { Err(findings) }
 }
 
-/// The shapes of all parameters, or all that is wrong with them.
+/// The shapes of all parameters, or everything that is wrong with them.
 pub(crate) fn typed_all(
     expanded: &Expanded<'_>,
     typed: impl Fn(&Made<'_>) -> Result<Typed, Diagnostic>,

@@ -93,7 +93,11 @@ mod tests {
         }
         assert!(uses > 10);
         for layout in &layouts {
-            assert!(page.contains(&format!("`{}`", layout.name.text)), "{} is not told of", layout.name.text);
+            assert!(
+                page.contains(&format!("`{}`", layout.name.text)),
+                "{} is not described",
+                layout.name.text
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Mapping files: which parameters of a program are made of which foreign tensors. A file is TOML with the tables
-//! `params` (parameters by path), `use` (layouts of whole layers), `layout` (layouts of one's own), `fixed` (tensors
+//! `params` (parameters by path), `use` (layouts of whole layers), `layout` (layouts of your own), `fixed` (tensors
 //! that are no parameters) and the list `ignore`.
 
 use rml_base::{Diagnostic, Diagnostics, FileId};

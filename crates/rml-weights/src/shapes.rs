@@ -20,7 +20,7 @@ pub(crate) enum Typed {
     Leaf { tensor: Name, shape: Vec<usize>, start: Vec<usize>, whole: Vec<Extent>, absent: Option<f64> },
     /// The sum of all.
     Sum(Vec<Typed>),
-    /// One behind the other along the axis.
+    /// One after the other along the axis.
     Concat { axis: usize, parts: Vec<Typed> },
     /// The same number everywhere, or what is to be added to a tensor of that shape.
     Fill { shape: Vec<usize>, value: f64, into: Option<Name> },

@@ -4,7 +4,7 @@
 //! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`].
 //! Anything that implements [`Backend`] can be given there.
 //!
-//! The libraries lie in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup`
+//! The libraries are in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup`
 //! puts them. The features `xla` and `torch` of this crate add what opens them, which is small: the libraries
 //! themselves are no part of a program.
 

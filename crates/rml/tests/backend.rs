@@ -153,7 +153,7 @@ fn training_and_inference_are_computed_on_the_backend_that_is_given() {
     train(CLASSIFIER, &data(23), &on_backend(1));
     let first = watched.calls();
     assert!(first > 0);
-    // Goes on on the same backend, in batches of another size at the end of each epoch.
+    // Continues on the same backend, in batches of another size at the end of each epoch.
     train(CLASSIFIER, &data(23), &TrainOptions { resume: Some(on.clone()), ..on_backend(2) });
     assert_eq!(watched.calls(), 2 * first);
     assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(&on).unwrap());
@@ -206,7 +206,7 @@ fn what_is_compiled_is_told_of_each_epoch_and_of_the_whole_training() {
     let row = table.lines().find(|line| line.contains("(programs compiled by the backend)")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(&cells[2..4], [format!("{}.000", all.programs), all.programs.to_string()], "{table}");
-    // A second run on the same backend tells of its own programs alone.
+    // A second run on the same backend reports its own programs alone.
     assert_eq!(trained(1).compiled, watched.compiled().unwrap().since(&all));
 }
 

@@ -1,4 +1,4 @@
-//! Engines of one's own: training and inference run on the one that is given, window by window, and are told when it
+//! Engines of your own: training and inference run on the one that is given, window by window, and are told when it
 //! declines.
 
 mod support;

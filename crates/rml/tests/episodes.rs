@@ -37,7 +37,7 @@ node evaluate() -> (gap: num [], place: num [])
   gap = abs(g[0] - v[0]);
 ";
 
-/// So many windows.
+/// That many windows.
 fn options(engine: Engine, save: Option<&Path>, windows: u64) -> TrainOptions {
     TrainOptions {
         length: Some(Length { windows: Some(windows), report: Some(20), ..Length::default() }),
@@ -81,7 +81,7 @@ fn episodes_are_trained_by_plan_as_by_the_simulator() {
     // Some windows of one engine, and those that are left of the other.
     train(&walk, &options(Engine::simulator(), Some(&resumed), 30)).expect("it trains");
     let rest = TrainOptions { resume: Some(resumed.clone()), ..options(Engine::plan(), Some(&resumed), 100) };
-    let rest = train(&walk, &rest).expect("it goes on");
+    let rest = train(&walk, &rest).expect("it continues");
     agree(&metrics(&rest), &metrics(&by_sim));
     let keys = |path: &Path| {
         Checkpoint::read(path).expect("a checkpoint").states.keys().cloned().collect::<Vec<_>>()
@@ -123,19 +123,19 @@ fn any_stops_on_the_way_leave_the_bits() {
         let some = |windows| Length { windows: Some(windows), report: Some(20), ..Length::default() };
         train(&walk, &on(some(1), false)).expect("it trains");
         assert_eq!(done("parts").0, 1);
-        train(&walk, &on(some(2), true)).expect("it goes on");
+        train(&walk, &on(some(2), true)).expect("it continues");
         let observer = &mut Interrupter::new(1);
         let stopped = TrainOptions { interrupt: Some(observer.flag.clone()), ..on(some(77), true) };
         let report = rml::train(&walk, &Columns::default(), &stopped, observer).expect("it stops");
         assert!(report.interrupted && report.saved);
         let until = Length { cycles: Some(cycles / 2), ..Length::default() };
-        train(&walk, &on(until, true)).expect("it goes on");
+        train(&walk, &on(until, true)).expect("it continues");
         let half = done("parts");
         assert!(
             half.1 >= cycles / 2 && half.1 < cycles / 2 + 40,
             "to the end of a window: {half:?} of {cycles}"
         );
-        let last = train(&walk, &on(some(77), true)).expect("it goes on");
+        let last = train(&walk, &on(some(77), true)).expect("it continues");
         assert_eq!(metrics(&last), metrics(&whole_report));
         let bytes = |what| std::fs::read(path(what)).expect("a checkpoint");
         assert!(bytes("whole") == bytes("parts"), "{name}: the same bits");

@@ -67,7 +67,7 @@ fn inference_goes_on_from_states_that_outlive_windows() {
     let two = values(&[3.0, 5.0]);
     assert_eq!(output(infer.clone(), &two, "y"), [3.0 - mean, 5.0 - mean]);
     assert_eq!(output(infer.clone(), &two, "seen"), [5.0, 6.0], "four cycles of training before");
-    assert_eq!(output(infer.clone(), &two, "each"), [3.0, 8.0], "a state of stacked windows begins anew");
+    assert_eq!(output(infer.clone(), &two, "each"), [3.0, 8.0], "a state of stacked windows restarts");
     let together = InferOptions { batch: Some(2), ..infer.clone() };
     assert_eq!(output(together, &two, "y"), [3.0 - mean, 5.0 - mean]);
     let fresh = InferOptions { fresh: true, ..infer.clone() };

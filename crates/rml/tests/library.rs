@@ -150,7 +150,7 @@ fn a_bidirectional_layer_sees_the_window_from_both_ends() {
     assert_ne!(h[2][..2], changed[2][..2]);
 }
 
-/// The weights are softmax of the scores: with keys that do not differ, the mean of what is there.
+/// The weights are softmax of the scores: with keys that do not differ, the mean of what exists.
 #[test]
 fn sliding_attention_ignores_what_is_not_there() {
     let text = "import std.attention;\nnode main(x: num [1]) -> (y)\n  y = sliding_attention(2, 1, 3, x);\n";

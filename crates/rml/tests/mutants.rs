@@ -58,7 +58,7 @@ fn runs(program: &Program) -> bool {
     session.finish(End::Closed).is_ok()
 }
 
-/// Takes a text through all that the facade does with one; whether it was a program that ran.
+/// Takes a text through everything that the facade does with one; whether it was a program that ran.
 fn try_out(text: &str) -> bool {
     let source = Source::text("mutant", text);
     let sizes = ["n", "d", "units", "classes", "batch"];

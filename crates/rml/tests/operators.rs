@@ -3,7 +3,7 @@
 use rml::ir::op::entries;
 use rml::{Cell, Columns, Data, Options, RunOptions, Source, Value, check, differentiate};
 
-/// The value of an expression that stands behind the equations of a text.
+/// The value of an expression that stands after the equations of a text.
 fn value(text: &str) -> Result<Value, String> {
     let (equations, expr) = text.rsplit_once("; ").unwrap_or(("", text));
     let equations = if equations.is_empty() { String::new() } else { format!("{equations};") };

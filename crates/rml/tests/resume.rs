@@ -1,4 +1,4 @@
-//! Checkpoints of all examples that train: each engine goes on from those of the other one, and from its own bit by
+//! Checkpoints of all examples that train: each engine continues from those of the other one, and from its own bit by
 //! bit.
 
 use std::path::{Path, PathBuf};

@@ -281,7 +281,7 @@ fn cells_that_wait_for_what_never_comes_are_warned_of() {
     assert!(ended.unwrap().warnings.is_empty());
 }
 
-/// What is asked to end does nothing more, and goes on from there afterwards.
+/// What is asked to end does nothing more, and continues from there afterwards.
 #[test]
 fn runs_and_inferences_end_when_they_are_asked_to() {
     let sum =

@@ -56,7 +56,7 @@ fn data(b: usize, t: Option<usize>, row: &[usize]) -> Columns {
     data
 }
 
-/// The checkpoint behind two epochs with that engine.
+/// The checkpoint after two epochs with that engine.
 fn trained(text: &str, data: &Columns, batch: usize, engine: Engine) -> Result<Vec<u8>, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint");

@@ -36,7 +36,7 @@ fn same_seed_same_bits() {
     assert_ne!(std::fs::read(&a).unwrap(), std::fs::read(&c).unwrap());
 }
 
-/// Interrupted in the middle of an epoch, behind a short batch, and at an epoch's end.
+/// Interrupted in the middle of an epoch, after a short batch, and at an epoch's end.
 #[test]
 fn a_resumed_run_is_the_unbroken_run() {
     let dir = tempfile::tempdir().unwrap();
@@ -320,7 +320,7 @@ fn a_state_of_the_batch_needs_batches_of_one_size() {
     assert!(e.to_string().contains("in window 0 of the data"), "{e}");
     let divides = TrainOptions { batch: Some(5), epochs: 2, ..options };
     let report = rml::train(&source(CARRIED), &columns, &divides, &mut ()).unwrap();
-    assert_eq!(report.epochs[1].train["total"], 10.0, "the state goes on from epoch to epoch");
+    assert_eq!(report.epochs[1].train["total"], 10.0, "the state continues from epoch to epoch");
 }
 
 #[test]

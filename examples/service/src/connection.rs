@@ -16,7 +16,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::Service;
 
-/// How often sessions are looked for that nobody feeds.
+/// How often sessions are searched for that nobody feeds.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// How long the service waits when it cannot take a connection.
@@ -49,7 +49,7 @@ pub async fn serve(
             _ = sweep.tick() => { service.sweep(); continue }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // Too many open files, or a client that is gone already: the others go on.
+                // Too many open files, or a client that is gone already: the others continue.
                 Err(_) => { tokio::time::sleep(PAUSE).await; continue }
             },
         };

@@ -147,7 +147,7 @@ impl Service {
         let Ok(place) = self.work.enter() else { return busy() };
         let mut run = Arc::clone(&pending.0.run).lock_owned().await;
         let work = move || {
-            // What panics leaves no run behind.
+            // What panics leaves no run open.
             let mut taken = run.take();
             let answer = what(&mut taken);
             *run = taken;

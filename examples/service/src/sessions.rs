@@ -165,7 +165,7 @@ mod tests {
     fn requests_of_a_session_are_limited() {
         let sessions = Arc::new(Sessions::new(1, Duration::from_secs(1)));
         let name = sessions.place(Instant::now()).expect("room").fill(stream());
-        let slot = sessions.get(&name).expect("it is there");
+        let slot = sessions.get(&name).expect("it is present");
         let first = slot.begin(2);
         let second = slot.begin(2);
         assert!(first.is_some() && second.is_some() && slot.begin(2).is_none());

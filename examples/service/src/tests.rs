@@ -148,7 +148,7 @@ async fn sessions_are_limited() {
     running.end().await;
 }
 
-/// Requests that have come, as soon as the service has taken so many of them.
+/// Requests that have come, as soon as the service has taken that many of them.
 async fn taken(running: &Running, places: usize) {
     while running.service.work.places.available_permits() > places {
         tokio::task::yield_now().await;

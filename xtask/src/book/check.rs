@@ -1,4 +1,4 @@
-//! The links of the built site: each leads to a file of it, and to an element that is there.
+//! The links of the built site: each leads to a file of it, and to an element that exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -3,7 +3,7 @@
 //!
 //! - A page keeps its path, but that `README.md` becomes `index.md`.
 //! - A picture keeps its path.
-//! - Any other file becomes a page that shows it, with `.html` behind its name; a folder becomes one that lists it.
+//! - Any other file becomes a page that shows it, with `.html` after its name; a folder becomes one that lists it.
 //! - Pages of a folder that the summary does not name follow the `README.md` of that folder, in the order of their
 //!   names.
 
@@ -19,7 +19,7 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 /// How names of pictures end.
 const PICTURES: [&str; 2] = [".svg", ".png"];
 
-/// Makes the folder anew.
+/// Makes the folder again.
 pub(super) fn stage(folder: &Path) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("cannot write {}: {e}", folder.display());
     if folder.exists() {

@@ -50,7 +50,7 @@ impl Branch {
         &self.folder
     }
 
-    /// Commits what lies in the folder, pushes it if told to, and removes the folder.
+    /// Commits what is in the folder, pushes it if told to, and removes the folder.
     pub(super) fn keep(self, push: bool) -> Result<(), String> {
         git(&self.folder, &["add", "--all"])?;
         let commit: Vec<&str> =

@@ -3,21 +3,21 @@
 use std::io;
 use std::path::Path;
 
-/// What could not be done with a path, and the mend where there is one.
+/// What could not be done with a path, and the fix where there is one.
 pub(super) fn failure(verb: &str, path: &Path, error: &io::Error) -> String {
-    let mend = match error.kind() {
+    let fix = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room there (XLA takes 1.3 GB, torch 1.1 GB), or set RML_BACKENDS to a folder on another disk; what is there already is kept"
+            "; make room there (XLA takes 1.3 GB, torch 1.1 GB), or set RML_BACKENDS to a folder on another disk; what exists already is kept"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; set RML_BACKENDS to a folder that you may write"
         }
         _ => "",
     };
-    format!("cannot {verb} {}: {error}{mend}", path.display())
+    format!("cannot {verb} {}: {error}{fix}", path.display())
 }
 
-/// Gives the file that content, unless it has it: the time of an unchanged file stays, so that nothing is compiled anew
+/// Gives the file that content, unless it has it: the time of an unchanged file stays, so that nothing is recompiled
 /// for it. A file that changes is replaced in one step. Says whether it changed.
 pub(super) fn put(path: &Path, content: &[u8]) -> Result<bool, String> {
     if std::fs::read(path).is_ok_and(|old| old == content) {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_and_a_locked_folder_name_their_mend() {
+    fn a_full_disk_and_a_locked_folder_name_their_fix() {
         let path = Path::new("p");
         assert!(failure("write", path, &io::ErrorKind::StorageFull.into()).contains("another disk"));
         assert!(failure("write", path, &io::ErrorKind::PermissionDenied.into()).contains("RML_BACKENDS"));

@@ -1,4 +1,4 @@
-//! Fetching wheels: what is there stays, what is half there goes on, and no file bears its name before its hash is
+//! Fetching wheels: what exists stays, what is half there continues, and no file bears its name before its hash is
 //! right.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use super::progress::{Progress, megabytes};
 use super::wheels::Wheel;
 use super::{cache, disk, index, pip};
 
-/// How long is waited before a failed connection is tried again, each time; progress starts the list anew.
+/// How long is waited before a failed connection is tried again, each time; progress starts the list again.
 const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10)];
 
 /// The folder of fetched files, and from where they come.
@@ -46,7 +46,7 @@ impl Fetcher {
                 println!("  {}: there already", wheel.file);
                 return Ok(path);
             }
-            println!("  {}: damaged, fetched anew", wheel.file);
+            println!("  {}: damaged, fetched again", wheel.file);
             std::fs::remove_file(&path).map_err(|e| disk::failure("remove", &path, &e))?;
         }
         let local = self.pip.links.iter().map(|folder| folder.join(wheel.file)).find(|p| p.is_file());
@@ -65,11 +65,11 @@ impl Fetcher {
         self.accept(wheel)
     }
 
-    /// What went wrong, and what mends it.
+    /// What went wrong, and what fixes it.
     fn explained(&self, wheel: &Wheel, error: &str) -> String {
         format!(
             "cannot fetch {}: {error}\n\
-             mend: check the network and pip's configuration (PIP_INDEX_URL, PIP_CERT, HTTPS_PROXY) and run the command again, it goes on \
+             fix: check the network and pip's configuration (PIP_INDEX_URL, PIP_CERT, HTTPS_PROXY) and run the command again, it continues \
              where it stopped; or put that file into {} by hand (SHA-256 {})",
             wheel.file,
             self.downloads.display(),
@@ -122,7 +122,7 @@ impl Fetcher {
             if have == wheel.size {
                 match self.accept(wheel) {
                     Err(_) if joined => {
-                        println!("  {}: the joined parts are not the file; fetched anew", wheel.file);
+                        println!("  {}: the joined parts are not the file; fetched again", wheel.file);
                         joined = false;
                         continue;
                     }
@@ -171,7 +171,8 @@ impl Fetcher {
     }
 }
 
-/// Appends to the part what the server gives from `have` on; begins it anew where the server gives the whole file only.
+/// Appends to the part what the server gives from `have` on; begins it again where the server gives the whole file
+/// only.
 fn continue_part(client: &Client, url: &str, wheel: &Wheel, part: &Path, have: u64) -> Result<(), Failure> {
     if have > wheel.size {
         return Err(Failure::NoSuchRange);

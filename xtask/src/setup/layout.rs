@@ -13,7 +13,7 @@ use super::{Recipe, disk};
 /// The file that says from what the folder was made.
 const STAMP: &str = "stamp";
 
-/// Makes `root/<name>` from the recipe's wheels, unless it is there and whole.
+/// Makes `root/<name>` from the recipe's wheels, unless it exists and is whole.
 pub(super) fn ensure(recipe: &Recipe, root: &Path) -> Result<(), String> {
     let folder = root.join(recipe.name);
     if is_current(recipe, &folder) {

@@ -37,7 +37,7 @@ pub(crate) struct Recipe {
     pub(crate) package: &'static str,
     /// The file that the package builds and the folder `lib` receives.
     plugin: &'static str,
-    /// Counts the changes of `place`, which make the folder anew.
+    /// Counts the changes of `place`, which make the folder again.
     revision: u32,
     /// What is fetched.
     wheels: &'static [wheels::Wheel],

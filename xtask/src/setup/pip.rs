@@ -72,7 +72,7 @@ fn paths(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     paths
 }
 
-/// The understood options of the sections that concern downloads; `download` beats `global`. A value may go on in
+/// The understood options of the sections that concern downloads; `download` beats `global`. A value may continue in
 /// indented lines.
 fn parse(text: &str) -> BTreeMap<String, String> {
     let mut sections: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();

@@ -27,7 +27,7 @@ impl Progress {
         Progress { name: name.to_owned(), total, before, start, terminal, drawn: start }
     }
 
-    /// Tells that `done` bytes are there now. The last line says that all of them are.
+    /// Tells that `done` bytes have arrived. The last line says that all of them are.
     pub(super) fn advance(&mut self, done: u64) {
         let period = if self.terminal { PERIOD } else { LONG_PERIOD };
         if done < self.total && self.drawn.elapsed() < period {
@@ -38,7 +38,7 @@ impl Progress {
         let end = if self.terminal && done < self.total { "" } else { "\n" };
         let begin = if self.terminal { "\r\x1b[K" } else { "" };
         print!("{begin}  {line}{end}");
-        // Where nothing can be written there is no progress to see; the work goes on.
+        // Where nothing can be written there is no progress to see; the work continues.
         let _ = std::io::stdout().flush();
     }
 

@@ -24,7 +24,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     environment,
 };
 
-/// The version that the crate `torch-sys` asks for, in the file in which it looks for it.
+/// The version that the crate `torch-sys` asks for, in the file in which it searches for it.
 const VERSION: &str = "2.13.0+cpu\n";
 
 fn place(wheel: &Wheel, member: &str) -> Option<String> {

@@ -93,7 +93,7 @@ fn named(own: &Module, text: &str, files: &BTreeMap<Module, &File>) -> BTreeSet<
     paths.into_iter().filter_map(file_of).filter(apart).collect()
 }
 
-/// The paths of a `use` tree or an expression at the beginning of `text`. Returns what stands behind it.
+/// The paths of a `use` tree or an expression at the beginning of `text`. Returns what stands after it.
 fn leaves<'t>(text: &'t str, prefix: &[String], found: &mut Vec<Module>) -> &'t str {
     let text = text.trim_start();
     if let Some(mut inner) = text.strip_prefix('{') {

@@ -1,4 +1,4 @@
-//! The links of the pages: each leads to a file of the repository, and to a heading that is there; so does each path in
+//! The links of the pages: each leads to a file of the repository, and to a heading that exists; so does each path in
 //! code marks.
 
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! A rule is declared where a line, or a row of a table, begins with its name in bold, `**FAMILY-NUMBER.**`. Everywhere
-//! else a name of that form is a citation. Words behind the `chronogram` of an example count as citations by a test.
+//! else a name of that form is a citation. Words after the `chronogram` of an example count as citations by a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,7 +15,7 @@ use crate::conditions::Guard;
 /// The most conditions that are tried for one part, and the most edges that are looked at in all attempts together.
 const CANDIDATES: usize = 64;
 const WORK: usize = 40_000_000;
-/// How deep segments within segments are looked for.
+/// How deep segments within segments are searched for.
 const DEPTH: u32 = 3;
 
 /// The proof that some conditions cut a part, if they are found.
@@ -28,7 +28,7 @@ pub(super) fn within(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
     cut(deps, part, DEPTH - 1)
 }
 
-/// Looks for conditions that cut a part.
+/// Searches for conditions that cut a part.
 fn cut(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Proof> {
     let mut budget = WORK;
     let mut attempt = |ends: &Ends| {

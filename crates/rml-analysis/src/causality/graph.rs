@@ -59,7 +59,7 @@ pub(crate) struct Edge {
     pub(crate) only: Only,
     /// The equation from which that follows; `None` for the presence of a class.
     pub(crate) eq: Option<Eq>,
-    /// Whether it is needed in all cycles between two ticks of a delay, to know that no other tick lies between them.
+    /// Whether it is needed in all cycles between two ticks of a delay, to know that no other tick is between them.
     pub(crate) between: bool,
 }
 

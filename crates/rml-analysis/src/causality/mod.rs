@@ -330,7 +330,7 @@ impl Solver<'_, '_> {
         if data.all && !outer.is_empty() {
             self.cuts[cut].name = report::cut_name(&self.deps.conditions, &outer, true);
         }
-        // A delay that jumps over ends waits for its next tick, and behind that for the end of the segment there.
+        // A delay that jumps over ends waits for its next tick, and after that for the end of the segment there.
         let cuts: BTreeSet<Cut> = proof.jumping.iter().map(|clock| self.ticks(*clock)).chain([cut]).collect();
         let times = if proof.jumping.is_empty() { 1 } else { 2 };
         for (v, (lead, rounds)) in part.nodes.iter().zip(&proof.waits) {
@@ -340,7 +340,7 @@ impl Solver<'_, '_> {
         self.sweeps(proof);
     }
 
-    /// Whether all that a part needs from outside is known in its own cycle.
+    /// Whether everything that a part needs from outside is known in its own cycle.
     fn starts_at_once(&mut self, part: &Part) -> bool {
         let inside: BTreeSet<usize> = part.nodes.iter().copied().collect();
         let edges = part.nodes.iter().flat_map(|v| self.deps.graph.of(*v));

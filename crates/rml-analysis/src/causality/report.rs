@@ -127,7 +127,7 @@ pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
         codes::NO_LAST_VALUE,
         format!("{} has no value in the last cycle of each window", name(flat, output)),
     )
-    .label(equation.span, "`post` looks behind the end of the window here");
+    .label(equation.span, "`post` looks beyond the end of the window here");
     let end = equation.rhs.window().map(|w: Window| name(flat, flat.windows[w].end));
     match end {
         Some(end) => found.note(format!("windows end where {end} is true; a `post` has no last value")),

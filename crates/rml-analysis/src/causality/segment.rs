@@ -52,7 +52,7 @@ pub(crate) struct Proof {
     pub(crate) at_last: Vec<bool>,
     /// The windows around delays of the recurrence that never lead across the end of a segment.
     pub(crate) within: BTreeSet<Window>,
-    /// The clocks of delays whose next tick may lie several segments later.
+    /// The clocks of delays whose next tick may be several segments later.
     pub(crate) jumping: BTreeSet<ClockId>,
 }
 

@@ -18,7 +18,7 @@ use crate::clocks::ClockId;
 
 /// The most names on a path that are shown.
 const SHOWN: usize = 12;
-/// The most updates of which the shortest circle is looked for.
+/// The most updates of which the shortest circle is searched for.
 const TRIED: usize = 64;
 
 /// The diagnostic for a part with circles forward and backward in time at once, if they all run through updates of

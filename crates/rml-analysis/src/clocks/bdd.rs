@@ -16,7 +16,7 @@ pub(super) const TRUE: Node = Node(1);
 /// A variable of the diagrams.
 pub(super) type Atom = u32;
 
-/// Where a terminal stands in the order: behind all variables.
+/// Where a terminal stands in the order: after all variables.
 const TERMINAL: Atom = Atom::MAX;
 
 /// How many variables a function may be nested over.

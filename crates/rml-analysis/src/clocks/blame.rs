@@ -13,7 +13,7 @@ use super::table::table;
 use super::values::values;
 use super::witness::Witness;
 
-/// What a run knows of a variable in one cycle.
+/// What a run knows about a variable in one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// Nothing.

@@ -4,7 +4,7 @@
 use rml_base::IndexVec;
 use rml_ir::flat::{By, ClockClasses, Flat, Var};
 
-/// What decides when a variable, and all that equations force to be present with it, is present.
+/// What decides when a variable, and everything that equations force to be present with it, is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Driver {
     /// Nothing.

@@ -57,7 +57,7 @@ pub enum ClockData {
     On {
         /// The clock of the condition.
         parent: ClockId,
-        /// The condition; one variable stands for all that are proved equal to it.
+        /// The condition; one variable stands for all those that are proved equal to it.
         cond: Var,
         /// For which of its values.
         positive: bool,
@@ -98,7 +98,7 @@ impl Clocks {
         path
     }
 
-    /// The clock under whose samplings a clock lies: the base clock or an unknown one.
+    /// The clock under whose samplings a clock is: the base clock or an unknown one.
     pub fn root(&self, clock: ClockId) -> ClockId {
         let mut at = clock;
         while let ClockData::On { parent, .. } = self.clocks[at] {

@@ -172,12 +172,8 @@ impl Reporter<'_> {
                 None => diagnostic = diagnostic.note(text),
             }
         }
-        let mend = self.mend(mismatch, &sides);
-        diagnostic.help(if wrong_call.is_some() {
-            format!("{mend}, here or where it is called")
-        } else {
-            mend
-        })
+        let fix = self.fix(mismatch, &sides);
+        diagnostic.help(if wrong_call.is_some() { format!("{fix}, here or where it is called") } else { fix })
     }
 
     /// A clock as text.
@@ -253,7 +249,7 @@ impl Reporter<'_> {
         wrong
     }
 
-    fn mend(&self, mismatch: &Mismatch, sides: &[Side; 2]) -> String {
+    fn fix(&self, mismatch: &Mismatch, sides: &[Side; 2]) -> String {
         let names = self.names(mismatch);
         if let Kind::Sample(Sample { var, cond, positive }) = mismatch.kind {
             let condition = names.sampling(cond, positive).replacen(" on ", "", 1);

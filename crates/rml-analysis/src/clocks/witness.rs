@@ -21,7 +21,7 @@ use super::values::Values;
 const WAYS: usize = 64;
 /// The most steps that are spent on finding out what is free.
 const STEPS: usize = 20_000;
-/// The largest constant for which inputs are assumed to lie on both sides of it.
+/// The largest constant for which inputs are assumed to be on both sides of it.
 const MODERATE: f64 = 1e15;
 
 /// The greatest distance from a cycle at which different cycles of an input are told apart.
@@ -34,7 +34,7 @@ type Read = (Var, Option<i64>);
 /// Conditions with the values that make two clocks differ.
 pub(super) type Witness = Vec<(Var, bool)>;
 
-/// Looks for witnesses in one program.
+/// Searches for witnesses in one program.
 pub(super) struct Witnesses<'a> {
     flat: &'a Flat,
     values: &'a Values,

@@ -57,8 +57,8 @@ pub(super) struct Scope<'c, 'a> {
     /// Whether a checkpoint may hold a value, by equation.
     pub(super) states: IndexVec<Eq, bool>,
     relations: IndexVec<ClockId, Relation>,
-    /// The values that conditions have at a position because of the ends. One condition stands for all that are equal
-    /// to it.
+    /// The values that conditions have at a position because of the ends. One condition stands for all those that are
+    /// equal to it.
     implied: [BTreeMap<Var, bool>; 4],
     guards: IndexVec<Var, Option<Guard>>,
     /// Whether a window ends wherever a segment does, by its ends.

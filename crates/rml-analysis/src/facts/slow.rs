@@ -116,7 +116,7 @@ fn is_zero(scope: &Scope<'_, '_>, v: Var) -> bool {
     }
 }
 
-/// The variable behind copies and samples.
+/// The variable that copies and samples lead back to.
 fn source(scope: &Scope<'_, '_>, mut v: Var) -> Var {
     for _ in 0..scope.conditions.flat.equations.len() {
         v = match scope.conditions.rhs(v) {

@@ -11,7 +11,7 @@ use super::view::{View, stream};
 
 /// The input of a loss that takes the softmax or the sigmoid itself.
 const LOGITS: &str = "logits";
-/// How deep the operator that gives an argument is looked for.
+/// How deep the operator that gives an argument is searched for.
 const DEPTH: usize = 32;
 
 /// The findings in a node.

@@ -20,7 +20,7 @@ use view::View;
 /// What is to be known of a program to say what it learns.
 struct Program<'m> {
     module: &'m Module,
-    /// Whether a place lies in the library.
+    /// Whether a place is in the library.
     library: &'m dyn Fn(Span) -> bool,
     /// Which nodes have parameters, in them or in what they call.
     parameters: IndexVec<NodeId, bool>,
@@ -28,7 +28,7 @@ struct Program<'m> {
 
 /// What is to be said of the learning of a program: gradients of losses with the wrong sign, rates beyond all measure,
 /// gradients of inputs that update parameters beside, probabilities where a loss takes logits. With `trained`, the root
-/// is a training: then also that it updates no parameter. `library` says whether a place lies in the library. All are
+/// is a training: then also that it updates no parameter. `library` says whether a place is in the library. All are
 /// warnings.
 ///
 /// Requires: N1 to N6.

@@ -109,7 +109,7 @@ fn shown(number: f64) -> String {
 }
 
 /// Whether gradients that a call makes reach parameters, and then whether their sign was turned on the way. Nothing if
-/// both are so.
+/// both are.
 fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<bool> {
     if program.parameters[call.of] {
         return Some(false);

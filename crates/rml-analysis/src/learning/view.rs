@@ -9,7 +9,7 @@ use rml_ir::{Data, Value};
 
 use super::Program;
 
-/// How deep constants are looked for.
+/// How deep constants are searched for.
 const DEPTH: usize = 32;
 
 /// A node with its definitions and readers.

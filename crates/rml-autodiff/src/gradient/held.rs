@@ -1,4 +1,4 @@
-//! A copy of the root, and of all that it calls, in which nothing is trained (PARAM-7).
+//! A copy of the root, and of everything that it calls, in which nothing is trained (PARAM-7).
 
 use std::collections::BTreeMap;
 

@@ -56,7 +56,7 @@ fn stays(code: &Code, unit: usize) -> bool {
     at.contains(Position::Middle) && m <= FEW && is_fixed(instr.args[1]) && !is_fixed(instr.args[0])
 }
 
-/// Puts what a product does not need behind it, so that little has to be kept while it waits for other ticks.
+/// Puts what a product does not need after it, so that little has to be kept while it waits for other ticks.
 fn bring_forward(code: &mut Code, from: usize, to: usize) {
     let mut needed = BTreeSet::new();
     let reads = |code: &Code, unit: &Unit, needed: &mut BTreeSet<Slot>| {
@@ -148,7 +148,7 @@ impl<N: Number> Run<'_, N> {
         group: &mut [Sequence],
         mut probe: Option<(&mut Probe, usize)>,
     ) -> Result<(), Suspect> {
-        // The longest one first, so that those that go on stand in front.
+        // The longest one first, so that those that continue stand in front.
         group.sort_unstable_by_key(|(start, len)| (std::cmp::Reverse(*len), *start));
         let longest = group.first().map_or(0, |(_, len)| *len);
         let is_alone = group.len() == 1;

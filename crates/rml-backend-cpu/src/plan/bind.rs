@@ -10,7 +10,7 @@ use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
 use super::single::Single;
 
-/// Where everything lies in windows of one length.
+/// Where everything is in windows of one length.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     pub(super) ticks: usize,
@@ -18,9 +18,9 @@ pub(super) struct Bound {
     pub(super) part: (usize, usize),
     /// How many ticks a segment has, if the window runs in segments, and whether these store what is needed later.
     pub(super) cut: Option<(usize, bool)>,
-    /// Where each value lies; at the first tick, if there is one for each.
+    /// Where each value is stored; at the first tick, if there is one for each.
     pub(super) bases: Vec<usize>,
-    /// Where each operand lies.
+    /// Where each operand is stored.
     pub(super) spots: Vec<Spot>,
     pub(super) steps: Vec<Step>,
     pub(super) links: Vec<Linked>,
@@ -33,24 +33,24 @@ pub(super) struct Bound {
 pub(super) struct Mine {
     /// For each operand, which one of the window it is, if for fewer rows.
     pub(super) origins: Vec<Arg>,
-    /// For each place that the thread has for itself, where it lies among all such places of its type.
+    /// For each place that the thread has for itself, where it is stored among all such places of its type.
     pub(super) places: Vec<Option<usize>>,
 }
 
 impl Bound {
-    /// Where a value lies that is the same at all ticks.
+    /// Where a value is stored that is the same at all ticks.
     pub(super) fn base(&self, slot: Slot) -> usize {
         self.bases[slot.0]
     }
 
-    /// Where a value lies at a tick.
+    /// Where a value is at a tick.
     pub(super) fn at(&self, code: &Code, slot: Slot, t: usize) -> usize {
         let data = code.slot(slot);
         self.bases[slot.0].wrapping_add(if data.per_tick { t * data.width } else { 0 })
     }
 
-    /// Moves what is there of the first `done` ticks to where it lies in windows of that many ticks. It was bound to
-    /// another length, which says where it lies now.
+    /// Moves what is available of the first `done` ticks to where it is in windows of that many ticks. It was bound to
+    /// another length, which says where it is stored now.
     pub(super) fn relocate<N: Number>(
         &self,
         code: &Code,

@@ -15,14 +15,14 @@ use super::segments::Segments;
 use super::threads::Team;
 use super::{Machine, compiled, pack};
 
-/// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment
+/// Windows of at least that many bytes run in segments: they are more than caches hold, and most of what a segment
 /// computes is read in it.
 const LARGE: u64 = 14 << 20;
 
 /// Each segment binds all operands of the code; of more than these, that takes a part of the time that segments save.
 const OPERANDS: usize = 2048;
 
-/// Code, where its values lie, and how many elements of each type threads have for themselves.
+/// Code, where its values are stored, and how many elements of each type threads have for themselves.
 type Compiled<'a> = (&'a Code, &'a Placement, [usize; 3]);
 
 /// How windows fit in memory.
@@ -48,10 +48,10 @@ impl Fit {
         self.ways[way as usize].get_or_init(of).as_ref().map_err(|why| *why)
     }
 
-    /// How a window of that many ticks runs with so many bytes: as a whole, or in segments of so many ticks.
+    /// How a window of that many ticks runs with that many bytes: as a whole, or in segments of that many ticks.
     ///
     /// # Errors
-    /// It takes more: so many bytes at least, unless it does not run in segments.
+    /// It takes more: that many bytes at least, unless it does not run in segments.
     fn choose<N>(
         &self,
         all: Compiled<'_>,
@@ -121,7 +121,7 @@ pub struct Cut {
     pub again: (usize, usize),
 }
 
-/// What windows of that many ticks of a plan take, and how they run where there are so many bytes.
+/// What windows of that many ticks of a plan take, and how they run where there are that many bytes.
 pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
     let plan = pack::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
@@ -176,7 +176,7 @@ impl<N: Number> Machine<N> {
 
 #[cfg(test)]
 impl<N: Number> Machine<N> {
-    /// Has windows of that many ticks run in segments of so many, which store what is needed later or not; or as a
+    /// Has windows of that many ticks run in segments of that many, which store what is needed later or not; or as a
     /// whole.
     pub(super) fn force(&mut self, ticks: usize, cut: Option<(usize, bool)>) {
         let all = (&*self.code, &self.placement, Team::own(self.team.as_deref()));

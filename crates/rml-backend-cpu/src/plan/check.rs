@@ -1,6 +1,6 @@
-//! Checks where values lie, by running code on the names of values instead of numbers: whatever an operand is meant to
-//! be must still lie where it is read. It looks at the instructions alone, and shares nothing with the module that
-//! places values.
+//! Checks where values are stored, by running code on the names of values instead of numbers: whatever an operand is
+//! meant to be must still be where it is read. It looks at the instructions alone, and shares nothing with the module
+//! that places values.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ struct Shadow<'a> {
     code: &'a Code,
     bound: &'a Bound,
     ticks: usize,
-    /// What lies where, by type.
+    /// What is stored where, by type.
     memory: [Vec<Name>; 3],
     stale: Option<String>,
     /// Whether each tick is a sequence of its own, so that it reads nothing of its neighbours.
@@ -215,7 +215,7 @@ impl Shadow<'_> {
         let name = self.name(slot, t);
         match self.memory[of].get_mut(range) {
             Some(cells) => cells.fill(name),
-            None => self.fail(format!("{slot:?} lies outside")),
+            None => self.fail(format!("{slot:?} is outside")),
         }
     }
 
@@ -237,8 +237,8 @@ impl Shadow<'_> {
         self.is_there(r.slot, t, who);
     }
 
-    /// That a value lies where it is meant to. Some values are absent at some ticks, which conditions rule out where
-    /// they are read; so no value at all is no fault.
+    /// That a value is stored where it is meant to. Some values are absent at some ticks, which conditions rule out
+    /// where they are read; so no value at all is no fault.
     fn is_there(&mut self, slot: Slot, t: usize, who: &str) {
         let (of, range) = self.range(slot, if self.code.slot(slot).per_tick { t } else { 0 });
         let name = self.name(slot, t);
@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn what_is_placed_is_there_when_it_is_read() {
         let (code, placement) = placed();
-        check(&code, &placement, 5).expect("all is there");
-        // Most values share memory: those of the backward loop lie where those of the forward loop were.
+        check(&code, &placement, 5).expect("all is available");
+        // Most values share memory: those of the backward loop are stored where those of the forward loop were.
         let of = |per_tick: bool| -> usize {
             let nums = code.slots.iter().filter(|s| s.dtype == DType::Num && s.per_tick == per_tick);
             nums.map(|s| s.width).sum()

@@ -45,7 +45,7 @@ pub(super) struct Ref {
     pub(super) slot: Slot,
     pub(super) at: At,
     pub(super) offset: usize,
-    /// Whether it is a matrix of a product that lies there turned round.
+    /// Whether it is a matrix of a product that is stored there transposed.
     pub(super) turned: bool,
 }
 
@@ -54,12 +54,12 @@ pub(super) struct Ref {
 pub(super) enum Summand {
     /// An operand as it is.
     Row,
-    /// An operand of so many elements times another one; and which pack that is, if it is one.
+    /// An operand of that many elements times another one; and which pack that is, if it is one.
     Product(usize, Option<usize>),
 }
 
 impl Summand {
-    /// So many at most.
+    /// That many at most.
     pub(super) const MOST: usize = 4;
 
     /// How many operands it has.
@@ -80,7 +80,7 @@ pub(super) enum Kernel {
     Pair(Pair, Walk),
     /// Elements as they are.
     Copy(DType, Walk),
-    /// The operand behind the conditions if one of them holds, else the last one.
+    /// The operand after the conditions if one of them holds, else the last one.
     Choose(DType),
     /// A register, if it is set; else what it starts with.
     Read(DType, usize),
@@ -88,7 +88,7 @@ pub(super) enum Kernel {
     Clear(DType),
     /// `a x b` for `(m, k, n)`, and which [`Pack`] `b` is, if it is one.
     Product([usize; 3], Option<usize>),
-    /// The same product, which goes on from a third operand.
+    /// The same product, which continues from a third operand.
     Further([usize; 3], Option<usize>),
     /// The sum of rows and of products of one row.
     Rows(Vec<Summand>),
@@ -98,15 +98,15 @@ pub(super) enum Kernel {
     Reduce(Op, DType, Around),
     /// Positions of the largest elements, or the smallest.
     Position(bool, DType, Around),
-    /// Softmax, or its logarithm, of rows of so many columns.
+    /// Softmax, or its logarithm, of rows of that many columns.
     Softmax(bool, usize),
-    /// One element of each row of so many columns.
+    /// One element of each row of that many columns.
     Pick(DType, usize),
     /// Entries along an axis.
     Gather(DType, Around),
     /// Zeros with numbers added along an axis.
     ScatterAdd(Around),
-    /// So many columns, with a 1 in each row.
+    /// That many columns, with a 1 in each row.
     OneHot(usize),
     /// A convolution or a gradient of one.
     Convolve(Box<Convolution>),
@@ -192,11 +192,11 @@ pub(super) struct Part {
     pub(super) tape: usize,
     pub(super) units: Range<usize>,
     pub(super) wants: Wants,
-    /// How many ticks it stays behind other parts of a loop forward.
+    /// How many ticks it lags behind other parts of a loop forward.
     pub(super) lag: usize,
     /// The register that it reads.
     pub(super) reads: Option<usize>,
-    /// In a loop backward: what decides its value at the first tick, and at those behind it.
+    /// In a loop backward: what decides its value at the first tick, and at those after it.
     pub(super) lazy: [Option<Lazy>; 2],
 }
 
@@ -216,13 +216,13 @@ pub(super) struct Pass {
     pub(super) by: Vec<Arg>,
     /// How sequences run together.
     pub(super) batch: Option<Batch>,
-    /// What runs at the last ticks of a loop, which are ahead: at those that have so many ticks behind them or more, up
-    /// to the next list.
+    /// What runs at the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
+    /// up to the next list.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
     /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs
     /// of others.
     pub(super) parts: Vec<Part>,
-    /// The most ticks that one of them stays behind others.
+    /// The most ticks that one of them lags behind others.
     pub(super) lag: usize,
     pub(super) fills: Vec<bool>,
     pub(super) outer: Wants,
@@ -231,7 +231,7 @@ pub(super) struct Pass {
 /// How a loop runs over sequences.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
-    /// Conditions: a sequence ends behind a tick where one of them holds.
+    /// Conditions: a sequence ends after a tick where one of them holds.
     pub(super) by: Vec<Arg>,
     pub(super) joined: Vec<Joined>,
     /// What runs at ticks that are neither the first one of the window nor the last one.
@@ -272,7 +272,7 @@ pub(super) enum OverStep {
     Last(Vec<Entry>),
 }
 
-/// An input, and where it lies.
+/// An input, and where it is stored.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) input: usize,
@@ -292,7 +292,7 @@ pub(super) struct Taken {
 /// What a step does.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Do {
-    /// Goes on behind so many steps unless the condition has that value.
+    /// Continues after that many steps unless the condition has that value.
     Skip(bool, usize),
     AddNum,
     SubNum,
@@ -388,7 +388,7 @@ pub(super) struct Pack {
     pub(super) of: Ref,
     /// How many rows and columns it has.
     pub(super) size: [usize; 2],
-    /// Whether it is made anew in each window.
+    /// Whether it is made again in each window.
     pub(super) fresh: bool,
 }
 
@@ -397,9 +397,9 @@ pub(super) struct Pack {
 pub(super) struct Ending {
     /// The conditions, one of which holds at the last tick.
     pub(super) conds: Vec<Guard>,
-    /// Behind these units the conditions are known.
+    /// After these units the conditions are known.
     pub(super) head: usize,
-    /// What runs before they are known, and behind that, by position.
+    /// What runs before they are known, and after that, by position.
     pub(super) lists: [[Vec<Entry>; 4]; 2],
 }
 
@@ -420,16 +420,16 @@ pub(super) struct Code {
     pub(super) inputs: Vec<Given>,
     /// The cases of each output.
     pub(super) outputs: Vec<Vec<Taken>>,
-    /// For registers that are read where they lie: the constant that they start with.
+    /// For registers that are read in place: the constant that they start with.
     pub(super) starts: Vec<Option<Slot>>,
-    /// Whether a block is filled only as far as what is read is there; and what outputs need.
+    /// Whether a block is filled only as far as what is read is available; and what outputs need.
     pub(super) waits: bool,
     pub(super) taken: Vec<Wants>,
     /// How many ticks of a window are ahead of those that are done.
     pub(super) ahead: usize,
     /// Where registers that change within the window are kept as they were before.
     pub(super) backups: Vec<(usize, Slot)>,
-    /// Where those that change at ticks that are ahead are kept as they were behind the last tick that is done.
+    /// Where those that change at ticks that are ahead are kept as they were after the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,
     /// Whether a window begins with more than its inputs: registers that are unset or kept as they were, matrices that
     /// are new.
@@ -440,7 +440,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Where a register lies.
+    /// Where a register is stored.
     pub(super) fn register(&self, register: usize) -> Slot {
         Slot(self.consts + register)
     }

@@ -6,7 +6,7 @@ use rml_ir::DType;
 use super::code::Code;
 use super::place::{Placement, Room, TYPES};
 
-/// The bytes of the values of a window: so many, and so many more for each tick.
+/// The bytes of the values of a window: that many, and that many more for each tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
     /// However long the window is: registers, constants, what there is once a window, and matrices laid out for

@@ -171,7 +171,7 @@ impl<'a> Lister<'a> {
         self.links = end;
     }
 
-    /// Adds the steps of a unit, behind its conditions.
+    /// Adds the steps of a unit, after its conditions.
     fn scalars(&mut self, unit: usize, steps: Vec<Scalar>) {
         let when = &self.code.units[unit].when;
         if *when != self.open.0 {

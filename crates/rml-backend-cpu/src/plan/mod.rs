@@ -89,13 +89,13 @@ pub struct Machine<N: Number> {
     set: Vec<bool>,
     /// Which were at the start of the window.
     before: Vec<bool>,
-    /// Which of those that change at ticks that are ahead are set behind the last tick that is done.
+    /// Which of those that change at ticks that are ahead are set after the last tick that is done.
     done: Vec<bool>,
     /// Where a plan waits: how far the block has come.
     reached: Reached,
     /// How many ticks of the window that ran last are done.
     finished: usize,
-    /// How far the end of a window was looked for.
+    /// How far the end of a window was searched for.
     search: Search,
     packs: Vec<Layout<N>>,
     /// How windows fit in memory.
@@ -117,7 +117,7 @@ impl<N: Number> Machine<N> {
         Self::with_threads(plan, 1)
     }
 
-    /// The same, with up to so many threads where they pay. The results do not depend on their number.
+    /// The same, with up to that many threads where they pay. The results do not depend on their number.
     ///
     /// # Errors
     /// There is no memory for a window of one tick.
@@ -203,7 +203,7 @@ impl<N: Number> Machine<N> {
     }
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
-    /// `data`, from row `row` on. Returns the row behind.
+    /// `data`, from row `row` on. Returns the row after.
     pub fn set_rows(
         &mut self,
         input: usize,
@@ -320,7 +320,7 @@ impl<N: Number> Machine<N> {
         Some(Ok(1))
     }
 
-    /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are behind
+    /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are after
     /// these.
     fn rewrite(&mut self, ticks: usize) -> usize {
         let done = reached::done(&self.code, &self.reached, ticks);
@@ -389,7 +389,7 @@ impl<N: Number> Machine<N> {
         Some(self.arena.value(dtype, &self.plan.outputs[output].ty.shape, at))
     }
 
-    /// Puts the elements of an output at a tick of the window that was run behind those of `to`, which has elements of
+    /// Puts the elements of an output at a tick of the window that was run after those of `to`, which has elements of
     /// its type or none. Whether it is present there.
     pub fn add_output(&self, output: usize, t: usize, to: &mut Data) -> bool {
         let Some((dtype, at)) = self.taken(output, t) else { return false };
@@ -397,7 +397,7 @@ impl<N: Number> Machine<N> {
         true
     }
 
-    /// Where an output lies.
+    /// Where an output is stored.
     fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
         let p = position(t, self.finished);
         let taken = self.code.outputs[output].iter().find(|taken| taken.at.contains(p))?;
@@ -406,7 +406,7 @@ impl<N: Number> Machine<N> {
         taken.when.iter().all(holds).then(at)
     }
 
-    /// The value of a register, as it was before a window whose end is looked for; none if it is not set.
+    /// The value of a register, as it was before a window whose end is searched for; none if it is not set.
     pub fn register(&self, register: usize) -> Option<Value> {
         let ty = &self.plan.registers.as_slice()[register].ty;
         let searching = self.search != Search::None;
@@ -415,7 +415,7 @@ impl<N: Number> Machine<N> {
         self.is_set(register).then(|| self.arena.value(ty.dtype, &ty.shape, self.bound.base(slot)))
     }
 
-    /// Whether a register is set, before a window whose end is looked for.
+    /// Whether a register is set, before a window whose end is searched for.
     pub fn is_set(&self, register: usize) -> bool {
         let is_set = if self.search == Search::None { &self.set } else { &self.before };
         is_set[register]

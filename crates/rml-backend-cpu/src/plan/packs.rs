@@ -20,7 +20,7 @@ pub(super) fn choose(code: &mut Code) {
                 let slot = &code.slots[of.slot.0];
                 let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
                 if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
-                    debug_assert!(!of.turned, "what is turned round is laid out");
+                    debug_assert!(!of.turned, "what is transposed is laid out");
                     continue;
                 }
                 let same = code.packs.iter().position(|pack| pack.of == of);
@@ -46,13 +46,13 @@ enum State {
 /// A matrix laid out.
 #[derive(Debug)]
 pub(super) struct Layout<N: Number> {
-    /// Whether it is laid out from a matrix that is turned round.
+    /// Whether it is laid out from a matrix that is transposed.
     turned: bool,
     packed: Option<Packed<N>>,
     state: State,
 }
 
-/// So many rows are worth the work.
+/// That many rows are worth the work.
 const WORTH: usize = 8;
 
 impl<N: Number> Layout<N> {
@@ -64,7 +64,7 @@ impl<N: Number> Layout<N> {
         self.state = State::Changed;
     }
 
-    /// Lays the matrix out, if that pays for a product with so many rows.
+    /// Lays the matrix out, if that pays for a product with that many rows.
     #[inline]
     pub(super) fn prepare<'a>(&mut self, rows: usize, size: (usize, usize), b: impl Fn() -> &'a [N]) {
         if self.state == State::Changed && rows < WORTH && !self.turned {
@@ -90,7 +90,7 @@ pub(super) enum Packs<'a, N: Number> {
 }
 
 impl<N: Number> Packs<'_, N> {
-    /// The matrix of that number, if it pays to lay it out for a product with so many rows.
+    /// The matrix of that number, if it pays to lay it out for a product with that many rows.
     pub(super) fn ready(
         &mut self,
         pack: usize,
@@ -119,14 +119,14 @@ impl<N: Number> Packs<'_, N> {
     /// As [`Layout::packed`].
     ///
     /// # Panics
-    /// If the matrix is turned round, and threads that share it have not been given it laid out.
+    /// If the matrix is transposed, and threads that share it have not been given it laid out.
     #[inline]
     pub(super) fn packed(&self, pack: usize) -> Option<&Packed<N>> {
         let layout = &self.all()[pack];
         let packed = layout.packed();
         assert!(
             packed.is_some() || !layout.turned,
-            "a matrix that is turned round is laid out before it is shared"
+            "a matrix that is transposed is laid out before it is shared"
         );
         packed
     }

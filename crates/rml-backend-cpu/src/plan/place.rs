@@ -1,4 +1,4 @@
-//! Where values lie: those that are not needed at the same time share memory.
+//! Where values are stored: those that are not needed at the same time share memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use rml_ir::DType;
 use super::code::{Added, Addend, At, Batch, Code, Kernel, Put, Unit};
 use super::operand::Arg;
 
-/// Where a value lies in a window: so far from the start, and so much farther for each tick that the window has.
+/// Where a value is in a window: so far from the start, and that much farther for each tick that the window has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Room {
     pub(super) fixed: usize,
@@ -15,13 +15,13 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Where it lies in a window of that many ticks.
+    /// Where it is in a window of that many ticks.
     pub(super) fn at(self, ticks: usize) -> usize {
         self.fixed + self.per_tick * ticks
     }
 }
 
-/// Where all values lie, and how much memory there is of each type.
+/// Where all values are stored, and how much memory there is of each type.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Placement {
     pub(super) rooms: Vec<Room>,
@@ -62,7 +62,7 @@ pub(super) fn place(code: &mut Code) -> Placement {
         ticks.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: size, per_tick: at });
         placement.sizes[i] = Room { fixed: size, per_tick };
     }
-    // The first step is 1; inputs are there before.
+    // The first step is 1; inputs are available before.
     let early = |i: &usize| code.slots[*i].per_tick && lives[*i].is_some_and(|(from, _)| from <= 1);
     placement.early = (0..code.slots.len()).filter(early).collect();
     placement.early.sort_by_key(|i| placement.rooms[*i].per_tick);
@@ -99,7 +99,7 @@ impl Lives {
         let (from, to) = now.around.unwrap_or((now.step, now.step));
         let life = self.lives[slot].get_or_insert((from, to));
         *life = (life.0.min(from), life.1.max(to));
-        // Parts that stay behind others read what was filled ticks ago.
+        // Parts that lag behind others read what was filled ticks ago.
         let staggered = code.passes.get(now.pass).is_some_and(|pass| pass.lag > 0);
         let own = r.at == At::Here(0) && now.around.is_some() && !staggered;
         self.within[slot] = match self.within[slot] {
@@ -134,7 +134,7 @@ impl Lives {
         }
     }
 
-    /// Where sequences run together, a product waits for all of them: what is there at that step has room for each
+    /// Where sequences run together, a product waits for all of them: what is available at that step has room for each
     /// tick.
     fn batch(&mut self, code: &Code, batch: &Batch, now: Step) {
         let Some((first, _)) = now.around else { return };

@@ -241,7 +241,7 @@ impl Turn {
         })
     }
 
-    /// Whether both have so many elements, without gaps.
+    /// Whether both have that many elements, without gaps.
     pub(super) fn is_whole(&self, width: usize) -> bool {
         let [rows, columns] = self.size;
         rows * columns == width && self.strides == [columns, rows]
@@ -253,7 +253,7 @@ impl Turn {
     }
 }
 
-/// Each element so many times.
+/// Each element that many times.
 fn repeat<T: Copy>(x: &[T], times: usize, out: &mut [T]) {
     fn by<T: Copy, const TIMES: usize>(x: &[T], out: &mut [T]) {
         out.as_chunks_mut().0.iter_mut().zip(x).for_each(|(out, x)| *out = [*x; TIMES]);

@@ -1,6 +1,6 @@
 //! Measuring where the time of windows goes.
 //!
-//! A window that is timed reads the clock behind every unit over all ticks, and around every loop; the time of a loop
+//! A window that is timed reads the clock after every unit over all ticks, and around every loop; the time of a loop
 //! is shared among its units as in those of its ticks that are timed. A window that is not timed reads no clock.
 
 use rml_base::profile::{Name, Recorder, Sampler, Scope, Site};
@@ -272,7 +272,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// Runs steps, and reads the clock behind those of each unit.
+    /// Runs steps, and reads the clock after those of each unit.
     fn timed_scalars(
         &mut self,
         probe: &mut Probe,

@@ -8,7 +8,7 @@ use super::wants::Wants;
 pub(super) struct Reached {
     /// The first tick at which each tape waits.
     pub(super) tapes: Vec<usize>,
-    /// In a loop backward: whether each tape is there at this tick, and at the one behind.
+    /// In a loop backward: whether each tape is available at this tick, and at the one after.
     pub(super) there: [Vec<bool>; 2],
     /// Whether it is known what each register holds.
     pub(super) known: Vec<bool>,
@@ -27,7 +27,7 @@ impl Reached {
         self.known.resize(registers, true);
     }
 
-    /// The first of so many ticks at which something that is wanted is not there.
+    /// The first of that many ticks at which something that is wanted is not there.
     pub(super) fn end(&self, wants: &Wants, ticks: usize) -> usize {
         if wants.first.iter().any(|want| self.tapes[want.tape] <= want.far(0)) {
             return 0;
@@ -37,7 +37,7 @@ impl Reached {
     }
 }
 
-/// How many of the ticks of a block are done: those at which all is there that is put out or written.
+/// How many of the ticks of a block are done: those at which all is available that is put out or written.
 pub(super) fn done(code: &Code, reached: &Reached, ticks: usize) -> usize {
     let written = code.passes.iter().filter(|pass| !pass.backward).flat_map(|pass| &pass.puts);
     let written = written.chain(&code.commits).map(|put| &put.wants);

@@ -9,8 +9,8 @@ use super::place::Placement;
 use super::threads::{Limits, Team};
 use super::{CHECKED, batch, check, list, lower, pack, packs, pairs, place, rows, turned};
 
-/// A plan made ready to run with so many threads. Machines of it start in a fraction of the time that it takes to make
-/// it ready.
+/// A plan made ready to run with that many threads. Machines of it start in a fraction of the time that it takes to
+/// make it ready.
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub(super) plan: Arc<Plan>,
@@ -20,7 +20,7 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Makes a plan ready for up to so many threads where they pay. The results do not depend on their number.
+    /// Makes a plan ready for up to that many threads where they pay. The results do not depend on their number.
     pub fn new(plan: Arc<Plan>, threads: usize) -> Self {
         Self::packed(plan, (threads, Limits::USUAL))
     }
@@ -47,7 +47,7 @@ impl Ready {
     }
 }
 
-/// Code for a plan, and where its values lie.
+/// Code for a plan, and where its values are stored.
 pub(super) fn compiled(plan: &Plan) -> (Code, Placement) {
     let mut code = lower::lower(plan);
     turned::fuse(&mut code);
@@ -56,7 +56,7 @@ pub(super) fn compiled(plan: &Plan) -> (Code, Placement) {
     placed(code)
 }
 
-/// Code in the order in which it runs, and where its values lie.
+/// Code in the order in which it runs, and where its values are stored.
 pub(super) fn placed(mut code: Code) -> (Code, Placement) {
     batch::choose(&mut code);
     let placement = place::place(&mut code);

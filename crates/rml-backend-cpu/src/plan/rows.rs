@@ -12,7 +12,7 @@ use super::code::{At, Code, Instr, Kernel, Summand, Unit};
 use super::operand::Arg;
 use super::replace::{Found, replace};
 
-/// A packed matrix has whole panels; one of so few columns would take more lines of the cache than where it lies.
+/// A packed matrix has whole panels; one of so few columns would take more lines of the cache than where it is stored.
 const NARROW: usize = 16;
 
 /// Rows shorter than this are scalars, which have loops of their own.

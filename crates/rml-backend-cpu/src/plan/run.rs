@@ -26,7 +26,7 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) arena: &'a mut Arena<N>,
     /// Which registers are set.
     pub(super) set: &'a mut [bool],
-    /// Which of those that change at ticks that are ahead are set behind the last tick that is done.
+    /// Which of those that change at ticks that are ahead are set after the last tick that is done.
     pub(super) done: &'a mut [bool],
     pub(super) reached: &'a mut Reached,
     pub(super) precision: Precision,
@@ -164,7 +164,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// Takes registers back to what they were behind the last tick that is done.
+    /// Takes registers back to what they were after the last tick that is done.
     pub(super) fn go_back(&mut self, code: &Code) {
         for (i, (register, slot)) in code.done.iter().enumerate() {
             self.set[*register] = self.done[i];
@@ -354,7 +354,7 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
-    /// Whether an instruction computes row by row, and the rows of all ticks lie one behind the other.
+    /// Whether an instruction computes row by row, and the rows of all ticks are stored one after the other.
     fn is_joined(&self, instr: &Instr) -> bool {
         let lens = match &instr.kernel {
             Kernel::Reduce(_, _, around) | Kernel::Position(_, _, around) => {

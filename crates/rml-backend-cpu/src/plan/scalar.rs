@@ -103,7 +103,7 @@ impl Lister<'_> {
     }
 }
 
-/// Runs steps at a tick. How many there were, and what they skip behind their end.
+/// Runs steps at a tick. How many there were, and what they skip after their end.
 pub(super) fn run<N: Number>(
     steps: &[Step],
     ops: &[Op],

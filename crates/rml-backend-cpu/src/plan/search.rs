@@ -10,7 +10,7 @@ use super::profile::{self, Probe};
 use super::run::{Run, position};
 use super::{Machine, Suspect};
 
-/// How far the end of a window was looked for.
+/// How far the end of a window was searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Search {
     #[default]
@@ -32,9 +32,9 @@ impl Search {
 }
 
 impl<N: Number> Machine<N> {
-    /// Looks for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks` ticks,
-    /// whose inputs were set. How many ticks it has; none if it does not end with these. The search goes on from call
-    /// to call until a window is run.
+    /// Searches for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks`
+    /// ticks, whose inputs were set. How many ticks it has; none if it does not end with these. The search continues
+    /// from call to call until a window is run.
     ///
     /// # Errors
     /// If an operator has no result. Then no register has changed.
@@ -79,7 +79,7 @@ impl<N: Number> Machine<N> {
         found
     }
 
-    /// Gives up a window whose end is looked for.
+    /// Gives up a window whose end is searched for.
     pub fn abandon(&mut self) {
         if self.search != Search::None {
             self.undo();

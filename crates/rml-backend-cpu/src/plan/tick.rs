@@ -14,7 +14,7 @@ use super::operand::Arg;
 use super::run::{Run, ranges};
 use super::scalar::Spot;
 
-/// A sum: where it lies, how many elements it has, and which of them are computed.
+/// A sum: where it is stored, how many elements it has, and which of them are computed.
 struct Sum {
     out: usize,
     width: usize,
@@ -30,7 +30,7 @@ pub(super) fn block(rows: usize) -> usize {
 }
 
 impl<N: Number> Run<'_, N> {
-    /// Computes a value at one tick, or at `ticks` of them from `t` on, whose rows lie one behind the other.
+    /// Computes a value at one tick, or at `ticks` of them from `t` on, whose rows are stored one after the other.
     pub(super) fn tick(
         &mut self,
         kernel: &Kernel,
@@ -235,7 +235,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// Adds products of ticks, as many at once as make a [`block`] where their rows lie one after the other.
+    /// Adds products of ticks, as many at once as make a [`block`] where their rows are stored one after the other.
     fn add_products(
         &mut self,
         [m, k, n]: [usize; 3],
@@ -327,7 +327,7 @@ impl<N: Number> Run<'_, N> {
     }
 }
 
-/// Adds rows of so many elements to a row, from an element of each on.
+/// Adds rows of that many elements to a row, from an element of each on.
 struct AddRows<'a, N> {
     out: &'a mut [N],
     all: &'a [N],

@@ -1,5 +1,5 @@
-//! Products by a matrix turned round, as backward by recurrent weights: where that is done for nothing else, the matrix
-//! is laid out for products from where it lies. It is not written turned round first.
+//! Products by a matrix transposed, as backward by recurrent weights: where that is done for nothing else, the matrix
+//! is laid out for products in place. It is not written transposed first.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +12,10 @@ use super::point::Turn;
 use super::replace::replace;
 use super::rows;
 
-/// From so many columns on, at most half of a panel is padding.
+/// From that many columns on, at most half of a panel is padding.
 const WIDE: usize = 32;
 
-/// Finds matrices that are turned round for products alone, and has those read them where they lie.
+/// Finds matrices that are transposed for products alone, and has those read them where they are stored.
 pub(super) fn fuse(code: &mut Code) {
     // There, units run at other ticks than lists say.
     if code.waits || code.ahead > 0 || code.ending.is_some() {

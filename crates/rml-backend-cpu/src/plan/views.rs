@@ -1,5 +1,5 @@
 //! Tapes that are others, seen in another way: copies, reshaped tapes, columns, repeated rows, registers. They take no
-//! memory and no time. And tapes that lie in others: parts of a concatenation, which are computed where they belong.
+//! memory and no time. And tapes that are in others: parts of a concatenation, which are computed where they belong.
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Shape, Type};
@@ -8,7 +8,8 @@ use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
 use super::code::{At, Slot};
 use super::walk::{dense, stretched};
 
-/// Elements of a repeated row from which on the rows are quicker to walk where they lie than to write and read again.
+/// Elements of a repeated row from which on the rows are quicker to walk where they are stored than to write and read
+/// again.
 const LONG: usize = 16;
 
 /// Elements of the value in a place at a tick, in some order.
@@ -27,7 +28,7 @@ impl View {
         Self { slot, at: At::Here(0), offset: 0, strides: dense(&dims), dims }
     }
 
-    /// Whether its elements lie one after the other.
+    /// Whether its elements are stored one after the other.
     pub(super) fn is_dense(&self) -> bool {
         let wanted = dense(&self.dims);
         let same = |i: usize| self.dims[i] <= 1 || self.strides[i] == wanted[i];
@@ -97,7 +98,7 @@ pub(super) struct Views {
     consts: Vec<View>,
 }
 
-/// Where a tape lies.
+/// Where a tape is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Home {
     /// In a place of its own.
@@ -137,7 +138,7 @@ struct Uses {
     late: Vec<bool>,
 }
 
-/// The views of all tapes; and, for each register that tapes see where it lies, what it starts with.
+/// The views of all tapes; and, for each register that tapes see where it is stored, what it starts with.
 pub(super) fn views(plan: &Plan) -> Views {
     let (consts, registers) = (plan.consts.len(), plan.registers.len());
     let shape = |ty: &Type| ty.shape.clone();
@@ -221,7 +222,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a tape may lie anywhere: it is filled element by element, and read so, and no other tape is seen in it.
+    /// Whether a tape may be anywhere: it is filled element by element, and read so, and no other tape is seen in it.
     fn is_movable(&self, tape: Tape) -> bool {
         let id = tape.0 as usize;
         let is_pointwise = |case: &Case| matches!(&case.rule, Rule::Apply { op, .. } if is_pointwise(op));
@@ -337,7 +338,7 @@ fn uses(plan: &Plan) -> Uses {
     uses
 }
 
-/// Whether an operator walks over elements wherever they lie.
+/// Whether an operator walks over elements wherever they are stored.
 fn walks(op: &Op) -> bool {
     is_pointwise(op) || moves(op)
 }

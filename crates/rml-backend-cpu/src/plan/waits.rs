@@ -1,8 +1,8 @@
 //! Blocks of plans that [wait](rml_plan::Plan::waits): how far tapes are filled is found while a block runs.
 //!
 //! Over all ticks, and in a loop forward, that follows from how far the operands are filled, before anything is
-//! computed. A loop backward looks for the tick from which on all that it needs is there, part by part; from there on
-//! it runs as any other loop.
+//! computed. A loop backward searches for the tick from which on everything that it needs is available, part by part;
+//! from there on it runs as any other loop.
 
 use rml_ir::op::Number;
 
@@ -56,7 +56,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// A loop forward in which some parts stay ticks behind others.
+    /// A loop forward in which some parts lag ticks behind others.
     fn stagger(&mut self, pass: &Pass) -> Result<(), Suspect> {
         let (code, ticks) = (self.code, self.bound.ticks);
         for step in 0..ticks + pass.lag {
@@ -80,7 +80,7 @@ impl<N: Number> Run<'_, N> {
             for part in &pass.parts {
                 let mut end = self.reached.end(&part.wants, ticks);
                 if let Some(register) = part.reads {
-                    // It is read behind the tick at which it was written.
+                    // It is read after the tick at which it was written.
                     let written = pass.puts.iter().filter(|put| put.register == register);
                     let written = written.map(|put| self.reached.end(&put.wants, ticks) + 1);
                     end = written.fold(end, usize::min);
@@ -97,10 +97,10 @@ impl<N: Number> Run<'_, N> {
 
     fn wait_back(&mut self, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
-        // From here on all that other regions fill is there.
+        // From here on everything that other regions fill is available.
         let (outer, mut all) = (self.reached.end(&pass.outer, ticks), false);
         self.reached.there.iter_mut().for_each(|bits| bits.fill(false));
-        // What the ticks behind the block have written is not known.
+        // What the ticks after the block have written is not known.
         pass.puts.iter().for_each(|put| self.reached.known[put.register] = false);
         for t in (0..ticks).rev() {
             if all && t < outer {
@@ -111,7 +111,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// A tick of a loop backward, part by part. Whether all is there.
+    /// A tick of a loop backward, part by part. Whether all is available.
     fn step_back(&mut self, pass: &Pass, t: usize) -> Result<bool, Suspect> {
         let (code, p) = (self.code, position(t, self.bound.ticks));
         self.reached.there.swap(0, 1);
@@ -142,7 +142,7 @@ impl<N: Number> Run<'_, N> {
         Ok(all && pass.puts.iter().all(|put| self.reached.known[put.register]))
     }
 
-    /// The ticks from that one back, at which all is there.
+    /// The ticks from that one back, at which all is available.
     fn go_on_back(&mut self, pass: &Pass, from: usize) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         for t in (1..=from).rev() {
@@ -204,7 +204,7 @@ impl<N: Number> Run<'_, N> {
         Known::Present
     }
 
-    /// Whether an operand is there, as seen from a tick of a loop backward.
+    /// Whether an operand is available, as seen from a tick of a loop backward.
     fn is_there(&self, pass: &Pass, want: Option<Want>, t: usize) -> bool {
         let Some(want) = want else { return true };
         match (pass.fills[want.tape], want.by) {

@@ -10,10 +10,10 @@ pub(super) struct Dim {
 /// Distances in elements: of the result, and of three operands. They wrap, so that a walk may go backwards.
 pub(super) type Steps = [usize; 4];
 
-/// How an operand of rows lies.
+/// How an operand of rows is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Laid {
-    /// Row behind row.
+    /// Row after row.
     Whole,
     /// The same row, for all.
     Row,
@@ -63,7 +63,7 @@ impl Walk {
         self.outer.is_empty() && self.row.n == 1
     }
 
-    /// How the result (0) or an operand lies, if that is so at all of so many ticks that are `tick` apart.
+    /// How the result (0) or an operand is stored, if that is so at all of that many ticks that are `tick` apart.
     pub(super) fn laid(&self, i: usize, ticks: usize, tick: Steps) -> Option<Laid> {
         let ([rows], row) = (&self.outer[..], &self.row) else { return None };
         let is = |step: usize, far: usize| {

@@ -5,10 +5,10 @@ use rml_plan::{Atom, Case, Plan, Rule, Tick, Write};
 
 use super::operand::Arg;
 
-/// The positions of the first tick, and of those behind it.
+/// The positions of the first tick, and of those after it.
 pub(super) const TWO: [Positions; 2] = [Positions::STARTS, Positions::AFTER_START];
 
-/// An element of a tape: that of the same tick, of the one before (-1) or of the one behind (1).
+/// An element of a tape: that of the same tick, of the one before (-1) or of the one after (1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Want {
     pub(super) tape: usize,
@@ -38,7 +38,7 @@ impl Want {
     }
 }
 
-/// All that is read at the first tick, and at those behind it.
+/// Everything that is read at the first tick, and at those after it.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Wants {
     pub(super) first: Vec<Want>,

@@ -33,8 +33,8 @@ fn has_kernel(rows: usize, inner: usize, columns: usize, cx: &Context<'_>) -> bo
     fits && all >= LARGE && *IS_FASTER.get_or_init(is_x86_of_others)
 }
 
-/// A product of matrices by oneDNN, whose operators are those of linear layers: each takes the operands as they lie in
-/// memory.
+/// A product of matrices by oneDNN, whose operators are those of linear layers: each takes the operands as they are
+/// stored in memory.
 fn by_kernel(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     let is_turned = |x: &Tensor| x.stride2().is_ok_and(|(row, column)| row == 1 && column > 1);
     if is_turned(a) && b.is_contiguous() {

@@ -8,7 +8,7 @@ use tch::{TchError, Tensor};
 
 use crate::kernel::{Context, Kernel, dim, dims, one};
 
-/// How windows lie along one axis.
+/// How windows are placed along one axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Along {
     /// Elements of a window.
@@ -17,7 +17,7 @@ pub(super) struct Along {
     pub(super) stride: i64,
     /// Distance of elements.
     pub(super) dilation: i64,
-    /// Padding before and behind.
+    /// Padding before and after.
     pub(super) pad: [i64; 2],
 }
 

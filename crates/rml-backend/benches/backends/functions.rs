@@ -85,7 +85,7 @@ fn lstm(batch: usize, inputs: usize, units: usize) -> Case {
     Case { group: "lstm", size: format!("{inputs}-{units}"), function: f, args }
 }
 
-/// So many operators one after the other, and a constant that makes the function a new one.
+/// That many operators one after the other, and a constant that makes the function a new one.
 pub(crate) fn chain(operators: usize, constant: f64) -> Function {
     let mut f = Function::new("chain", Precision::F32);
     let mut x = f.input(num(&[32, 64]), Function::nowhere());

@@ -105,7 +105,7 @@ fn calls(criterion: &mut Criterion, backends: &[Opened]) {
     }
 }
 
-/// So many calls, each with the results of the last one as its first arguments.
+/// That many calls, each with the results of the last one as its first arguments.
 fn chain(prepared: &Prepared, args: &[Held], iterations: u64) -> Duration {
     let mut args = args.to_vec();
     let start = Instant::now();

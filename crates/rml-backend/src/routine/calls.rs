@@ -15,7 +15,7 @@ pub struct ByCalls {
     slots: usize,
     steps: Vec<Ready>,
     results: Vec<Slot>,
-    /// For each step, the slots that nobody reads behind it.
+    /// For each step, the slots that nobody reads after it.
     dead: Vec<Vec<Slot>>,
 }
 

@@ -7,7 +7,7 @@
 //! Invariants, checked by [`verify`]:
 //! - **R1** steps read slots that stand before them: the inputs, and the results of earlier steps.
 //! - **R2** operands have the types of the function's inputs, and a value that a loop carries keeps its type.
-//! - **R3** a loop runs at least once, and its rows lie in their slots.
+//! - **R3** a loop runs at least once, and its rows are in their slots.
 //! - **R4** functions satisfy B1 to B3, routines in loops R1 to R4, and all have the routine's precision; results are
 //!   slots.
 
@@ -94,7 +94,7 @@ pub struct Loop {
     pub rows: Vec<(Slot, usize)>,
     /// What each pass sees.
     pub whole: Vec<Slot>,
-    /// The slot of the first result: the carried values behind the last pass, then the results that are kept, one row a
+    /// The slot of the first result: the carried values after the last pass, then the results that are kept, one row a
     /// pass.
     pub out: Slot,
 }
@@ -233,7 +233,7 @@ impl Step {
     }
 }
 
-/// The type of `n` values of that type, one behind the other.
+/// The type of `n` values of that type, one after the other.
 pub fn stacked(ty: &Type, n: usize) -> Type {
     let dims: Vec<usize> = std::iter::once(n).chain(ty.shape.dims().iter().copied()).collect();
     Type { dtype: ty.dtype, shape: Shape::new(&dims) }

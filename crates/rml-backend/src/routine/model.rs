@@ -34,7 +34,7 @@ pub enum Given {
 /// What goes into a call, or comes out of it.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Its name; no two ports share one. What a state becomes is called as the state, with `.next` behind it.
+    /// Its name; no two ports share one. What a state becomes is called as the state, with `.next` after it.
     pub name: String,
     /// What it is.
     pub role: Role,
@@ -49,7 +49,7 @@ pub enum Role {
     Cycles(usize, usize),
     /// An input or output of the program at one cycle.
     Cycle(usize),
-    /// Whether the output before is there, at the same cycles.
+    /// Whether the output before is present, at the same cycles.
     Present,
     /// A state: a parameter, or what else outlives windows.
     State,

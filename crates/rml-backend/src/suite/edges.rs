@@ -243,7 +243,7 @@ fn extremes(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> V
     calls
 }
 
-/// The first position behind the axis that an operator takes positions of; 0 for other operators.
+/// The first position after the axis that an operator takes positions of; 0 for other operators.
 #[allow(clippy::cast_precision_loss, reason = "samples are small")]
 fn outside(op: &Op, types: &[Type]) -> f64 {
     let size = match op {

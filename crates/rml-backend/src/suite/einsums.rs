@@ -16,7 +16,7 @@ use super::dice::Dice;
 /// The length of an axis, by its label; one axis has no effect, and lengths are met twice.
 const LENGTHS: [(char, usize); 7] = [('b', 3), ('a', 5), ('q', 1), ('i', 2), ('Z', 3), ('k', 4), ('c', 6)];
 
-/// So many contractions, with the shapes of their operands.
+/// That many contractions, with the shapes of their operands.
 pub(super) fn drawn(count: usize) -> Vec<(Op, Vec<Shape>)> {
     let mut dice = Dice::new("contractions");
     let mut draw = || {

@@ -1,4 +1,4 @@
-//! How far a result of a backend may lie from that of the reference, for each operator.
+//! How far a result of a backend may be from that of the reference, for each operator.
 //!
 //! `eps` is the distance from 1 to the next number: 2^-23 in single precision, 2^-52 in double precision. Truth values
 //! and ints are always exact. NaN is equal to NaN, whatever its bits, and an infinity to itself only. A backend may
@@ -9,20 +9,20 @@ use std::fmt;
 
 use rml_ir::op::{Op, samples};
 
-/// How far a number may lie from the reference's.
+/// How far a number may be from the reference's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Tolerance {
     /// The same bits, the sign of zero included.
     Bits,
     /// An equal number; zeros of both signs are equal.
     Equal,
-    /// So many `eps` times the result.
+    /// That many `eps` times the result.
     Result(f64),
-    /// So many `eps` times the result or 1, whichever is larger.
+    /// That many `eps` times the result or 1, whichever is larger.
     ResultOrOne(f64),
-    /// So many `eps` times the result or the operand, whichever is larger.
+    /// That many `eps` times the result or the operand, whichever is larger.
     Operand(f64),
-    /// So many `eps` times 1 + the square root of the number of terms times the sum of their magnitudes.
+    /// That many `eps` times 1 + the square root of the number of terms times the sum of their magnitudes.
     Terms(f64),
 }
 

@@ -48,7 +48,7 @@ fn numbers(n: usize) -> Value {
     Value::filled(&Type::new(DType::Num, &[n]), 1.5, Precision::F32)
 }
 
-/// Functions that break B1 to B3 are refused, and the backend goes on.
+/// Functions that break B1 to B3 are refused, and the backend continues.
 fn invalid_functions(backend: &Arc<dyn Backend>) -> Result<(), String> {
     type Spoil = fn(&mut Function);
     let breaks: [(&str, Spoil); 3] = [

@@ -1,4 +1,4 @@
-//! The suite of backends, run by all that are asked for: `cpu` if nothing is said.
+//! The suite of backends, run by all those that are asked for: `cpu` if nothing is said.
 //!
 //! `RML_TEST_BACKENDS=cpu,xla,torch` names them; libraries are those that `cargo xtask setup` installed, in
 //! `$RML_BACKENDS` or the user's cache folder. `RML_TEST_DEVICE=cuda:0` chooses a device; where a backend does not have

@@ -25,11 +25,11 @@ codes! {
     UNTIL_CONDITION = "until-condition", "The condition of `--until` cannot be read.";
     UNKNOWN_METRIC = "unknown-metric", "`--until` or `--metric` is about a number that training does not report.";
     LOG_EXISTS = "log-exists", "The folder for the log of a training has that of another one.";
-    GOAL_MISSED = "goal-missed", "Training ended before what it was to go on for.";
+    GOAL_MISSED = "goal-missed", "Training ended before its `--until` condition held.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
     NO_PARAMETERS = "no-parameters", "A node with parameters is to run, and no checkpoint gives them.";
     CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint holds other states than the program has.";
-    RESUME_MISMATCH = "resume-mismatch", "A run cannot go on from a checkpoint under other conditions.";
+    RESUME_MISMATCH = "resume-mismatch", "A run cannot continue from a checkpoint under other conditions.";
     PROGRAM_CHANGED = "program-changed", "The program is not the one that the checkpoint was made with.";
     DATA_CHANGED = "data-changed", "The data is not what the checkpoint was made with.";
     SETTING_CHANGED = "setting-changed", "A static parameter has another value than the one that the checkpoint was made with.";
@@ -47,6 +47,6 @@ codes! {
     EXPORT_MISMATCH = "export-mismatch", "The parameters of a program have no place in the layout of another library.";
     EXPORT_REFUSED = "export-refused", "A program cannot be exported: what it is exported as has no place for it.";
     UNEVEN_UPDATES = "uneven-updates", "Some parameters are updated in each cycle of a window, and others once.";
-    SHUFFLED_STATE = "shuffled-state", "A state goes on from window to window, and the windows are shuffled.";
+    SHUFFLED_STATE = "shuffled-state", "A state continues from window to window, and the windows are shuffled.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing, or for validation.";
 }

@@ -54,7 +54,7 @@ impl Recorder {
         self.costs[site].add(ns, calls);
     }
 
-    /// Adds a call of an engine, with all that it does.
+    /// Adds a call of an engine, with everything that it does.
     pub fn run(&mut self, start: u64, end: u64) {
         self.runs.add((end - start) as f64, 1.0);
         self.event(Name::Run, start, end);

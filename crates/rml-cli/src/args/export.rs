@@ -22,7 +22,7 @@ pub(crate) struct Export {
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
     /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs). A
-    /// graph (`onnx`, `stablehlo`) has exactly so many
+    /// graph (`onnx`, `stablehlo`) has exactly that many
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
     /// Where the elementary functions of C come from; by default `own`

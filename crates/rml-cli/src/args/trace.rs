@@ -17,7 +17,7 @@ pub(crate) struct Over {
     /// Inputs by name, one row a cycle: .json, .jsonl, .csv or .npz
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs: Option<PathBuf>,
-    /// How many cycles to run; by default as many as there are inputs for
+    /// How many cycles to run; by default those of the inputs
     #[arg(long, value_name = "N")]
     pub(crate) cycles: Option<usize>,
     /// Seed of the random initialisers

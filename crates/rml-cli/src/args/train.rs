@@ -32,8 +32,8 @@ pub(crate) struct Train {
     /// Without data: how many cycles to train in all; the last window is finished
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
-    /// Without data: train until metrics of the reports are so, e.g. 'length >= 475 for 5' (reports in a row); exit
-    /// code 1 if they never are
+    /// Without data: train until metrics of the reports meet a condition, e.g. 'length >= 475 for 5' (reports in a
+    /// row); exit code 1 if they never are
     #[arg(long, value_name = "CONDITION")]
     pub(crate) until: Option<String>,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined, and learn meanwhile
@@ -90,7 +90,7 @@ pub(crate) struct Train {
     /// Write a checkpoint there whenever an epoch or report is the best so far
     #[arg(long, value_name = "FILE")]
     pub(crate) best: Option<PathBuf>,
-    /// End the training after so many epochs or reports in a row without a better one
+    /// End the training after that many epochs or reports in a row without a better one
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) patience: Option<usize>,
     /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. Without min or max, a name that ends
@@ -100,10 +100,10 @@ pub(crate) struct Train {
     #[arg(long, value_name = "NAME[:min|max]", value_parser = values::criterion)]
     pub(crate) metric: Option<rml::Criterion>,
     /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run
-    /// goes on in it
+    /// continues in it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
-    /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its
+    /// Record for each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its
     /// gradient and of what was added to it; in the log and in JSON lines
     #[arg(long)]
     pub(crate) stats: bool,
@@ -111,11 +111,11 @@ pub(crate) struct Train {
     /// combination of values the mean of its runs, in a band of their standard deviation
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
     pub(crate) plot: Option<PathBuf>,
-    /// Go on from that checkpoint
+    /// Continue from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
     /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in
-    /// that one with its checkpoint and its log. The same command goes on with what is there
+    /// that one with its checkpoint and its log. The same command continues with what exists
     #[arg(long, value_name = "DIR", requires = "several", conflicts_with_all = ["save", "best", "log", "resume", "profile"])]
     pub(crate) runs: Option<PathBuf>,
     /// With --runs: the seeds, such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23
@@ -206,7 +206,7 @@ pub(crate) struct Infer {
     /// Which windows of the data; by default those kept for testing if the data is that of the training, else all
     #[arg(long, value_enum, value_name = "WHICH", conflicts_with = "stream")]
     pub(crate) split: Option<SplitArg>,
-    /// Take parameters alone from the checkpoint; all other states begin anew
+    /// Take parameters alone from the checkpoint; all other states start from their initial values
     #[arg(long, requires = "params")]
     pub(crate) fresh: bool,
     /// Write the outputs there: .npz or .json

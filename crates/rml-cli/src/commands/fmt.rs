@@ -8,7 +8,7 @@ use rml::Source;
 use crate::args::Fmt;
 use crate::output::{Output, Stop};
 
-/// Formats all files; a file with errors is left alone, and the others are done all the same.
+/// Formats all files; a file with errors is left alone, and the others are done anyway.
 pub(crate) fn fmt(args: &Fmt, output: &mut Output) -> Result<(), Stop> {
     let mut failed = false;
     for file in &args.files {

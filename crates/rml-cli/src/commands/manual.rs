@@ -1,4 +1,4 @@
-//! `rml completions` and `rml man`: what shells and `man` know of the command line.
+//! `rml completions` and `rml man`: what shells and `man` know about the command line.
 
 use clap::CommandFactory as _;
 

@@ -150,9 +150,9 @@ fn check_distinct<'p>(
     Ok(rml::check_distinct(&files.chain(folders).collect::<Vec<_>>())?)
 }
 
-/// Signals cannot be listened to.
+/// Signal handlers could not be installed.
 fn deaf(why: &io::Error) -> Diagnostic {
-    Diagnostic::error(BAD_OPTION, "cannot listen to signals").note(why.to_string())
+    Diagnostic::error(BAD_OPTION, "cannot install signal handlers").note(why.to_string())
 }
 
 /// Writes a result to a file that was checked.

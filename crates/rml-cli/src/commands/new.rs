@@ -21,7 +21,7 @@ struct Content {
 pub(crate) fn new(args: &New, output: &mut Output) -> Result<(), Stop> {
     let name = name(&args.path)?;
     if args.path.symlink_metadata().is_ok() {
-        let what = format!("{} is there already", args.path.display());
+        let what = format!("{} exists already", args.path.display());
         return Err(Diagnostic::error(UNWRITABLE_FILE, what).help("choose a name that is free").into());
     }
     rml::create_folder(&args.path)?;

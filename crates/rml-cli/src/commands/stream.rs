@@ -46,7 +46,7 @@ pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> R
     ended(refused, output)
 }
 
-/// The end of a stream of which so many lines were refused.
+/// The end of a stream of which that many lines were refused.
 pub(super) fn ended(refused: u64, output: &mut Output) -> Result<(), Stop> {
     if refused == 0 {
         return Ok(());

@@ -40,7 +40,7 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     print(&report, output)?;
     if report.interrupted {
         let folder = folder.display();
-        output.note(&format!("interrupted; the same command goes on with the runs in {folder}\n"));
+        output.note(&format!("interrupted; the same command continues with the runs in {folder}\n"));
         return Err(Stop::Interrupted(signals.exit_code()));
     }
     if let Some(missed) = missed(&report, args) {
@@ -113,14 +113,14 @@ fn report_failures(report: &SweepReport, output: &mut Output) -> bool {
     !failures.is_empty()
 }
 
-/// Runs that ended, and what they were to go on for is not so.
+/// Runs that ended before their `--until` condition held.
 fn missed(report: &SweepReport, args: &Train) -> Option<Diagnostic> {
     let missed = report.runs.iter().filter(|run| matches!(run.state, RunState::Missed));
     let names: Vec<&str> = missed.map(|run| &*run.name).collect();
     let until = args.until.as_ref().filter(|_| !names.is_empty())?;
     let what = format!("training ended before `{until}` in {} of {} runs", names.len(), report.runs.len());
     let d = Diagnostic::error(codes::run::GOAL_MISSED, what).note(names.join(" and "));
-    Some(d.help("train longer (`--windows N`, `--cycles N`): the same command goes on with these runs"))
+    Some(d.help("train longer (`--windows N`, `--cycles N`): the same command continues with these runs"))
 }
 
 fn print(report: &SweepReport, output: &mut Output) -> Result<(), Stop> {

@@ -109,7 +109,7 @@ fn train_measured(
     }
 }
 
-/// Training ended, and what it was to go on for is not so.
+/// Training ended before its `--until` condition held.
 pub(super) fn missed(until: &Until, report: &TrainReport) -> Diagnostic {
     let d = Diagnostic::error(codes::run::GOAL_MISSED, format!("training ended before `{until}`"));
     let d = match report.epochs.last().and_then(|last| last.ran.map(|ran| (last, ran))) {
@@ -179,7 +179,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
     })
 }
 
-/// Listens to the signals that ask training to stop after the batch or window.
+/// Handles the signals that ask training to stop after the batch or window.
 pub(super) fn listen() -> Result<Signals, Stop> {
     Signals::listen().map_err(|e| super::deaf(&e).into())
 }
@@ -188,7 +188,7 @@ pub(super) fn interruption(args: &Train, report: &TrainReport) -> String {
     match &args.save {
         Some(file) if report.saved => {
             let file = file.display();
-            format!("interrupted; saved to {file}, `--resume {file}` goes on from there\n")
+            format!("interrupted; saved to {file}, `--resume {file}` continues from there\n")
         }
         _ => "interrupted; nothing was saved (`--save FILE` keeps what was learned)\n".to_owned(),
     }

@@ -86,7 +86,7 @@ fn ended(record: &TrainRecord, outcome: Result<&TrainReport, &Error>) -> String 
             format!("It ended after {done}, since none was better for long.")
         }
         Ok(TrainReport { is_met: Some(false), .. }) => {
-            format!("It ended after {done}; what it was to go on for is not so.")
+            format!("It ended after {done}, before its `--until` condition held.")
         }
         Ok(_) => format!("It ended after {done}."),
     }

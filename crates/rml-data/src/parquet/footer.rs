@@ -275,11 +275,11 @@ mod tests {
         if n < 128 { vec![low] } else { [&[low | 128][..], &number(n >> 7)].concat() }
     }
 
-    /// A group of so many fields; without any, it is a column of integers.
+    /// A group of that many fields; without any, it is a column of integers.
     fn group(name: &str, fields: u64) -> Vec<u8> {
         let name = [&[0x10 | BINARY][..], &number(name.len() as u64), name.as_bytes()].concat();
         if fields == 0 {
-            // The type of its elements stands behind their name.
+            // The type of its elements stands after their name.
             return [&name[..], &[I32, 2, 2]].concat();
         }
         [&name[..], &[0x10 | I32], &number(fields * 2)].concat()

@@ -69,7 +69,7 @@ impl Rows {
         }
     }
 
-    /// Counts so many levels, in runs of equal ones and groups of eight. What the bytes do not say is in the row that
+    /// Counts that many levels, in runs of equal ones and groups of eight. What the bytes do not say is in the row that
     /// is open.
     fn levels(&mut self, mut bytes: &[u8], mut left: u64) {
         while left > 0 {
@@ -100,7 +100,7 @@ impl Rows {
         self.add(1, left);
     }
 
-    /// Adds so many elements of a level: each of level 0 begins a row.
+    /// Adds that many elements of a level: each of level 0 begins a row.
     fn add(&mut self, level: u64, count: u64) {
         if count > 0 {
             self.open = if level == 0 { 1 } else { self.open.saturating_add(count) };

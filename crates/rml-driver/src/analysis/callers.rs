@@ -5,7 +5,7 @@ use rml_ir::flat::{Flat, around};
 
 use crate::front::Front;
 
-/// If all places of a finding lie in the library, labels the call in the user's own text first.
+/// If all places of a finding are in the library, labels the call in the user's own text first.
 pub(super) fn show(front: &Front, flat: &Flat, finding: &mut Diagnostic) {
     if finding.labels.is_empty() || !finding.labels.iter().all(|label| front.is_library(label.span)) {
         return;

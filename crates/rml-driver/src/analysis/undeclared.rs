@@ -40,7 +40,7 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
     open.filter_map(finding).collect()
 }
 
-/// The first place in the file of an input where it does not fit if it is there in every cycle.
+/// The first place in the file of an input where it does not fit if it is present in every cycle.
 fn clash(flat: &Flat, input: Var) -> Option<Span> {
     let Verdict::Rejected(found) = clocks_if_always(flat, &BTreeSet::from([input])) else { return None };
     let declared = flat.vars[input].span;
@@ -49,7 +49,7 @@ fn clash(flat: &Flat, input: Var) -> Option<Span> {
     at.into_iter().find(|at| at.file == declared.file && *at != declared)
 }
 
-/// The declaration of an input, its name and type as they are written: up to the comma or parenthesis behind it.
+/// The declaration of an input, its name and type as they are written: up to the comma or parenthesis after it.
 fn declaration(sources: &Sources, name: Span) -> &str {
     let text = &sources.text(name.file)[name.start as usize..];
     let mut depth = 0_usize;

@@ -8,7 +8,7 @@ use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::InstanceId;
 use crate::typed::{Failed, Typed};
 
-/// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since nothing but a
+/// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since only a
 /// recurrence says what shape it has: a recurrence that runs through the misfit itself, or one that nothing else
 /// enters.
 pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed) {
@@ -56,7 +56,7 @@ impl Ring<'_, '_, '_> {
         }
     }
 
-    /// The nearest undeclared variable behind a scalar operand whose shape only a recurrence settles.
+    /// The nearest undeclared variable that leads to a scalar operand whose shape only a recurrence settles.
     fn settled_by_itself(&self, id: InstanceId, operand: ExprId) -> Option<(InstanceId, Local)> {
         if self.has_array(id, operand) {
             return None;

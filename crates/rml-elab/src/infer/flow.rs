@@ -175,7 +175,7 @@ impl<'a, 'p> Flow<'a, 'p> {
         }
     }
 
-    /// The place of each vertex in an order in which every vertex stands behind those it depends on; vertices that
+    /// The place of each vertex in an order in which every vertex stands after those it depends on; vertices that
     /// depend on each other share a place. (Tarjan's algorithm, with a stack of its own.)
     pub(super) fn places(&self) -> Vec<usize> {
         const NEW: usize = usize::MAX;
@@ -229,7 +229,7 @@ pub(super) struct Taint {
 }
 
 impl Taint {
-    /// All that depends on errors that are reported already.
+    /// Everything that depends on errors that are reported already.
     pub(super) fn of_reported(flow: Flow<'_, '_>) -> Self {
         let reported = flow.reported;
         let mut taint = Self { tainted: vec![false; flow.next.len()], next: flow.next };
@@ -241,7 +241,7 @@ impl Taint {
         self.tainted[vertex]
     }
 
-    /// Adds all that depends on a vertex, and that vertex.
+    /// Adds everything that depends on a vertex, and that vertex.
     pub(super) fn spread(&mut self, vertex: usize) {
         let mut todo = vec![vertex];
         while let Some(v) = todo.pop() {

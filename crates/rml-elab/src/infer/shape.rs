@@ -1,4 +1,4 @@
-//! Shapes, as a least fixpoint over the tree of instances: at first no shape is known; equations are evaluated anew
+//! Shapes, as a least fixpoint over the tree of instances: at first no shape is known; equations are evaluated again
 //! whenever the shape of something they use has changed, until nothing changes. A shape that is not known yet does not
 //! widen a broadcast, so shapes only grow along feedback (`h = 0.0 fby g(h, x)`). What then is still unknown is a
 //! scalar.
@@ -21,7 +21,7 @@ use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
 use crate::typed::{Failed, Typed};
 
-/// After so many changes of one shape it is taken to grow for ever.
+/// After that many changes of one shape it is taken to grow for ever.
 const MAX_CHANGES: u32 = 64;
 
 /// Which equations use a name, and which shapes statics depend on.
@@ -404,7 +404,7 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// Variables that depend on nothing but themselves are scalars. What depends on something in error is left open.
+    /// Variables that depend on only themselves are scalars. What depends on something in error is left open.
     fn rest(&mut self) {
         let mut tainted = None;
         for id in self.typed.tree.instances.ids() {

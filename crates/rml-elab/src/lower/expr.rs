@@ -170,7 +170,7 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
-    /// Where an import is added, and the text that adds it: behind the last one, or before everything.
+    /// Where an import is added, and the text that adds it: after the last one, or before everything.
     fn new_import(&self, import: &str) -> (Span, String) {
         let file = self.header.file;
         match self.scopes.files.get(&file).and_then(|scope| scope.last_import) {

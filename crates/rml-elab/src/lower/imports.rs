@@ -150,7 +150,7 @@ pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scope
                 };
                 let none = !wanted.iter().any(|name| is_used(&name));
                 for (i, name) in wanted.iter().enumerate().filter(|(_, name)| !is_used(name)) {
-                    // With the comma before or behind it; the last one with the whole import.
+                    // With the comma before or after it; the last one with the whole import.
                     let removed = match (none, i.checked_sub(1).map(|i| wanted[i]), wanted.get(i + 1)) {
                         (true, ..) => import.span,
                         (_, Some(before), _) => Span { start: before.span().end, ..name.span() },

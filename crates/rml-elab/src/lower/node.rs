@@ -347,7 +347,7 @@ impl Lower<'_, '_> {
             .collect()
     }
 
-    /// Makes `a, b = split(x)` one equation for each part, those behind the first numbered from `at` on; gives back the
+    /// Makes `a, b = split(x)` one equation for each part, those after the first numbered from `at` on; gives back the
     /// left side of the first.
     fn split(
         &mut self,

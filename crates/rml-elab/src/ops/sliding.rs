@@ -86,7 +86,7 @@ impl Typed<'_> {
         })
     }
 
-    /// Zeros before and behind each axis: an int for all; for one axis a pair; for two a list of ints or pairs.
+    /// Zeros before and after each axis: an int for all; for one axis a pair; for two a list of ints or pairs.
     fn paddings(&self, id: InstanceId, expr: ExprId, rank: usize) -> Evaluated<Vec<(usize, usize)>> {
         let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
         let pair = |v: &StaticValue| match v {

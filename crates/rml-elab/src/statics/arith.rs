@@ -172,8 +172,8 @@ fn from_end(i: i64, size: usize) -> Option<usize> {
     usize::try_from(if i < 0 { i.checked_add(size)? } else { i }).ok()
 }
 
-/// An index entry `lo:hi:step`. Bounds must lie within the axis; a negative step goes from `lo` (the last position)
-/// down to the one behind `hi` (the first position).
+/// An index entry `lo:hi:step`. Bounds must be within the axis; a negative step goes from `lo` (the last position)
+/// down to the one after `hi` (the first position).
 pub(super) fn slice(
     lo: Option<i64>,
     hi: Option<i64>,

@@ -82,7 +82,7 @@ impl Statics {
             match *item {
                 Item::Expr(e) => match self.eval(tree, shapes, id, e) {
                     Ok(value) => values.push(value),
-                    // What comes behind it may be in error.
+                    // What comes after it may be in error.
                     Err(Failure::Unknown) => unknown = true,
                     Err(bad) => return Err(bad),
                 },

@@ -17,7 +17,7 @@ const SUFFIX: &str = ".tmp";
 const RANDOM: usize = 6;
 /// Longer names than that stand for themselves by a hash; names may have 255 bytes on most systems.
 const MAX_NAME: usize = 200;
-/// How often a name is drawn anew because another process takes the file for a leftover, before its writer could lock
+/// How often a name is drawn again because another process takes the file for a leftover, before its writer could lock
 /// it.
 const ATTEMPTS: usize = 16;
 

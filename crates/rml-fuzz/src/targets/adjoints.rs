@@ -44,7 +44,7 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
 
 fn check(case: &Case) -> Result<(), String> {
     let (settings, text) = case.settings("--");
-    // A stream of random numbers depends on the name of its variable, which a printed adjoint chooses anew.
+    // A stream of random numbers depends on the name of its variable, which a printed adjoint chooses again.
     if text.contains("random_") {
         return Ok(());
     }

@@ -371,7 +371,7 @@ impl Call<'_> {
         format!("einsum(\"{labels}\", {a}, {b})")
     }
 
-    /// Stride, padding before and behind, and dilation of an axis, and how many windows of that size one of that length
+    /// Stride, padding before and after, and dilation of an axis, and how many windows of that size one of that length
     /// has.
     fn sliding(&mut self, length: usize, size: usize, dilated: bool) -> ([usize; 4], usize) {
         let dilation = if dilated && self.r.chance(0.4) { 2 } else { 1 };

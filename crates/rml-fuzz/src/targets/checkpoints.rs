@@ -11,7 +11,7 @@ use crate::{Case, Corpus};
 
 pub(super) const TARGET: Target = Target {
     name: "checkpoints",
-    about: "damaged checkpoints are refused, or inference, streams and training go on from them",
+    about: "damaged checkpoints are refused, or inference, streams and training continue from them",
     chunk: 150,
     generate,
     check,

@@ -263,7 +263,7 @@ fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: 
     Ok(())
 }
 
-/// There are as many elements as the shape has in the rows that are there.
+/// There are as many elements as the shape has in the rows that exist.
 fn consistent(columns: &Columns) -> Result<(), String> {
     for (name, column) in &columns.columns {
         let mut dims = column.shape.dims().to_vec();
@@ -302,7 +302,7 @@ fn compare(columns: &Columns, again: &Columns, format: &str) -> Result<(), Strin
             }
             return Err(format!("a column is lost in {format}\n{name:?}: {:?}", again.unusable.get(name)));
         };
-        // JSON has no type for the elements of nothing, no shape behind a dimension of 0, and no column without rows.
+        // JSON has no type for the elements of nothing, no shape after a dimension of 0, and no column without rows.
         let nothing = column.shape.is_scalar() || column.elements.is_empty();
         if format == "json" && nothing {
             continue;

@@ -1,5 +1,5 @@
-//! Texts through the front end and all that follows it: they are programs or are refused, with findings that point into
-//! them.
+//! Texts through the front end and everything that follows it: they are programs or are refused, with findings that
+//! point into them.
 
 use rml::{Options, Program, Source, Stage, StaticValue};
 use rml_testkit::Random;

@@ -18,6 +18,6 @@ pub(super) const TARGET: Target = Target {
 fn check(case: &Case) -> Result<(), String> {
     let Some((flat, inputs, closed)) = engines::read(case) else { return Ok(()) };
     let found = check_passes(&flat, &inputs, closed, path_hash(&case.as_text()));
-    // The pass and the first cells first, the programs behind them.
+    // The pass and the first cells first, the programs after them.
     found.map_err(|found| found.replacen(": ", "\n", 1))
 }

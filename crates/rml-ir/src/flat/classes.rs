@@ -1,6 +1,6 @@
 //! Clock classes: sets of variables that the equations force to be present in the same cycles, by their form alone. Not
-//! a clock calculus: nothing is inferred about conditions, and an ill-clocked program has classes too. All that runs,
-//! restricts or analyses a program takes them from here.
+//! a clock calculus: nothing is inferred about conditions, and an ill-clocked program has classes too. Everything that
+//! runs, restricts or analyses a program takes them from here.
 //!
 //! Invariants, checked by [`verify`]:
 //! - **C1** two variables are in one class exactly if equations tie them together
@@ -21,7 +21,7 @@ entity_id!(
     "clock"
 );
 
-/// Something that tells of a class in which cycles it is present.
+/// Something that determines in which cycles a class is present.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub struct Driver {
     /// A member of the class.

@@ -81,7 +81,7 @@ impl<'f> Live<'f> {
         }
     }
 
-    /// Adds all that the pending variables depend on.
+    /// Adds everything that the pending variables depend on.
     fn close(&mut self) {
         while let Some(var) = self.pending.pop() {
             let Some(eq) = self.defs[var.index()] else { continue };

@@ -113,8 +113,8 @@ impl Graph {
         &self.readers[self.starts[of]..self.starts[of + 1]]
     }
 
-    /// What holds of all that needs nothing that fails, and never itself in one cycle: by induction on the cycles, and
-    /// in each on the order in which things are reached.
+    /// What holds of everything that needs nothing that fails, and never itself in one cycle: by induction on the
+    /// cycles, and in each on the order in which things are reached.
     fn solve(&self, mut fails: Vec<bool>) -> Vec<bool> {
         const ROUNDS: usize = 8;
         for _ in 0..ROUNDS {
@@ -134,7 +134,7 @@ impl Graph {
         fails.into_iter().map(|fails| !fails).collect()
     }
 
-    /// What does not fail if all that is needed of earlier cycles is there.
+    /// What does not fail if everything that is needed of earlier cycles is present.
     fn reached(&self, fails: &[bool]) -> Vec<bool> {
         let mut waits = self.waits.clone();
         let mut reached = vec![false; fails.len()];

@@ -61,7 +61,7 @@ pub fn ask_for_draws(flat: &Flat) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Asks for the memory of one draw beside so many bytes.
+/// Asks for the memory of one draw beside that many bytes.
 fn ask(flat: &Flat, id: ConstId, kept: u64) -> Result<(), Diagnostic> {
     let constant = &flat.consts[id];
     let ConstKind::Random(distribution) = &constant.kind else { return Ok(()) };

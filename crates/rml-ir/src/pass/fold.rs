@@ -316,7 +316,7 @@ impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
         self.change(eq, Rhs::Const(k));
     }
 
-    /// The room that is left if an equation on constants becomes one with so many elements; none if there is not
+    /// The room that is left if an equation on constants becomes one with that many elements; none if there is not
     /// enough. Operands that nothing else reads are stored no longer.
     fn room_after(&self, rhs: &Rhs, elements: usize) -> Option<usize> {
         let is_last = |v: &Var| self.readers[v.index()] == 1 && !self.is_seen[v.index()];

@@ -117,7 +117,7 @@ fn replace(flat: &mut Flat, changes: &[(Eq, Rhs)]) -> Vec<(Eq, Rhs)> {
     changes.iter().map(one).collect()
 }
 
-/// Where all that decided a class before is after the changes.
+/// Where everything that decided a class before is after the changes.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq)]
 enum Drivers {
     /// Nothing did.

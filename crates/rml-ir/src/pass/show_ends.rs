@@ -2,7 +2,7 @@
 
 use crate::flat::{Drawn, Var};
 
-/// Makes the ends of the outermost windows outputs, behind those that there are. Says where they stand among the
+/// Makes the ends of the outermost windows outputs, after those that there are. Says where they stand among the
 /// outputs, each once.
 ///
 /// Ensures: for every trace, the other outputs and the states are what they were before.

@@ -10,7 +10,7 @@ use crate::flat::{Equation, Flat, Rhs, Var, VarData, verify};
 use crate::op::Op;
 use crate::types::{Shape, Type};
 
-/// Makes the squared norm of each gradient an output, behind those that there are: the sum of the squares of its
+/// Makes the squared norm of each gradient an output, after those that there are: the sum of the squares of its
 /// elements, a `num []` present where the gradient is. Says by checkpoint key where they stand among the outputs. A
 /// program without outputs stays as it is.
 ///

@@ -140,7 +140,7 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
     }
 }
 
-/// An optional argument behind others: as written, or made up.
+/// An optional argument after others: as written, or made up.
 fn optional(written: Option<&Arc<str>>, made: Option<String>) -> String {
     written.map(|text| text.to_string()).or(made).map_or_else(String::new, |text| format!(", {text}"))
 }

@@ -10,7 +10,7 @@ fn per_axis<T: PartialEq>(axes: &[T], text: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// Zeros before and behind each axis.
+/// Zeros before and after each axis.
 fn padding(axes: &[(usize, usize)]) -> String {
     let pair = |&(lo, hi): &(usize, usize)| if lo == hi { lo.to_string() } else { format!("[{lo}, {hi}]") };
     match axes {

@@ -153,7 +153,7 @@ fn what_is_not_copied_is_not_asked_for() {
     check(&to_vector, &[column], Precision::F64);
 }
 
-/// One test for all that sets the limit of the process.
+/// One test for everything that sets the limit of the process.
 #[test]
 fn what_is_beyond_the_limit_is_refused_before_it_is_allocated() {
     let position = Value::new(Shape::new(&[1]), Data::Int(vec![3]));

@@ -1,5 +1,5 @@
 //! `docs/operators.md` is written from the table: this test compares them, and with `RML_BLESS=1` writes the
-//! file anew.
+//! file again.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ for any dimensions. Arguments in brackets may be left out; axes, shapes, sizes a
 [static](language/statics.md). The *adjoint* says what each num operand gets, where `do` is the gradient of the result
 `o`; an operand without an equation gets nothing.
 
-Numbers follow IEEE 754: nothing but an int that does not fit 64 bits and a position outside of an axis is an error.
+Numbers follow IEEE 754: only an int that does not fit 64 bits and a position outside of an axis is an error.
 Sums are taken first to last in their own precision, and all results have the same bits in every run on one machine.
 `exp`, `log`, `tanh`, `sin`, `cos`, `pow` and what is made of them come from the system's library, so that the last
 bit may differ between machines; `erf`, and random draws, do not depend on it.

@@ -160,7 +160,7 @@ fn nothing_sums_to_zero_and_has_no_mean() {
 
 #[test]
 fn sums_add_lanes_up_in_their_own_precision() {
-    // In single precision 1 is lost beside 2^24, but elements 0 and 16 meet first, wherever the axis lies.
+    // In single precision 1 is lost beside 2^24, but elements 0 and 16 meet first, wherever the axis is.
     let big = 16_777_216.0_f32;
     let mut terms = vec![0.0; 17];
     (terms[0], terms[1], terms[16]) = (1.0, big, 1.0);

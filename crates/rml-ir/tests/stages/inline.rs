@@ -167,7 +167,7 @@ fn windows_nest() {
     let end = equation_of(&flat, "outer_0.e");
     assert_eq!(end, "outer_0.e = apply copy (end)");
     let inner = flat.vars.iter_enumerated().find(|(_, v)| v.name.as_deref() == Some("outer_0.e"));
-    let inner = inner.expect("the variable is there").0;
+    let inner = inner.expect("the variable exists").0;
     assert!(text.contains(&format!("window w1 end {inner} in w0\n")), "{text}");
     assert_eq!(equation_of(&flat, "outer_0.sum_0.l"), "outer_0.sum_0.l = fby k0 outer_0.sum_0.s in w1");
     assert!(equation_of(&flat, "outer_0.b").ends_with(" in w0"));

@@ -93,7 +93,7 @@ fn under_windows_the_optimiser_ticks_once_a_window() {
     let flat = inlined(WINDOWED);
     let text = print(&flat);
     assert!(text.contains("window w0 end v3\n"));
-    // The optimiser's states lie outside windows and have the same keys as without.
+    // The optimiser's states are outside windows and have the same keys as without.
     let states: Vec<_> = flat.states.iter().map(|(k, s)| (&**k, s.parameter)).collect();
     assert_eq!(states, [("scale_0.k.momentum_0.m", false), ("scale_0.k", true)]);
 
@@ -136,7 +136,7 @@ fn an_initial_value_that_is_no_constant_is_sampled() {
     let text = edited(WINDOWED, "param_update v5", "param_update v0");
     let flat = rml_ir::pass::inline_open(&differentiated(&text), &|_| true).unwrap_or_else(|e| panic!("{e}"));
     let var = flat.vars.iter_enumerated().find(|(_, d)| d.name.as_deref() == Some("diff_scale_0.k.init"));
-    let (var, _) = var.expect("it is there");
+    let (var, _) = var.expect("it exists");
     let copy = flat.equations.iter().find(|e| e.lhs == var).expect("it is defined");
     let Rhs::Apply { args, .. } = &copy.rhs else { panic!("a copy") };
     let source = flat.equations.iter().find(|e| e.lhs == args[0]).expect("it is defined");

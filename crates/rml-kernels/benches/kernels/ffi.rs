@@ -14,7 +14,7 @@ macro_rules! other {
             assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n);
             let (row, column) = if transposed { (1, m) } else { (k, 1) };
             let (row, column, wide) = (row.cast_signed(), column.cast_signed(), n.cast_signed());
-            // SAFETY: with these strides, all elements lie within the slices, by the assertion.
+            // SAFETY: with these strides, all elements are within the slices, by the assertion.
             unsafe {
                 $gemm(
                     m,

@@ -80,7 +80,7 @@ impl<T: Number, F: Function<T>> Task for Each<'_, T, F> {
         if !rest.is_empty() {
             padded[..rest.len()].copy_from_slice(rest);
         }
-        // One loop with the padded block behind the others, so that there is one copy of the code.
+        // One loop with the padded block after the others, so that there is one copy of the code.
         let all = blocks.len() + usize::from(!rest.is_empty());
         for i in 0..all {
             let (x, out) = if i < blocks.len() { (&blocks[i], &mut outs[i]) } else { (&padded, &mut last) };

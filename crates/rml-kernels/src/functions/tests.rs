@@ -62,7 +62,7 @@ fn bound(f: Unary) -> (f64, f64) {
 
 macro_rules! ulps {
     ($name:ident, $t:ident) => {
-        /// How many units in the last place of `exact` lie between the two; infinite if only one of them is a number.
+        /// How many units in the last place of `exact` are between the two; infinite if only one of them is a number.
         fn $name(got: $t, exact: f64) -> f64 {
             let nearest = exact as $t;
             if got.is_nan() || exact.is_nan() {

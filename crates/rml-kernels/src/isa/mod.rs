@@ -69,7 +69,7 @@ impl Isa {
         }
     }
 
-    /// All that this machine has, worst first.
+    /// Everything that this machine has, worst first.
     pub(crate) fn available() -> Vec<Isa> {
         #[allow(unused_mut, reason = "other architectures have one only")]
         let mut found = vec![Isa::Portable];

@@ -2,7 +2,7 @@
 //!
 //! Columns are taken a panel at a time, the inner dimension in pieces, rows a few at a time: a micro-kernel keeps that
 //! many rows of some vectors of columns in registers. Where there are many rows, or columns of the right operand are
-//! contiguous, a piece of a panel is packed first; else kernels read the operand as it lies.
+//! contiguous, a piece of a panel is packed first; else kernels read the operand as it is stored.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::isa::{Isa, Task};
 use crate::real::Number;
 use crate::vector::Vector;
 
-/// The inner dimension is taken in pieces of so many steps.
+/// The inner dimension is taken in pieces of that many steps.
 const DEPTH: usize = 256;
 
 /// Rows from which on packing a row-major right operand pays.
@@ -104,7 +104,7 @@ impl<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool> 
     }
 }
 
-/// Computes a block with the kernel for so many rows and `N` vectors.
+/// Computes a block with the kernel for that many rows and `N` vectors.
 ///
 /// # Safety
 /// As for [`kernel`], with `rows` for `M`, at most `V::ROWS`; the machine has `isa`, which is that of `V`.
@@ -169,7 +169,7 @@ struct Blocked<'p, 'a, T, V> {
     /// That of the vector.
     isa: Isa,
     product: &'p mut Product<'a, T>,
-    /// Where pieces of panels are packed; nowhere, if the right operand is read as it lies.
+    /// Where pieces of panels are packed; nowhere, if the right operand is read as it is stored.
     room: Option<&'p mut Piece>,
     vector: PhantomData<V>,
 }
@@ -211,7 +211,7 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
                 for strips_left in (1..=strips).rev() {
                     let rows = (m - done).div_ceil(strips_left);
                     // SAFETY: rows `done..done + rows`, columns `from..from + width` and steps `first..first + depth`
-                    // exist in the operands, whose element (i, j) lies at `i * row + j * column`; `out` is borrowed
+                    // exist in the operands, whose element (i, j) is at `i * row + j * column`; `out` is borrowed
                     // mutably, so it overlaps neither.
                     unsafe {
                         strip::<T, V>(

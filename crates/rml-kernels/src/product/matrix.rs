@@ -39,7 +39,7 @@ fn check(len: usize, rows: usize, columns: usize, stride: usize) {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Rows one behind the other.
+    /// Rows one after the other.
     ///
     /// # Panics
     /// If the slice is too short.
@@ -98,7 +98,7 @@ impl<'a, T> Matrix<'a, T> {
 }
 
 impl<'a, T> MatrixMut<'a, T> {
-    /// Rows one behind the other.
+    /// Rows one after the other.
     ///
     /// # Panics
     /// If the slice is too short.

@@ -83,7 +83,7 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
     ffi::multiply(isa, &mut product);
 }
 
-/// So many columns leave most lanes of a vector empty.
+/// That many columns leave most lanes of a vector empty.
 const FEW: usize = 4;
 
 /// Rows that [`sideways`] takes at a time.

@@ -35,7 +35,7 @@ pub trait Square<T>: Vector<T> {
     /// As many vectors as one has lanes.
     type Vectors: AsRef<[Self]>;
     /// The first `n` columns of `rows` rows that begin at `p` and are `stride` apart, a vector for each; there are at
-    /// most as many of both as lanes. What lies behind them is not touched.
+    /// most as many of both as lanes. What is after them is not touched.
     unsafe fn columns(p: *const T, stride: usize, rows: usize, n: usize) -> Self::Vectors;
 }
 
@@ -138,7 +138,7 @@ mod x86 {
                     let mut all: [Self; $lanes] = std::array::from_fn(|i| {
                         if i < rows { Self::load_some(p.add(i * stride), mask) } else { Self::splat(0.0) }
                     });
-                    // Each time, a lane goes to where it stands if the number of its row and its own, bit behind bit,
+                    // Each time, a lane goes to where it stands if the number of its row and its own, bit after bit,
                     // are turned by one.
                     let mut bits = 1;
                     while bits < $lanes {

@@ -58,7 +58,7 @@ impl Client {
 
     pub(crate) fn say(&self, method: &str, params: Value) {
         let note = Notification { method: method.to_owned(), params };
-        self.connection.sender.send(note.into()).expect("the server is there");
+        self.connection.sender.send(note.into()).expect("the server exists");
     }
 
     /// The answer, or what the server says is wrong.
@@ -66,7 +66,7 @@ impl Client {
         self.requests += 1;
         let id = RequestId::from(self.requests);
         let request = Request::new(id.clone(), method.to_owned(), params);
-        self.connection.sender.send(request.into()).expect("the server is there");
+        self.connection.sender.send(request.into()).expect("the server exists");
         loop {
             match self.receive() {
                 Message::Response(response) => {
@@ -148,7 +148,7 @@ impl Client {
 
     /// Place of the `n`th (from 0) occurrence of a word in a text, as the protocol has it.
     pub(crate) fn at(&self, name: &str, text: &str, word: &str, n: usize) -> Value {
-        let (offset, _) = text.match_indices(word).nth(n).expect("the word is there");
+        let (offset, _) = text.match_indices(word).nth(n).expect("the word exists");
         let before = &text[..offset];
         let line = before.matches('\n').count();
         let column = before.rsplit('\n').next().expect("a line").encode_utf16().count();

@@ -77,7 +77,7 @@ fn an_imported_text_counts_as_it_is_open() {
     client.say("textDocument/didClose", json!({"textDocument": {"uri": client.uri("cells.rml")}}));
     client.await_findings("net.rml", |found| found.is_empty());
     // A file that vanishes is found missing when the editor says that files changed.
-    std::fs::remove_file(client.path("cells.rml")).expect("it is there");
+    std::fs::remove_file(client.path("cells.rml")).expect("it exists");
     client.say("workspace/didChangeWatchedFiles", json!({"changes": []}));
     client.await_findings("net.rml", |found| found.iter().any(|f| f["code"] == "import-not-found"));
     assert_eq!(client.end(), Ok(()));

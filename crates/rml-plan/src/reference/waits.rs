@@ -6,10 +6,10 @@ use rml_ir::Positions;
 use super::{Case, Fault, Window};
 use crate::{Atom, Guard, Part, Plan, Reg, Region, Rule, Tape, Tick, Write};
 
-/// What of a block is there.
+/// What of a block is available.
 #[derive(Debug)]
 pub(super) struct Waits {
-    /// At which ticks each tape is there: it has a value, or is known to be absent.
+    /// At which ticks each tape is available: it has a value, or is known to be absent.
     there: IndexVec<Tape, Vec<bool>>,
     /// Registers of which it is not known what they hold.
     unknown: IndexVec<Reg, bool>,
@@ -27,7 +27,7 @@ impl Waits {
     pub(super) fn new(plan: &Plan, ticks: usize) -> Self {
         let mut unknown = IndexVec::filled(false, plan.registers.len());
         for region in plan.regions.iter().filter(|_| plan.waits) {
-            // What the ticks behind the block have written is not known.
+            // What the ticks after the block have written is not known.
             if let Region::Loop { backward: true, writes, .. } = region {
                 writes.iter().for_each(|w| unknown[w.register] = true);
             }
@@ -44,7 +44,7 @@ impl Window<'_> {
                 .iter()
                 .try_for_each(|part| (0..self.ticks).try_for_each(|t| self.advance(*part, t).map(|_| ()))),
             Region::Loop { backward: false, parts, writes, .. } if writes.is_empty() => {
-                // Some may stay behind others, whose next ticks they read.
+                // Some may lag behind others, whose next ticks they read.
                 let mut next = vec![0; parts.len()];
                 loop {
                     let before = next.clone();
@@ -72,7 +72,7 @@ impl Window<'_> {
                     parts.iter().try_for_each(|part| self.look_back(*part, t))?;
                     writes.iter().try_for_each(|write| self.write_back(write, t))?;
                 }
-                // Behind a tick that waits, all others do.
+                // After a tick that waits, all others do.
                 for part in parts {
                     let there = &mut self.waits.there[part.tape];
                     let end = there.iter().position(|there| !there).unwrap_or(there.len());
@@ -107,8 +107,8 @@ impl Window<'_> {
         (0..self.done).try_for_each(|t| self.write(&writes, t))
     }
 
-    /// Fills a tape at a tick, if it is filled at all ticks before, and all that its case reads is there. Whether it
-    /// is.
+    /// Fills a tape at a tick, if it is filled at all ticks before, and everything that its case reads is available.
+    /// Whether it is.
     fn advance(&mut self, part: Part, t: usize) -> Result<bool, Fault> {
         if t > 0 && !self.waits.there[part.tape][t - 1] {
             return Ok(false);
@@ -128,7 +128,7 @@ impl Window<'_> {
         Ok(is_there)
     }
 
-    /// Fills a tape at a tick of a loop backward, if what decides its value is there.
+    /// Fills a tape at a tick of a loop backward, if what decides its value is available.
     fn look_back(&mut self, part: Part, t: usize) -> Result<(), Fault> {
         let case = self.plan.tapes[part.tape].case(self.position(t));
         let known = case.map_or(Ok(Known::Absent), |case| self.known(case, t))?;
@@ -200,13 +200,13 @@ impl Window<'_> {
         if is_known { self.write(std::slice::from_ref(write), t) } else { Ok(()) }
     }
 
-    /// Whether all is there that a write needs at a tick, which may be the last one that is done.
+    /// Whether all is available that a write needs at a tick, which may be the last one that is done.
     fn is_ready(&self, write: &Write, t: usize) -> bool {
         let at = if t == 0 { Positions::STARTS } else { Positions::AFTER_START };
         write.at.and(at).is_empty() || crate::ahead::atoms(write).all(|atom| self.is_there(atom, t))
     }
 
-    /// Whether an operand is there, as seen from a tick.
+    /// Whether an operand is available, as seen from a tick.
     fn is_there(&self, atom: Atom, t: usize) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
         let at = match tick {

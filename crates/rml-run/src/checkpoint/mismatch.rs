@@ -41,7 +41,7 @@ impl Mismatch<'_> {
         let mut renamed = None;
         for (key, ty) in &self.missing {
             let near = near(checkpoint, program, key, ty);
-            let there = near.map_or(String::new(), |near| format!("; `{near}` is there"));
+            let there = near.map_or(String::new(), |near| format!("; `{near}` is present"));
             d = d.note(format!("missing there: `{key}`: {ty}{there}"));
             renamed = renamed.or(near.map(|near| (near, *key)));
         }
@@ -59,8 +59,7 @@ impl Mismatch<'_> {
             ));
         }
         if policy == Policy::Inference && self.is_about_rows() {
-            return d
-                .help("the parameters fit: `--fresh` takes them alone, and begins all other states anew");
+            return d.help("the parameters fit: `--fresh` takes them alone, and resets all other states");
         }
         if renamed.is_some() {
             return d;

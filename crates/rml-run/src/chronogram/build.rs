@@ -78,7 +78,7 @@ fn drawn<T>(
 /// The bytes that a cell takes at most, with its arrows, and the text or drawing made of them.
 const CELL: u64 = 1024;
 
-/// The bytes of a table of so many rows, with all that is made of it.
+/// The bytes of a table of that many rows, with everything that is made of it.
 pub(super) fn bytes(rows: usize, cycles: usize) -> u64 {
     (rows as u64 + 1).saturating_mul(cycles as u64).saturating_mul(CELL)
 }

@@ -15,7 +15,7 @@ use crate::trace::{self, RunOptions};
 
 /// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's
 /// appendix, and makes a table of it: for each variable the sequence that it reaches. Cells that are absent in the
-/// inputs are left out of their sequences; where a sequence goes on beyond what the inputs determine, `..` stands at
+/// inputs are left out of their sequences; where a sequence continues beyond what the inputs determine, `..` stands at
 /// its end. [`Drawn::warnings`] explains each deadlock by what waits for what.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
         return Err(fail(window(equation.span)));
     }
     let (cycles, sequences) = trace::sequences(program, inputs, options)?;
-    // Each delay makes a sequence longer by one at most; what is longer than that goes on without inputs.
+    // Each delay makes a sequence longer by one at most; what is longer than that continues without inputs.
     let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
     let limit = cycles.saturating_add(delays + 1);
     let elements = memory::bytes_of(limit, flat.vars.len().saturating_mul(size_of::<Value>()));
@@ -52,7 +52,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     Ok(Drawn { chronogram, error: None, warnings: Diagnostics(deadlocks.collect()) })
 }
 
-/// The cells of a sequence; the last one, if there is one more, says whether it goes on.
+/// The cells of a sequence; the last one, if there is one more, says whether it continues.
 fn cells(stream: &Stream, width: usize, goes_on: bool) -> Vec<Cell> {
     let mut cells: Vec<Cell> = stream.values.iter().take(width).map(value_cell).collect();
     cells.resize(width, Cell::Blank);
@@ -65,7 +65,7 @@ fn cells(stream: &Stream, width: usize, goes_on: bool) -> Vec<Cell> {
 
 fn window(span: rml_base::Span) -> Diagnostic {
     Diagnostic::error(codes::KAHN_WINDOW, "windows have no Kahn semantics")
-        .label(span, "this delay starts anew in each window")
+        .label(span, "this delay restarts in each window")
         .note("a window ends in a cycle; sequences have no cycles in common")
         .help("leave out `--semantics kahn`, or trace a node without `every`")
 }
@@ -85,7 +85,7 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
             shortage.diagnostic(format!("a value {at}")).label(equation.span, format!("the result is {ty}"))
         }
         EvalError::PositionOutside { index, size } => {
-            let what = format!("position {index} lies outside of an axis of size {size} {at}");
+            let what = format!("position {index} is outside of an axis of size {size} {at}");
             Diagnostic::error(sim::POSITION_OUTSIDE, what)
                 .label(equation.span, "a position is outside of the axis that it indexes")
                 .note(format!("expected a position of at least 0 and less than {size}, found {index}"))

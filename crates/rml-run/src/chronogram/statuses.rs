@@ -28,7 +28,7 @@ impl<'s> Statuses<'s> {
         })
     }
 
-    /// Whether all that were asked for could be read.
+    /// Whether everything that was asked for could be read.
     pub(super) fn read(self) -> Result<(), Error> {
         self.failed.into_inner().map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! Where a plan expects its inputs, and whether they are there (ENV-3).
+//! Where a plan expects its inputs, and whether they are available (ENV-3).
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) enum Clock {
     Output(usize, bool),
 }
 
-/// The clock of each input, and the conditions that a plan has to tell behind the outputs of the program.
+/// The clock of each input, and the conditions that a plan has to tell after the outputs of the program.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct InputClocks {
     pub(super) of: Vec<Clock>,

@@ -5,7 +5,7 @@ use rml_base::Diagnostic;
 use rml_engine::{Column, Input, Inputs, Present};
 use rml_ir::{Data, Precision, Value};
 
-/// Puts elements behind others of their type; one of them may have none, and then any type.
+/// Puts elements after others of their type; one of them may have none, and then any type.
 pub(super) fn append(to: &mut Data, more: Data) {
     match (to, more) {
         (Data::Bool(all), Data::Bool(more)) => all.extend(more),
@@ -67,7 +67,7 @@ impl Given {
     }
 
     /// The condition that it is in each of the cycles `from..to`, where it is present; its value in the first of them
-    /// is at `row` or behind.
+    /// is at `row` or after.
     pub(super) fn truths(
         &self,
         (from, to): (usize, usize),
@@ -83,14 +83,14 @@ impl Given {
         })
     }
 
-    /// Whether it is there in a cycle where it is expected, and nowhere else. What the program asks for may be offered
-    /// elsewhere, too.
+    /// Whether it is available in a cycle where it is expected, and nowhere else. What the program asks for may be
+    /// offered elsewhere, too.
     pub(super) fn agrees(&self, t: usize, expected: bool) -> bool {
         let there = self.present.at(t);
         there == expected || there && self.on_demand
     }
 
-    /// Goes on behind its `cycles` cycles with the `count` cycles of another one.
+    /// Continues after its `cycles` cycles with the `count` cycles of another one.
     pub(super) fn append(&mut self, cycles: usize, more: Given, count: usize) {
         self.present = match (&self.present, &more.present) {
             (Present::Always, Present::Always) => Present::Always,

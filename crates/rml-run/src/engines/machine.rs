@@ -23,7 +23,7 @@ pub(super) trait Machine: fmt::Debug + Send {
     fn search(&mut self, _ticks: usize) {}
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
-    /// `data`, from row `row` on. Returns the row behind.
+    /// `data`, from row `row` on. Returns the row after.
     fn set_rows(
         &mut self,
         input: usize,
@@ -37,24 +37,24 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// register.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
 
-    /// Runs so many windows of `ticks` ticks each, whose ends were not looked for. Whether that happened.
+    /// Runs that many windows of `ticks` ticks each, whose ends were not searched for. Whether that happened.
     fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault>;
 
-    /// Whether many windows of so many ticks in one call take less time than one by one: the call of a small window
+    /// Whether many windows of that many ticks in one call take less time than one by one: the call of a small window
     /// takes longer than the window.
     fn is_small(&self, ticks: usize) -> bool;
 
-    /// Looks for the end of a window that the program finds, in the first `ticks` ticks.
+    /// Searches for the end of a window that the program finds, in the first `ticks` ticks.
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
 
-    /// Forgets how far the end of a window was looked for.
+    /// Forgets how far the end of a window was searched for.
     fn abandon(&mut self);
 
-    /// Puts the elements of an output at a tick of the window that ran last behind those of `to`. Whether it is present
+    /// Puts the elements of an output at a tick of the window that ran last after those of `to`. Whether it is present
     /// there.
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic>;
 
-    /// A register, as it was before a window whose end is looked for; none if it is not set.
+    /// A register, as it was before a window whose end is searched for; none if it is not set.
     fn register(&self, register: usize) -> Option<Held>;
 
     /// Whether a register is set. One that is read as a constant where it is not may count as unset while it has that

@@ -29,7 +29,7 @@ pub(super) struct PlanEngine {
     compiled_lengths: Arc<Mutex<usize>>,
     /// What computes tensors, if not the embedded backend's machine for plans.
     backend: Option<Arc<dyn Backend>>,
-    /// How many threads that machine may use; as many as there are cores, if it is not said.
+    /// How many threads that machine may use; one per core, if it is not said.
     threads: Option<NonZeroUsize>,
 }
 
@@ -105,7 +105,7 @@ impl PlanEngine {
         Self { backend: Some(backend), ..Self::default() }
     }
 
-    /// On the embedded backend, with up to so many threads.
+    /// On the embedded backend, with up to that many threads.
     pub(super) fn with_threads(threads: NonZeroUsize) -> Self {
         Self { threads: Some(threads), ..Self::default() }
     }
@@ -133,7 +133,7 @@ impl PlanEngine {
     }
 }
 
-/// The plan of a program of which all that is known.
+/// The plan of a program of which everything is known.
 pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
     match InputClocks::new(program, &analyses.clocks.clocks) {
         Ok(clocks) if clocks.told.is_empty() => scheduled(program, analyses, fed, clocks),
@@ -246,7 +246,7 @@ mod tests {
         )
     }
 
-    /// A state that the program never changes may be loaded with another value all the same.
+    /// A state that the program never changes may be loaded with another value anyway.
     #[test]
     fn states_that_contradict_the_facts_are_left_to_the_simulator() {
         let text =
@@ -280,7 +280,7 @@ node main(x: bool [], end: bool []) -> (n when end) n = (count(x) every end) whe
         let outputs = run.next_outputs().expect("all is known");
         outputs.for_each_value(0, |t, value| seen.push((t, value.as_int()))).expect("on the host");
         assert_eq!(seen, [(1, Some(2)), (4, Some(1))]);
-        // A block that ends inside a window leaves it open, and the next one goes on with it.
+        // A block that ends inside a window leaves it open, and the next one continues with it.
         run.feed(Inputs::Block(&Block::new(2, vec![bools(&[true; 2]), bools(&[false; 2])])))
             .expect("it runs");
         assert_eq!((run.open_cycles(), run.next_outputs().is_none()), (2, true));
@@ -398,15 +398,15 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         }
     }
 
-    /// Windows of many lengths, whose ends are given, or found: few are compiled, and states go on through those that
-    /// are not. A second run of the program compiles no other lengths.
+    /// Windows of many lengths, whose ends are given, or found: few are compiled, and states continue through those
+    /// that are not. A second run of the program compiles no other lengths.
     #[test]
     fn few_lengths_are_compiled() {
         let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
 node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if end then w + 0.25 * s else w);
     n = 0 fby n + 1; FOUND";
         let more = Lengths::MOST + 20;
-        // Those behind the bound stand between those before it, and some come three times in a row.
+        // Those after the bound stand between those before it, and some come three times in a row.
         let lengths = [(1..=more).collect::<Vec<_>>(), vec![3, more, more, more, 2, 2, 2, more - 1]].concat();
         let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
         let r: Vec<f32> = ends.iter().map(|end| f32::from(u8::from(*end))).collect();

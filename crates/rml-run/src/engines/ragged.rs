@@ -123,7 +123,7 @@ impl<N: Number> Ragged<N> {
         Ok(())
     }
 
-    /// Whether the backend has memory for so many ticks as a whole.
+    /// Whether the backend has memory for that many ticks as a whole.
     fn fits(&mut self, ticks: usize) -> bool {
         Machine::ask(&mut self.lowered, ticks).is_ok()
     }
@@ -132,7 +132,7 @@ impl<N: Number> Ragged<N> {
         self.lengths.as_ref().is_none_or(|lengths| lengths.admit(ticks))
     }
 
-    /// Has the embedded machine ask for memory for so many ticks; none if there is not even memory for one.
+    /// Has the embedded machine ask for memory for that many ticks; none if there is not even memory for one.
     fn ask_embedded(&mut self, ticks: usize) -> Option<Result<(), TooLong>> {
         if self.embedded.is_none() {
             self.embedded = Embedded::with_threads(Arc::clone(&self.plan), self.threads).ok();

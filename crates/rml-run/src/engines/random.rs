@@ -21,7 +21,7 @@ use super::plan::PlanEngine;
 const WINDOWS: Feeding = Feeding::Windows { cycles: None };
 const STREAM: Feeding = Feeding::Stream { look_ahead: None };
 
-/// Whether all that is wanted is known some cycles later, or at the end of windows, without an error.
+/// Whether everything that is wanted is known some cycles later, or at the end of windows, without an error.
 fn may_have_plan(flat: &Drawn, known: &Analyses) -> bool {
     known.clocks.verdict == Verdict::Synchronous
         && !known.causality.findings.iter().any(rml_base::Diagnostic::is_error)
@@ -137,8 +137,8 @@ fn same_states(flat: &Drawn, run: &dyn Run, sim: &dyn Run) {
     }
 }
 
-/// Whether all that delays in open windows remember is what they start with: a plan that runs by calls may count these
-/// as unset.
+/// Whether everything that delays in open windows remember is what they start with: a plan that runs by calls may count
+/// these as unset.
 fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
     let starts = |v: &Var, value: &Held| {
         let equation = flat.equations.iter().find(|equation| equation.lhs == *v);
@@ -151,7 +151,7 @@ fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
     sim.snapshot().is_ok_and(|snapshot| snapshot.delays.iter().all(|(v, value)| starts(v, value)))
 }
 
-/// Now and then another run goes on, of this engine or of the simulator, in the middle of windows.
+/// Now and then another run continues, of this engine or of the simulator, in the middle of windows.
 fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn Engine, wish: &Use, r: &mut Random) {
     if run.open_cycles() > 0 || !r.chance(0.3) {
         return;

@@ -39,7 +39,7 @@ impl PlanShape {
         Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan) })
     }
 
-    /// What windows of that many cycles of a node take, and how they run where there are so many bytes.
+    /// What windows of that many cycles of a node take, and how they run where there are that many bytes.
     ///
     /// # Errors
     /// Why it has no plan, with the place.

@@ -26,7 +26,7 @@ pub(super) struct Planned {
     /// The delay or parameter that each register keeps.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Clock>,
-    /// How many outputs the program has; those behind tell conditions of clocks.
+    /// How many outputs the program has; those after tell conditions of clocks.
     pub(super) outputs: usize,
     /// The plan made ready for the embedded backend, with the threads of the first who asked for it.
     pub(super) ready: Arc<OnceLock<Ready>>,
@@ -51,7 +51,7 @@ pub(super) struct Windows<M> {
     cycles: usize,
     /// How many of these were looked at for inputs that end a window.
     scanned: usize,
-    /// In how many of these the machine looked for the end of a window.
+    /// In how many of these the machine searched for the end of a window.
     searched: usize,
     /// How many cycles of a window are looked at, and come again in the next one.
     ahead: usize,
@@ -69,12 +69,12 @@ pub(super) struct Windows<M> {
     windows: u64,
     /// How many ticks the last window had, and how many windows in a row had as many.
     last: (usize, u64),
-    /// The rows behind the inputs of cycles that are searched.
+    /// The rows after the inputs of cycles that are searched.
     tried: Vec<usize>,
 }
 
 impl<M: Machine> Windows<M> {
-    /// In how many cycles the end of the first window is looked for first.
+    /// In how many cycles the end of the first window is searched for first.
     const SOME: usize = 64;
     /// How many windows run in one call.
     const MANY: usize = 8;
@@ -114,7 +114,7 @@ impl<M: Machine> Windows<M> {
         }
     }
 
-    /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind
+    /// The window that begins at cycle `from` of those that are available; the values of inputs at row `rows` and after
     /// belong to it.
     fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         if self.foreign.contains(&true) {
@@ -163,7 +163,7 @@ impl<M: Machine> Windows<M> {
     }
 
     /// Runs windows that are as long as the last ones were: some in one call where many were, or one whose end was not
-    /// looked for. None where it cannot be, or they are not.
+    /// searched for. None where it cannot be, or they are not.
     fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
         let (ticks, alike) = self.last;
         let one = self.ahead > 0 || self.plan.ends == Ends::Nothing || self.checks.computes();
@@ -191,7 +191,7 @@ impl<M: Machine> Windows<M> {
         Ok(None)
     }
 
-    /// Whether so many windows end after `ticks` cycles each, as far as inputs say it.
+    /// Whether that many windows end after `ticks` cycles each, as far as inputs say it.
     fn ends_given(&self, from: usize, ticks: usize, count: usize) -> bool {
         let Ends::Given(ends) = &self.plan.ends else { return true };
         let ended =
@@ -223,7 +223,7 @@ impl<M: Machine> Windows<M> {
         }
     }
 
-    /// Sets the inputs of a window of the machine; moves on the rows to those behind it.
+    /// Sets the inputs of a window of the machine; moves on the rows to those after it.
     fn set_inputs(&mut self, from: usize, ticks: usize, rows: &mut [usize]) {
         for (i, (input, row)) in self.given.iter().zip(rows).enumerate() {
             *row = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
@@ -260,9 +260,9 @@ impl<M: Machine> Windows<M> {
         self.last = (ticks, if ticks == self.last.0 { self.last.1 + count } else { count });
     }
 
-    /// Whether a plan that waits goes on behind a block of so many cycles, of which so many are done, and how. What
-    /// waits for more than the block had is run again with twice as many, and what waits for more than there is, when
-    /// there is a quarter more: so each cycle comes again few times, however long it waits.
+    /// Whether a plan that waits continues after a block of that many cycles, of which that many are done, and how.
+    /// What waits for more than the block had is run again with twice as many, and what waits for more than there is,
+    /// when there is a quarter more: so each cycle comes again few times, however long it waits.
     fn goes_on(&mut self, (ticks, done): (usize, usize), all: usize) -> bool {
         self.wanted = 0;
         if ticks == all {
@@ -296,7 +296,7 @@ impl<M: Machine> Windows<M> {
         self.machine.set_register(register.index(), value, self.plan.precision)
     }
 
-    /// A delay that starts anew is what the plan knows of it.
+    /// A delay that restarts is what the plan knows about it.
     fn unset_register(&mut self, register: Reg) {
         self.foreign[register.index()] = false;
         self.machine.unset_register(register.index());
@@ -318,7 +318,7 @@ impl<M: Machine> Windows<M> {
 enum Next {
     /// A window of that many cycles, those that are ahead among them.
     Window(usize),
-    /// Windows of that many cycles each, so many of them, which have run.
+    /// Windows of that many cycles each, that many of them, which have run.
     Ran(usize, usize),
     /// A window that does not end yet.
     Open,

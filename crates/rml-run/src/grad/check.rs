@@ -70,7 +70,7 @@ pub struct Checked {
     pub elements: usize,
     /// How many were compared.
     pub compared: usize,
-    /// How many of those lie at a kink: there the gradient has to be between the differences to either side.
+    /// How many of those are at a kink: there the gradient has to be between the differences to either side.
     pub kinks: usize,
     /// The largest relative error: the difference divided by the larger magnitude, or by one large enough that what
     /// rounding brings about passes.
@@ -297,7 +297,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Which of so many elements are compared.
+    /// Which of that many elements are compared.
     fn chosen(&self, count: usize) -> Vec<usize> {
         match self.options.samples {
             n if n == 0 || n >= count => (0..count).collect(),

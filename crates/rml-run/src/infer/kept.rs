@@ -84,7 +84,7 @@ impl Kept {
                 cells.resize_with(start + outputs.cycles(), || None);
                 outputs.for_each_value(output.index, |t, v| cells[start + t] = Some(v.to_data()))?;
             }
-            // Shorter windows than others have nothing behind their ends.
+            // Shorter windows than others have nothing after their ends.
             cells.resize_with(self.cycles.max(cells.len()), || None);
             let shared = if output.stacked { size } else { 1 };
             for window in 0..shared {
@@ -98,8 +98,8 @@ impl Kept {
 
     /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in
     /// every window, `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it
-    /// is absent and a column `<name>.present` that says where it is there. The rows are in the order of the windows in
-    /// the data.
+    /// is absent and a column `<name>.present` that says where it is present. The rows are in the order of the windows
+    /// in the data.
     pub(super) fn columns(mut self) -> Columns {
         let mut order: Vec<usize> = (0..self.windows.len()).collect();
         order.sort_by_key(|place| self.windows[*place]);

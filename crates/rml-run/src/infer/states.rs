@@ -10,8 +10,8 @@ use crate::runner::Family;
 
 /// The states that inference over `size` stacked windows takes from a checkpoint: the parameters, and every other state
 /// that outlives its windows and that both programs have under one path (moving averages, for example), so that the
-/// trace goes on where training stopped. A state whose shape follows the number of stacked windows belongs to the
-/// windows that were run, and begins anew. With `fresh`, parameters alone are taken.
+/// trace continues where training stopped. A state whose shape follows the number of stacked windows belongs to the
+/// windows that were run, and restarts. With `fresh`, parameters alone are taken.
 pub(crate) fn inherited(
     family: &mut Family,
     size: usize,

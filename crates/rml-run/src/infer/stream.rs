@@ -157,8 +157,8 @@ impl Stream {
         Ok(answers)
     }
 
-    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or so many that no memory
-    /// is left, or since a backend could not compute again what it had computed before.
+    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or too many for the memory
+    /// that is left, or since a backend could not compute again what it had computed before.
     pub fn is_stuck(&self) -> bool {
         self.running.as_ref().is_some_and(Running::is_stuck)
     }
@@ -230,7 +230,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A program in its initial state, of which so many cycles may wait for later ones.
+    /// A program in its initial state, of which that many cycles may wait for later ones.
     pub(crate) fn open(program: &Program, engine: &Engine, look_ahead: usize) -> Result<Self, Error> {
         let stream = Use::new(Feeding::Stream { look_ahead: Some(look_ahead) });
         let session = Session::open(program, engine, &stream)?;

@@ -28,7 +28,7 @@ impl Late {
         (ahead > 0).then_some(Self { inputs, ahead, waiting: 0, early: usize::MAX })
     }
 
-    /// Makes room for so many cycles behind those that wait.
+    /// Makes room for that many cycles after those that wait.
     pub(super) fn resize(&mut self, cycles: usize) {
         let ticks = self.ahead + cycles;
         for (width, data) in &mut self.inputs {

@@ -102,8 +102,8 @@ impl Demand<'_> {
         Ok(there)
     }
 
-    /// Whether the end of a window is there and holds: a tape that is there where the clocks around that of the end
-    /// tick.
+    /// Whether the end of a window is available and holds: a tape that is available where the clocks around that of the
+    /// end tick.
     pub(super) fn tells(&mut self, told: Told, p: Position) -> Rule {
         let Told { end, depth } = told;
         let samplings = self.window.samplings(end);

@@ -103,10 +103,10 @@ pub(crate) struct Write {
     pub(crate) value: Source,
 }
 
-/// An output of the program: positions, guards and what it is there.
+/// An output of the program: positions, guards and its value there.
 pub(crate) type Output = Vec<(Positions, Vec<(Source, bool)>, Source)>;
 
-/// All that has to be computed.
+/// Everything that has to be computed.
 pub(crate) struct Demanded {
     pub(crate) cases: BTreeMap<Var, Vec<Case>>,
     /// What the end of a window depends on within a tick, if the program finds it.
@@ -136,7 +136,7 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
     for v in &window.flat.outputs {
         outputs.push(demand.output(*v)?);
     }
-    // States go on, whether an output needs them or not.
+    // States continue, whether an output needs them or not.
     for state in window.flat.states.values() {
         demand.register(state.equation)?;
     }

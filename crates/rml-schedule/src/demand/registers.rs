@@ -55,9 +55,9 @@ impl Demand<'_> {
     pub(super) fn writes_of(&mut self, v: Var) -> Result<(), Declined> {
         let (next, restart, tick) = match self.window.rhs(v) {
             Some(Rhs::Fby { next, window, .. }) => (next, self.window.restart(*window), Tick::Now),
-            // Behind the end at the tick before: what stands before that sees nothing of this tick.
+            // After the end at the tick before: what stands before that sees nothing of this tick.
             Some(Rhs::FbyBack { next, window, .. }) => (next, self.window.restart(*window), Tick::Before),
-            // Behind the last tick of a window it is never known.
+            // After the last tick of a window it is never known.
             Some(Rhs::Post { next, .. }) => (next, Restart::Never, Tick::After),
             _ => return Ok(()),
         };

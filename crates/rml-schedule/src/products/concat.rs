@@ -49,7 +49,7 @@ pub(super) fn concatenations(edit: &mut Edit, region: usize) {
     if !is_split {
         return;
     }
-    // What nothing in the loop reads any more is joined behind it.
+    // What nothing in the loop reads any more is joined after it.
     let mut left = BTreeSet::new();
     for part in parts.iter().rev() {
         let readers = &edit.readers[part.tape];
@@ -156,7 +156,7 @@ fn leaves(
     Some(())
 }
 
-/// Has the product of the fronts computed before the loop, from which that of the rears goes on.
+/// Has the product of the fronts computed before the loop, from which that of the rears continues.
 fn split(edit: &mut Edit, found: &Found, region: usize) {
     let Found { product, side, matrix, tick, axes, .. } = *found;
     let place = edit.plan.tapes[product.0].place();

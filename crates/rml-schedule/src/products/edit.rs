@@ -24,7 +24,7 @@ pub(super) struct Edit {
     /// The region that fills each tape, if it is one alone.
     region: IndexVec<Tape, Option<usize>>,
     pub(super) readers: IndexVec<Tape, Readers>,
-    /// What is filled over all ticks, before each region and behind it.
+    /// What is filled over all ticks, before each region and after it.
     before: Vec<Vec<Part>>,
     behind: Vec<Vec<Part>>,
     /// What is filled in a region, before a tape of it.
@@ -89,7 +89,7 @@ impl Edit {
         }
     }
 
-    /// Whether an operand is there before a region is run.
+    /// Whether an operand is available before a region is run.
     pub(super) fn is_before(&self, atom: Atom, region: usize) -> bool {
         match atom {
             Atom::Const(_) => true,
@@ -151,7 +151,7 @@ impl Edit {
         self.within.entry(next).or_default().push(part);
     }
 
-    /// Has tapes of a loop, in their order, filled behind it over all ticks.
+    /// Has tapes of a loop, in their order, filled after it over all ticks.
     pub(super) fn fill_behind(&mut self, tapes: &BTreeSet<Tape>, region: usize) {
         let Region::Loop { parts, .. } = &mut self.plan.regions[region] else { return };
         self.behind[region].extend(parts.iter().filter(|part| tapes.contains(&part.tape)));

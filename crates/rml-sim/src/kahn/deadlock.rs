@@ -1,4 +1,4 @@
-//! Circular waits: which variable waits for which when no process can go on.
+//! Circular waits: which variable waits for which when no process can continue.
 
 use std::collections::BTreeSet;
 

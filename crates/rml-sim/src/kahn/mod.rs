@@ -35,7 +35,7 @@ pub enum Stop {
     /// The inputs have no more elements.
     #[default]
     Inputs,
-    /// It goes on, but it already has as many elements as were asked for.
+    /// It continues, but it already has as many elements as were asked for.
     Limit,
     /// It waits for itself, so that no further input helps.
     Deadlock,
@@ -75,7 +75,7 @@ pub struct Failure {
 }
 
 /// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each
-/// stream. A stream of that length is taken to go on, so the limit has to be greater than the length of the inputs.
+/// stream. A stream of that length is taken to continue, so the limit has to be greater than the length of the inputs.
 ///
 /// Requires: no delay is inside a window.
 ///

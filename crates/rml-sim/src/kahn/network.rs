@@ -47,7 +47,7 @@ impl<'a> Network<'a> {
         self.values
     }
 
-    /// Lets all processes go on until each of them waits.
+    /// Lets all processes continue until each of them waits.
     pub(super) fn run(&mut self) -> Result<(), Failure> {
         let mut again = true;
         while again {
@@ -59,7 +59,7 @@ impl<'a> Network<'a> {
         Ok(())
     }
 
-    /// Lets one process go on until it waits; whether it did anything.
+    /// Lets one process continue until it waits; whether it did anything.
     fn go_on(&mut self, eq: Eq) -> Result<bool, Failure> {
         let mut moved = false;
         while !self.is_full(eq) {
@@ -153,7 +153,7 @@ impl<'a> Network<'a> {
         self.cursors[eq] = next;
     }
 
-    /// What each variable waits for, once nothing can go on.
+    /// What each variable waits for, once nothing can continue.
     pub(super) fn waits(&self) -> IndexVec<Var, Vec<Wait>> {
         let mut waits = IndexVec::filled(Vec::new(), self.flat.vars.len());
         for (eq, equation) in self.flat.equations.iter_enumerated() {
@@ -178,7 +178,7 @@ impl<'a> Network<'a> {
                 stops[equation.lhs] = Stop::Limit;
             }
         }
-        // A stream that waits only for streams that go on goes on itself.
+        // A stream that waits only for streams that continue continues itself.
         loop {
             let goes_on =
                 |v: Var| !waits[v].is_empty() && waits[v].iter().all(|w| stops[w.on] == Stop::Limit);

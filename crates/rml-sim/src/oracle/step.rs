@@ -271,7 +271,7 @@ impl Oracle<'_> {
         if self.options.closed { Found::Boundary } else { Found::Wait }
     }
 
-    /// Whether a boundary lies after cycle `m`: a truth value, bottom while unknown, or an error (WINDOW-1, WINDOW-4).
+    /// Whether a boundary is after cycle `m`: a truth value, bottom while unknown, or an error (WINDOW-1, WINDOW-4).
     fn boundary_after(&self, window: Option<Window>, m: usize) -> Status {
         let (mut unknown, mut boundary, mut error) = (false, false, false);
         let mut at = window;

@@ -238,7 +238,7 @@ impl Simulator {
         (eq, wanted.map_or(Waits::Unasked, Waits::For))
     }
 
-    /// The first window end in cycle `m` that is not known; `Err` if a boundary lies there.
+    /// The first window end in cycle `m` that is not known; `Err` if there is a boundary.
     fn unknown_end(&self, rec: &Delay, m: u64) -> Result<Option<Wanted>, ()> {
         let mut unknown = None;
         for &(end, class) in &rec.ends {

@@ -24,7 +24,7 @@ pub(super) struct Conflict {
     pub(super) said: (Presence, Cause),
 }
 
-/// Why the simulation cannot go on.
+/// Why the simulation cannot continue.
 #[derive(Clone, Debug)]
 pub(super) enum Halt {
     /// A synchronisation error.

@@ -1,9 +1,9 @@
 //! The event-driven simulator.
 //!
 //! [`program`] prepares the steps, [`rows`] holds the open cycles, [`engine`] and [`walk`] say what a step does when
-//! something became known, [`report`] and [`deadlock`] explain why it cannot go on, [`rewind`] takes open cycles back,
-//! [`state`] saves and loads. This file is the interface: cycles go in one at a time, output rows come out in order as
-//! soon as they are known, and complete cycles are dropped.
+//! something became known, [`report`] and [`deadlock`] explain why it cannot continue, [`rewind`] takes open cycles
+//! back, [`state`] saves and loads. This file is the interface: cycles go in one at a time, output rows come out in
+//! order as soon as they are known, and complete cycles are dropped.
 //!
 //! The work list holds (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is
 //! bounded by the look-ahead of the program plus one cycle.
@@ -125,7 +125,7 @@ pub struct Simulator {
     released: u64,
     outputs: VecDeque<Row>,
     recorded: Vec<Box<[Status]>>,
-    /// What went wrong; more than one entry only if the simulation goes on after errors.
+    /// What went wrong; more than one entry only if the simulation continues after errors.
     halts: Vec<Halt>,
     activations: u64,
     max_open: u64,

@@ -45,7 +45,7 @@ impl Halt {
 }
 
 impl Simulator {
-    /// What stopped the simulation (ERROR-3); when going on regardless, the failure in the lowest cycle (one that did
+    /// What stopped the simulation (ERROR-3); when continuing regardless, the failure in the lowest cycle (one that did
     /// not come through a delay).
     pub fn failure(&self) -> Option<Failure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
@@ -58,7 +58,7 @@ impl Simulator {
     }
 
     /// All operators without a result so far, as cycle and equation, in order; more than one only if the simulation
-    /// goes on after errors.
+    /// continues after errors.
     pub fn overflows(&self) -> Vec<(u64, Eq)> {
         let cell = |h: &Halt| match h {
             Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),
@@ -104,7 +104,7 @@ impl Simulator {
                 });
                 let d = Diagnostic::error(
                     codes::sim::POSITION_OUTSIDE,
-                    format!("position {index} lies outside of an axis of size {size} in cycle {cycle}, computing {name}"),
+                    format!("position {index} is outside of an axis of size {size} in cycle {cycle}, computing {name}"),
                 )
                 .label(eq.span, "a position is outside of the axis that it indexes")
                 .note(format!("expected a position of at least 0 and less than {size}, found {index}"));

@@ -134,7 +134,7 @@ impl Rows {
         self.offers.resize_with(capacity, Vec::new);
     }
 
-    /// Doubles the ring. Rows that wrapped around to its start move behind the old end, if their new place is there.
+    /// Doubles the ring. Rows that wrapped around to its start move after the old end, if their new place is present.
     fn grow(&mut self) {
         let old = self.mask + 1;
         self.allocate(usize::try_from(old * 2).unwrap_or(usize::MAX));

@@ -46,7 +46,7 @@ impl Simulator {
         Ok(Snapshot { states: self.known_states(), delays: delays.collect() })
     }
 
-    /// Goes on from what a run of this program remembered: delays and states that are not in the snapshot start anew.
+    /// Continues from what a run of this program remembered: delays and states that are not in the snapshot restart.
     ///
     /// # Errors
     /// As [`set_held_state`](Self::set_held_state).
@@ -155,7 +155,7 @@ impl Simulator {
         open.or_else(|| self.last_params[p].held())
     }
 
-    /// Whether all that is remembered is known, and, unless they may be `open`, no window is.
+    /// Whether everything that is remembered is known, and, unless they may be `open`, no window is.
     fn check_saveable(&self, open: bool) -> Result<(), Diagnostic> {
         let early = |text: &str| {
             Diagnostic::error(

@@ -1,7 +1,7 @@
 //! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2). Forward delays walk down, to earlier
 //! cycles (FBY-1, FBY-2); backward delays walk up, to later ones (BACK-1, BACK-2, POST-1).
 //!
-//! A walk waits in the first cycle where something unknown stops it. It leaves its distance there, and goes on when a
+//! A walk waits in the first cycle where something unknown stops it. It leaves its distance there, and continues when a
 //! step of the same delay is tried in that cycle. All cycles that a walk has passed are absent, so at most one walk
 //! waits in a cycle, and the work is linear in the number of cycles passed.
 
@@ -19,7 +19,7 @@ use super::program::{Delay, Operand, Program};
 /// (WINDOW-1, WINDOW-4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Boundary {
-    /// The window goes on.
+    /// The window continues.
     No,
     /// It will never be known.
     Never,
@@ -82,7 +82,7 @@ impl Simulator {
         }
     }
 
-    /// Whether a walk down that waits in this cycle can go on.
+    /// Whether a walk down that waits in this cycle can continue.
     fn lets_down(&self, rec: &Delay, n: u64) -> bool {
         match self.boundary_after(rec, n) {
             Boundary::Unknown => false,
@@ -95,7 +95,7 @@ impl Simulator {
         }
     }
 
-    /// Whether a walk up that waits in this cycle can go on.
+    /// Whether a walk up that waits in this cycle can continue.
     fn lets_up(&self, rec: &Delay, n: u64) -> bool {
         match self.rows.presence(n, rec.class) {
             Presence::Bottom => false,
@@ -180,7 +180,7 @@ impl Simulator {
     }
 
     /// Goes down from the cycle before `at` to the latest active cycle. Also returns the cycle below which the search
-    /// would go on.
+    /// would continue.
     fn search_down(&self, rec: &Delay, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
             if at == self.rows.base {

@@ -51,8 +51,8 @@ impl<'t> Comments<'t> {
         docs
     }
 
-    /// The comments that go with what ends at byte `at`, on the same line: block comments right behind it, and a
-    /// comment up to the end of the line also behind closing marks.
+    /// The comments that go with what ends at byte `at`, on the same line: block comments right after it, and a
+    /// comment up to the end of the line also after closing marks.
     pub(super) fn behind(&mut self, at: usize) -> Vec<Doc> {
         let mut docs = Vec::new();
         let mut at = at;

@@ -89,8 +89,8 @@ struct Command<'d> {
     doc: &'d Doc,
 }
 
-/// Whether `doc` on one line, with what must stand behind it on that line, takes at most `room` columns. A comment up
-/// to the end of the line may stand only before closing marks, because it is printed behind them.
+/// Whether `doc` on one line, with what must stand after it on that line, takes at most `room` columns. A comment up
+/// to the end of the line may stand only before closing marks, because it is printed after them.
 fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
     let mut room = room;
     let mut stack = vec![doc];
@@ -139,7 +139,7 @@ fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
     }
 }
 
-/// How many columns behind `text` a line must have room for: separators, and a bracket that opens right behind a name.
+/// How many columns after `text` a line must have room for: separators, and a bracket that opens right after a name.
 fn attached(text: &str, rest: &[Command<'_>]) -> usize {
     let mut before = text;
     let mut width = 0;
@@ -168,7 +168,7 @@ fn is_open(text: &str) -> bool {
     matches!(text.trim_start(), "(" | "[")
 }
 
-/// Whether a bracket behind `text` is that of a call or an index.
+/// Whether a bracket after `text` is that of a call or an index.
 fn ends_operand(text: &str) -> bool {
     text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"'))
 }
@@ -185,9 +185,9 @@ enum Cursor {
     Fresh(usize),
     /// In a line.
     Middle,
-    /// Behind a block comment: a name or operator needs a space first.
+    /// After a block comment: a name or operator needs a space first.
     Spaced,
-    /// Behind a comment that takes the rest of the line.
+    /// After a comment that takes the rest of the line.
     LineTaken,
 }
 
@@ -195,7 +195,7 @@ struct Printer<'o> {
     out: &'o mut String,
     column: usize,
     cursor: Cursor,
-    /// A comment to be written at the end of this line, behind closing marks.
+    /// A comment to be written at the end of this line, after closing marks.
     held: Option<String>,
     /// Whether the line has anything but comments.
     tokens: bool,
@@ -241,7 +241,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Writes a text; the line must have room for so many columns behind it, too.
+    /// Writes a text; the line must have room for that many columns after it, too.
     fn text(&mut self, text: &str, attached: usize, indent: usize) {
         if self.held.is_some() && !is_closing(text) {
             self.flush_held();

@@ -1,6 +1,6 @@
 //! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of
 //! a line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
-//! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` behind `fby`:
+//! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` after `fby`:
 //! `if (true fby end) then x else (0 fby x)`.
 
 use super::Formatter;
@@ -186,7 +186,7 @@ impl<'t> Formatter<'t> {
             let init = self.expr(init, Level::Or);
             parts.extend([init, Doc::Line, text(op)]);
             expr = next;
-            // Right behind `fby`, a name `back` with more behind it would be read as `fby back`.
+            // Right after `fby`, a name `back` with more after it would be read as `fby back`.
             if op == "fby " && !matches!(next.kind, ExprKind::Var(_)) && self.begins_with_back(next) {
                 let next = self.parenthesised(next);
                 parts.push(next);
@@ -228,7 +228,7 @@ impl<'t> Formatter<'t> {
         merge_of(docs)
     }
 
-    /// Whether an operand of `merge` behind another operand could be read as something else: `[a]` as an index, a
+    /// Whether an operand of `merge` after another operand could be read as something else: `[a]` as an index, a
     /// variable or node called `every` as the operator.
     fn misread(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
@@ -240,7 +240,7 @@ impl<'t> Formatter<'t> {
         }
     }
 
-    /// Whether an operand of `merge` behind another operand begins with a parenthesis when printed.
+    /// Whether an operand of `merge` after another operand begins with a parenthesis when printed.
     fn opens(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             _ if self.misread(operand) || is_merge(operand) => true,

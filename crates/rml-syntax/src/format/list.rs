@@ -7,7 +7,7 @@ use crate::precedence::Level;
 use rml_base::Span;
 
 impl Formatter<'_> {
-    /// The items of a list, each with the comma behind it and the comment behind that comma.
+    /// The items of a list, each with the comma after it and the comment after that comma.
     pub(super) fn items<T>(
         &mut self,
         items: &[T],

@@ -82,9 +82,9 @@ impl Formatter<'_> {
         self.outer_comments(usize::MAX);
     }
 
-    /// Prints `doc`, which stands at `span`, with the comments left over in it or behind it on its line.
+    /// Prints `doc`, which stands at `span`, with the comments left over in it or after it on its line.
     fn entry(&mut self, doc: Doc, indent: usize, span: Span, blank: bool) {
-        // Behind a header the body begins.
+        // After a header the body begins.
         let behind_indent = if self.last == Last::Node { BODY } else { 0 };
         let start = span.start as usize;
         if !self.out.is_empty() && (blank || self.comments.blank_between(self.end, start)) {

@@ -114,7 +114,7 @@ impl<'a> Parser<'_, 'a> {
         self.indexed(atom)
     }
 
-    /// Index lists behind `base`.
+    /// Index lists after `base`.
     pub(super) fn indexed(&mut self, mut base: Tree<'a>) -> Parse<Tree<'a>> {
         while self.kind() == Kind::LBracket {
             let (indices, height) = self.index_list()?;
@@ -140,7 +140,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        self.close(Kind::RBracket, open, "`,` or `]` behind the index")?;
+        self.close(Kind::RBracket, open, "`,` or `]` after the index")?;
         Ok((self.slice(&indices), height))
     }
 
@@ -281,7 +281,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        let close = self.close(Kind::RParen, open, "`,` or `)` behind the arguments")?;
+        let close = self.close(Kind::RParen, open, "`,` or `)` after the arguments")?;
         Ok((self.slice(&args), height, open.to(close)))
     }
 

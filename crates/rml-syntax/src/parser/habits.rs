@@ -9,16 +9,16 @@ use crate::token::Kind;
 /// Words that begin something in another language, and are ordinary names here.
 const WORDS: &[(&str, &str)] = &[
     ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
-    ("returns", "outputs stand behind an arrow: `node f(x) -> (o)`"),
+    ("returns", "outputs stand after an arrow: `node f(x) -> (o)`"),
     ("let", "an equation needs no word before it: `x = ..;`"),
-    ("tel", "the equations of a node need no `let` and `tel`: they stand behind its header"),
+    ("tel", "the equations of a node need no `let` and `tel`: they stand after its header"),
     ("pre", "`a -> pre x` is written `a fby x`; alone, `pre x` needs a first value: `0.0 fby x`"),
     ("assert", "nothing is asserted: make the condition an output, `ok = x > 0.0;`"),
     ("var", "an equation needs no word before it: `x = ..;`"),
     ("const", "a constant is an equation of a node, without a word before it: `n = 3;`"),
-    ("def", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
-    ("fn", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
-    ("function", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
+    ("def", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
+    ("fn", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
+    ("function", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
     ("class", "there are no classes; a node `node f(x) -> (o)` keeps its own state, `s = 0 fby ..;`"),
     ("lambda", "there are no nested functions; define a node, `node f(x) -> (o)`, and call it"),
     ("elif", "write `else if c then a else b`"),
@@ -97,7 +97,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Whether the name before the next token begins an argument: it stands behind `(` or `,`, and a call is open.
+    /// Whether the name before the next token begins an argument: it stands after `(` or `,`, and a call is open.
     fn in_arguments(&self) -> bool {
         let mut closed = 0;
         for i in (0..self.at.saturating_sub(1)).rev() {

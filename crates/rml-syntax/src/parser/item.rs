@@ -1,4 +1,4 @@
-//! Imports, nodes, declarations, equations, and where to go on after an error.
+//! Imports, nodes, declarations, equations, and where to continue after an error.
 
 use super::{Lost, Parse, Parser, Reported};
 use crate::ast::{
@@ -37,7 +37,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn stray_item(&mut self) -> Reported {
         let help: &[&str] = if self.at_equation() {
-            &["equations stand behind the header of a node: `node name(inputs) -> (outputs)`"]
+            &["equations stand after the header of a node: `node name(inputs) -> (outputs)`"]
         } else {
             &["a program is a list of `import ..;` and `node name(inputs) -> (outputs) equations`"]
         };
@@ -79,7 +79,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Behind the next `;`, or before the next item.
+    /// After the next `;`, or before the next item.
     fn skip_equation(&mut self) {
         while !self.at_item_end() {
             if self.next().kind == Kind::Semi {
@@ -141,7 +141,7 @@ impl<'a> Parser<'_, 'a> {
         };
         if self.eat(Kind::Semi).is_none() {
             if !self.at_item_end() {
-                return Err(self.unexpected("`;` behind the import", &[]));
+                return Err(self.unexpected("`;` after the import", &[]));
             }
             self.missing_semicolon("this import");
         }
@@ -164,7 +164,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        self.close(Kind::RParen, open, "`,` or `)` behind the imported names")?;
+        self.close(Kind::RParen, open, "`,` or `)` after the imported names")?;
         Ok(ImportKind::Names(self.slice(&names)))
     }
 
@@ -175,7 +175,7 @@ impl<'a> Parser<'_, 'a> {
         let (name, inputs, outputs) = match self.header() {
             Ok(header) => header,
             Err(Reported) => {
-                // The equations are looked at all the same, for their own errors.
+                // The equations are looked at anyway, for their own errors.
                 while !(self.at_item_end() || self.at_equation() && self.peek_at(1).kind != Kind::Colon) {
                     self.next();
                 }
@@ -185,7 +185,7 @@ impl<'a> Parser<'_, 'a> {
         };
         let header_span = start.to(self.last_span());
         if self.kind() == Kind::Semi {
-            self.unexpected("an equation or the next node", &["no `;` stands behind the header of a node"]);
+            self.unexpected("an equation or the next node", &["no `;` stands after the header of a node"]);
             self.next();
         }
         let equations = self.equations();
@@ -223,10 +223,10 @@ impl<'a> Parser<'_, 'a> {
                 if self.kind() != Kind::Ident || self.at_equation() && self.peek_at(1).kind == Kind::Eq {
                     break;
                 }
-                self.unexpected(&format!("`,` or `)` behind {what}"), &[]);
+                self.unexpected(&format!("`,` or `)` after {what}"), &[]);
             }
         }
-        let closed = self.close(Kind::RParen, open, &format!("`,` or `)` behind {what}"));
+        let closed = self.close(Kind::RParen, open, &format!("`,` or `)` after {what}"));
         // What follows a list says that it has ended.
         if closed.is_ok() || self.kind() == Kind::Arrow || self.at_equation() || self.at_item_end() {
             return Ok(self.slice(&decls));
@@ -321,7 +321,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        let end = self.close(Kind::RBracket, open, "`,` or `]` behind the last entry")?;
+        let end = self.close(Kind::RBracket, open, "`,` or `]` after the last entry")?;
         Ok((self.slice(&dims), height, open.to(end)))
     }
 

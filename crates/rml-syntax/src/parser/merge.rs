@@ -16,7 +16,7 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// What may stand behind `merge`.
+/// What may stand after `merge`.
 enum Operand<'a> {
     /// A `merge` whose operands follow.
     Merge(Span),

@@ -1,4 +1,4 @@
-//! The parser: tokens to syntax tree, by recursive descent. It collects errors: after one it goes on behind the next
+//! The parser: tokens to syntax tree, by recursive descent. It collects errors: after one it continues after the next
 //! `;`, and what did not parse becomes [`ExprKind::Error`].
 //!
 //! It decides nothing that needs to know what a name means; see [`merge`] for the one place where that is visible.

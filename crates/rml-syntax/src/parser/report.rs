@@ -33,7 +33,7 @@ impl Parser<'_, '_> {
         }
         let found = self.found();
         let (span, place) = if token.kind == Kind::Eof && self.at > 0 {
-            (self.last_span(), " behind this")
+            (self.last_span(), " after this")
         } else {
             (self.span(token), "")
         };
@@ -73,7 +73,7 @@ impl Parser<'_, '_> {
         Err(reported)
     }
 
-    /// A missing `;` behind what was parsed last.
+    /// A missing `;` after what was parsed last.
     pub(super) fn missing_semicolon(&mut self, what: &str) -> Reported {
         let last = self.last_span();
         let found = self.found();

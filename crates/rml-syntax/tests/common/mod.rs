@@ -31,7 +31,7 @@ pub(crate) fn comments(text: &str) -> Vec<String> {
 }
 
 /// Whether a line of formatted text without comments is at most 100 columns wide, or one token with what must stand
-/// right behind it.
+/// right after it.
 pub(crate) fn is_narrow(line: &str) -> bool {
     let token = line.trim_end_matches([',', ';', '(', '[']);
     line.chars().count() <= 100 || !token.contains([' ', '(', ')', '[', ']', ',', '+', '-', '*', '/'])

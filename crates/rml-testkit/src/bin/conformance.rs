@@ -1,6 +1,6 @@
 //! `conformance [--engine plan|sim|oracle] DIR`: runs all vectors of a folder through the simulator and the oracle, or
 //! through the engine that is given, a line for each failure; the last line is `N passed, M failed`, with `, K by plan`
-//! behind it for plans. What has no plan passes. Exit codes: 0 all passed, 1 some failed, 2 no such folder, or a wrong
+//! after it for plans. What has no plan passes. Exit codes: 0 all passed, 1 some failed, 2 no such folder, or a wrong
 //! command line.
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use rml_testkit::conformance::{self, Engine};
 
-/// So many failures of one vector are listed.
+/// That many failures of one vector are listed.
 const LISTED: usize = 20;
 
 fn main() -> ExitCode {

@@ -120,7 +120,7 @@ impl<'a> Prepared<'a> {
                 None => fail(format!("expected an error at one of the cycles {origins:?}, got: {message}")),
             },
         }
-        // Going on after errors, for the cells of the other cycles.
+        // Continuing after errors, for the cells of the other cycles.
         let mut going_on = self.simulator(true, backend);
         if let Err(message) = self.simulate(&mut going_on) {
             fail(message);

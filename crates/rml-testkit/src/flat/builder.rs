@@ -152,7 +152,7 @@ impl Builder {
         self.fresh(self.ty(next), Rhs::Fby { init, next, window: None })
     }
 
-    /// `init fby next`, anew in each window.
+    /// `init fby next`, again in each window.
     pub fn fby_in(&mut self, init: impl Into<Scalar>, next: Var, window: Window) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::Fby { init, next, window: Some(window) })
@@ -164,7 +164,7 @@ impl Builder {
         self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: None })
     }
 
-    /// `init fby back next`, anew in each window.
+    /// `init fby back next`, again in each window.
     pub fn back_in(&mut self, init: impl Into<Scalar>, next: Var, window: Window) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: Some(window) })

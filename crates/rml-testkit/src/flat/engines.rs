@@ -65,9 +65,9 @@ pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: 
             Options { keep_going: true, record: true, demand: demand.clone(), tensors, ..Options::default() };
         let mut sim = Simulator::new(Arc::clone(flat), options);
         for cycle in inputs {
-            sim.feed(cycle).expect("going on regardless");
+            sim.feed(cycle).expect("continuing regardless");
         }
-        sim.finish(closed).expect("going on regardless");
+        sim.finish(closed).expect("continuing regardless");
         sim
     };
     let calls = || Tensors::On(Arc::new(Always));

@@ -136,7 +136,7 @@ fn original(path: &str) -> Option<Var> {
     Some(Var::from_index(number))
 }
 
-/// What is known without values holds for these.
+/// What is known without values applies to these.
 fn forgetting(before: &Run, inputs: &[Vec<Input>]) -> Result<(), String> {
     let values = pass::forget_values(Flat::clone(&before.flat));
     let always = |k: usize| inputs.iter().all(|row| matches!(row[k], Input::Given(_)));

@@ -19,7 +19,7 @@ use rml_sim::{Input as Given, Options, Simulator, Status};
 pub use differences::{Outcome, outcome, outcome_of, shrunk};
 pub use program::Program;
 
-/// The precision of all that is compared here.
+/// The precision of everything that is compared here.
 pub const P: Precision = Precision::F64;
 
 /// What is given to each input in each cycle.

@@ -30,7 +30,7 @@ const CLOCKS: [Clock; 4] = [Clock::Base, Clock::On, Clock::Off, Clock::Inner];
 const INPUTS: &str = "x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z: bool [], d: bool []";
 
 /// Operators: an expression over `$0`, `$1`, its type and those of its operands. Smooth or with kinks where a random
-/// number hardly ever lies, and without growth.
+/// number hardly ever is, and without growth.
 const OPERATORS: &[(&str, Ty, &[Ty])] = &[
     ("tanh($0)", S, &[S]),
     ("sigmoid($0)", S, &[S]),

@@ -87,7 +87,7 @@ pub fn compare_on(
     Ok(if plan.waits { Planned::Waited(done, run.known(inputs.len())) } else { Planned::Equal })
 }
 
-/// The plan as its text says it; all that follows tests the text as well.
+/// The plan as its text says it; everything that follows tests the text as well.
 fn read_back(plan: &Plan) -> Result<Plan, String> {
     let text = print(plan);
     let fail = |why: String| format!("the text of the plan: {why}\n{text}");
@@ -105,7 +105,7 @@ fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
     base.into_iter().any(|i| (0..cycles).any(|n| absent(n, i.var)))
 }
 
-/// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as behind the
+/// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as after the
 /// end of a window. There a plan may compute something that nothing reads, and suspect more than it has to.
 fn is_unknown(flat: &Flat, sim: &Simulator, mut cycles: Range<usize>) -> bool {
     let may_fail = |e: &&rml_ir::flat::Equation| match &e.rhs {
@@ -133,7 +133,7 @@ struct Fast<N: Number> {
     cpu: Cpu<N>,
     /// The same plan, where loops over sequences run tick by tick; none if there are none.
     serial: Option<Cpu<N>>,
-    /// The same with three threads, which share all that they can.
+    /// The same with three threads, which share everything that they can.
     shared: Cpu<N>,
     /// None once it suspects what is right, as devices may.
     lowered: Option<Lowered>,
@@ -328,7 +328,7 @@ impl Run<'_> {
 fn rest(plan: &Plan, left: usize, waits: bool, r: &mut Random) -> usize {
     let ahead = plan.ahead() as usize;
     match plan.ends {
-        // What waits for more than a block has is run again with all that there is.
+        // What waits for more than a block has is run again with everything that there is.
         Ends::Nothing if waits => left,
         Ends::Nothing => ahead + 1 + r.below(left.saturating_sub(ahead).clamp(1, 5)),
         Ends::Given(_) | Ends::Found { .. } => left,

@@ -99,7 +99,7 @@ impl Subject {
             _ => false,
         };
         let both = || given.iter().zip(wanted);
-        // Behind a block that waits longer, the next one begins elsewhere.
+        // After a block that waits longer, the next one begins elsewhere.
         let end = both().position(|(a, b)| longer(a, b)).map(|at| at + 1);
         end.is_none() && given.len() != wanted.len()
             || !both().take(end.unwrap_or(usize::MAX)).all(|(a, b)| equal(a, b))
@@ -156,7 +156,7 @@ impl Subject {
         self.cut(rows.len(), &columns)
     }
 
-    /// Windows of so many cycles, up to the first one that fails.
+    /// Windows of that many cycles, up to the first one that fails.
     fn cut(&self, cycles: usize, columns: &dyn Fn(usize, usize) -> Vec<Column>) -> Windows {
         let mut machine = Machine::new(Arc::clone(&self.plan));
         let (mut windows, mut from) = (Vec::new(), 0);

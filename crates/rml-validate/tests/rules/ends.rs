@@ -65,7 +65,7 @@ fn v7_delays_on_sampled_clocks_start_anew_where_windows_end() {
     for way in [false, true] {
         refused_of(SAMPLED, "V7", |plan, _| written(plan, way, |w| w.unless.clear()));
         // A loop forward comes to an end when it has done with that tick, a loop backward when it has done with the one
-        // behind it.
+        // after it.
         refused_of(SAMPLED, "V7", |plan, _| {
             written(plan, way, |w| {
                 for end in &mut w.unless {
@@ -75,7 +75,7 @@ fn v7_delays_on_sampled_clocks_start_anew_where_windows_end() {
                 }
             });
         });
-        // It starts anew where it is not active, too.
+        // It restarts where it is not active, too.
         refused_of(SAMPLED, "V7", |plan, _| {
             written(plan, way, |w| w.at = w.at.without(rml_ir::Position::Middle));
         });

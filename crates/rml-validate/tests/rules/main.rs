@@ -224,7 +224,7 @@ fn v8_a_block_that_waits_may_end_anywhere() {
         let tape = backward(plan);
         plan.outputs[0].cases[0].2 = Atom::Tape(tape, Tick::Last);
     });
-    // What is behind the block is not known, so nothing that is delayed from there goes on to the next one.
+    // What is after the block is not known, so nothing that is delayed from there continues to the next one.
     refused_of(WAITS, "V7", |plan, _| {
         let local = plan.registers.iter_mut().find(|r| r.kind == Kind::Local).expect("what waits");
         local.kind = Kind::Hidden;
@@ -283,7 +283,7 @@ fn v8_what_looks_ahead_is_filled_as_far_as_it_is_read() {
     });
 }
 
-/// Parameters on a sampled clock, which are held over a window and change behind it.
+/// Parameters on a sampled clock, which are held over a window and change after it.
 const HELD: &str = "\
 node net(x, c: bool []) -> (o when c)
   y = x when c;
@@ -355,7 +355,7 @@ fn v9_sequences() {
         let found = plan.tapes.iter_enumerated().find(|(_, t)| t.name.as_deref() == Some(name));
         found.expect("it has that name").0
     };
-    // A recurrence that goes on, a condition that cuts nothing, and one that is not in the plan.
+    // A recurrence that continues, a condition that cuts nothing, and one that is not in the plan.
     refused_of(SEQUENCES, "V9", |plan, _| {
         let seq_end = tape(plan, "seq_end");
         *loops(plan)[1].1 = vec![seq_end];

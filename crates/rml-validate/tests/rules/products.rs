@@ -1,4 +1,4 @@
-//! Products that go on, and parts of values.
+//! Products that continue, and parts of values.
 
 use rml_ir::flat::Var;
 use rml_ir::op::Op;

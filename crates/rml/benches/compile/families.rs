@@ -109,7 +109,7 @@ fn flags(n: usize) -> String {
 const CELL: &str =
     "node cell(x: num []) -> (y: num [])\n  a = param(0.5);\n  s = 0.0 fby y;\n  y = tanh(a * s + x);\n\n";
 
-/// A call behind the other, in a body whose result is the last one.
+/// A call after the other, in a body whose result is the last one.
 fn chain(n: usize, call: &str) -> (String, String) {
     let mut lines = "  e0 = x;\n".to_owned();
     for i in 1..n {

@@ -24,7 +24,7 @@ fn resident() -> Option<usize> {
     Some(pages * 4096)
 }
 
-/// Does something a tenth as often first, so that whatever is kept is there, and then as often as said; the memory
+/// Does something a tenth as often first, so that whatever is kept is present, and then as often as said; the memory
 /// between must not grow by more than what the system moves about.
 fn constant(
     what: &str,

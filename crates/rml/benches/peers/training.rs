@@ -26,7 +26,7 @@ struct Clock {
     loss: Option<f64>,
     /// What the loss is called.
     metric: &'static str,
-    /// Whether a step is a report, however often progress is told of meanwhile.
+    /// Whether a step is a report, however often progress is reported meanwhile.
     whole: bool,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn library(name: &str) -> Result<Arc<Library>, Diagnostic> {
             .note(
                 "backends are installed in $RML_BACKENDS, else in $XDG_CACHE_HOME/rml, else in ~/.cache/rml",
             )
-            .help(format!("`cargo xtask setup {name}` installs what is missing, and what does not fit anew"))
+            .help(format!("`cargo xtask setup {name}` installs what is missing or does not fit"))
     })?;
     open.insert(path, Arc::clone(&library));
     Ok(library)

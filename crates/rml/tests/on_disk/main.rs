@@ -80,7 +80,7 @@ fn data_on_disk_takes_little_memory_and_gives_the_same_bits() {
     }
     assert!(checkpoints[0] == checkpoints[1], "formats give the same windows");
 
-    // A run may go on with its data elsewhere.
+    // A run may continue with its data elsewhere.
     let disk = OnDisk::read_all(&[path("data.npz")]).expect("data");
     trained(&Columns::read_all(&[path("data.jsonl")]).expect("data"), &path("half"), 1, None);
     assert!(trained(&disk, &path("whole"), 2, Some(&path("half"))) == checkpoints[0]);

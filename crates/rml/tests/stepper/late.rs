@@ -92,7 +92,7 @@ fn nothing_is_allocated_for_what_waits() {
     }
 }
 
-/// A step that fails happens not at all: what waits goes on with the next one.
+/// A step that fails happens not at all: what waits continues with the next one.
 #[test]
 fn a_step_that_fails_can_be_taken_again() {
     let program = program("node main(x: int []) -> (y) y = (0 fby y) + x * (post x);");

@@ -44,7 +44,7 @@ pub fn column(shape: &[usize], elements: Elements) -> Column {
     Column { shape: Shape::new(shape), elements, present: None }
 }
 
-/// Windows whose class is where their largest of three sums lies.
+/// Windows whose class is where their largest of three sums is.
 pub fn data(windows: usize) -> Columns {
     let mut state = 1_u64;
     let mut next = || {

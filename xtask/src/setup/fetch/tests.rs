@@ -21,7 +21,7 @@ enum Turn {
     Whole,
     /// Gives the range that is asked for.
     Range,
-    /// Says that it gives everything from the asked position on, and stops after so many bytes.
+    /// Says that it gives everything from the asked position on, and stops after that many bytes.
     Break(usize),
     /// Gives other bytes of the same length.
     Wrong,
@@ -90,7 +90,7 @@ fn fetcher(downloads: &Path, address: &str, pauses: &'static [Duration]) -> Fetc
     Fetcher { downloads: downloads.to_path_buf(), pip, pauses }
 }
 
-/// Fetches the file where `part` is there already; gives the outcome and what the server was asked for.
+/// Fetches the file where `part` exists already; gives the outcome and what the server was asked for.
 fn fetch(part: &[u8], turns: &'static [Turn]) -> (Result<Vec<u8>, String>, Vec<Option<u64>>) {
     let folder = tempfile::tempdir().unwrap();
     if !part.is_empty() {

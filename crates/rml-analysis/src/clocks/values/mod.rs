@@ -9,7 +9,7 @@
 //! which of its cycles the clock is present.
 //!
 //! [`pass`] computes all values for a given partition of the delays. [`separate`] finds the partition: whenever delays
-//! part, only what depends on those that leave is computed anew, and of each block the largest part stays, so that the
+//! part, only what depends on those that leave is recomputed, and of each block the largest part stays, so that the
 //! work is near-linear however long a chain of delays is.
 
 use rml_base::IndexVec;

@@ -1,5 +1,5 @@
-//! The computation of all values for a given partition of the delays. A pass can go on after the partition has changed:
-//! a variable is then computed anew by [`Pass::variable`].
+//! The computation of all values for a given partition of the delays. A pass can continue after the partition has
+//! changed: a variable is then recomputed by [`Pass::variable`].
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
@@ -104,7 +104,7 @@ impl<'a> Pass<'a> {
         Presence { root: parent.root, on }
     }
 
-    /// Computes a clock anew; whether it is another one.
+    /// Computes a clock again; whether it is another one.
     pub(super) fn update_presence(&mut self, inferred: &Inferred, term: TermId) -> bool {
         let presence = self.presence(inferred.terms[term]);
         std::mem::replace(&mut self.values.presences[term], presence) != presence
@@ -117,7 +117,7 @@ impl<'a> Pass<'a> {
         self.windows.insert_full((self.values.labels[data.end], clock, parent)).0
     }
 
-    /// Numbers a window anew; whether it has another number.
+    /// Numbers a window again; whether it has another number.
     pub(super) fn update_window(&mut self, inferred: &Inferred, window: Window) -> bool {
         let number = self.window(inferred, window);
         std::mem::replace(&mut self.window_of[window], number) != number
@@ -218,7 +218,7 @@ impl<'a> Pass<'a> {
         self.values.conditions[v] = self.values.conditions[other];
     }
 
-    /// Computes a variable anew; whether it has another value.
+    /// Computes a variable again; whether it has another value.
     pub(super) fn update(&mut self, v: Var) -> bool {
         let old = (self.values.labels[v], self.values.conditions[v]);
         self.variable(v);

@@ -1,8 +1,8 @@
 //! The search for the coarsest consistent partition of the delays, and for delays that always give a constant.
 //!
 //! Whatever may change has a *place*: first the variables in the order in which they are computed, then clocks, windows
-//! and delays. A heap keeps the places that have to be looked at again, so that all that a value depends on comes
-//! before it.
+//! and delays. A heap keeps the places that have to be looked at again, so that everything that a value depends on
+//! comes before it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -109,7 +109,7 @@ impl<'a> Separation<'a> {
         }
     }
 
-    /// Computes what is pending and all that changes by it. Returns the delays of which something changed.
+    /// Computes what is pending and everything that changes by it. Returns the delays of which something changed.
     fn update(&mut self) -> Vec<Eq> {
         let mut delays = Vec::new();
         while let Some(Reverse(place)) = self.pending.pop() {

@@ -40,7 +40,7 @@ fn line(n: usize) -> String {
     program((0..n).map(|v| format!("fby k0 v{v}")))
 }
 
-/// Delays of delays, and the sum of all that they hold, itself delayed.
+/// Delays of delays, and the sum of everything that they hold, itself delayed.
 fn filter(n: usize) -> String {
     let line = (0..n).map(|v| format!("fby k0 v{v}"));
     let sums = (0..n).map(move |i| format!("apply add (v{}, v{})", n + i, i));
@@ -81,7 +81,7 @@ fn a_long_line_is_separated() {
 
 #[test]
 fn twins_stay_together() {
-    // Each delay is there twice, and so is the sum.
+    // Each delay is present twice, and so is the sum.
     let twins = (0..100).flat_map(|i: usize| [(2 * i).saturating_sub(1); 2].map(|v| format!("fby k0 v{v}")));
     let flat =
         parse(&program(twins.chain(["apply add (v199, v199)", "apply add (v200, v199)"].map(str::to_owned))))
@@ -98,7 +98,7 @@ fn all_links_of_a_constant_are_constant() {
     assert_eq!(values.labels.iter().skip(1).collect::<BTreeSet<_>>().len(), 1);
 }
 
-/// The constant is written behind what is made of it, and 0 * 0 is computed from a delay of it.
+/// The constant is written after what is made of it, and 0 * 0 is computed from a delay of it.
 #[test]
 fn an_operator_on_a_delay_of_a_constant_is_constant() {
     let text = "flat f32 \"\"\nvar v0 int []\nvar v1 int []\nvar v2 int []\nvar v3 int []\nvar v4 int []\nconst k0 int [] = 2\n\

@@ -30,7 +30,7 @@ struct Test {
 const MOST: usize = 400_000;
 const DEEPEST: usize = 1500;
 
-/// So many, and so deep, that inference takes them apart for sure.
+/// That many, and so deep, that inference takes them apart for sure.
 const FEW: usize = 100_000;
 const SHALLOW: usize = 500;
 

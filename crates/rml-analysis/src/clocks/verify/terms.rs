@@ -158,7 +158,7 @@ impl<'a> Terms<'a> {
         self.constants[a] == self.constants[b]
     }
 
-    /// The variables, each behind what its value in a cycle is computed from, and whether it is an operand of itself
+    /// The variables, each after what its value in a cycle is computed from, and whether it is an operand of itself
     /// there.
     fn order(&self) -> Vec<(Var, bool)> {
         let n = self.flat.vars.len();
@@ -209,7 +209,7 @@ impl<'a> Terms<'a> {
         self.functions = Functions::new();
         self.of = IndexVec::filled(None, self.flat.vars.len());
         self.conditions = IndexVec::filled(None, self.flat.vars.len());
-        // What needs itself is equal to nothing but its copies.
+        // What needs itself is equal to only its copies.
         for (v, _) in order.iter().filter(|(_, circular)| *circular) {
             self.set(*v, Term::Own(*v));
         }

@@ -53,7 +53,7 @@ fn clock(program: &Program<'_>, facts: &Facts, id: Segments, found: &mut Vec<Str
 fn parent(facts: &Facts, id: Segments, found: &mut Vec<String>) {
     let cut = &facts.segments[id].cut;
     let Some(parent) = facts.segments[id].parent else {
-        return found.push(format!("A1: {id} lies in no segments, not even the trace"));
+        return found.push(format!("A1: {id} is in no segments, not even the trace"));
     };
     let fits = parent < id && {
         let outer = &facts.segments[parent].cut;

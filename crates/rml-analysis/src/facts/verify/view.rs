@@ -1,4 +1,4 @@
-//! The verifier's view of a program: which conditions are equal or opposite, which clocks lie within which, and for
+//! The verifier's view of a program: which conditions are equal or opposite, which clocks are within which, and for
 //! each tick of a delay the ticks that may be its neighbour.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,7 @@ impl<'a> Program<'a> {
         ends
     }
 
-    /// The conditions that lead from one clock to another one within it, outermost first; none if it does not lie
+    /// The conditions that lead from one clock to another one within it, outermost first; none if it is not
     /// within.
     pub(super) fn between(&self, outer: ClockId, inner: ClockId) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
@@ -198,7 +198,7 @@ impl<'v, 'a> View<'v, 'a> {
         view
     }
 
-    /// Whether these segments lie around those of another entry.
+    /// Whether these segments are around those of another entry.
     pub(super) fn divides_into(&self, smaller: Segments) -> bool {
         let of = |id: &Segments| self.facts.segments.get(*id).and_then(|data| data.parent);
         std::iter::successors(of(&smaller), of).any(|around| around == self.id)

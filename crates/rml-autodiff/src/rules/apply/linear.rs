@@ -202,7 +202,7 @@ impl Transposer<'_, '_> {
             .collect()
     }
 
-    /// One number for each window and channel, with axes of length 1 where the windows lie.
+    /// One number for each window and channel, with axes of length 1 where the windows are.
     fn over_windows(&mut self, pool: &Pool, v: Var) -> Var {
         let mut dims = self.dims(self.site.out);
         let at = dims.len() - 1;

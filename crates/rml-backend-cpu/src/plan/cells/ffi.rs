@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 /// The bytes of a line of the cache. Vectors that cross from one line to the next take twice as long to load.
 const LINE: usize = 64;
 
-/// Elements, behind each other, from the beginning of a line on.
+/// Elements, after each other, from the beginning of a line on.
 #[derive(Debug)]
 pub(crate) struct Cells<T> {
     at: NonNull<T>,
@@ -163,7 +163,10 @@ impl<'a, T> Split<'a, T> {
     #[inline(always)]
     pub(crate) fn row(&self, at: usize, len: usize) -> &'a [T] {
         let is_there = at <= self.len && len <= self.len - at;
-        assert!(is_there && (at >= self.end || at + len <= self.start), "elements that are there to read");
+        assert!(
+            is_there && (at >= self.end || at + len <= self.start),
+            "elements that are available to read"
+        );
         // SAFETY: the elements exist, and are none of `out`; the cells are borrowed for as long, so nobody else writes
         // to them.
         unsafe { std::slice::from_raw_parts(self.all.as_ptr().add(at), len) }

@@ -52,7 +52,7 @@ pub(super) fn lower(plan: &Plan) -> Code {
 
 pub(super) struct Lower<'a> {
     plan: &'a Plan,
-    /// At how many ticks behind those that are done tapes are filled at most, and each register is written.
+    /// At how many ticks after those that are done tapes are filled at most, and each register is written.
     ahead: u32,
     reaches: IndexVec<Reg, u32>,
     views: Views,
@@ -233,7 +233,7 @@ impl Lower<'_> {
         }
     }
 
-    /// How many ticks the parts of a loop stay behind others.
+    /// How many ticks the parts of a loop lag behind others.
     fn lags(&self, region: &Region) -> Vec<usize> {
         match region {
             Region::Loop { backward: false, parts, .. } if self.plan.waits => {
@@ -419,7 +419,7 @@ impl Lower<'_> {
         self.apply(op, &views, &types, ty, &made);
         let instrs = from..self.code.instrs.len();
         self.code.slots[slot.0].per_tick = instrs.len() == 1 && ty.shape.len() < 16;
-        // The sum itself comes behind its terms, as the last instruction of the unit.
+        // The sum itself comes after its terms, as the last instruction of the unit.
         Added::Made(instrs, self.arg(&made))
     }
 }

@@ -5,7 +5,7 @@ use rml_plan::{Atom, Case, Part, Plan, Region, Rule, Tick};
 
 use super::super::views::is_pointwise;
 
-/// Below so many elements, all ticks at once are quicker.
+/// Below that many elements, all ticks at once are quicker.
 const WIDE: usize = 64;
 
 /// Who reads a tape.

@@ -218,7 +218,7 @@ impl Emitter<'_> {
         tape
     }
 
-    /// A vector that an operator makes of elements of the same tick, wherever they are there.
+    /// A vector that an operator makes of elements of the same tick, wherever they are available.
     fn made(
         &mut self,
         (place, turn): (Place, Turn),
@@ -239,8 +239,8 @@ impl Emitter<'_> {
         self.add(place, turn, data)
     }
 
-    /// Sorts what loops compute into phases, of scalars and of vectors by turns, so that as many as possible of one
-    /// sort follow each other.
+    /// Sorts what loops compute into phases, of scalars and of vectors by turns, so that the largest number possible of
+    /// one sort follow each other.
     fn phases(&mut self) {
         let mut phases: Vec<Option<usize>> = vec![None; self.plan.tapes.len()];
         for (place, turn, tape) in &self.turns {
@@ -257,7 +257,7 @@ impl Emitter<'_> {
                 _ => None,
             };
             let earliest = data.cases.iter().flat_map(order::reads).filter_map(near).max().unwrap_or(0);
-            // Scalars have even phases, vectors odd ones; what is seen only is there where it is computed.
+            // Scalars have even phases, vectors odd ones; what is seen only is available where it is computed.
             let is_vector = !data.ty.shape.is_scalar();
             let waits = *turn != Turn::Seen && is_vector != (earliest % 2 == 1);
             phases[tape.0 as usize] = Some(earliest + usize::from(waits));

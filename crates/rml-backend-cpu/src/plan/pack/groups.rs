@@ -4,8 +4,8 @@
 //! another one: lanes that are operands of the lanes of a group, or read them, in the order of its lanes. The first
 //! ones are those with alike surroundings.
 //!
-//! Conditions on which lanes are there may differ: a vector is computed where any of them is. What a lane has where it
-//! is absent is never used, and none of these operators fails.
+//! Conditions on which lanes are available may differ: a vector is computed where any of them is. What a lane has where
+//! it is absent is never used, and none of these operators fails.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -235,7 +235,7 @@ impl<'a> Finder<'a> {
         own.chain(beside).chain(others).filter_map(|x| groups.of[x.0 as usize]).min()
     }
 
-    /// Adds a group, and all that is found from it.
+    /// Adds a group, and everything that is found from it.
     fn grow(&self, seed: Vec<Tape>, groups: &mut Groups) {
         if seed.iter().any(|tape| groups.of[tape.0 as usize].is_some()) {
             return;
@@ -304,7 +304,7 @@ impl<'a> Finder<'a> {
         found.into_values().map(|lanes| lanes.into_values().collect()).collect()
     }
 
-    /// Takes back groups whose operands lie too far apart.
+    /// Takes back groups whose operands are too far apart.
     fn prune(&self, groups: &mut Groups) {
         loop {
             let bad: Vec<usize> = (0..groups.lanes.len())
@@ -339,7 +339,7 @@ impl<'a> Finder<'a> {
         if same { Vec::new() } else { groups.pieces(tapes) }
     }
 
-    /// Whether the operands of lanes are made once a window: they are there at one tick only, or are registers that
+    /// Whether the operands of lanes are made once a window: they are available at one tick only, or are registers that
     /// stay as they are.
     fn is_rare(&self, lanes: &[Tape], slot: usize) -> bool {
         let rare = |lane: &Tape| {

@@ -2,7 +2,7 @@
 //!
 //! A program of many small equations has a loop for each state that waits for itself, and each element is an
 //! instruction of its own. Here the loops are merged (`order`), tapes that are computed alike are found (`groups`), and
-//! the plan is written anew with vectors (`emit`): a scalar that others read is a view of a lane. Lanes are computed as
+//! the plan is rewritten with vectors (`emit`): a scalar that others read is a view of a lane. Lanes are computed as
 //! scalars are, so the bits are the same. Programs without such equations stay as they are.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The order in which scalar parts run once their loops are merged.
 //!
 //! A *segment* is a row of regions that fill scalars only. Its loops are merged into *stages*, by turns forward and
-//! backward: a part stands in the first stage in which all that it reads is there. What a stage computes over all ticks
-//! runs before its loop, behind it, or within, if it stands between two of the loops that are merged.
+//! backward: a part stands in the first stage in which everything that it reads is available. What a stage computes
+//! over all ticks runs before its loop, after it, or within, if it stands between two of the loops that are merged.
 
 use rml_plan::{Atom, Case, Part, Plan, Region, Rule, Tape, Tick};
 

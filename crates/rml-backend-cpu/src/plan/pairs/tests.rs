@@ -60,7 +60,7 @@ fn pairs_in_windows_have_the_bits_of_their_operators() {
             machine.write(0, 0, &x);
             machine.window(ticks).expect("nothing fails");
             let places = (0..4).flat_map(|output| (0..ticks).map(move |t| (output, t)));
-            let all = places.flat_map(|(output, t)| machine.read::<f32>(output, t).expect("it is there"));
+            let all = places.flat_map(|(output, t)| machine.read::<f32>(output, t).expect("it is available"));
             all.map(|y| y.to_bits()).collect::<Vec<u32>>()
         });
         assert_eq!(found, wanted, "window {window} of {ticks} ticks");

@@ -68,7 +68,7 @@ fn sums_of_rows_have_the_bits_of_their_additions() {
             machine.begin_window(ticks);
             machine.write(0, 0, &x);
             machine.window(ticks).expect("nothing fails");
-            let ticks = (0..ticks).flat_map(|t| machine.read::<f32>(0, t).expect("it is there"));
+            let ticks = (0..ticks).flat_map(|t| machine.read::<f32>(0, t).expect("it is available"));
             ticks.map(|y| y.to_bits()).collect::<Vec<u32>>()
         });
         assert_eq!(one, other, "window {window} of {ticks} ticks");

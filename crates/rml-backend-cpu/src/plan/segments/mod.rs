@@ -41,7 +41,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// How windows of a plan run in segments, with room for so many elements of each type that threads have for
+    /// How windows of a plan run in segments, with room for that many elements of each type that threads have for
     /// themselves. What a later sweep needs is stored if it `is_stored`; else it is computed again.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub(super) struct Nodes {
     pub(super) ats: Vec<At>,
     /// Operands that are read when the window is over, at other ticks than the first one and the last one too.
     pub(super) late: Vec<Arg>,
-    /// All that are read when the window is over.
+    /// All those that are read when the window is over.
     pub(super) ends: Vec<Arg>,
 }
 

@@ -1,4 +1,4 @@
-//! Where values lie while a window runs in segments.
+//! Where values are stored while a window runs in segments.
 
 use rml_ir::DType;
 
@@ -20,7 +20,7 @@ pub(super) struct Keep {
     pub(super) rows: usize,
     /// Whether it is kept of each segment.
     pub(super) each: bool,
-    /// Where it lies among what is kept of each segment, or among what there is once.
+    /// Where it is stored among what is kept of each segment, or among what there is once.
     at: usize,
 }
 
@@ -62,14 +62,14 @@ impl Cut {
     }
 }
 
-/// Where values lie.
+/// Where values are stored.
 #[derive(Debug)]
 pub(super) struct Rooms {
     pub(super) classes: Vec<Class>,
-    /// Where each value lies among those of its class and type.
+    /// Where each value is stored among those of its class and type.
     at: Vec<usize>,
     pub(super) sizes: [Size; 3],
-    /// How many ticks before a segment, and behind it, have room beside it.
+    /// How many ticks before a segment, and after it, have room beside it.
     pub(super) halo: (usize, usize),
     pub(super) keeps: Vec<Keep>,
     pub(super) pins: Vec<Pin>,
@@ -88,8 +88,8 @@ fn index(dtype: DType) -> usize {
     }
 }
 
-/// From when to when each value is needed that is there once: what runs before the first segment of a sweep runs at a
-/// time of its own, and a sweep is one time.
+/// From when to when each value is needed that is available once: what runs before the first segment of a sweep runs at
+/// a time of its own, and a sweep is one time.
 fn spans(code: &Code, all: &Nodes, sweeps: &Sweeps) -> Vec<Life> {
     let mut spans = vec![None; code.slots.len()];
     let mut now = 0;
@@ -146,7 +146,7 @@ impl Rooms {
         rooms
     }
 
-    /// Places the values of one type. What is there between windows lies where it does in other windows.
+    /// Places the values of one type. What is available between windows is stored where it is in other windows.
     fn place(&mut self, code: &Code, placement: &Placement, spans: &[Life], dtype: DType) {
         let stays = |i: usize| {
             let slot = &code.slots[i];
@@ -243,7 +243,7 @@ impl Rooms {
         self.sizes.map(|size| size.segment)
     }
 
-    /// Where a place begins in a segment that begins at that tick: its value at the first tick of the window would lie
+    /// Where a place begins in a segment that begins at that tick: its value at the first tick of the window would be
     /// there.
     fn base(&self, code: &Code, slot: Slot, cut: Cut, from: usize) -> usize {
         let data = code.slot(slot);
@@ -259,7 +259,7 @@ impl Rooms {
         }
     }
 
-    /// Where what is kept of a segment lies.
+    /// Where what is kept of a segment is stored.
     pub(super) fn kept(&self, code: &Code, keep: &Keep, cut: Cut, segment: usize) -> usize {
         let size = self.sizes[index(code.slot(keep.slot).dtype)];
         if !keep.each {
@@ -269,7 +269,7 @@ impl Rooms {
         size.fixed + size.long * cut.ticks + size.segment * rows + segment * size.saved + keep.at
     }
 
-    /// The tick of a pin, and where it lies.
+    /// The tick of a pin, and where it is stored.
     pub(super) fn pinned(pin: &Pin, ticks: usize) -> (usize, usize) {
         let tick = match pin.tick {
             At::First(n) | At::Here(n) => 0_usize.wrapping_add_signed(n),

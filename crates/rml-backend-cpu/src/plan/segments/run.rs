@@ -95,7 +95,7 @@ impl Segments {
     fn own(keep: &Keep, place: Place) -> Option<usize> {
         let (from, to) = place.cut.part(place.segment);
         match keep.side {
-            // Nobody stands behind the last segment, which may be short.
+            // Nobody stands after the last segment, which may be short.
             Side::Before => (place.segment + 1 < place.cut.count()).then(|| to - keep.rows),
             Side::Behind => Some(from),
         }

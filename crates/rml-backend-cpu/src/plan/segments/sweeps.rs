@@ -1,8 +1,8 @@
 //! Which node runs in which sweep.
 //!
 //! A sweep goes over the segments of a window, one after the other: the first sweep from the first segment to the last
-//! one, the second one back, the third one forward again. A node is done in the first sweep in which all is there that
-//! it needs, in an order that suits it. In later sweeps it runs again where its values are needed again.
+//! one, the second one back, the third one forward again. A node is done in the first sweep in which all is available
+//! that it needs, in an order that suits it. In later sweeps it runs again where its values are needed again.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) fn is_backward(sweep: usize) -> bool {
 pub(super) enum Class {
     /// There is none.
     None,
-    /// One value, which is there from its node on.
+    /// One value, which is available from its node on.
     Fixed,
     /// One value, within its node.
     Scratch,
@@ -29,7 +29,7 @@ pub(super) enum Class {
     Segment,
 }
 
-/// A side of a segment: the ticks before it, or those behind it.
+/// A side of a segment: the ticks before it, or those after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Side {
     Before,
@@ -47,8 +47,8 @@ pub(super) struct Order {
     pub(super) halos: BTreeSet<(Slot, Side)>,
 }
 
-/// All sweeps of a window. The first one is no sweep; what is there before the first segment is in the first sweep's
-/// `before`, and the last one has nothing else.
+/// All sweeps of a window. The first one is no sweep; what is available before the first segment is in the first
+/// sweep's `before`, and the last one has nothing else.
 pub(super) struct Sweeps {
     pub(super) orders: Vec<Order>,
     pub(super) classes: Vec<Class>,
@@ -58,12 +58,12 @@ pub(super) struct Sweeps {
     pub(super) writers: Vec<Vec<usize>>,
     /// What is kept of each segment for sweeps that go the other way.
     pub(super) saved: BTreeSet<(Slot, Side)>,
-    /// Whether values that a later sweep reads are there for the whole window.
+    /// Whether values that a later sweep reads are available for the whole window.
     pub(super) is_stored: bool,
 }
 
 impl Sweeps {
-    /// The sweeps of code. What a later sweep reads is there for the whole window if it `is_stored`; else it is
+    /// The sweeps of code. What a later sweep reads is available for the whole window if it `is_stored`; else it is
     /// computed again.
     pub(super) fn of(code: &Code, all: &Nodes, is_stored: bool) -> Self {
         let mut writers = vec![Vec::new(); code.slots.len()];
@@ -115,7 +115,7 @@ impl Sweeps {
                 let mine = roots.iter().filter(|(_, in_sweep)| *in_sweep == sweep).map(|(i, _)| *i).collect();
                 roots.extend(self.run(code, all, sweep, mine));
             }
-            // What no sweep needs runs once all the same: it may fail.
+            // What no sweep needs runs once anyway: it may fail.
             let runs = |i: &usize| self.orders.iter().any(|order| order.runs[*i]);
             let idle: Vec<usize> = nodes.clone().filter(|i| !is_once(*i) && !runs(i)).collect();
             if idle.is_empty() {
@@ -131,7 +131,7 @@ impl Sweeps {
         }
     }
 
-    /// Whether a node leaves something that is there from then on.
+    /// Whether a node leaves something that is available from then on.
     fn is_root(&self, node: &Node, pinned: &[bool]) -> bool {
         let stays = |slot: &Slot| match self.classes[slot.0] {
             Class::Long | Class::Fixed => true,
@@ -140,7 +140,7 @@ impl Sweeps {
         node.kind != Kind::Once && node.fills.iter().any(stays)
     }
 
-    /// Has nodes run in a sweep, with all that they need. Returns what has to run in earlier ones for that.
+    /// Has nodes run in a sweep, with everything that they need. Returns what has to run in earlier ones for that.
     fn run(&mut self, code: &Code, all: &Nodes, sweep: usize, mut todo: Vec<usize>) -> Vec<(usize, usize)> {
         let mut earlier = Vec::new();
         while let Some(i) = todo.pop() {
@@ -169,7 +169,7 @@ impl Sweeps {
     }
 }
 
-/// What is known of when values are there.
+/// What is known of when values are available.
 struct Levels<'a> {
     code: &'a Code,
     all: &'a Nodes,
@@ -177,7 +177,7 @@ struct Levels<'a> {
     writers: &'a [Vec<usize>],
     /// The sweep in which a place is filled first, for each tick.
     level: Vec<usize>,
-    /// When a value is there that there is once: 2 n before sweep n, 2 n + 1 in its first segment.
+    /// When a value that exists once is available: 2 n before sweep n, 2 n + 1 in its first segment.
     time: Vec<usize>,
 }
 
@@ -205,7 +205,7 @@ impl Levels<'_> {
         sweep
     }
 
-    /// From when on an operand is there whose value is the same at all ticks.
+    /// From when on an operand is available whose value is the same at all ticks.
     fn since(&self, arg: usize) -> usize {
         let slot = self.code.refs[arg].slot;
         match self.classes[slot.0] {
@@ -223,7 +223,7 @@ impl Levels<'_> {
         }
     }
 
-    /// Whether an operand is there in a sweep.
+    /// Whether an operand is available in a sweep.
     fn is_there(&self, arg: usize, sweep: usize) -> bool {
         let slot = self.code.refs[arg].slot;
         let per_tick = matches!(self.classes[slot.0], Class::Long | Class::Segment);

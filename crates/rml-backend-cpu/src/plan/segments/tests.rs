@@ -7,7 +7,7 @@ use super::super::Machine;
 /// An LSTM in training.
 const LSTM: &str = include_str!("../lstm.plan");
 
-/// The outputs of some windows, and the registers behind them.
+/// The outputs of some windows, and the registers after them.
 fn run(text: &str, ticks: usize, threads: usize, cuts: [Option<(usize, bool)>; 3]) -> Vec<String> {
     let plan = Arc::new(rml_plan::parse(text).expect("a plan"));
     let mut machine = Machine::<f32>::sharing_all(Arc::clone(&plan), threads).expect("there is memory");

@@ -1,6 +1,6 @@
 //! Chains over rows of the same length, run block by block instead of link by link. What follows, such as the product
-//! of a dense layer, reads the first elements of a result first: they are there while the processor still computes the
-//! others.
+//! of a dense layer, reads the first elements of a result first: they are available while the processor still computes
+//! the others.
 
 use rml_ir::op::Number;
 use rml_kernels::Task;
@@ -11,7 +11,7 @@ use super::super::code::Does;
 /// it was no quicker than link by link.
 pub(super) const BLOCK: usize = 32;
 
-/// An operand: where it lies, and whether it has as many elements as the result, not one alone.
+/// An operand: where it is stored, and whether it has as many elements as the result, not one alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Operand {
     pub(in super::super) at: usize,

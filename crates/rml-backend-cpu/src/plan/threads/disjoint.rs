@@ -27,7 +27,7 @@ pub(super) fn check(code: &Code, placement: &Placement, shards: &[Shard], work: 
     })
 }
 
-/// Checks the ticks to which code is bound, where there are so many elements of each type.
+/// Checks the ticks to which code is bound, where there are that many elements of each type.
 pub(super) fn bound_code(
     code: &Code,
     (shards, work): (&[Shard], &Work),

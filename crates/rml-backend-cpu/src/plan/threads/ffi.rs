@@ -28,7 +28,7 @@ impl Team {
             set.copy_from_slice(all_set);
             // SAFETY: the arena is borrowed until all parts have ended, and used by none but them. A part writes its
             // own rows, ticks or elements, and reads these and what no part writes: `rows` finds instructions of which
-            // that holds for rows; at a tick, a unit over all ticks writes its own tape alone, and reads others; at a
+            // that applies to rows; at a tick, a unit over all ticks writes its own tape alone, and reads others; at a
             // tick of a loop, a single instruction writes what it does not read; a sum writes a place that its terms do
             // not read. Places that are written share no memory with others that are used at the same time: those of a
             // loop live as long as it does, or are the thread's own.

@@ -11,10 +11,10 @@
 //! - In a loop that does not compute row by row, such as one that trains at each tick, large products and convolutions
 //!   are shared at each tick.
 //!
-//! All that is decided when a plan is prepared, and only for what takes long enough. Threads never write what others
-//! touch: each writes the rows, ticks or elements that are its own, of places that share no memory with others while
-//! they run; and what a loop needs in one tick alone has a place for each thread ([`Shard`]). In builds for tests,
-//! `disjoint` looks at each element that is touched.
+//! Everything that is decided when a plan is prepared, and only for what takes long enough. Threads never write what
+//! others touch: each writes the rows, ticks or elements that are its own, of places that share no memory with others
+//! while they run; and what a loop needs in one tick alone has a place for each thread ([`Shard`]). In builds for
+//! tests, `disjoint` looks at each element that is touched.
 
 use std::ops::Range;
 
@@ -105,7 +105,7 @@ struct Job {
     by_ticks: bool,
     /// How many rows it has, if it computes row by row.
     rows: Option<usize>,
-    /// What is a sum goes in groups of so many elements.
+    /// What is a sum goes in groups of that many elements.
     group: Option<usize>,
     /// Whether it is a sum over all ticks at once.
     over: bool,
@@ -136,8 +136,8 @@ fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
 }
 
 impl Team {
-    /// So many threads for code; none if there is nothing to share, or one thread only. Room for what threads have for
-    /// themselves is added to the placement.
+    /// That many threads for code; none if there is nothing to share, or one thread only. Room for what threads have
+    /// for themselves is added to the placement.
     pub(super) fn new(
         code: &mut Code,
         placement: &mut Placement,
@@ -206,7 +206,7 @@ impl Team {
         self.is_awake
     }
 
-    /// Has threads look for work, if a window has enough of it.
+    /// Has threads search for work, if a window has enough of it.
     pub(super) fn wake(&self) {
         if let Some(pool) = self.pool.as_ref().filter(|_| self.is_awake) {
             pool.wake();
@@ -264,7 +264,7 @@ impl Work {
 /// How a loop is shared.
 fn loop_job(code: &Code, k: usize, limits: Limits) -> Option<Job> {
     let pass = &code.passes[k];
-    // The first loop may look for the end of the window.
+    // The first loop may search for the end of the window.
     if !pass.puts.is_empty() || pass.batch.is_some() || k == 0 && code.ending.is_some() {
         return None;
     }
@@ -362,7 +362,7 @@ impl Own {
             let (at, size) = &mut own.rooms[i];
             (*at, *size) = (placement.sizes[i].fixed, size.next_multiple_of(ALIGNED));
             placement.sizes[i].fixed += threads * *size;
-            // What there is for each tick lies behind that.
+            // What there is for each tick is after that.
             for (slot, room) in code.slots.iter().zip(&mut placement.rooms) {
                 if slot.dtype == dtype && slot.per_tick {
                     room.fixed += threads * *size;
@@ -372,7 +372,7 @@ impl Own {
         own
     }
 
-    /// Adds the places of a loop of so many rows, of which a thread has so many at most.
+    /// Adds the places of a loop of that many rows, of which a thread has that many at most.
     fn add(&mut self, code: &Code, placement: &Placement, k: usize, (rows, most): (usize, usize)) {
         let written = code.units[code.passes[k].units.clone()].iter().flat_map(|unit| unit.instrs.clone());
         for slot in written.map(|i| code.refs[code.instrs[i].out].slot.0) {
@@ -406,7 +406,7 @@ impl Shard {
         }
     }
 
-    /// That of thread `i` of so many.
+    /// That of thread `i` of that many.
     fn new(
         code: &Code,
         placement: &Placement,

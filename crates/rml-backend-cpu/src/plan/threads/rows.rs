@@ -11,8 +11,8 @@ use super::super::code::{Code, Instr, Kernel};
 use super::super::operand::Arg;
 use super::super::walk::{Dim, Walk};
 
-/// What an instruction touches of an operand in a row: it begins so many elements further in each row, and touches so
-/// many from there on.
+/// What an instruction touches of an operand in a row: it begins that many elements further in each row, and touches
+/// that many from there on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Reach {
     step: usize,
@@ -85,7 +85,7 @@ fn walked(walk: &Walk, i: usize, n: usize) -> Option<Reach> {
     Some(Reach { step: n.checked_mul(first.step[i])?, len: (len < usize::MAX / 2).then_some(len)? })
 }
 
-/// The same kernel for so many of `rows` rows.
+/// The same kernel for that many of `rows` rows.
 fn kernel(kernel: &Kernel, rows: usize, some: usize) -> Kernel {
     let mut kernel = kernel.clone();
     let cut = |n: &mut usize| *n = *n / rows * some;

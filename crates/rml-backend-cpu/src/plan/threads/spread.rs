@@ -152,7 +152,7 @@ impl Job {
     }
 }
 
-/// How a unit is shared that runs at `count` of so many ticks; none if it takes too little time.
+/// How a unit is shared that runs at `count` of that many ticks; none if it takes too little time.
 fn way(job: Job, limits: Limits, ticks: usize, count: usize) -> Option<Way> {
     let times = if job.over { ticks } else { count };
     if job.cost * (times as f64) < limits.job {

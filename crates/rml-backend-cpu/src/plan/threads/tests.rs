@@ -30,7 +30,7 @@ fn rows_ticks_and_sums_of_an_lstm_are_shared() {
     assert_eq!(count(|job| job.group.is_some()), 3);
     let k = work.loops.iter().position(Option::is_some).expect("a loop");
     assert!(shards.iter().all(|shard| shard.code.passes[k].units == code.passes[k].units));
-    // Of a batch of nine, each has three; what is needed in one tick alone lies at places of its own.
+    // Of a batch of nine, each has three; what is needed in one tick alone is at places of its own.
     let own = shards[1].placement.rooms.iter().zip(&shards[2].placement.rooms).filter(|(a, b)| a != b);
     let one_tick = placement.within.iter().filter(|within| within.is_some()).count();
     assert!(one_tick > 5);
@@ -51,7 +51,7 @@ fn parts_that_overlap_are_found() {
         for i in code.units[pass.units.clone()].iter().flat_map(|unit| unit.instrs.clone()) {
             let arg = team.shards[1].code.instrs[i].out;
             let slot = team.shards[1].code.refs[arg].slot;
-            // A place of its own has room behind it.
+            // A place of its own has room after it.
             if !code.slot(slot).per_tick {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Code that lays matrices out from where they lie, beside code that turns them round first.
+//! Code that lays matrices out in place, beside code that turns them round first.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::super::threads::Limits;
 use super::super::{Machine, Ready, compiled, lower};
 use super::*;
 
-/// Products of one row and of several, forward and backward, by a matrix turned round for them alone, and by one that
+/// Products of one row and of several, forward and backward, by a matrix transposed for them alone, and by one that
 /// is an output, too; and over all ticks.
 const STATES: &str = include_str!("states.plan");
 
@@ -41,7 +41,7 @@ fn a_matrix_is_laid_out_from_where_it_lies_with_the_same_bits() {
             machine.write(1, 0, &s);
             machine.window(ticks).expect("nothing fails");
             let places = (0..4).flat_map(|output| (0..ticks).map(move |t| (output, t)));
-            let all = places.flat_map(|(output, t)| machine.read::<f32>(output, t).expect("it is there"));
+            let all = places.flat_map(|(output, t)| machine.read::<f32>(output, t).expect("it is available"));
             all.map(|y| y.to_bits()).collect::<Vec<u32>>()
         });
         assert!(found == wanted && shared == wanted, "window {window} of {ticks} ticks");

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was asked with `GET`.
 pub(super) struct Request {
-    /// The path, without what stands behind `?`.
+    /// The path, without what stands after `?`.
     pub(super) path: String,
     /// The machine by the name that the browser knows.
     pub(super) host: String,
@@ -85,7 +85,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// The request at the beginning of a connection, if it is there before the deadline; none if it is no such request.
+/// The request at the beginning of a connection, if it exists before the deadline; none if it is no such request.
 fn request(stream: &mut TcpStream, deadline: Instant) -> io::Result<Option<Request>> {
     let mut head = Vec::new();
     let mut part = [0; 2048];

@@ -115,7 +115,7 @@ impl Classes {
         known.dtype().map_or(if known.literal.is_some() { DType::Int } else { DType::Num }, |(d, _)| d)
     }
 
-    /// Whether nothing but literals without a point says anything of a class.
+    /// Whether only literals without a point says anything of a class.
     pub(super) fn is_literal(&mut self, class: Class) -> bool {
         let known = self.of(class);
         known.dtype().is_none() && known.literal.is_some() && !known.lost

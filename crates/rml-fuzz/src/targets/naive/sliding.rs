@@ -5,7 +5,7 @@ use rml_ir::op::{Conv, Pool};
 
 use super::{Array, positions};
 
-/// How windows go along one axis: size, stride, padding before it, dilation, and padding behind it.
+/// How windows go along one axis: size, stride, padding before it, dilation, and padding after it.
 #[derive(Clone, Copy)]
 struct Axis {
     size: usize,
@@ -20,7 +20,7 @@ impl Axis {
         (n + self.lo + self.hi - self.dilation * (self.size - 1) - 1) / self.stride + 1
     }
 
-    /// Where element `k` of window `w` lies; `None` in the padding.
+    /// Where element `k` of window `w` is; `None` in the padding.
     fn place(self, w: usize, k: usize, n: usize) -> Option<usize> {
         (w * self.stride + k * self.dilation).checked_sub(self.lo).filter(|i| *i < n)
     }

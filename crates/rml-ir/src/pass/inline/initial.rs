@@ -132,7 +132,7 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
             let equation = &flat.equations[eq];
             let what = match &equation.rhs {
                 Rhs::Param { .. } => "this is a parameter itself, which training changes",
-                rhs if drawn(rhs).is_some() => "this is drawn anew in each cycle",
+                rhs if drawn(rhs).is_some() => "this is drawn again in each cycle",
                 _ => "this changes from cycle to cycle",
             };
             (what.to_owned(), equation.span)

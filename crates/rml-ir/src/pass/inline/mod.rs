@@ -33,7 +33,7 @@ const PARAM: &str = "param";
 /// - `call f(..) every end` opens a window around the instance, inside the window around the call.
 /// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
 ///   inside one (`update`).
-/// - A random stream gets its tick, a count of its cycles that windows do not start anew (`draws`).
+/// - A random stream gets its tick, a count of its cycles that windows do not restart (`draws`).
 /// - A parameter whose condition is constantly false is one without an optimiser (PARAM-6).
 /// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
 ///   agree, the later one in textual order keeps its path as it is.

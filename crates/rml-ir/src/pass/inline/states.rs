@@ -1,5 +1,5 @@
-//! What is done when all equations are there: which `fby` holds a parameter, the keys of all states (PARAM-2), constant
-//! initial values of parameters under windows.
+//! What is done when all equations are present: which `fby` holds a parameter, the keys of all states (PARAM-2),
+//! constant initial values of parameters under windows.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Inliner<'_> {
         Ok(WithGradients { flat: self.flat, gradients })
     }
 
-    /// Lets samples of constant expressions compute the expression anew, on the slow clock: then the state
+    /// Lets samples of constant expressions compute the expression again, on the slow clock: then the state
     /// that it initialises starts from a constant.
     fn sample_constants(&mut self, defs: &[Option<Eq>]) {
         for sample in std::mem::take(&mut self.samples) {
@@ -128,8 +128,8 @@ pub(super) fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
     defs
 }
 
-/// The equations of operators and constants that a variable is made of; `None` if there is anything else
-/// behind it, or very much.
+/// The equations of operators and constants that a variable is made of; `None` if anything else is among them,
+/// or if there are very many.
 fn constant_expression(flat: &Flat, defs: &[Option<Eq>], var: Var) -> Option<Vec<Eq>> {
     const LIMIT: usize = 10_000;
     let mut found = IndexSet::new();
@@ -147,7 +147,7 @@ fn constant_expression(flat: &Flat, defs: &[Option<Eq>], var: Var) -> Option<Vec
     Some(found.into_iter().collect())
 }
 
-/// The equation behind a variable, past copies; `None` for an input or a circle of copies.
+/// The equation that defines a variable, past copies; `None` for an input or a circle of copies.
 fn origin(flat: &Flat, defs: &[Option<Eq>], mut var: Var) -> Option<Eq> {
     for _ in 0..flat.vars.len() {
         let eq = defs[var.0 as usize]?;

@@ -37,8 +37,8 @@ impl<T: Number, V: Square<T>, const N: usize> Task for Narrow<'_, '_, T, V, N> {
                 }
             }
             // SAFETY: `multiply` makes the only values, where the instruction set is that of the vector, no operand is
-            // transposed, and there are `N` columns, which lie in the first panel of a packed operand. So column j < N
-            // of its row k < depth lies at `k * right_row + j`, and column k of row i < m of the left operand at
+            // transposed, and there are `N` columns, which are in the first panel of a packed operand. So column j < N
+            // of its row k < depth is at `k * right_row + j`, and column k of row i < m of the left operand at
             // `i * stride + k`. There are as many lanes as `V` has, or more.
             unsafe {
                 let mut sums = lanes.each_ref().map(|lanes| V::load(lanes.as_ptr()));
@@ -64,7 +64,7 @@ impl<T: Number, V: Square<T>, const N: usize> Task for Narrow<'_, '_, T, V, N> {
     }
 }
 
-/// Computes a product that has elements, if it has so few columns and so many rows that this is quicker. Whether it
+/// Computes a product that has elements, if it has few enough columns and enough rows that this is quicker. Whether it
 /// did.
 pub(in crate::product) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) -> bool {
     let (m, n) = (product.out.rows(), product.out.columns());

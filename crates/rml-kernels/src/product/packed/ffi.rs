@@ -21,7 +21,7 @@ pub(in crate::product) unsafe fn pack<T: Number>(
     to: *mut T,
 ) {
     let (data, stride, all) = (matrix.data().as_ptr(), matrix.stride(), panel::<T>());
-    // SAFETY: element (i, j) of the matrix lies at `i * stride + j`, or at `i + j * stride` if it is transposed; in a
+    // SAFETY: element (i, j) of the matrix is at `i * stride + j`, or at `i + j * stride` if it is transposed; in a
     // row of the panel, columns below `width` are copied, others are set to zero.
     unsafe {
         if !matrix.is_transposed() {

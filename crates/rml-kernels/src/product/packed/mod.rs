@@ -24,7 +24,7 @@ pub(super) const fn panel<T>() -> usize {
 
 /// A matrix that is the right operand of many products, packed once.
 ///
-/// Its columns stand in panels of 64 single or 32 double precision numbers, each with its rows one behind the other and
+/// Its columns stand in panels of 64 single or 32 double precision numbers, each with its rows one after the other and
 /// the last one padded with zeros.
 #[derive(Clone, Debug)]
 pub struct Packed<T> {

@@ -43,7 +43,7 @@ unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
     let (all, first) = (panel::<T>(), number * panel::<T>() + from);
     // SAFETY: all pointers stay within what the caller promises: vector j < N, of the last vector only the lanes below
     // `width`. Rows of a matrix are `stride` apart; those of a packed one are those of a panel, each of which has all
-    // rows, so that the next panel begins `gap` behind the end of a row of this one.
+    // rows, so that the next panel begins `gap` after the end of a row of this one.
     unsafe {
         let last = V::mask(width - (N - 1) * V::LANES);
         let load = |p: *const T, j: usize| {

@@ -71,7 +71,7 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         **pick(&mut starts.collect::<Vec<_>>(), r)? -= 1;
         Some(())
     }),
-    ("a product that does not go on", |plan, r| {
+    ("a product that does not continue", |plan, r| {
         let mut places: Vec<&mut Rule> =
             rules(plan).filter(|rule| matches!(rule, Rule::Product { .. })).collect();
         let rule = pick(&mut places, r)?;
@@ -119,7 +119,7 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         **place = zeros.iter().find(|(a, _)| a == *place)?.1;
         Some(())
     }),
-    ("before for behind, or behind for before", |plan, r| {
+    ("before for after, or after for before", |plan, r| {
         tick(plan, r, |t| match t {
             Tick::Before => Some(Tick::After),
             Tick::After => Some(Tick::Before),
@@ -170,7 +170,7 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         **pick(&mut loops, r)? = vec![*pick(&mut conds.clone(), r)?];
         Some(())
     }),
-    ("a delay that goes on behind the end of a sequence", |plan, r| {
+    ("a delay that continues after the end of a sequence", |plan, r| {
         let by: Vec<_> = plan
             .regions
             .iter()

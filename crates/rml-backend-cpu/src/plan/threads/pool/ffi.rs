@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, park, yield_now};
 
-/// How often a worker looks for work before it sleeps, and the caller for the end of work before it lets others go
+/// How often a worker searches for work before it sleeps, and the caller for the end of work before it lets others go
 /// first: some tens of microseconds.
 const LOOKS: usize = 1 << 11;
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Pool {
-    /// A pool for so many threads, the caller's among them.
+    /// A pool for that many threads, the caller's among them.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -127,7 +127,7 @@ impl Pool {
         }
     }
 
-    /// Has workers that sleep look for work.
+    /// Has workers that sleep search for work.
     pub(in super::super) fn wake(&self) {
         for (asleep, worker) in self.shared.asleep.iter().zip(&self.workers) {
             if asleep.load(Ordering::SeqCst) {
@@ -217,7 +217,7 @@ impl Shared {
     }
 
     fn sleep(&self, worker: usize) {
-        // Whoever offers parts, or stops the pool, looks whether there is somebody to wake behind that.
+        // Whoever offers parts, or stops the pool, looks whether there is somebody to wake after that.
         self.asleep[worker].store(true, Ordering::SeqCst);
         let is_idle = self.parts.load(Ordering::SeqCst) & ((1 << MOST) - 1) == 0;
         if is_idle && !self.stop.load(Ordering::SeqCst) {

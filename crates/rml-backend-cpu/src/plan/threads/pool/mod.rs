@@ -1,8 +1,8 @@
 //! Threads that wait for work.
 //!
-//! A worker that has nothing to do looks for work for some tens of microseconds, which is how far the parts of a window
-//! are apart, and then sleeps. So work that comes at once begins after a tenth of a microsecond, and between windows
-//! nothing is burnt.
+//! A worker that has nothing to do searches for work for some tens of microseconds, which is how far the parts of a
+//! window are apart, and then sleeps. So work that comes at once begins after a tenth of a microsecond, and between
+//! windows nothing is burnt.
 
 mod ffi;
 
@@ -31,7 +31,7 @@ mod tests {
         }
     }
 
-    /// Whoever panics, all others end first, and the pool goes on.
+    /// Whoever panics, all others end first, and the pool continues.
     #[test]
     fn a_panic_is_passed_on() {
         let mut pool = Pool::new(3).expect("threads");
