@@ -215,7 +215,7 @@ def _metric(text: str | None) -> tuple[str, bool] | None:
     if not colon and text.endswith(("loss", "error", "accuracy")):
         return text, text.endswith("accuracy")
     if not name or direction not in ("min", "max"):
-        raise ValueError(f"expected a metric and what is better, such as loss:min or accuracy:max, not {text!r}")
+        raise ValueError(f"expected a metric and whether smaller or larger is better, such as loss:min or accuracy:max, not {text!r}")
     return name, direction == "max"
 
 

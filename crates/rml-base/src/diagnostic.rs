@@ -207,7 +207,7 @@ impl std::error::Error for Diagnostic {}
 /// use rml::{Diagnostic, Diagnostics, codes};
 ///
 /// let mut found = Diagnostics::new();
-/// found.push(Diagnostic::warning(codes::elab::UNUSED_IMPORT, "nothing of this import is used"));
+/// found.push(Diagnostic::warning(codes::elab::UNUSED_IMPORT, "nothing from this import is used"));
 /// assert!(!found.has_errors() && !found.is_empty());
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

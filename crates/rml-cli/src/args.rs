@@ -58,8 +58,8 @@ Results go to standard output, diagnostics and progress to standard error.
 Exit codes: 0 done; 1 errors were found; 2 the command line was wrong;
 130, 143, 129 interrupted (Ctrl-C, SIGTERM, SIGHUP).
 Environment: RML_LOG=debug logs each pass with its duration; NO_COLOR turns colours off;
-RML_BACKENDS is the folder where backends are installed, RML_PROGRAMS the one where they keep
-what they compile; off = nowhere.";
+RML_BACKENDS is the folder of installed backends; RML_PROGRAMS is the folder for compiled
+programs, or off for none.";
 
 /// Flags of every command.
 #[derive(Args, Debug)]
@@ -98,7 +98,7 @@ pub(crate) enum Colour {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Check programs: names, types, shapes, clocks, and how long outputs have to be waited for
+    /// Check programs: names, types, shapes, clocks, and how many cycles outputs wait
     Check(Check),
     /// Run a node over a table of inputs and print the trace
     Run(Run),
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Params(Params),
     /// Show what is known of a node, module or operator: comment, interface, static parameters
     Doc(Doc),
-    /// List the backends, which compute tensors: which there are, which load, their versions and devices
+    /// List the backends that compute tensors, whether they load, their versions and devices
     Backends(Backends),
     /// Say what a diagnostic code means
     Explain(Explain),
@@ -324,7 +324,7 @@ pub(crate) struct Completions {
 /// `rml man`.
 #[derive(Args, Debug)]
 pub(crate) struct Man {
-    /// The folder, which is made if it is not there
+    /// The folder; it is created if it does not exist
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 }

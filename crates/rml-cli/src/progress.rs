@@ -232,5 +232,5 @@ pub(crate) fn continued(states: &[String]) -> String {
         n => format!(" and {n} more"),
     };
     let names = names.join(", ");
-    format!("begins with the states at the end of training: {names}{more} (`--fresh` restarts)\n")
+    format!("begins with the states at the end of training: {names}{more} (`--fresh` resets them)\n")
 }

@@ -59,7 +59,7 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     };
     let (first, end) = (number(first)?, number(end)?);
     match end.checked_sub(first) {
-        None | Some(0) => Err(format!("there is no seed from {first} to below {end}")),
+        None | Some(0) => Err(format!("the range {first}..{end} contains no seed")),
         Some(n) if n > MAX_SEEDS => Err(format!("{n} are more than {MAX_SEEDS} seeds")),
         Some(_) => Ok(Seeds((first..end).collect())),
     }
@@ -130,8 +130,7 @@ pub(crate) fn report(text: &str) -> Result<Report, String> {
 
 /// `LABEL:OUTPUT`.
 pub(crate) fn classes(text: &str) -> Result<Classes, String> {
-    let expected =
-        "expected an input or output with the classes that are right, and an output, such as y:logits";
+    let expected = "expected an input or output with the right classes, and an output with predictions, such as y:logits";
     let (label, found) = text.split_once(':').ok_or(expected)?;
     if [label, found].iter().any(|name| name.is_empty() || name.contains(':')) {
         return Err(expected.to_owned());
@@ -144,14 +143,15 @@ pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension() {
         Some(extension) if extension == "svg" => Ok(path),
-        _ => Err("expected a name with .svg at its end".to_owned()),
+        _ => Err("expected a name that ends with .svg".to_owned()),
     }
 }
 
 /// A metric and what is better: `accuracy:max`. Of a name alone that ends in `loss` or `error` the smallest value is
 /// the best, of one that ends in `accuracy` the greatest.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
-    let expected = "expected a metric and what is better, such as loss:min or accuracy:max";
+    let expected =
+        "expected a metric and whether smaller or larger is better, such as loss:min or accuracy:max";
     let (metric, direction) = match text.rsplit_once(':') {
         Some((metric, "min")) => (metric, Direction::Min),
         Some((metric, "max")) => (metric, Direction::Max),

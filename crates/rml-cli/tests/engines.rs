@@ -133,7 +133,7 @@ fn check_says_what_runs_a_node() {
     assert!(checked.lines().any(|l| l.starts_with(line)), "{checked}");
     let explained = folder.rml("check unplanned.rml --explain").ok();
     assert!(
-        explained.contains("  runs in the simulator: only a run can tell when its values are known"),
+        explained.contains("  runs in the simulator: when its values are known depends on the data"),
         "{explained}"
     );
     assert!(explained.contains(" (unplanned.rml:4:3)\n"), "{explained}");
@@ -223,7 +223,7 @@ node doc(x: num [1, 2], we: bool [], se: bool [] when we) -> (o)
                 "we: bool [], se: bool [] when we",
                 "p = zeros([1, 2]); o = diff_doc(x, we, se, true when we when se, -o);",
             ),
-            "only a run can tell when its values are known",
+            "when its values are known depends on the data",
             "let one window end all of it",
             train(
                 "we: bool [], se: bool [] when we, end: bool []",
@@ -232,7 +232,7 @@ node doc(x: num [1, 2], we: bool [], se: bool [] when we) -> (o)
         ),
         (
             order("a = if c then b + 1.0 else x; b = if c then x else a + 1.0;"),
-            "only a run can tell when its values are known",
+            "when its values are known depends on the data",
             "name what needs no other value first",
             order(
                 "first = x; second = first + 1.0; a = if c then second else first; b = if c then first else second;",

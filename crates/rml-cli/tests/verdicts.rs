@@ -43,7 +43,7 @@ fn programs() -> [(&'static str, &'static str, Value, &'static [&'static str]); 
           y, _ = diff_net(x, end, true, dy); loss, dy, _ = diff_mse(y, t, true, -0.1);",
             "synchronous",
             json!({"kind": "dynamic", "reasons": ["`diff_net_0.diff_lstm_0.diff_lstm_cell_0.dh`: \
-              no condition is found that cuts a recurrence that looks ahead"]}),
+              no condition cuts a recurrence that looks ahead"]}),
             &["update-causality"],
         ),
         (

@@ -74,7 +74,10 @@ pub(crate) fn find<'a>(
     if found.fits() {
         return Ok(found);
     }
-    let what = format!("column `{}` has not the elements that its shape and its rows ask for", input.name);
+    let what = format!(
+        "column `{}` does not have the number of elements that its shape and its rows require",
+        input.name
+    );
     let (rows, elements) = (found.present_rows(), found.elements.len());
     Err(Diagnostic::error(codes::DATA_SHAPE, what).note(format!(
         "its shape is {}, {rows} rows are present, and it has {elements} elements",
@@ -154,7 +157,7 @@ pub fn convert(
         (DType::Num, Elements::Int(v)) => integers(v, precision).map_err(|i| {
             Diagnostic::error(
                 codes::DATA_TYPE,
-                format!("column `{name}`, {}: the integer {} is no {precision} number", named(i), v[i]),
+                format!("column `{name}`, {}: the integer {} is not a {precision} number", named(i), v[i]),
             )
             .help(match precision {
                 Precision::F32 if exact(v[i], Precision::F64).is_some() => "compute in double precision (`--f64`)",

@@ -146,8 +146,7 @@ impl Builder {
             }
             Some(before) => {
                 let (before, found) = (Shape::new(before), Shape::new(shape));
-                let why =
-                    format!("its shape is another than in the rows before: expected {before}, found {found}");
+                let why = format!("its shape differs from the rows before: expected {before}, found {found}");
                 return Err(Wrong::Shape(why));
             }
         }

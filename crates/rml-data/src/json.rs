@@ -71,7 +71,7 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
     for (name, mut scan) in entries {
         if !scan.accept('[') {
             let why =
-                Malformed::of_shape("it is no array of cells").help("write `[..]`, a value for each row");
+                Malformed::of_shape("it is not an array of cells").help("write `[..]`, a value for each row");
             columns.unusable.insert(name.into_owned(), scan.place(why).into());
             continue;
         }
@@ -258,7 +258,7 @@ fn tensor(
 /// The element that stands here.
 fn scalar(scan: &mut Scan<'_>) -> Result<Scalar, Wrong> {
     if scan.sees('{') {
-        return Err("an object is no value".into());
+        return Err("an object is not a value".into());
     }
     match scan.token() {
         "true" => Ok(Scalar::Bool(true)),
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(one("null"), Ok(None));
         for (text, why) in [
             ("[1, null]", "`null` inside a tensor"),
-            ("{\"a\": [1]}", "an object is no value"),
+            ("{\"a\": [1]}", "an object is not a value"),
             ("[true, 1.5]", "truth values and numbers are mixed"),
             ("\"x\"", "the text \"x\" is no value"),
             ("[0, 1e999]", "`1e999` is beyond the range of double precision"),
@@ -408,7 +408,7 @@ mod tests {
             ("[1, [2]], 0", "line 1, column 21: row 0: the rows of a tensor have different shapes"),
             ("[null], 0", "line 1, column 21: row 0: `null` inside a tensor"),
             ("\"a]\", 0", "line 1, column 21: row 0: the text \"a]\" is no value"),
-            ("{\"a\": [1]}, 0", "line 1, column 21: row 0: an object is no value"),
+            ("{\"a\": [1]}, 0", "line 1, column 21: row 0: an object is not a value"),
             ("1e999, 0", "line 1, column 21: row 0: `1e999` is beyond the range"),
             ("0.5, 18446744073709551615", "line 1, column 26: row 1: the integer 18446744073709551615"),
             ("\"\\ud800\", 0", "line 1, column 21: row 0: an escape in this text"),

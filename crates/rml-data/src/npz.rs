@@ -243,13 +243,13 @@ fn shared_lengths(columns: &Columns) -> Result<Option<Column>, Malformed> {
 pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
         return Err(Malformed::new(format!(
-            "column `{name}` is absent in some rows, which npz has no place for"
+            "column `{name}` is absent in some rows, which npz cannot store"
         ))
         .help("write JSON instead"));
     }
     let lengths = shared_lengths(columns)?;
     if let Some(name) = columns.columns.keys().find(|name| name.contains('\0')) {
-        let what = format!("column {name:?} has a name that npz has no place for");
+        let what = format!("column {name:?} has a name that npz cannot store");
         return Err(Malformed::new(what).note("a name in an archive ends before the character NUL"));
     }
     let mut arrays: IndexMap<_, _> =

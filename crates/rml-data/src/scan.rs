@@ -38,7 +38,7 @@ fn well_formed(text: &str) -> Result<(), Ill> {
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| {
         let (line, column) = (e.line(), e.column());
         let why = match not_finite(text, line, column) {
-            Some((word, quoted)) => format!("`{word}` is no JSON; write it in quotes: `{quoted}`"),
+            Some((word, quoted)) => format!("`{word}` is not JSON; write it in quotes: `{quoted}`"),
             None => e.to_string().replace(&format!(" at line {line} column {column}"), ""),
         };
         Ill { line, column, why }
@@ -157,7 +157,7 @@ impl<'a> Scan<'a> {
 
     /// A key stands here that its object has already.
     pub(crate) fn twice(&self, key: &str) -> Ill {
-        self.ill(format!("the key `{}` stands here twice", visible_name(key)))
+        self.ill(format!("the key `{}` occurs twice", visible_name(key)))
     }
 
     /// What is wrong at this place.
@@ -221,7 +221,7 @@ pub(crate) fn said(token: &str) -> Result<Cow<'_, str>, String> {
         Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
         _ => match serde_json::from_str(token) {
             Ok(text) => Ok(Cow::Owned(text)),
-            Err(_) => Err("an escape in this text stands for no character".to_owned()),
+            Err(_) => Err("an escape in this text is not a character".to_owned()),
         },
     }
 }
@@ -265,7 +265,7 @@ mod tests {
             {
                 assert_eq!(
                     why(&text),
-                    format!("`{word}` is no JSON; write it in quotes: `\"{quoted}\"`"),
+                    format!("`{word}` is not JSON; write it in quotes: `\"{quoted}\"`"),
                     "{text}"
                 );
             }

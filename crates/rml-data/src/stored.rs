@@ -230,6 +230,6 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
 
 fn other_shape(expected: &[usize], found: &[usize]) -> Malformed {
     let (expected, found) = (Shape::new(expected), Shape::new(found));
-    let why = format!("its shape is another than in the rows before: expected {expected}, found {found}");
+    let why = format!("its shape differs from the rows before: expected {expected}, found {found}");
     Malformed::of_shape(why)
 }

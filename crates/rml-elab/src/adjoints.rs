@@ -328,7 +328,7 @@ impl Add<'_, '_> {
         let first = chain.first().copied().unwrap_or(0);
         let span = nodes[NodeId(u32::try_from(first / 2).unwrap_or(u32::MAX))].span;
         Diagnostic::error(codes::RECURSIVE_NODE, "an adjoint contains an instance of itself")
-            .label(span, "by way of this node")
+            .label(span, "through this node")
             .note(format!("the instances are nested: {}", names.join(" -> ")))
             .help("an adjoint that the program defines must not use an adjoint that calls it")
     }

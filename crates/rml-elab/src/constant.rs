@@ -57,7 +57,7 @@ impl Typed<'_> {
             report.push(
                 Diagnostic::error(NUMBER_OUT_OF_RANGE, format!("no num is {i}"))
                     .label(span, "this literal is a num here")
-                    .note(format!("expected a number of at most {bits} binary digits, zeros after it aside; found one of more"))
+                    .note(format!("expected a number of at most {bits} binary digits, not counting trailing zeros; found one of more"))
                     .fix(format!("write `{i}.0` to round it to the nearest num"), span, format!("{i}.0")),
             );
         }

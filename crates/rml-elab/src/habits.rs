@@ -26,10 +26,10 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
         "current" => {
             "write `merge c x held` with `held = 0.0 fby ..` for the value of the last cycle in which `x` was present"
         }
-        "assert" => "nothing is asserted: make the condition an output, `ok = x > 0.0;`",
+        "assert" => "there are no assertions: make the condition an output, `ok = x > 0.0;`",
         "len" => "the length of the first dimension is `shape(x)[0]`",
         "size" | "numel" => "the shape is `shape(x)`",
-        "print" => "nothing is printed from inside: `rml run` shows the outputs, `rml trace` all variables",
+        "print" => "a program cannot print: `rml run` shows the outputs, `rml trace` all variables",
         "power" => "write `pow(a, b)`",
         "fabs" | "absolute" => "write `abs(x)`",
         "square" => "write `x * x`",

@@ -196,9 +196,9 @@ impl<'a> Load<'a, '_> {
         let mut d = Diagnostic::error(codes::IMPORT_CYCLE, "files import each other in a circle")
             .label(span, format!("imports `{first}` again"));
         for via in open.iter().filter_map(|open| open.current).filter(|via| via.span != span) {
-            d = d.label(via.span, "by way of this import");
+            d = d.label(via.span, "through this import");
         }
-        self.report.push(d.note(note).help("move what both need into a file of its own"));
+        self.report.push(d.note(note).help("move the nodes that both need into a third file"));
     }
 }
 
@@ -206,7 +206,7 @@ fn not_imported(path: &str, span: Span, why: NotLoaded) -> Diagnostic {
     let what = format!("cannot import \"{path}\"");
     match why {
         NotLoaded::TooLarge => Diagnostic::error(syntax::FILE_TOO_LARGE, what)
-            .label(span, format!("it has more than {MAX_TEXT} bytes, so it is no program")),
+            .label(span, format!("it has more than {MAX_TEXT} bytes, so it is not a program")),
         NotLoaded::Unreadable(why) => Diagnostic::error(codes::IMPORT_NOT_FOUND, what).label(span, why),
     }
 }

@@ -202,14 +202,14 @@ impl Typed<'_> {
         let expr = &self.tree.node(id).exprs[expr.ok_or(Failure::Unknown)?];
         let bad = |message: String| {
             Failure::from(
-                Diagnostic::error(codes::STATIC_VALUE, "these are no labels of a contraction")
+                Diagnostic::error(codes::STATIC_VALUE, "these are not labels of a contraction")
                     .label(expr.span, message)
                     .note("expected a letter for each axis of each operand and of the result, such as \"bij,bjk->bik\""),
             )
         };
         match &expr.kind {
             ExprKind::Text(text) => Einsum::parse(text).map_err(bad),
-            _ => Err(bad("this is no text in quotes".to_owned())),
+            _ => Err(bad("this is not a text in quotes".to_owned())),
         }
     }
 

@@ -296,7 +296,7 @@ fn dimension(
             let example = if spliced { "[2, 3]" } else { "32" };
             report.push(
                 Diagnostic::error(codes::UNBOUND_DIMENSION, format!("the dimension `{name}` has no size"))
-                    .label(data.span, format!("the node that runs, `{}`, leaves it open", node.name))
+                    .label(data.span, format!("the node that runs, `{}`, does not determine it", node.name))
                     .help(format!("give it on the command line: `--set {name}={example}`")),
             );
             None

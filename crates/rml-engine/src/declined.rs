@@ -93,6 +93,6 @@ impl Declined {
         let d = d.note(format!("the reason is of the kind `{}`", self.reason));
         let d = if let Some(help) = &self.help { d.help(help) } else { d };
         d
-            .help("choose another engine: the simulator (`--engine sim`) runs every program, and `--engine auto` asks it where there is no plan")
+            .help("choose another engine: the simulator (`--engine sim`) runs every program, and `--engine auto` uses it if there is no plan")
     }
 }

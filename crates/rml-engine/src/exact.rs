@@ -394,7 +394,7 @@ impl<F: Fast> Run for Exact<F> {
 /// Says why the reference ran where memory was short: a faster engine may do with less.
 fn called(why: Diagnostic) -> Diagnostic {
     if why.code == MEMORY_LIMIT {
-        why.note("the simulator ran here, which keeps more values: a faster engine met an error, or does not run this")
+        why.note("the simulator ran here and keeps more values: a faster engine met an error, or does not run this program")
     } else {
         why
     }

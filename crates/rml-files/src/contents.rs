@@ -62,7 +62,7 @@ fn regular(found: &Metadata) -> Result<(), Unread> {
     let what = match found.file_type() {
         kind if kind.is_file() => return Ok(()),
         kind if kind.is_dir() => "it is a folder",
-        _ => "it is no regular file, but a device, a pipe or the like",
+        _ => "it is not a regular file, but a device, a pipe or similar",
     };
     Err(Unread::Refused(what.to_owned()))
 }
@@ -190,7 +190,7 @@ impl Unread {
 /// A text larger than a program may be.
 pub fn too_large(name: &str) -> Diagnostic {
     Diagnostic::error(FILE_TOO_LARGE, format!("{name} is too large"))
-        .note(format!("it has more than {MAX_TEXT} bytes, so it is no program"))
+        .note(format!("it has more than {MAX_TEXT} bytes, so it is not a program"))
 }
 
 fn unreadable(name: &str, why: String) -> Diagnostic {

@@ -70,7 +70,7 @@ pub fn check_distinct(results: &[Written<'_>]) -> Result<(), Error> {
 fn clashing(first: &Written<'_>, second: &Written<'_>) -> Diagnostic {
     // The file, where the other one is a folder.
     let (other, file) = if first.files.is_none() { (second, first) } else { (first, second) };
-    let what = format!("two results are to be written to {}", file.path.display());
+    let what = format!("two results would be written to {}", file.path.display());
     let note = format!("they are `{}` and `{}`", first.option, second.option);
     let d = Diagnostic::error(codes::BAD_OPTION, what).note(note);
     let d = match other.files {

@@ -71,7 +71,7 @@ pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
     let file = open.map_err(|e| unwritable(&path, refusal(&e)))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            Err(unwritable(folder, "another command writes there now".to_owned()).into())
+            Err(unwritable(folder, "another command is writing there".to_owned()).into())
         }
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Held { _lock: file }),
     }

@@ -68,9 +68,9 @@ pub(crate) fn rename(server: &mut Server, params: RenameParams) -> Answer<Worksp
 fn is_name(new: &str) -> Result<(), String> {
     let begins = new.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !begins || !new.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || new == "_" {
-        return Err(format!("`{new}` is no name: names are made of ASCII letters, digits and `_`"));
+        return Err(format!("`{new}` is not a name: names are made of ASCII letters, digits and `_`"));
     }
-    if rml::is_keyword(new) { Err(format!("`{new}` is a word of the language")) } else { Ok(()) }
+    if rml::is_keyword(new) { Err(format!("`{new}` is a keyword of the language")) } else { Ok(()) }
 }
 
 /// Whether nothing is called so where the name counts.

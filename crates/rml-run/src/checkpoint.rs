@@ -320,7 +320,7 @@ impl Checkpoint {
                     return Err(bad(format!("its format is version {}, expected {FORMAT}", ours.format)));
                 }
                 if ours.position.as_ref().is_some_and(|p| !p.is_possible()) {
-                    return Err(bad("the position it gives cannot be that of a run".into()));
+                    return Err(bad("its position in the training is impossible".into()));
                 }
                 ours.position
             }

@@ -191,9 +191,9 @@ fn cycles(plan: &Plan, cycles: Option<usize>) -> Result<usize, Diagnostic> {
         (Some(cycles), _) => Ok(cycles),
         (None, Ends::Nothing) => Ok(plan.ahead() as usize + 1),
         (None, _) => {
-            let what = "the program runs whole windows, and nothing says how many cycles one has at most";
+            let what = "the program runs whole windows, and their maximum length is not known";
             let d = Diagnostic::error(codes::BAD_OPTION, what);
-            Err(d.help("say it with `--cycles N`: what is exported is made for that many"))
+            Err(d.help("give it with `--cycles N`: the export is made for windows of that length"))
         }
     }
 }
@@ -201,7 +201,7 @@ fn cycles(plan: &Plan, cycles: Option<usize>) -> Result<usize, Diagnostic> {
 /// That a program looks farther ahead than a call has cycles.
 fn few(fewest: usize) -> Diagnostic {
     let what = format!(
-        "a call has to run {fewest} cycles at least, of which the last {} are looked at only",
+        "a call has to run {fewest} cycles at least, of which the last {} are only read ahead",
         fewest - 1
     );
     Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
@@ -235,7 +235,7 @@ fn refused(program: &Program, plan: &Plan, why: &Refused) -> Diagnostic {
         Refused::Memory(bytes) => {
             let what = format!("the program would take {} in C", rml_base::memory::size(*bytes));
             Diagnostic::error(codes::EXPORT_REFUSED, what)
-                .note("2 GiB is the most that is exported")
+                .note("an export has at most 2 GiB")
                 .help("choose smaller windows with `--cycles`")
         }
     }

@@ -303,7 +303,7 @@ fn choose(
         return Ok((Split::All, (0..count).collect()));
     }
     if position.windows != count {
-        let what = "the data is not what the checkpoint was trained on, so its split means nothing here";
+        let what = "the data is not what the checkpoint was trained on, so its split does not apply here";
         return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
             .note(format!("expected {} windows, found {count}", position.windows))
             .help("run over all windows (`--split all`)")
@@ -319,7 +319,7 @@ fn choose(
         Split::Validation if parts.validation.is_empty() => {
             let what = format!("the training of {} kept no windows for validation", checkpoint.origin());
             return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-                .help("run over others (`--split test`, `train` or `all`)")
+                .help("use other windows (`--split test`, `train` or `all`)")
                 .into());
         }
         Split::Validation => (Split::Validation, parts.validation),

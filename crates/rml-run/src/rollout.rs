@@ -182,7 +182,7 @@ impl Rollout {
         }
         self.session.fail(
             d.help("let the condition become true, for example after a number of steps: `end = t == 31`")
-                .help("if windows are to be longer, say so (`--look-ahead CYCLES`)"),
+                .help("if windows may be longer, allow it (`--look-ahead CYCLES`)"),
         )
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn asked_batch(
         (Some(n), _) => Ok(Some(n)),
         (None, Some(StaticValue::Int(n))) => Ok(Some(usize::try_from(n).unwrap_or(0))),
         (None, Some(other)) => {
-            let what = format!("`{BATCH}` is {other}, which is no number of windows");
+            let what = format!("`{BATCH}` is {other}, which is not a number of windows");
             Err(Diagnostic::error(codes::BAD_OPTION, what))
         }
         (None, None) => Ok(None),
@@ -269,7 +269,7 @@ fn about_windows(d: Diagnostic, data: &Windows, windows: &[usize]) -> Diagnostic
     let cycles = windows.first().map_or(0, |window| data.length(*window));
     let d = match cycles {
         1 => d
-            .note("each row of the data is a window here: its columns have one value in a row, so a window is one cycle")
+            .note("each row of the data is a window here: its columns have one value per row, so a window is one cycle")
             .help("store several cycles in a row: an array [windows, cycles, ..], or lists in JSON, `{\"x\": [[..], ..]}`"),
         n => d.note(format!("a window of the data has {n} cycles")),
     };

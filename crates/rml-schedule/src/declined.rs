@@ -72,7 +72,7 @@ impl Declined {
         let found = causality.findings.iter().find(|d| d.code == codes::analysis::CLOSED_ONLY);
         Self {
             span: found.and_then(Diagnostic::span),
-            ..Self::new("some value is known only when the trace ends")
+            ..Self::new("a value is known only when the trace ends")
                 .help("give it windows: call the node that looks ahead with `every end`")
         }
     }
@@ -86,7 +86,7 @@ impl Declined {
         // Of many that are late, some of the first ones are read in the node.
         let late = late.take(20).map(|v| line(flat, v)).find(|span| is_own(flat, *span));
         let declined =
-            Self { span: own.or(late), ..Self::new("only a run can tell when its values are known") };
+            Self { span: own.or(late), ..Self::new("when its values are known depends on the data") };
         let help = reason.map(|reason| reason.help);
         declined.help(help.unwrap_or("`rml check --explain` says which values, and where they wait"))
     }

@@ -182,8 +182,8 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<Proved, Declined
     checked("sequences", || verify(&plan));
     if let Err(found) = validate(flat, known.clocks, known.facts, &plan, &witness) {
         checked("schedule", || Err(found));
-        let why = Declined::new("its plan is not proved to compute it");
-        return Err(why.help("this is a fault of the compiler: please report the program"));
+        let why = Declined::new("its plan could not be proved correct");
+        return Err(why.help("this is a bug in the compiler: please report the program"));
     }
     Ok(Proved { plan, witness, program: None })
 }

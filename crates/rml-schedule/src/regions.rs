@@ -97,12 +97,12 @@ fn circular(window: &Window<'_>, nodes: &[Node], split: &[bool], graph: &Graph<N
     let span = |i: usize| window.line(nodes[i].v);
     let Some(circle) = circle else {
         let why = "values need both the tick before and the tick after";
-        let help = "let the windows around end where what looks ahead is read again: call that node, or its gradient, with `every` and that condition";
+        let help = "end the outer windows where the value that looks ahead is read again: call that node, or its gradient, with `every` and that condition";
         return Declined::at(why, span(members.first().copied().unwrap_or(0))).help(help);
     };
     let named = circle.iter().map(|k| members[*k]).find(|i| window.name(nodes[*i].v).is_some());
-    let why = "values of a tick need each other in an order that data decide";
-    let help = "name what needs no other value first, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
+    let why = "the order in which values of a tick need each other depends on the data";
+    let help = "first name the values that need no other value, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
     Declined::at(why, span(named.unwrap_or(members[circle[0]]))).help(help)
 }
 

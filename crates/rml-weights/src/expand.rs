@@ -76,7 +76,7 @@ pub(crate) fn expand<'w>(
             None => {
                 let mut d =
                     bad(item.layout.span, format!("there is no layout `{}`", item.layout.text), "here")
-                        .help("`rml params layouts` lists those that there are");
+                        .help("`rml params layouts` lists all layouts");
                 if let Some(near) = suggest(&item.layout.text, layouts().map(|l| l.name.text.as_str())) {
                     d = d.help(format!("is `{near}` meant?"));
                 }
@@ -248,7 +248,7 @@ fn fixed(entry: &Entry, captures: &Captures) -> Result<Fixed, Diagnostic> {
     let kind = table.need("type", "a fixed tensor")?;
     let stored = kind.text("`type`")?;
     let stored = Stored::named(stored)
-        .ok_or_else(|| bad(kind.span, format!("`{stored}` is no type of elements"), Stored::list()))?;
+        .ok_or_else(|| bad(kind.span, format!("`{stored}` is not an element type"), Stored::list()))?;
     let shape = table.get("shape").map_or(Ok(&[][..]), |n| n.list("`shape`"))?;
     let shape = shape.iter().map(|n| n.size("a dimension")).collect::<Result<_, _>>()?;
     let value = table.need("value", "a fixed tensor")?.number("`value`")?;

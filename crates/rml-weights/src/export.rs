@@ -180,19 +180,19 @@ fn refusal(made: &Made<'_>, refused: Refused, wholes: &Wholes) -> Diagnostic {
     let position = |i: usize| Shape::new(&index(i, made.wanted.ty.shape.dims()));
     match refused {
         Refused::Constant(i) => {
-            let message = format!("parameter `{key}` has learned what the other layout has no place for");
+            let message = format!("parameter `{key}` has learned values that the other layout cannot store");
             Diagnostic::error(codes::EXPORT_MISMATCH, message)
                 .label(made.expr.span, "the mapping says that it is constant")
                 .note(format!("element {} is another number", position(i)))
         }
         Refused::Taken(i, n) => {
-            let message = format!("two parameters are to share tensor `{}`, and differ", name(n));
+            let message = format!("two parameters share tensor `{}`, but differ", name(n));
             Diagnostic::error(codes::EXPORT_MISMATCH, message)
                 .label(made.expr.span, format!("element {} of `{key}` differs", position(i)))
                 .help("write them to tensors of their own")
         }
         Refused::Type(n) => {
-            let message = format!("parameters of several types are to share tensor `{}`", name(n));
+            let message = format!("parameters of different types share tensor `{}`", name(n));
             Diagnostic::error(codes::EXPORT_MISMATCH, message)
                 .label(made.expr.span, "this is of another type")
         }

@@ -220,7 +220,7 @@ fn rearrange(node: &Node) -> Result<Rearrange, Diagnostic> {
     };
     let text = axes.text("`axes`")?;
     Rearrange::parse(text, sizes).map_err(|why| {
-        bad(node.span, format!("`{text}` is no arrangement of axes"), why)
+        bad(node.span, format!("`{text}` is not an arrangement of axes"), why)
             .help("write it like \"o i -> i o\"")
     })
 }
@@ -232,7 +232,7 @@ fn reorder(node: &Node) -> Result<Step, Diagnostic> {
     let node = table.need("blocks", "a `reorder`")?;
     let text = node.text("`blocks`")?;
     let wrong = |why: &str| {
-        bad(node.span, format!("`{text}` is no order of blocks"), why)
+        bad(node.span, format!("`{text}` is not an order of blocks"), why)
             .help("write it like \"i f g o -> f i o g\"")
     };
     let (from, to) = text.split_once("->").ok_or_else(|| wrong("there is no `->` in it"))?;
@@ -244,7 +244,10 @@ fn reorder(node: &Node) -> Result<Step, Diagnostic> {
         sorted.sort_unstable();
         !order.is_empty() && sorted.into_iter().eq(0..from.len())
     });
-    Ok(Step::Reorder { axis, order: order.ok_or_else(|| wrong("the two sides have not the same blocks"))? })
+    Ok(Step::Reorder {
+        axis,
+        order: order.ok_or_else(|| wrong("the two sides do not have the same blocks"))?,
+    })
 }
 
 impl Expr {

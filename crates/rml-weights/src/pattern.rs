@@ -71,8 +71,8 @@ fn one(place: &str, captures: &Captures) -> Result<String, String> {
     let (factor, name) = product.split_once('*').unwrap_or(("1", product));
     let names = || captures.keys().map(|k| format!("`{{{k}}}`")).collect::<Vec<_>>().join(", ");
     let known = captures.get(name).ok_or_else(|| match captures.len() {
-        0 => format!("nothing says what `{{{place}}}` stands for"),
-        _ => format!("nothing says what `{{{place}}}` stands for; there are {}", names()),
+        0 => format!("`{{{place}}}` is not defined"),
+        _ => format!("`{{{place}}}` is not defined; there are {}", names()),
     })?;
     let number = |text: &str| text.parse::<i64>().ok();
     let value = number(known)
@@ -80,7 +80,7 @@ fn one(place: &str, captures: &Captures) -> Result<String, String> {
         .zip(number(shift))
         .and_then(|((n, a), b)| n.checked_mul(a)?.checked_add(b));
     let value =
-        value.ok_or_else(|| format!("`{{{place}}}` cannot be reckoned, `{{{name}}}` being `{known}`"))?;
+        value.ok_or_else(|| format!("`{{{place}}}` cannot be computed if `{{{name}}}` is `{known}`"))?;
     Ok(value.to_string())
 }
 

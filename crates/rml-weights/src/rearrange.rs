@@ -53,7 +53,7 @@ impl Rearrange {
             return Err(format!("the axis `{}` stands twice on one side", twice[0]));
         }
         if names != others {
-            return Err("the two sides have not the same axes".into());
+            return Err("the two sides do not have the same axes".into());
         }
         if let Some(stranger) = sizes.keys().find(|k| !names.contains(k)) {
             return Err(format!("there is no axis `{stranger}`"));
@@ -131,7 +131,7 @@ fn groups(text: &str) -> Result<Vec<Group>, String> {
             ("1", None) => found.push(Vec::new()),
             ("1", Some(_)) => {}
             (name, _) if !name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                return Err(format!("`{name}` is no name of an axis"));
+                return Err(format!("`{name}` is not the name of an axis"));
             }
             (name, Some(group)) => group.push(name.to_owned()),
             (name, None) => found.push(vec![name.to_owned()]),

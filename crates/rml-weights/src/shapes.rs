@@ -263,7 +263,7 @@ fn unfit(span: Span, want: &[usize], found: Option<&[usize]>) -> Diagnostic {
 
 fn undecided(span: Span, want: &[usize], names: &[String]) -> Diagnostic {
     let names = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-    Diagnostic::error(codes::TENSOR_SHAPE, format!("nothing says how long {names} is"))
+    Diagnostic::error(codes::TENSOR_SHAPE, format!("the length of {names} is not determined"))
         .label(span, format!("this must give {}", Shape::new(want)))
         .help("take the shapes from a file that the other library wrote: `--like FILE`")
 }

@@ -165,7 +165,7 @@ impl TensorFile {
             return Self::parse(&contents::data(path)?.bytes, &origin).map_err(Error::from);
         }
         if !is_tensor_file(path) {
-            return Err(unknown(path, "no format of tensors that is known").into());
+            return Err(unknown(path, "not a known tensor format").into());
         }
         let columns = Columns::read(path)?;
         let unusable = columns.unusable.into_iter().map(|(name, why)| (name, why.to_string())).collect();
@@ -226,7 +226,7 @@ impl TensorFile {
         if is_safetensors(path) || Format::of(path) == Some(Format::Npz) {
             return Ok(());
         }
-        Err(unknown(path, "no format of tensors that can be written").into())
+        Err(unknown(path, "not a tensor format that can be written").into())
     }
 
     fn to_safetensors(&self) -> Result<Vec<u8>, Diagnostic> {

@@ -176,7 +176,7 @@ fn not_built(name: &str) -> Diagnostic {
         format!("this build of rml does not have the backend `{name}`"),
     )
     .help(format!("`cargo xtask setup {name}` fetches and installs its libraries"))
-    .help("`cargo build --release --features xla,torch` builds an rml that opens them")
+    .help("`cargo build --release --features xla,torch` builds an rml that loads them")
 }
 
 /// Devices have names, and a call has a thread.

@@ -57,7 +57,10 @@ mod tests {
     fn long_lines_are_found_with_their_number() {
         let words = "word ".repeat(COLUMNS / 5 - 1) + "word!";
         assert_eq!(findings("a.md", &words), Vec::<String>::new());
-        assert_eq!(findings("a.md", &format!("a\n{words}s")), ["a.md:2: 121 columns, at most 120; break the line"]);
+        assert_eq!(
+            findings("a.md", &format!("a\n{words}s")),
+            ["a.md:2: 121 columns, at most 120; break the line"]
+        );
         let comment = format!("fn f() {{}}\n    /// {words}");
         assert_eq!(findings("a.rs", &comment), ["a.rs:2: 128 columns, at most 120; break the line"]);
         assert_eq!(findings("a.rs", &format!("let s = \"{words}\";")), Vec::<String>::new());

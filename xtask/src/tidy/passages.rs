@@ -34,7 +34,9 @@ type Lines = Vec<(usize, String)>;
 
 fn markdown(text: &str) -> Lines {
     let lines = (1..).zip(fenced_apart(text));
-    lines.map(|(number, (line, is_text))| (number, if is_text { line.trim() } else { "" }.to_owned())).collect()
+    lines
+        .map(|(number, (line, is_text))| (number, if is_text { line.trim() } else { "" }.to_owned()))
+        .collect()
 }
 
 /// The comments of a program. Each is one passage.
@@ -113,7 +115,8 @@ fn rust(text: &str) -> Lines {
             }
             comments.push((line, comment.trim_start_matches(['/', '!']).trim().to_owned()));
         } else if token.len() > 1 && token.ends_with(['"', '#']) {
-            let literal = token.trim_start_matches(['r', 'b', '#']).trim_matches(['"', '#']).replace("\\n", " . ");
+            let literal =
+                token.trim_start_matches(['r', 'b', '#']).trim_matches(['"', '#']).replace("\\n", " . ");
             let pieces = literal.lines().map(|piece| piece.trim_end_matches('\\').trim().to_owned());
             found.extend((line..).zip(pieces).filter(|(_, piece)| !piece.is_empty()));
             found.push((line, String::new()));
@@ -130,7 +133,9 @@ fn add_comments(found: &mut Lines, comments: &mut Lines) {
     let text: Vec<&str> = comments.iter().map(|(_, text)| text.as_str()).collect();
     let text = text.join("\n");
     let lines = comments.iter().zip(fenced_apart(&text));
-    found.extend(lines.map(|((line, _), (text, is_text))| (*line, if is_text { text } else { "" }.to_owned())));
+    found.extend(
+        lines.map(|((line, _), (text, is_text))| (*line, if is_text { text } else { "" }.to_owned())),
+    );
     found.push((0, String::new()));
     comments.clear();
 }
@@ -214,7 +219,8 @@ mod tests {
 
     #[test]
     fn comments_of_lines_that_follow_each_other_are_one_passage() {
-        let text = "/// One\n/// two.\n///\n/// ```\n/// code\n/// ```\nfn f<'a>(c: char) {} // three\n\n// four";
+        let text =
+            "/// One\n/// two.\n///\n/// ```\n/// code\n/// ```\nfn f<'a>(c: char) {} // three\n\n// four";
         let parts = [(1, "one two"), (7, "three"), (9, "four")];
         assert_eq!(passages("a.rs", text), expected(&parts));
     }

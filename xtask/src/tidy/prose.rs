@@ -76,7 +76,8 @@ const PHRASES: &[(&str, &str)] = &[
 
 /// The phrases that files of the project should not have, with their places.
 pub(crate) fn check(files: &[File]) -> Vec<String> {
-    let is_checked = |file: &&File| file.path != TABLE && !PENDING.iter().any(|path| file.path.starts_with(path));
+    let is_checked =
+        |file: &&File| file.path != TABLE && !PENDING.iter().any(|path| file.path.starts_with(path));
     files.iter().filter(is_checked).flat_map(check_file).collect()
 }
 
@@ -109,14 +110,22 @@ mod tests {
     #[test]
     fn phrases_are_found_across_lines_with_their_place() {
         assert_eq!(findings("a.md", "# A\n\nIt Goes\non."), ["a.md:3: `goes on`; write: continues"]);
-        assert_eq!(findings("a.rs", "fn f() {\n    // it goes\n    // on\n}"), ["a.rs:2: `goes on`; write: continues"]);
-        assert_eq!(findings("a.rs", "\nlet s = \"it goes \\\n    on\";"), ["a.rs:2: `goes on`; write: continues"]);
+        assert_eq!(
+            findings("a.rs", "fn f() {\n    // it goes\n    // on\n}"),
+            ["a.rs:2: `goes on`; write: continues"]
+        );
+        assert_eq!(
+            findings("a.rs", "\nlet s = \"it goes \\\n    on\";"),
+            ["a.rs:2: `goes on`; write: continues"]
+        );
         assert_eq!(findings("a.rml", "o = 1; (* it\n  goes on *)"), ["a.rml:2: `goes on`; write: continues"]);
     }
 
     #[test]
     fn words_that_only_look_alike_are_fine() {
-        for text in ["It goes. On it", "it goes `x` on", "`it goes on`", "It undergoes one", "```\ngoes on\n```"] {
+        for text in
+            ["It goes. On it", "it goes `x` on", "`it goes on`", "It undergoes one", "```\ngoes on\n```"]
+        {
             assert_eq!(findings("a.md", text), Vec::<String>::new(), "{text}");
         }
         assert_eq!(findings("a.rs", "let goes = on; fn anew() {}"), Vec::<String>::new());

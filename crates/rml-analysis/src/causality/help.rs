@@ -4,7 +4,7 @@
 pub(super) const BESIDE: &str = "put one window inside the other: call both nodes from one node, and that node with `every` and the condition that holds less often";
 
 /// Values that need each other within a cycle, under conditions.
-pub(super) const EXCLUSIVE: &str = "name what needs no other value first, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
+pub(super) const EXCLUSIVE: &str = "first name the values that need no other value, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
 
 /// A recurrence that looks ahead, and that nothing cuts.
 pub(super) const CUT: &str = "let one window end all of it: call the node whose values look ahead, or its gradient, with `every end`, where `end` is true when all windows in it have ended";

@@ -145,7 +145,8 @@ impl Solver<'_, '_> {
             Finding::Beside(parts) if self.starts_at_once(&part) => return self.beside(&part, &parts),
             Finding::Beside(_) => {
                 let chain = part::some_circle(&part);
-                let message = "windows that end independently of each other cut a recurrence that waits for other values, too";
+                let message =
+                    "windows with independent ends cut a recurrence that also waits for other values";
                 self.reasons.push(report::reason(self.deps, &part, &chain, message, help::BESIDE));
                 Latency::Dynamic
             }
@@ -299,7 +300,7 @@ impl Solver<'_, '_> {
             }
         }
         let spans = members.iter().take(1).filter_map(|v| report::span_of(self.deps, *v)).collect();
-        let message = "the look-ahead of a recurrence is too long to be found".to_owned();
+        let message = "the look-ahead of a recurrence is too long to be determined".to_owned();
         self.reasons.push(Reason { message, spans, help: help::CUT });
         for v in members {
             self.latency[*v] = Latency::Dynamic;

@@ -66,7 +66,7 @@ pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     let backs = part.edges.iter().all(|(_, _, e)| e.distance != Distance::Past && !deps.is_post(e));
     match any_circle(part, |e| e.distance == Distance::Next) {
         Some(chain) if backs => Finding::Closed(chain),
-        _ => Finding::Unknown("no condition is found that cuts a recurrence that looks ahead", help::CUT),
+        _ => Finding::Unknown("no condition cuts a recurrence that looks ahead", help::CUT),
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
         found = found.note(format!("in every cycle where {}", conditions.join(" and ")));
     }
     found.note("expected a `fby` on every way from a value back to itself").help(if delays {
-        "let the values run one way in time: both by `fby`, or both by `fby back`"
+        "use one direction in time: `fby` for both, or `fby back` for both"
     } else {
         "delay one of the values by `fby`, or compute it from others"
     })
@@ -81,7 +81,9 @@ pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagn
     let message = format!("{what} needs all later cycles: nothing cuts its recurrence through `post`");
     let found = Diagnostic::error(codes::UNCUT_RECURRENCE, message);
     labelled(found, deps, part, chain, start)
-        .note("expected a `merge` or `if` whose condition is true again and again, and that takes another value there")
+        .note(
+            "expected a `merge` or `if` whose condition holds repeatedly, and that takes another value there",
+        )
         .help(cut_help(deps, part, chain))
 }
 

@@ -46,7 +46,7 @@ impl Meeting<'_> {
         let Meeting { cycle, cycles, .. } = self;
         let plural = if *cycles == 1 { "" } else { "s" };
         error.note(format!(
-            "that is so in cycle {cycle} whatever the inputs are: every run of {cycles} cycle{plural} or more meets it"
+            "this happens in cycle {cycle} for all inputs: every run of {cycles} cycle{plural} or more meets it"
         ))
     }
 }

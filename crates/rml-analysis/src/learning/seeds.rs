@@ -79,9 +79,9 @@ fn loss(
         )
         .label(at, format!("{} enters as the gradient of the loss", shown(entry.number)));
         let d = if optimiser.flipped {
-            d.note("the program's `diff_param` goes against what it gets, so the gradient of the loss itself enters, a positive number")
+            d.note("the program's `diff_param` subtracts the gradient that it gets, so pass the learning rate itself, a positive number")
         } else {
-            d.note("a parameter adds what it gets, so minus the learning rate enters, a negative number")
+            d.note("a parameter adds the gradient that it gets, so pass minus the learning rate, a negative number")
         };
         let other = shown(-entry.number);
         return Some(match text {

@@ -35,7 +35,7 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let Some(net) = calls().find(|call| program.parameters[call.id]) else {
         return Some(
             d.label(node.span, "its parameters are only read")
-                .help("put what has the parameters into a node `net`, and call `diff_net`"),
+                .help("put the part with the parameters into a node `net`, and call `diff_net`"),
         );
     };
     let span = |call: &Call<'_>| node.equations[call.eq].span;

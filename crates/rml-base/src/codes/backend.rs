@@ -3,7 +3,7 @@
 codes! {
     BACKEND_NOT_BUILT = "backend-not-built", "A backend is chosen that this build of `rml` does not have.";
     BACKEND_NOT_INSTALLED = "backend-not-installed", "The library of a backend is missing, incomplete or of another version.";
-    NO_DEVICE = "no-device", "A device is asked for that the backend does not find.";
+    NO_DEVICE = "no-device", "The backend does not find the requested device.";
     BACKEND_REFUSES = "backend-refuses", "A backend cannot prepare a function.";
     BACKEND_MEMORY = "backend-memory", "A backend has no memory left on its device.";
     ENGINE_DECLINES = "engine-declines", "The engine that was chosen does not run the program.";

@@ -6,13 +6,13 @@ codes! {
     DUPLICATE_DEFINITION = "duplicate-definition", "Something is defined more than once.";
     UNDEFINED_OUTPUT = "undefined-output", "An output has no equation.";
     ARITY = "arity", "A call has too few or too many arguments or results.";
-    NOT_A_CALL = "not-a-call", "Something other than a call of a node stands where only that has a meaning.";
+    NOT_A_CALL = "not-a-call", "Only a call of a node has a meaning here.";
     EXTERN_NODE = "extern-node", "A node without equations is used, but nothing implements it.";
     RECURSIVE_NODE = "recursive-node", "A node calls itself, directly or through others.";
     INSTANCE_LIMIT = "instance-limit", "The program has more node instances, or deeper calls, than are supported.";
     IMPORT_NOT_FOUND = "import-not-found", "An imported file, library module or node does not exist.";
     PRIVATE_NODE = "private-node", "A node that is private to its file is used in another.";
-    UNUSED_IMPORT = "unused-import", "Nothing of an import is used.";
+    UNUSED_IMPORT = "unused-import", "Nothing from an import is used.";
     IMPORT_CYCLE = "import-cycle", "Files import each other in a circle.";
     ROOT_NODE = "root-node", "It is not clear which node is to run, or it does not exist.";
     STATIC_NOT_SET = "static-not-set", "A static parameter of the node that runs has no value.";
@@ -26,6 +26,6 @@ codes! {
     UNSTABLE_SHAPE = "unstable-shape", "The shape of a variable depends on itself and never settles.";
     CONDITION_TYPE = "condition-type", "A condition is not a scalar bool.";
     EMPTY_ARRAY = "empty-array", "An array without elements is used as a stream.";
-    DECLARED_CLOCK = "declared-clock", "A declared clock is not given by a bool variable that it can be given by.";
+    DECLARED_CLOCK = "declared-clock", "The condition of a declared clock is not a bool variable that can be one.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";
 }

@@ -2,7 +2,7 @@
 
 codes! {
     SYNC_ERROR = "sync-error", "A variable is found both present and absent in one cycle.";
-    DEADLOCK = "deadlock", "Cells stay undetermined because they wait for each other or for what never comes.";
+    DEADLOCK = "deadlock", "Cells stay undetermined because they wait for each other or for a cycle that never comes.";
     LOOK_AHEAD_LIMIT = "look-ahead-limit", "More cycles than allowed are open at once, waiting for later ones.";
     INTEGER_OVERFLOW = "integer-overflow", "The result of an integer operation does not fit 64 bits.";
     POSITION_OUTSIDE = "position-outside", "A position that comes with the data is outside of the axis that it indexes.";

@@ -7,7 +7,7 @@ codes! {
     UNTERMINATED_STRING = "unterminated-string", "A string has no closing quote on its line.";
     MALFORMED_NUMBER = "malformed-number", "A number runs into letters or digits that do not belong to it.";
     NUMBER_OUT_OF_RANGE = "number-out-of-range", "A literal does not fit its type.";
-    KEYWORD_AS_NAME = "keyword-as-name", "A keyword stands where a name is expected.";
+    KEYWORD_AS_NAME = "keyword-as-name", "A keyword is used where a name is expected.";
     MISSING_SEMICOLON = "missing-semicolon", "An equation or import does not end with a semicolon.";
     MERGE_OPERANDS = "merge-operands", "The operands of `merge` cannot be grouped into exactly three.";
     NESTING_LIMIT = "nesting-limit", "An expression is nested more deeply than the language allows.";

@@ -20,7 +20,7 @@ pub(crate) struct Computing {
     /// Where it computes them: cpu, or cuda:N for GPU number N
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(crate) device: String,
-    /// How many threads may be used where they pay; by default one per core of the machine
+    /// The most threads to use, where they pay off; by default one per core
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) threads: Option<usize>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Export {
     /// What the files are called, and what names in C begin with; by default the name of the node
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The folder for the files; it is made if it is not there
+    /// The folder for the files; it is created if it does not exist
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) out: PathBuf,
     /// Seed of the random initialisers; by default 0

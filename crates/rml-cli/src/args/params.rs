@@ -32,7 +32,7 @@ pub(crate) struct ListParams {
     /// The node to run; by default the only one that no other node calls
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// A checkpoint: tells what the values are like
+    /// A checkpoint, whose values are summarised
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
     /// How to print it

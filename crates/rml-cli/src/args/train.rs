@@ -33,7 +33,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
     /// Without data: train until metrics of the reports meet a condition, e.g. 'length >= 475 for 5' (reports in a
-    /// row); exit code 1 if they never are
+    /// row); exit code 1 if that never happens
     #[arg(long, value_name = "CONDITION")]
     pub(crate) until: Option<String>,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined, and learn meanwhile

@@ -37,5 +37,5 @@ fn list() -> String {
         }
         text.push('\n');
     }
-    text + "`rml explain CODE` says more, with an example and its fix.\n"
+    text + "`rml explain CODE` explains a code, with an example and its fix.\n"
 }

@@ -65,7 +65,7 @@ fn model(
     output: &mut Output,
 ) -> Result<(), Stop> {
     if args.math.is_some() {
-        let what = "`--math` says where functions of C come from, and nothing is written as C";
+        let what = "`--math` says where functions of C come from, but the output is not C";
         return Err(Diagnostic::error(BAD_OPTION, what).help("leave it out, or write `--format c`").into());
     }
     let model = rml::export_model(source, options, checkpoint, format, args.cycles)?;

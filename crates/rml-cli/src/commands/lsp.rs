@@ -9,7 +9,7 @@ use crate::output::Stop;
 pub(crate) fn lsp() -> Result<(), Stop> {
     let library = rml::cache_folder().map(|cache| cache.join(concat!("library-", env!("CARGO_PKG_VERSION"))));
     Ok(rml_lsp::serve_stdio(library).map_err(|ended| {
-        Diagnostic::error(EDITOR_LOST, "the session with the editor broke off")
+        Diagnostic::error(EDITOR_LOST, "the session with the editor ended unexpectedly")
             .note(ended.to_string())
             .help("`rml lsp` is started by an editor; the documentation of editors says how")
     })?)

@@ -118,7 +118,7 @@ fn dataset(files: &[PathBuf], on_disk: bool) -> Result<Box<dyn Dataset>, Stop> {
         return Ok(Box::new(OnDisk::read_all(files)?));
     }
     let columns = Columns::read_all(files).map_err(|e| match e.code() {
-        Some(MEMORY_LIMIT) => e.note("with `--on-disk`, data need not fit into the memory"),
+        Some(MEMORY_LIMIT) => e.note("with `--on-disk`, data may be larger than memory"),
         _ => e,
     });
     Ok(Box::new(columns?))

@@ -24,7 +24,7 @@ fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
     if is_tensor_file(&args.program.file) {
         let [set, batch, f64] = super::given(&args.program);
         let flags = [("node", args.node.is_some()), ("params", args.params.is_some()), set, batch, f64];
-        super::refuse_unused("all tensors of the file are listed; it is no program", &flags)?;
+        super::refuse_unused("all tensors of the file are listed; it is not a program", &flags)?;
         let file = TensorFile::read(&args.program.file)?;
         return match args.format {
             ParamsFormat::Json => output.print_json(&file.to_json()),

@@ -61,10 +61,10 @@ pub(super) fn check_metric(args: &Train) -> Result<(), Stop> {
     if args.metric.is_some() && args.best.is_none() && args.patience.is_none() {
         let d = Diagnostic::error(
             codes::run::BAD_OPTION,
-            "`--metric` says which epoch is the best, and nothing asks for it",
+            "`--metric` says which epoch is the best, but no other option needs that",
         );
         return Err(d
-            .help("keep the best parameters (`--best FILE`), or end without a better epoch (`--patience N`)")
+            .help("add `--best FILE` to keep the best parameters, or `--patience N` to end when no epoch is better")
             .into());
     }
     Ok(())

@@ -114,8 +114,8 @@ impl Bytes<'_> {
         while let Some((id, kind)) = self.field(last)? {
             match (id, kind) {
                 (5, I32) => {
-                    fields =
-                        u64::try_from(self.integer()?).map_err(|_| "a group has fewer than no fields")?;
+                    fields = u64::try_from(self.integer()?)
+                        .map_err(|_| "a group has a negative number of fields")?;
                 }
                 (1..=3 | 6..=9, I32) => drop(self.integer()?),
                 (4, BINARY) => {

@@ -28,12 +28,12 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
         let span = Span { end: data.span.start + u32::try_from(declaration.len()).ok()?, ..data.span };
         let place =
             clash(flat, input.var).map(|at| (at, format!("`{name}` of every cycle does not fit here")));
-        let what = format!("`{name}` is declared for every cycle, and used where `{clock}` is true only");
+        let what = format!("`{name}` is declared for every cycle, but used only where `{clock}` is true");
         let found = Diagnostic::warning(UNDECLARED_CLOCK, what)
             .label(data.span, format!("data has a value of `{name}` for every cycle"))
             .fix(format!("if it comes where `{clock}` is true, declare `{fix}`"), span, fix.clone())
             .help(format!(
-                "if it comes in every cycle, write `.. when {clock}` where what is made of it meets what does not"
+                "if it comes in every cycle, write `.. when {clock}` where a value computed from it meets one that does not"
             ));
         Some(place.into_iter().fold(found, |found, (at, why)| found.label(at, why)))
     };

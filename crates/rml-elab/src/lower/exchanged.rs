@@ -40,17 +40,15 @@ fn exchanged(nodes: &IndexVec<SourceId, Node>, node: &Node, call: &Call) -> Opti
     texts.swap(from, to);
     let prefix = "diff_".repeat(usize::from(call.order));
     let (parameter_name, input_name) = (callee.name_of(parameter), callee.name_of(input));
-    let message = format!(
-        "a stream stands in the place of the static parameter `{parameter_name}` of `{}`",
-        callee.name
-    );
+    let message =
+        format!("a stream is given for the static parameter `{parameter_name}` of `{}`", callee.name);
     Some(
         Diagnostic::error(codes::NOT_STATIC, message)
             .label(
                 node.exprs[stream].span,
                 format!("`{parameter_name}` must be known when the program is compiled"),
             )
-            .label(node.exprs[number].span, format!("a number in the place of the input `{input_name}`"))
+            .label(node.exprs[number].span, format!("a number is given for the input `{input_name}`"))
             .label(callee.span, "its interface")
             .help(format!("exchange the two: `{prefix}{}({})`", callee.name, texts.join(", "))),
     )

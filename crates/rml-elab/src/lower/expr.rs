@@ -130,7 +130,7 @@ impl Lower<'_, '_> {
                     d = d.label(import, "imports one");
                 }
                 self.report.push(
-                    d.help(format!("import the one that is meant by name: `import .. ({name});`"))
+                    d.help(format!("import the intended one by name: `import .. ({name});`"))
                         .help("or give an import a name: `import .. as m;` and `m.f(..)`"),
                 );
                 ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
@@ -213,7 +213,7 @@ impl Lower<'_, '_> {
         }
         match suggest(module, modules.into_iter().flat_map(|all| all.keys().map(String::as_str))) {
             Some(near) => d.fix(format!("there is `{near}`"), span, format!("{near}.{name}")),
-            None => d.help(format!("call one so: `import .. as {module};`")),
+            None => d.help(format!("name one of them: `import .. as {module};`")),
         }
     }
 

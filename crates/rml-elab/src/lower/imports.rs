@@ -91,7 +91,7 @@ impl Bind<'_, '_> {
             return self.report.push(
                 Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("two imports are called `{name}`"))
                     .label(alias.span, "called so again here")
-                    .label(first, "this import is called so")
+                    .label(first, "this import has that name")
                     .help("choose another name for one of them"),
             );
         }
@@ -140,7 +140,7 @@ pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scope
             ImportKind::Whole if brings_adjoint(target) => {}
             ImportKind::Whole | ImportKind::Qualified(_) => {
                 if !used.contains(&import.span) {
-                    report.push(warning("nothing of this import is used", import.span));
+                    report.push(warning("nothing from this import is used", import.span));
                 }
             }
             ImportKind::Names(wanted) => {

@@ -23,7 +23,7 @@ impl Typed<'_> {
         let ellipses = indices.iter().filter(|i| matches!(i, Index::Ellipsis(_))).count();
         let named = indices.len() - ellipses;
         if ellipses > 1 || named > shape.rank() {
-            let message = if ellipses > 1 { "`..` stands once in an index" } else { "too many indices" };
+            let message = if ellipses > 1 { "`..` occurs only once in an index" } else { "too many indices" };
             return Err(Diagnostic::error(codes::SHAPE_MISMATCH, message)
                 .label(span, format!("{named} of the axes are named here"))
                 .label(base, format!("this has shape {shape}"))
@@ -58,8 +58,8 @@ pub(super) fn split_items(
     let Some(size) = size.filter(|size| of > 0 && size % of == 0) else {
         let d = match (of, size) {
             (0, _) => Diagnostic::error(codes::NOT_A_CALL, "`split` gives several values")
-                .label(span, "this stands where one value is asked for")
-                .help("let it stand alone on the right of an equation: `a, b = split(x);`"),
+                .label(span, "this is used where one value is expected")
+                .help("write it alone on the right of an equation: `a, b = split(x);`"),
             (_, None) => Diagnostic::error(codes::SHAPE_MISMATCH, "a scalar cannot be split").label(span, ""),
             (_, Some(size)) => Diagnostic::error(
                 codes::SHAPE_MISMATCH,

@@ -28,7 +28,7 @@ pub(super) fn errors(program: &Program, source: SourceId, options: &Options) -> 
     let is_same = |d: &&Diagnostic| second.iter().any(|other| same(d, other));
     let common = first.iter().filter(is_definite).filter(is_same).cloned();
     let open = open_names(node, options);
-    let note = |d: Diagnostic| d.note(format!("this is so whatever single value {open} gets"));
+    let note = |d: Diagnostic| d.note(format!("this happens for every single value of {open}"));
     Diagnostics(common.map(note).collect())
 }
 

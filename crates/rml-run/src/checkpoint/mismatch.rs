@@ -55,7 +55,7 @@ impl Mismatch<'_> {
         if let Some((near, key)) = renamed {
             let (there, here) = apart(near, key);
             d = d.help(format!(
-                "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; call it as there, or make the checkpoint fit (`rml params import`)"
+                "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; use the same name, or convert the checkpoint (`rml params import`)"
             ));
         }
         if policy == Policy::Inference && self.is_about_rows() {

@@ -12,7 +12,7 @@ pub(crate) fn refused(TooLong { short, least }: &TooLong, cycles: usize) -> Diag
             // What is in use counts, too.
             let enough = least.saturating_add(short.used);
             refused.note(format!(
-                "in segments, computed again where they are needed again, it takes at least {}: `--memory {enough}` will do",
+                "in segments, with values recomputed where they are needed, it takes at least {}: `--memory {enough}` is enough",
                 memory::size(*least)
             ))
         }

@@ -179,21 +179,21 @@ fn schedule(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Ind
         if let Some(help) = why.help { declined.help(help) } else { declined }
     })?;
     if fed == Fed::Blocks && plan.waits {
-        let why = "its blocks wait for later cycles, and its outputs would be late in a stream";
+        let why = "its blocks wait for later cycles, so its outputs would be late in a stream";
         return Err(Declined::new(Reason::Use, why).help(WHOLE));
     }
     if fed == Fed::Blocks
         && plan.ahead() > 0
         && u64::from(plan.ahead()) > latency(program, &analyses.causality)
     {
-        let why = "a state waits longer than the outputs, which would be late in a stream";
+        let why = "a state waits longer than the outputs, so they would be late in a stream";
         return Err(Declined::new(Reason::Use, why).help(WHOLE));
     }
     Ok((plan, delays))
 }
 
 /// What runs a plan where a stream would be late.
-const WHOLE: &str = "data that are given as a whole (`--data`, `--inputs`) run by plan";
+const WHOLE: &str = "data given as a whole (`--data`, `--inputs`) runs by plan";
 
 /// For how many cycles outputs wait, if that is known.
 fn latency(program: &Drawn, causality: &Causality) -> u64 {

@@ -133,7 +133,7 @@ fn check(program: &Program, plan: &Plan, ticks: usize) -> Result<(), Diagnostic>
             "give it windows (`every`), or a `post` that waits for a known number of cycles",
         )),
         Ends::Found { .. } => Err(refused(
-            "it finds out itself where its windows end",
+            "it computes the ends of its windows itself",
             "let an input say where windows end, or export it with `--format c`",
         )),
         _ if ticks < fewest => Err(few(fewest)),
@@ -155,7 +155,7 @@ fn refused(program: &Program, why: &Refused) -> Diagnostic {
         Refused::Large(bytes) => {
             let what = format!("the model would have {}", rml_base::memory::size(*bytes));
             Diagnostic::error(codes::EXPORT_REFUSED, what)
-                .note("2 GiB is the most that an ONNX file has")
+                .note("an ONNX file has at most 2 GiB")
                 .help("choose smaller windows with `--cycles`, or `--format stablehlo`")
         }
     }

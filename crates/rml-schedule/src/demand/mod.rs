@@ -207,7 +207,7 @@ impl<'a> Demand<'a> {
         }
         let why = Declined::at("a value looks beyond its window", self.span(v));
         why.help(
-            "move what looks ahead into the node that is called with `every`: there it ends with the window",
+            "move the part that looks ahead into the node that is called with `every`: there it ends with the window",
         )
     }
 

@@ -74,7 +74,7 @@ impl Demand<'_> {
             let unless = self.ends(ends, p, tick)?;
             let Some(when) = when else {
                 if !unless.is_empty() {
-                    let why = "an inner window ends where a delay in it never is";
+                    let why = "an inner window ends at a tick at which a delay in it is never active";
                     let why = Declined::at(why, self.span(v));
                     return Err(why.help("let its `every` have a condition that is false there"));
                 }

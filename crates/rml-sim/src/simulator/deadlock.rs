@@ -108,7 +108,7 @@ impl Simulator {
         let open = self.rows.open();
         let what = match open {
             0 => format!("the trace of {} cycles", self.rows.end),
-            _ => format!("another cycle beside {open} that are open"),
+            _ => format!("another cycle in addition to {open} open ones"),
         };
         let report = shortage.diagnostic(what);
         if open == 0 { report } else { self.with_reason(report) }
@@ -334,9 +334,10 @@ impl Simulator {
                 "depends on what would follow the last active cycle",
                 "give a last value with `fby back`, or cut with `merge` before the end",
             ),
-            Some(Waits::Unasked) => {
-                ("is never asked for, and nothing decides it", "use it in an output, or tie it to an input")
-            }
+            Some(Waits::Unasked) => (
+                "is never requested, and nothing determines it",
+                "use it in an output, or tie it to an input",
+            ),
         };
         let mut report = Diagnostic::error(codes::sim::DEADLOCK, format!("{first} {what}"));
         let mut shown = IndexSet::new();

@@ -9,12 +9,12 @@ use crate::token::Kind;
 /// Words that begin something in another language, and are ordinary names here.
 const WORDS: &[(&str, &str)] = &[
     ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
-    ("returns", "outputs stand after an arrow: `node f(x) -> (o)`"),
-    ("let", "an equation needs no word before it: `x = ..;`"),
-    ("tel", "the equations of a node need no `let` and `tel`: they stand after its header"),
+    ("returns", "outputs follow an arrow: `node f(x) -> (o)`"),
+    ("let", "an equation begins with a name: `x = ..;`"),
+    ("tel", "the equations of a node need no `let` and `tel`: they follow its header"),
     ("pre", "`a -> pre x` is written `a fby x`; alone, `pre x` needs a first value: `0.0 fby x`"),
-    ("assert", "nothing is asserted: make the condition an output, `ok = x > 0.0;`"),
-    ("var", "an equation needs no word before it: `x = ..;`"),
+    ("assert", "there are no assertions: make the condition an output, `ok = x > 0.0;`"),
+    ("var", "an equation begins with a name: `x = ..;`"),
     ("const", "a constant is an equation of a node, without a word before it: `n = 3;`"),
     ("def", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
     ("fn", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
@@ -25,7 +25,7 @@ const WORDS: &[(&str, &str)] = &[
     ("for", "there are no loops: equations hold in every cycle, and `0 fby x` is `x` of the cycle before"),
     ("while", "there are no loops: equations hold in every cycle, and `0 fby x` is `x` of the cycle before"),
     ("from", "an import is written `import std.layers;`, of some names `import std.layers (dense, lstm);`"),
-    ("print", "nothing is printed from inside: `rml run` shows the outputs, `rml trace` all variables"),
+    ("print", "a program cannot print: `rml run` shows the outputs, `rml trace` all variables"),
     ("is", "`==` compares"),
 ];
 
@@ -52,9 +52,9 @@ impl Parser<'_, '_> {
                 Some("an equation is written with `=`: `x = ..;`")
             }
             Kind::Eq if previous.kind == Kind::Ident && self.in_arguments() => {
-                Some("arguments have no names; they stand in the order of the inputs: `f(a, b)`")
+                Some("arguments have no names; they follow the order of the inputs: `f(a, b)`")
             }
-            Kind::If if previous.kind.ends_expr() => Some("a condition stands first: `if c then a else b`"),
+            Kind::If if previous.kind.ends_expr() => Some("the condition comes first: `if c then a else b`"),
             Kind::Dot if previous.kind == Kind::DotDot && joined => {
                 Some("the axes that an index leaves out are written `..`")
             }
@@ -66,7 +66,7 @@ impl Parser<'_, '_> {
                 "`a -> pre x` is written `a fby x`: `a` in the first cycle, then the `x` of the cycle before",
             ),
             Kind::Colon if previous.kind == Kind::RParen => {
-                Some("nothing stands between the header of a node and its equations")
+                Some("the equations follow the header of a node directly")
             }
             _ => self.word(),
         }

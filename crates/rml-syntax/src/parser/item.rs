@@ -37,7 +37,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn stray_item(&mut self) -> Reported {
         let help: &[&str] = if self.at_equation() {
-            &["equations stand after the header of a node: `node name(inputs) -> (outputs)`"]
+            &["equations follow the header of a node: `node name(inputs) -> (outputs)`"]
         } else {
             &["a program is a list of `import ..;` and `node name(inputs) -> (outputs) equations`"]
         };
@@ -185,7 +185,7 @@ impl<'a> Parser<'_, 'a> {
         };
         let header_span = start.to(self.last_span());
         if self.kind() == Kind::Semi {
-            self.unexpected("an equation or the next node", &["no `;` stands after the header of a node"]);
+            self.unexpected("an equation or the next node", &["the header of a node does not end with `;`"]);
             self.next();
         }
         let equations = self.equations();
@@ -362,7 +362,7 @@ impl<'a> Parser<'_, 'a> {
         if self.eat(Kind::Eq).is_none() {
             let help: &[&str] = match self.kind() {
                 Kind::EqEq => &["an equation is written with `=`; `==` compares"],
-                Kind::LParen => &["a call stands on the right of an equation; `_ = f(x);` drops its result"],
+                Kind::LParen => &["a call belongs on the right of an equation; `_ = f(x);` drops its result"],
                 _ => &["an equation is written `name = expression;`"],
             };
             return Err(self.unexpected("`=`", help));
@@ -398,9 +398,9 @@ impl<'a> Parser<'_, 'a> {
     /// Advice for a token that cannot follow an expression.
     fn after_expr_help(&self) -> &'static [&'static str] {
         match self.kind() {
-            Kind::Eq => &["`==` compares; `=` stands only between the two sides of an equation"],
-            Kind::RParen | Kind::RBracket => &["nothing is open that this could close"],
-            Kind::Comma => &["several results stand on the left of an equation only: `a, b = f(x);`"],
+            Kind::Eq => &["`==` compares; `=` is used only between the two sides of an equation"],
+            Kind::RParen | Kind::RBracket => &["there is no bracket that this could close"],
+            Kind::Comma => &["only the left side of an equation can have several results: `a, b = f(x);`"],
             Kind::Else => &["`else` belongs to `if c then a else b`; put parentheses around an inner `if`"],
             _ => &[],
         }

@@ -62,7 +62,7 @@ impl Parser<'_, '_> {
         }
         let mut help = Vec::new();
         if self.kind() == Kind::Eq {
-            help.push("`==` compares; `=` stands only between the two sides of an equation");
+            help.push("`==` compares; `=` is used only between the two sides of an equation");
         }
         let before = self.diagnostics.len();
         let reported = self.unexpected(expected, &help);
@@ -91,7 +91,7 @@ impl Parser<'_, '_> {
         self.report(
             Diagnostic::error(codes::SYNTAX, format!("expected {what}, found `_`"))
                 .label(span, "`_` has no value")
-                .help("`_` stands only on the left of an equation, where it drops a result"),
+                .help("`_` may occur only on the left of an equation, where it drops a result"),
         )
     }
 

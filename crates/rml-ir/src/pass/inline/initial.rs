@@ -131,7 +131,7 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
         Some(eq) => {
             let equation = &flat.equations[eq];
             let what = match &equation.rhs {
-                Rhs::Param { .. } => "this is a parameter itself, which training changes",
+                Rhs::Param { .. } => "this is itself a parameter, which training changes",
                 rhs if drawn(rhs).is_some() => "this is drawn again in each cycle",
                 _ => "this changes from cycle to cycle",
             };
@@ -141,7 +141,7 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
     let d = Diagnostic::error(INITIAL_VALUE, "the initial value of a parameter is a stream")
         .label(start.span, "this parameter has one initial value")
         .label(span, what)
-        .note("expected a constant, or what is computed from constants; found a value that changes from cycle to cycle");
+        .note("expected a constant, or a value computed from constants; found a value that changes from cycle to cycle");
     match defs[at.index()] {
         None => {
             let name = flat.vars[at].name.as_deref().unwrap_or("x");

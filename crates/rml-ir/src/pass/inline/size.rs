@@ -28,7 +28,7 @@ pub(super) fn check(module: &Module, hold: bool) -> Result<(), Diagnostic> {
         diagnostic =
             diagnostic.label(largest.span, format!("this becomes {} of them", told(copied(largest))));
     }
-    Err(diagnostic.help("call fewer instances, or put what they have in common into one with a larger shape"))
+    Err(diagnostic.help("call fewer instances, or combine them into one with a larger shape"))
 }
 
 /// A number of equations as people are told it.
