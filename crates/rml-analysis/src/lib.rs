@@ -1,5 +1,5 @@
-//! What is known about a flat program without running it: facts in side tables, keyed by its ids. Beside that, what is
-//! to be said of the [learning] of a program in normal form.
+//! Facts about a flat program that are known without running it, in side tables keyed by its ids. Also warnings about
+//! the [learning] of a program in normal form.
 
 mod analyses;
 mod bounds;

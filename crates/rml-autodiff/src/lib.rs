@@ -1,9 +1,9 @@
 //! Reverse-mode differentiation, from the normal form to the one in which every adjoint is a node.
 //!
 //! For a node `f` it makes the node `diff_f`, which has the equations of `f` and the transpose of each of them.
-//! Gradients are *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock,
-//! and `dv` is present where it is true, so that cycles without backpropagation cost nothing (ADJ-1). In time the
-//! direction turns: `fby` transposes to `fby back`, `fby back` and `post` to `fby`.
+//! Gradients are *gated*: each variable `v` with a gradient `dv` has a boolean stream `bp_v` on its clock, and `dv` is
+//! present where `bp_v` is true, so cycles without backpropagation cost nothing (ADJ-1). Transposition reverses time:
+//! `fby` becomes `fby back`; `fby back` and `post` become `fby`.
 //!
 //! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
 //!

@@ -1,6 +1,6 @@
-//! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the
-//! system, and gives the same bits as the simulator that evaluates operator by operator. Functions run on one thread;
-//! [plans](plan) on several, where these pay.
+//! The embedded backend: it implements the contract of backends by the evaluation of the operator table. It has no
+//! dependencies on the system, and gives the same bits as the simulator, which evaluates operator by operator.
+//! Functions run on one thread; [plans](plan) run on several where that pays off.
 
 pub mod plan;
 

@@ -1,14 +1,14 @@
-//! The torch backend: a library that is opened at run time. Empty without the feature `link`.
+//! The torch backend: a library loaded at run time. Empty without the feature `link`.
 //!
-//! `open` gives a backend whose executables compute a function operator after operator on tensors of libtorch. What can
-//! be worked out ahead of a call (attributes, constants, which value dies where) is worked out when a function is
-//! prepared (one kernel for each operator). No gradient is ever tracked: adjoints are ordinary functions here.
+//! `open` gives a backend whose executables compute a function operator after operator on tensors of libtorch.
+//! Attributes, constants and the last use of each value are computed when a function is prepared; each operator gets a
+//! kernel then. Gradients are never tracked: adjoints are ordinary functions here.
 //!
 //! - Results are those of the reference evaluation, ints and truth values exactly; sums and products of numbers are
 //!   accumulated in libtorch's own order.
-//! - Operators that may have no result are watched on the device (`Watch`): one truth value a call says whether the
-//!   reference is to compute it. Positions are brought into their axis before libtorch sees them, and no int is divided
-//!   by 0.
+//! - Operators that may fail are watched on the device (`Watch`): one truth value per call says whether the reference
+//!   has to compute the call again. Positions are clamped to their axis before libtorch sees them, and no int is
+//!   divided by 0.
 //! - Random numbers are drawn on the host, from key and tick, by the generator that all backends share.
 
 #[cfg(feature = "link")]

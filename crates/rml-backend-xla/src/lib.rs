@@ -1,7 +1,7 @@
-//! The XLA backend: a library that is opened at run time.
+//! The XLA backend: a library loaded at run time.
 //!
-//! Tensor functions become StableHLO text by `rml-stablehlo`. All else stands behind the feature `link`: it compiles
-//! the text by XLA's compiler, runs it through PJRT, and exports the C functions of [`rml_backend::plugin`].
+//! Tensor functions become StableHLO text by `rml-stablehlo`. Everything else needs the feature `link`: it compiles the
+//! text with XLA's compiler, runs it through PJRT, and exports the C functions of [`rml_backend::plugin`].
 
 #[cfg(feature = "link")]
 mod buffer;

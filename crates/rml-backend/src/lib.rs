@@ -1,15 +1,15 @@
-//! The contract between what runs a program and what computes tensors for it.
+//! The contract between engines, which run programs, and backends, which compute tensors for them.
 //!
 //! - [`Function`]: a tensor function, a typed and shaped graph over the operator table. Pure: no streams, no clocks, no
 //!   state.
-//! - [`Backend`] prepares a function, or refuses it whole; an [`Executable`] runs it on [`Held`] values, which stay on
-//!   the device between calls until somebody asks for a host copy.
+//! - [`Backend`] prepares a whole function, or refuses it; an [`Executable`] runs it on [`Held`] values, which stay on
+//!   the device between calls until a caller asks for a host copy.
 //! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not
 //!   fit or a position is outside of its axis, the call is computed again by the [`mod@reference`] evaluation.
-//! - [`routine`]: functions one after the other, and loops around them. A backend makes one program of a routine, or it
-//!   is run call by call.
-//! - `suite` (feature `suite`): what every backend has to get right, as checks that its tests run.
-//! - [`plugin`]: the same contract across the boundary of a library that is opened at run time.
+//! - [`routine`]: a sequence of functions, with loops around them. A backend compiles a routine to one program, or it
+//!   runs call by call.
+//! - `suite` (feature `suite`): the checks that every backend must pass; its tests run them.
+//! - [`plugin`]: the same contract for libraries loaded at run time.
 //!
 //! All traits are object-safe: which backend runs is chosen at run time. Nothing here knows a particular library, opens
 //! a file by a path of its own, or reads the environment.

@@ -1,6 +1,6 @@
 //! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
-//! data, the error that carries them, the count of the memory that values take, where time goes, and graphs with
-//! their strongly connected components. Nothing here knows the language, and nothing here draws or prints.
+//! data, the error type that carries them, memory accounting, profiling, and graphs with their strongly connected
+//! components. Nothing here knows the language, and nothing here draws or prints.
 
 pub mod codes;
 mod diagnostic;

@@ -1,11 +1,10 @@
-//! Data from outside: tables of columns in files, and how they meet the inputs of a program.
+//! External data: tables of columns in files, and their binding to the inputs of a program.
 //!
 //! [`Columns`] are read from and written to npz, csv, JSON and JSON lines, and with the feature `parquet` read from
-//! Parquet; a file is data from outside, so sizes that it declares are compared with what is present before anything is
-//! allocated, and whatever is wrong with it is a diagnostic that names the place. The elements of what may be larger
-//! than the memory are [`OnDisk`]; either is a [`Dataset`]. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle
-//! by cycle or window by window; what one input takes in one cycle is a [`Feed`]. Nothing here knows how a program is
-//! compiled or run.
+//! Parquet; files are not trusted, so the sizes that they declare are compared with their real content before anything
+//! is allocated, and every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`];
+//! a [`Dataset`] is either. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; a
+//! [`Feed`] is the value of one input in one cycle. Nothing here knows how a program is compiled or run.
 
 mod bind;
 mod builder;

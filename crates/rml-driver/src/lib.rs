@@ -1,9 +1,9 @@
-//! The driver: from the text of a program, and the library that it imports, to what runs and what is known of it.
+//! The driver compiles the text of a program, with the library that it imports, to a runnable form, and analyses it.
 //!
-//! A [`Source`] and [`Options`] go through the column of passes: [`compile`](compile()) gives the [`Program`] that
-//! runs, [`differentiable`] that of a gradient, [`differentiate`] an adjoint as text, [`dump`](dump()) each stage as
-//! text. [`analyse`] and [`check_report`] say what is known without a run, [`doc`] what nodes say of themselves.
-//! Nothing here runs a program over data.
+//! A [`Source`] and [`Options`] go through all passes: [`compile`](compile()) gives the [`Program`] that runs,
+//! [`differentiable`] that of a gradient, [`differentiate`] an adjoint as text, [`dump`](dump()) each stage as text.
+//! [`analyse`] and [`check_report`] report what is known without a run, [`doc`] shows the comments and interfaces of
+//! nodes. Nothing here runs a program over data.
 
 mod adjoint;
 mod analysis;

@@ -1,13 +1,13 @@
-//! The contract of engines: what runs a program, cycle by cycle or window by window.
+//! The contract of engines, which run a program cycle by cycle or window by window.
 //!
 //! - [`Engine`] opens a flat program for a [`Use`], or [declines](Declined) with a reason and a place in the source.
 //!   [`FirstOf`] asks several.
-//! - [`Run`] is a program that runs. Cycles go in one at a time or as a [`Block`] of columns. [`Outputs`] come out in
+//! - [`Run`] is a running program. It is fed one cycle at a time or a [`Block`] of columns, and gives [`Outputs`] in
 //!   the order of cycles, as soon as they are known. [`States`] are passed from run to run as handles, so they are not
 //!   copied to the host.
 //! - [`Exact`] makes a run out of a [`Fast`] engine, which is simpler: it computes blocks, and can only *suspect* that
-//!   something goes wrong in them. Suspect cycles are fed again to a reference engine, from the states before them. No
-//!   other place makes errors exact.
+//!   something goes wrong in them. Suspect cycles are run again by a reference engine, from the states before them.
+//!   Errors are made exact only here.
 //! - [`Inspect`] gives access to every cell of a run, for traces and chronograms. Only the simulator has it.
 //!
 //! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know only
@@ -15,17 +15,17 @@
 //!
 //! # An engine of your own
 //!
-//! This one runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows what an
-//! engine that runs plans of windows has to do:
+//! This one runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows the
+//! duties of an engine that runs plans of windows:
 //!
-//! 1. In [`Engine::open`], decline what it does not run. A reason is a kind that tables can count, a text for people,
-//!    and a place.
+//! 1. In [`Engine::open`], decline programs that it does not run. A reason is a kind, which tables can count, a text
+//!    for people, and a place.
 //! 2. In [`Fast::run`], compute the block from columns that are contiguous: no cycle is ever looked at alone.
-//! 3. Suspect whatever it cannot decide: here an input that is absent somewhere, and integers that do not fit. It need
-//!    not know where.
-//! 4. Hand its states out and take them back. This program has none; an engine with states gives handles to its own
-//!    buffers, and writes new ones at the end of a window, when nothing can go wrong in it any more: what is suspect
-//!    changes no state.
+//! 3. Suspect any error that it cannot rule out: here, an input that is absent somewhere, and integers that do not fit.
+//!    It need not know where.
+//! 4. Give its states out and accept them back. This program has none. An engine with states gives handles to its own
+//!    buffers, and writes new states only at the end of a window, when it can no longer fail: a suspect window changes
+//!    no state.
 //!
 //! ```
 //! use std::sync::Arc;

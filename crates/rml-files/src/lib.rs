@@ -1,10 +1,9 @@
 //! Files: reading them within bounds, and replacing them in one step. Apart from the commands, no other crate opens a
 //! file.
 //!
-//! [`contents`] reads regular files only, and of each no more than it may have; [`write_output`] keeps the old content
-//! of a file until the new one is safe on the disk; [`Kept`] is a folder of files that save time and may be lost,
-//! [`Scratch`] one file for what does not fit into the memory. [`memory`] asks the system's files how much memory the
-//! process may take.
+//! [`contents`] reads only regular files, up to a maximum size; [`write_output`] keeps the old content of a file until
+//! the new one is safe on the disk; [`Kept`] is a folder of cache files; [`Scratch`] is a temporary file for data that
+//! does not fit in memory. [`memory`] finds out how much memory the process may use.
 
 pub mod contents;
 mod distinct;

@@ -1,8 +1,8 @@
 //! A language server for R(ML)²: the Language Server Protocol between an editor and the library `rml`.
 //!
 //! One thread answers the editor from the names of a text, which are found at once. Another one checks texts: first
-//! names, types and shapes, which are published while the user types; then, when no newer text waits, clocks, causality
-//! and what is known of each variable.
+//! names, types and shapes, which are published while the user types; then, if no newer text waits, clocks, causality
+//! and facts about each variable.
 //!
 //! | of the protocol | module |
 //! |---|---|

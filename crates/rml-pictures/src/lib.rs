@@ -5,7 +5,7 @@
 //! [`curves`] draws numbers over steps, such as the losses of a training; a [`Report`] is the page of a whole training.
 //!
 //! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program:
-//! what is known of a cell is asked of the caller.
+//! the caller supplies the cells.
 
 mod chronogram;
 mod curves;

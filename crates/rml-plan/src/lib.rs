@@ -3,39 +3,39 @@
 //! A plan says how to run one *window* of `T` ticks, `T ≥ 1`: a window of `every`, or, for a program without windows,
 //! any block of cycles. Its values are [tapes](TapeData), with one element for each tick. [Regions](Region) fill them,
 //! one after the other: a region *over* all ticks fills each tape at once, since no tick needs another one; a *loop*
-//! fills its tapes tick by tick, forward or backward. What survives a window is kept in [registers](Register).
+//! fills its tapes tick by tick, forward or backward. [Registers](Register) keep values from window to window.
 //!
-//! How a tape comes about may differ by the [`Position`] of a tick. So the first tick of an LSTM's state is a constant,
-//! and every other one what the tick before it left; there is no copy of the loop for the first tick.
+//! A tape may have different rules at different [`Position`]s. For example, the state of an LSTM is a constant at the
+//! first tick, and at every other tick the value that the tick before it computed. So the loop needs no separate copy
+//! for the first tick.
 //!
-//! A plan for blocks may look [ahead](Plan::ahead): a window has some ticks more then, which are looked at, and come
-//! again in the next one. Where only data decide how far it has to look, it [waits](Plan::waits): a block is filled as
-//! far as what is read is available.
+//! A plan for blocks may look [ahead](Plan::ahead): then a window has some extra ticks, which are only read, and are
+//! fed again in the next window. If it depends on data how far the plan has to look, it [waits](Plan::waits): a block
+//! is computed up to the first tick with unavailable inputs.
 //!
-//! Nothing here knows equations, clocks or facts: whoever runs a plan needs the plan alone.
+//! Nothing here knows equations, clocks or facts: to run a plan, only the plan is needed.
 //!
 //! Invariants, checked by [`verify`]:
 //! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases
 //!   share a position.
-//! - **P2** operands have the types that the rule of a case asks for (N2).
-//! - **P3** a part reads only what is available: at the same tick, tapes of earlier regions, or of earlier parts of its
-//!   own region; at the tick before (after), tapes of earlier regions or of its own forward (backward) loop; at the
-//!   first (last) tick likewise.
+//! - **P2** operands have the types that the rule of a case requires (N2).
+//! - **P3** a part reads only tapes that are filled by then: at the same tick, tapes of earlier regions, or of earlier
+//!   parts of its own region; at the tick before (after), and at the first (last) tick, tapes of earlier regions or of
+//!   its own forward (backward) loop.
 //! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one after it, unless the
 //!   plan looks ahead.
 //! - **P5** registers are read and written in one loop, or else written after all reads.
 //! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that
-//!   find it, and with them the conditions, are the same at a first tick whether it is the only one or not, and at a
-//!   later one whether it is the last or not.
-//! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. What fills a
-//!   tape is the same at ticks that are the last one and at others. What is read is filled as far as it is read.
-//! - **P8** a loop [by](Region::Loop::by) some conditions reads what it fills at another tick as what a
-//!   [delay](Rule::Restart) is that restarts with each of them, and nowhere else. The conditions are filled before
-//!   it, without guards, at each tick but the last one. Such a loop writes no register and finds no end, and its plan
-//!   does not look ahead.
-//! - **P9** where a plan waits, any block is a window, nothing is a sum, each tape is filled by one part, and what
-//!   fills it is the same at ticks that are the last one and at others. What is written in a loop backward does not
-//!   outlive the block. In a loop forward no circle of reads leads to the same tick, or to one after it.
+//!   compute the end conditions use the same case at `First` and `Only`, and the same case at `Middle` and `Last`.
+//! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. Cases do not
+//!   distinguish the last tick. Each tape is filled at least as far ahead as its furthest reader.
+//! - **P8** a loop with [`by`](Region::Loop::by) conditions reads its own tapes at another tick only through
+//!   [`Rule::Restart`], whose `ends` contain every `by` condition. The conditions are filled before the loop, without
+//!   guards, at every tick except the last one. Such a loop writes no register and finds no end, and its plan does not
+//!   look ahead.
+//! - **P9** where a plan waits, any block is a window, nothing is a sum, each tape is filled by one part, and cases do
+//!   not distinguish the last tick. Registers that a loop backward writes do not outlive the block. In a loop forward
+//!   no circle of reads leads to the same tick, or to one after it.
 
 use std::sync::Arc;
 
@@ -149,7 +149,8 @@ impl Plan {
         }
     }
 
-    /// How many ticks after those that are done each register of a loop is written: as many as it is read.
+    /// For each register written in a loop: how many ticks past the last finished tick it is written (the maximum over
+    /// its readers).
     pub fn reaches(&self) -> IndexVec<Reg, u32> {
         let mut reaches = IndexVec::filled(0, self.registers.len());
         for tape in self.tapes.iter().filter(|tape| tape.ahead > 0) {

@@ -1,5 +1,5 @@
-//! What front ends show: findings drawn into their source for people and as JSON for programs, and [verdicts](verdict)
-//! as both. Nothing here prints.
+//! Output for front ends: diagnostics drawn into their source for people or as JSON for programs, and
+//! [verdicts](verdict) in both forms. Nothing here prints.
 
 mod human;
 mod json;

@@ -1,4 +1,4 @@
-//! Programs at work: sessions, traces, training, inference, gradients, and the checkpoints that keep their states.
+//! Running programs: sessions, traces, training, inference, gradients, and the checkpoints that keep their states.
 //!
 //! A [`Session`] runs a program cycle by cycle, [`run`] over a table; an [`Engine`] computes what they ask for.
 //! [`train`](train()) and [`infer`](infer()) run it over windows of data, [`grad`](grad()) differentiates it over a

@@ -1,16 +1,17 @@
 //! From a program and its facts to a plan.
 //!
-//! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the
-//!    same tick, at the tick before or after, or at an edge of the window; or a value of its own.
-//! 2. `demand`: what has to be computed at which positions, from the outputs, the states and what may fail on, as tapes
-//!    with cases.
-//! 3. `common`: what is computed twice is computed once.
-//! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
-//! 5. `ahead`: at how many ticks after those that are done each tape is needed, where a block looks ahead.
-//! 6. `products`: what products need of before a loop is computed before it, and what nothing needs of them not at all.
-//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads
-//!    is dropped, unless it may fail.
-//! 8. `sequences`: which loops fall into sequences that need nothing of each other.
+//! 1. `resolve`: for each variable and each position of a window: whether it is a constant, equals another variable at
+//!    the same tick, at the tick before or after, or at an edge of the window, or has a value of its own.
+//! 2. `demand`: which values have to be computed at which positions, as tapes with cases; starts from the outputs, the
+//!    states and operators that may fail.
+//! 3. `common`: equal values are computed once.
+//! 4. `regions`: groups tapes that need each other, orders them, and decides which are computed tick by tick.
+//! 5. `ahead`: for blocks that look ahead, how many ticks past the finished ones each tape is needed.
+//! 6. `products`: the part of a product that does not depend on a loop is computed before it; unread parts are not
+//!    computed.
+//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: unread tapes are
+//!    dropped, unless they may fail.
+//! 8. `sequences`: which loops consist of independent sequences.
 //!
 //! Windows are tried first, then blocks that look ahead, then blocks that wait.
 //!

@@ -2,9 +2,9 @@
 //!
 //! - [`Simulator`] is event-driven and needs constant memory, so it runs streams without end. [`SimulatorEngine`] opens
 //!   one as an engine.
-//! - [`BlindRun`] is a run without values, which finds out what applies to all inputs.
+//! - [`BlindRun`] is a run without input values; its results hold in every run.
 //! - [`oracle`] computes the same semantics as a naive least fixed point over a whole trace. It shares statuses and
-//!   clock classes with the simulator, but neither the rule of any equation nor an order of evaluation.
+//!   clock classes with the simulator, but no rules of equations and no order of evaluation.
 //! - [`kahn`] is the semantics of the paper's appendix, for comparison: streams are sequences without absence.
 //!
 //! This crate knows nothing about the surface syntax, plans or files.

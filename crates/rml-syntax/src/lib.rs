@@ -1,4 +1,4 @@
-//! From text to syntax tree: lexer, parser, [`ast`] and formatter. Knows nothing of what names mean.
+//! From text to syntax tree: lexer, parser, [`ast`] and formatter. It does not resolve names.
 
 pub mod ast;
 mod dump;

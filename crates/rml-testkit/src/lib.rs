@@ -1,4 +1,4 @@
-//! What the tests of several crates share.
+//! Test code that several crates share.
 //!
 //! - [`flat`]: flat programs built by hand or at random, run through every engine and compared cell by cell.
 //! - [`gradients`]: random programs whose gradients are compared with finite differences.

@@ -1,36 +1,39 @@
-//! Validation of plans: a proof that a plan computes its program, made again for each plan.
+//! Validation of plans: for each plan, a proof that it computes its program.
 //!
-//! Whoever makes a plan is not trusted. It leaves a [`Witness`]: which variable of the program each tape is meant to
-//! hold, and which delay each register. The rules below follow for all windows, of any length, from the equations of
-//! these variables and from the facts about the program, which have verifiers of their own (K1 to K5, A1 to A10). A
-//! plan that keeps them gives the cells that the simulator gives: by induction over the order in which elements are
-//! filled, each holds the value of its variable.
+//! The scheduler is not trusted. It supplies a [`Witness`]: for each tape the variable of the program that it claims to
+//! hold, and for each register the delay. The rules below are checked for all windows, of any length, from the
+//! equations of these variables and from the facts about the program, which have their own verifiers (K1 to K5, A1 to
+//! A10). A plan that satisfies them gives the same cells as the simulator: by induction over the order in which
+//! elements are filled, each holds the value of its variable.
 //!
 //! - **V1** *ports*: precision, inputs and outputs are those of the program, in order, with their names and types.
-//! - **V2** *window*: a window of the plan ends where outermost windows of the program do; or it has no ends, and is
-//!   any block. What the plan itself finds the end with is the same whether a tick is the last one or not.
+//! - **V2** *window*: a window of the plan ends where outermost windows of the program end; or the plan has no ends,
+//!   and any block is a window. If the plan computes the end itself, this does not depend on whether a tick is the last
+//!   one.
 //! - **V3** *claims*: each tape and each register has the type of the variable that it is claimed to be, and no tape
 //!   has two cases at a position.
 //! - **V4** *presence*: the guards of a case, an output or a write are the conditions of the variable's clock, in
-//!   order, but for those known to hold. An output has a case wherever it may be present.
+//!   order, except those known to hold. An output has a case wherever it may be present.
 //! - **V5** *values*: the rule of a case is the equation of its variable, and each operand equals the operand of the
-//!   equation. Equal is what copies, delays, decided branches and facts make equal, and what one operator makes of
-//!   equal operands on one clock, at every position that neighbouring ticks may have. A variable that takes a state at
-//!   its first tick in a window, and keeps it to the end, may read the state's register. What tells whether the end of
-//!   a window holds is false where that is absent. A part of a variable is cut from it, or joined from parts of it. A
-//!   product that continues adds to the product of the fronts of the factors that of their rears.
+//!   equation. Values are equal if copies, delays, decided branches or facts make them equal, or if the same operator
+//!   is applied to equal operands on one clock, at every position that neighbouring ticks may have. A variable that
+//!   takes a state at its first tick in a window, and keeps it to the end, may read the state's register. A condition
+//!   that stands for the end of a window is false where the end is absent. A part of a variable is cut from it, or
+//!   joined from parts of it. A continued product adds the product of the factors' trailing parts to that of their
+//!   leading parts.
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
-//! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the
-//!   delayed value, and none where a window of the program ends, whether the delay is active there or not. All states
-//!   of the program are kept, by their keys, and in a block all delays of windows that may be open when it ends.
-//! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is
-//!   read. Where it waits, nothing says that a tick is the last one, and what a value equals follows from ticks after
-//!   it only as far as it reads some there.
-//! - **V9** *sequences*: where a loop falls into sequences, none of them needs another one.
-//! - **V10** *failures*: what an operator that may fail makes of its operands is computed wherever these have values,
-//!   by a tape or as the term of a sum, whether anything reads it or not.
+//! - **V7** *registers*: a register is read where its delay is active, before it is written. Each active tick leaves
+//!   the delayed value in it; the end of a window of the program clears it, whether the delay is active there or not.
+//!   All states of the program are kept by their keys; a block also keeps all delays of windows that may be open when
+//!   it ends.
+//! - **V8** *order*: each element is filled once, before it is read; where a plan looks ahead, as far as it is read.
+//!   Where it waits, no tick is known to be the last one, and a proof about a value uses later ticks only as far as the
+//!   value reads them.
+//! - **V9** *sequences*: the sequences of a loop do not depend on each other.
+//! - **V10** *failures*: an operator that may fail is computed wherever its operands have values, by a tape or as the
+//!   term of a sum, even if nothing reads it.
 //!
-//! It shares nothing with the scheduler, and takes time near-linear in the size of program and plan.
+//! It shares no code with the scheduler, and its time is near-linear in the size of program and plan.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,7 @@
-//! Weights of other libraries: files of tensors, and mapping files that say which parameters of a program are made of
-//! which tensors.
+//! Weights of other libraries: files of tensors, and mapping files that relate them to the parameters of a program.
 //!
 //! A mapping is read once (`mapping`), applied to the parameters of a program (`expand`), given shapes (`shapes`), and
-//! turned into a table that says for each element of a parameter which element of which tensor it is (`cells`).
+//! turned into a table that gives the tensor element for each element of a parameter (`cells`).
 //! [`import`] reads that table one way, [`export`] the other. Nothing here compiles a program: its parameters are given
 //! as [`Wanted`].
 

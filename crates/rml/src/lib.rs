@@ -1,6 +1,6 @@
 //! R(ML)² as a library: compile a program, run it cycle by cycle or over whole traces, train it, infer with it, and
-//! keep its states in checkpoints. The command-line tool is a thin layer over this crate, and this crate a choice of
-//! what the others have.
+//! keep its states in checkpoints. The command-line tool is a thin layer over this crate, which re-exports the public
+//! interface of the others.
 //!
 //! | to | use |
 //! |---|---|
