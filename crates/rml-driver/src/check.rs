@@ -13,9 +13,9 @@ const MAIN: &str = "main";
 /// The node that a training runs if none is named.
 const TRAIN: &str = "train";
 
-/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all
-/// others too if anything is wrong there; else every node. What passes the front end goes through all passes. Returns
-/// all findings, warnings included.
+/// Checks everything but what the static analyses check. If [`Options::node`] is set, checks that node and its callees,
+/// and the other nodes only if that finds errors. Otherwise checks every node. What passes the front end goes through
+/// all passes. Returns all findings, warnings included.
 pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     let mut found = Findings::default();
     if options.node.is_some() {

@@ -87,9 +87,8 @@ pub struct Plan {
     /// guards of its case, and for those at all ticks before. In a loop backward it waits for those alone that decide
     /// its value: for the guards up to one that does not hold, and for the branch that is taken; a register is
     /// available from the last tick on that is known to write it. What waits is not filled. In a loop forward, parts
-    /// may stay [ticks after](Plan::lags) others. Those ticks of a block are done at which all outputs, everything that
-    /// is written and everything that [may fail](Plan::may_fail) is available, and at all ticks before; the others come
-    /// again in the next block, which has more.
+    /// may stay [ticks after](Plan::lags) others. A tick is done once all outputs, register writes and operators that
+    /// [may fail](Plan::may_fail) up to it are available. The remaining ticks are fed again in the next, longer block.
     pub waits: bool,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,

@@ -1,6 +1,5 @@
-//! A plan as text: `rml dump --after plan`. It reads like the loops that one would write by hand, and
-//! [`parse`](super::parse) reads it back. Constants that are one number or one truth value stand where they are used;
-//! the others have a line `const`.
+//! A plan as text: `rml dump --after plan`. It looks like hand-written loops, and [`parse`](super::parse) reads it
+//! back. Constants of one number or truth value are printed where they are used; others have a line `const`.
 
 use std::fmt::{self, Write};
 

@@ -1,5 +1,4 @@
-//! A plan run one tick and one operator at a time: slow and easy to see through. What runs plans fast is compared with
-//! it.
+//! Runs a plan one tick and one operator at a time: slow and easy to understand. Fast engines are compared with it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Checks P8: the sequences of a loop need nothing of each other.
+//! Checks P8: the sequences of a loop are independent.
 
 use rml_ir::{DType, Positions};
 

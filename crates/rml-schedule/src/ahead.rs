@@ -1,5 +1,5 @@
-//! How far the tapes of blocks that look ahead are filled: as far as somebody reads them, and one tick farther for who
-//! reads the tick after.
+//! How far ahead the tapes of blocks are filled: as far as any reader needs, and one tick farther for readers of the
+//! tick after.
 
 use rml_base::IndexVec;
 use rml_plan::{Atom, Plan, Positions, Region, Tape, Tick};

@@ -1,4 +1,4 @@
-//! Values that are computed twice.
+//! Shares values that would be computed twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Drops what nothing reads, and numbers what is left in the order of the text.
+//! Drops unread tapes, and renumbers the others in the order of the text.
 
 use rml_base::IndexVec;
 use rml_ir::Value;

@@ -1,9 +1,9 @@
-//! Products of which a part need not wait for a loop.
+//! Products with a part that does not depend on a loop.
 //!
-//! `matmul(concat(x, h), w)`, where only `h` comes from the loop, is the product of `h` with the rear rows of `w` that
-//! continues from the product of `x` with the front ones ([`concat`]). The latter is computed over all ticks at once.
-//! And where a loop reads some columns of a product alone, it computes these alone ([`slices`]); others that are read
-//! elsewhere are computed over all ticks. Each element is the same chain of operations as before.
+//! `matmul(concat(x, h), w)`, where only `h` depends on the loop, is the product of `x` with the first rows of `w`, to
+//! which the product of `h` with the remaining rows is added ([`concat`]). The former is computed over all ticks at
+//! once. If a loop reads only some columns of a product, it computes only these ([`slices`]); columns that are read
+//! elsewhere are computed over all ticks. Each element has the same sequence of operations as before.
 
 use rml_plan::{Ends, Plan};
 use rml_validate::Witness;

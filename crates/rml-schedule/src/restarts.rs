@@ -1,4 +1,4 @@
-//! Windows that end in the cycle before a condition holds, in a form that needs no later cycle.
+//! Rewrites windows that end in the cycle before a condition holds, so that they need no later cycle.
 
 use std::collections::BTreeMap;
 

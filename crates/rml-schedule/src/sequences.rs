@@ -1,4 +1,4 @@
-//! Loops over sequences that stand one after the other in a window, and need nothing of each other.
+//! Finds loops over consecutive sequences in a window that do not depend on each other.
 
 use std::collections::BTreeSet;
 

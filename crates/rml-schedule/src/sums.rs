@@ -1,5 +1,5 @@
-//! Loops that only add up: sums over the ticks of a window. What is added is computed as it is added, so that the sum
-//! of the outer products of a window is one product.
+//! Turns loops that only add into sums over the ticks of a window. The terms are computed in the sum, so the sum of the
+//! outer products of a window is one product.
 
 use rml_base::IndexVec;
 use rml_ir::Data;

@@ -1,4 +1,4 @@
-//! Which windows a plan is for, and what is known of a variable at a position in them.
+//! Chooses the windows of a plan, and determines what is known about a variable at each position.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -42,8 +42,8 @@ pub(crate) struct Window<'a> {
     told: Vec<Told>,
 }
 
-/// Whether the end of a window is available and holds: false where it is absent. Other than the end, it is available
-/// where the outermost samplings of its clock, as many as `depth`, are.
+/// Whether the end of a window is available and holds: false where it is absent. Unlike the end itself, it is present
+/// wherever the outermost `depth` samplings of its clock are present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     pub(crate) end: Var,

@@ -1,4 +1,4 @@
-//! The ends of windows within those of a plan, and what reports them where they are absent.
+//! The ends of windows inside those of a plan, and the conditions that stand for them where they are absent.
 
 use rml_ir::Position;
 use rml_ir::flat::Var;

@@ -1,4 +1,4 @@
-//! What is equal: which values a variable is known to have, as seen from a tick.
+//! Equality of values: to which other values a variable is known to be equal, as seen from a tick.
 //!
 //! Each step leads from a variable at a tick to what it equals wherever it is present: by its equation, if that only
 //! copies, or by a fact. An operand is right if some steps lead from the variable that the program reads to the

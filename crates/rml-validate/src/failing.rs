@@ -1,4 +1,4 @@
-//! V10: what may fail is computed.
+//! V10: operators that may fail are computed.
 
 use std::collections::BTreeMap;
 

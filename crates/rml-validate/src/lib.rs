@@ -63,7 +63,7 @@ pub use claim::{Claim, Cut};
 use equal::Equal;
 use frame::Frame;
 
-/// What the maker of a plan claims, which nobody has to believe.
+/// What the scheduler claims about a plan; the claims are not trusted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Witness {
     /// What each tape holds.

@@ -1,8 +1,8 @@
 //! Parts of values: elements cut from a variable, and products of which a part is computed by itself.
 //!
-//! An element of a product is a sum along the inner dimension of the factors. So the product of two factors is that of
-//! their rears, added to that of their fronts; and some rows or columns of it are the product of these rows or columns
-//! alone.
+//! An element of a product is a sum along the inner dimension of the factors. So the product of two factors is the
+//! product of their trailing parts added to that of their leading parts; and some rows or columns of it are the product
+//! of only these rows or columns.
 
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::{AxisIndex, Op};

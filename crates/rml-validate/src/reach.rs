@@ -1,8 +1,8 @@
-//! V8 where a plan looks ahead: how many ticks after those that are done each tape is filled.
+//! V8 for plans that look ahead: how many ticks past the finished ones each tape is filled.
 //!
 //! A window of `n` ticks of which `n - a` are done fills a tape that is `k` ahead at its first `n - a + k` ticks. What
-//! is read at the tick after has to be filled one tick farther, so a recurrence through `post` has no such plan. And
-//! no tape is filled farther than it is read: nobody waits for what he does not need.
+//! is read at the tick after has to be filled one tick farther, so a recurrence through `post` has no such plan. And no
+//! tape is filled farther than it is read, so nothing waits without need.
 
 use rml_base::IndexVec;
 use rml_ir::Position;

@@ -1,4 +1,4 @@
-//! V7: registers keep what delays remember.
+//! V7: registers keep the values of delays.
 
 use std::collections::BTreeSet;
 

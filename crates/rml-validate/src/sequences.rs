@@ -1,8 +1,8 @@
-//! V9: a loop by conditions falls into sequences, none of which needs another one.
+//! V9: a loop with `by` conditions consists of independent sequences.
 //!
-//! What such a loop computes at a tick depends on the ticks before it (after it, if it is backward) through what it
-//! reads there of its own. If each such operand is taken only where none of the conditions holds between the two ticks,
-//! no value goes from one sequence to another, and the order of sequences makes no difference.
+//! What such a loop computes at a tick depends on the ticks before it (after it, if it is backward) through the loop's
+//! own tapes. If each such operand is used only where none of the conditions holds between the two ticks, no value
+//! passes from one sequence to another, and the order of sequences makes no difference.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! V6: a sum over all ticks is a recurrence of the program that adds a term at each tick, of which only the end is
-//! read.
+//! V6: a sum over all ticks is a recurrence of the program that adds a term at each tick, and of which only the last
+//! value is read.
 
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::Op;

@@ -1,8 +1,8 @@
-//! Twins: variables that one operator makes of equal operands, so that a plan may compute one of them alone.
+//! Twins: variables with the same operator and equal operands, so that a plan may compute only one of them.
 //!
-//! Both have the same clock, so one is present where the other one is. A proof goes from the variables to their
-//! operands at the same tick, and from there by steps that hold whatever the plan does. It is finite; only of two
-//! recurrences that are alike it is one by induction over the ticks of a window.
+//! Both have the same clock, so one is present where the other one is. A proof leads from the variables to their
+//! operands at the same tick, and continues by steps that do not depend on the plan. It is finite; for two similar
+//! recurrences it is an induction over the ticks of a window.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

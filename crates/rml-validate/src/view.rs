@@ -1,4 +1,4 @@
-//! A tick as a plan sees it: by its position, and by those of the ticks beside it.
+//! A tick as a plan sees it: its position, and the positions of its neighbours.
 
 use rml_ir::{Position, Positions};
 use rml_plan::Tick;

@@ -1,6 +1,5 @@
-//! V8 where a plan waits: what is read is available by what such a plan means. It remains to be proved that nothing
-//! takes a tick for the last one, since a block may end anywhere; and from how many ticks after one a proof may
-//! conclude.
+//! V8 for plans that wait: reads are available by the definition of such plans. It remains to prove that nothing treats
+//! a tick as the last one, since a block may end anywhere; and how many later ticks a proof may use.
 
 use rml_base::IndexVec;
 use rml_ir::{Position, Positions};

@@ -1,4 +1,4 @@
-//! Memory: all elements of one type in one row.
+//! Memory: one contiguous array for all elements of a type.
 
 use rml_ir::op::Number;
 use rml_ir::{DType, Data, Shape, Value};

@@ -1,9 +1,8 @@
-//! Loops over sequences that need nothing of each other: many of them at once.
+//! Loops over independent sequences: many sequences at once.
 //!
-//! The sequences of a window advance together, one tick of each after the other. What runs at a tick runs in stages,
-//! and a product by a matrix that stays the same is a stage of its own: its rows are gathered from all sequences,
-//! multiplied at once, and written back. A row of a product does not depend on the rows beside it, so the bits are
-//! those of the loop that runs tick by tick.
+//! The sequences of a window advance together, tick by tick. Each tick runs in stages. A product by a constant matrix
+//! is a stage: its rows are gathered from all sequences, multiplied at once, and written back. A row of a product does
+//! not depend on other rows, so the bits are those of a loop that runs tick by tick.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Windows and the memory that there is: as a whole where that fits, else in segments.
+//! Fits windows into memory: as a whole if possible, otherwise in segments.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Checks where values are stored, by running code on the names of values instead of numbers: whatever an operand is
-//! meant to be must still be where it is read. It looks at the instructions alone, and shares nothing with the module
-//! that places values.
+//! Checks the placement of values by running code on the names of values instead of numbers: the value that an operand
+//! is meant to read must still be at its place. The check looks only at instructions and shares no code with the
+//! placement.
 
 use std::ops::Range;
 

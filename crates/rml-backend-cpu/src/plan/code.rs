@@ -1,4 +1,4 @@
-//! A plan as code: what is computed where, before it is known how long a window is.
+//! A plan as code, independent of the length of a window.
 
 use std::ops::Range;
 
@@ -165,7 +165,7 @@ pub(super) struct Unit {
     pub(super) short: usize,
     /// Whether its value is the same at all ticks.
     pub(super) once: bool,
-    /// Whether an instruction leaves something for the next one that does not outlive the tick.
+    /// True if an instruction reads another's scratch value, so the unit must run tick by tick.
     pub(super) in_turn: bool,
     /// What runs at each tick, if it is scalar and cannot run for all ticks at once.
     pub(super) steps: Option<Range<usize>>,

@@ -1,5 +1,5 @@
-//! Operators that follow each other and compute element by element: links of a chain, which one loop runs at a tick,
-//! compiled as a whole for the vectors of the machine. So short rows cost little more than their elements.
+//! Consecutive element-wise operators are links of a chain. One loop runs a chain at a tick; it is compiled as a whole
+//! for the vector instructions of the machine, so short rows have little overhead.
 
 use rml_ir::DType;
 use rml_ir::op::{Number, Op};

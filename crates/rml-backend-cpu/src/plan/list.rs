@@ -1,4 +1,4 @@
-//! The lists of what runs at a tick: instructions that follow each other and are done by one loop are one entry.
+//! The lists of instructions that run at a tick. Consecutive instructions that one loop runs are one entry.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Plans on the embedded backend.
 //!
-//! A plan becomes code once: tapes that only show others become views (`views`), operators become instructions
-//! (`lower`), and every value gets a place (`place`). For windows of a known length the code is bound (`bind`):
-//! operands are places then, and a tick is a walk over a list. From then on nothing is allocated, but for operators
-//! that have no kernel here.
+//! A plan is compiled to code once: tapes that alias others become views (`views`), operators become instructions
+//! (`lower`), and every value gets a place (`place`). For a known length of the window the code is bound (`bind`): then
+//! operands are places, and running a tick walks over a list. After that nothing is allocated, except by operators
+//! without a kernel here.
 
 use std::sync::Arc;
 

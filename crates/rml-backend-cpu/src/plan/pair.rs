@@ -1,5 +1,5 @@
-//! Two arithmetic operators, one of which takes what the other gives, as one: what is between them is neither written
-//! nor read.
+//! Two arithmetic operators as one, where the first result is an operand of the second: the intermediate value is
+//! neither written nor read.
 
 use rml_ir::op::{Number, Op};
 use rml_kernels::Task;

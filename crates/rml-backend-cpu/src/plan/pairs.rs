@@ -1,4 +1,4 @@
-//! Finds arithmetic operators, one of which alone takes what the other gives.
+//! Finds pairs of arithmetic operators in which only the second one reads the result of the first.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ const LONG: usize = 1024;
 
 /// Makes pairs of operators one instruction, before places are given.
 pub(super) fn fuse(code: &mut Code) {
-    // There, units run at other ticks than lists say.
+    // Such plans do not run units by position, so fusing per position would be wrong.
     if code.waits || code.ahead > 0 || code.ending.is_some() {
         return;
     }

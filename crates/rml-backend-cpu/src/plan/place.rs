@@ -1,4 +1,4 @@
-//! Where values are stored: those that are not needed at the same time share memory.
+//! Placement of values: values with disjoint lifetimes share memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub(super) const TYPES: [DType; 3] = [DType::Num, DType::Int, DType::Bool];
 /// From which step to which one a value is needed.
 pub(super) type Life = (usize, usize);
 
-/// The only loop whose ticks need a value, each that of its own, and from which step to which one.
+/// For a value used only within single ticks of one loop: that loop, and its live range within a tick.
 pub(super) type Alone = Option<(usize, Life)>;
 
 /// Places all values. Those that do not outlive their tick get the room of one.
@@ -73,7 +73,7 @@ pub(super) fn place(code: &mut Code) -> Placement {
 /// When values are needed.
 struct Lives {
     lives: Vec<Option<Life>>,
-    /// The only loop whose ticks need it, if each tick needs that of its own alone.
+    /// The loop that uses it, if it is used only within single ticks of one loop.
     within: Vec<Within>,
 }
 

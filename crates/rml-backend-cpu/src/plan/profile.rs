@@ -1,7 +1,7 @@
 //! Measuring where the time of windows goes.
 //!
-//! A window that is timed reads the clock after every unit over all ticks, and around every loop; the time of a loop
-//! is shared among its units as in those of its ticks that are timed. A window that is not timed reads no clock.
+//! In a measured window the clock is read after every unit over all ticks, and around every loop. The time of a loop is
+//! divided among its units in the proportion of some measured ticks. Other windows read no clock.
 
 use rml_base::profile::{Name, Recorder, Sampler, Scope, Site};
 use rml_ir::op::Number;

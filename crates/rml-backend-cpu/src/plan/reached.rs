@@ -1,4 +1,4 @@
-//! How far a block of a plan that waits has come.
+//! Progress of a block of a plan that waits.
 
 use super::code::Code;
 use super::wants::Wants;

@@ -1,4 +1,4 @@
-//! Products of one row whose results are added, to each other or to other rows: one instruction, which reads the
+//! Sums of products of one row, and of other rows: one instruction, which reads the
 //! matrices panel by panel and keeps the sums in registers. Streams, and training with one sequence at a time, spend
 //! most of their time in them.
 
@@ -42,7 +42,7 @@ impl Sum {
 
 /// Finds sums with products of one row, each of which is needed nowhere else, and such products alone.
 pub(super) fn fuse(code: &mut Code) {
-    // There, units run at other ticks than lists say.
+    // Such plans do not run units by position, so fusing per position would be wrong.
     if code.waits || code.ahead > 0 || code.ending.is_some() {
         return;
     }

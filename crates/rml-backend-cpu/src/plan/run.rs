@@ -37,7 +37,8 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) part: (usize, usize),
     /// Whether sums begin in these ticks.
     pub(super) begins: bool,
-    /// Whether matrices are read from the other end at even ticks, and not at odd ones, by products of one row.
+    /// Single-row products alternate the direction in which they traverse a matrix, to reuse cached rows; true if even
+    /// ticks go backward.
     pub(super) turned: bool,
 }
 

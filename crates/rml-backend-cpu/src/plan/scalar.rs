@@ -1,4 +1,4 @@
-//! Numbers, ints and truth values one by one: many small steps without the cost of walks.
+//! Instructions on scalars: small steps without the cost of walking over elements.
 
 use rml_ir::DType;
 use rml_ir::op::{Number, Op, slices};

@@ -1,5 +1,5 @@
-//! Products by a matrix transposed, as backward by recurrent weights: where that is done for nothing else, the matrix
-//! is laid out for products in place. It is not written transposed first.
+//! Products by a transposed matrix, such as recurrent weights in the loop backward. If only products use the transpose,
+//! the matrix is packed for products directly from its place, without writing the transpose first.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ const WIDE: usize = 32;
 
 /// Finds matrices that are transposed for products alone, and has those read them where they are stored.
 pub(super) fn fuse(code: &mut Code) {
-    // There, units run at other ticks than lists say.
+    // Such plans do not run units by position, so fusing per position would be wrong.
     if code.waits || code.ahead > 0 || code.ending.is_some() {
         return;
     }

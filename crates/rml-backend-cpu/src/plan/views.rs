@@ -1,5 +1,5 @@
-//! Tapes that are others, seen in another way: copies, reshaped tapes, columns, repeated rows, registers. They take no
-//! memory and no time. And tapes that are in others: parts of a concatenation, which are computed where they belong.
+//! Tapes that alias another tape and need no storage: copies, reshaped tapes, columns, repeated rows, registers. Also
+//! tapes that are part of others: the parts of a concatenation, which are computed in place.
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Shape, Type};

@@ -1,8 +1,8 @@
-//! Blocks of plans that [wait](rml_plan::Plan::waits): how far tapes are filled is found while a block runs.
+//! Blocks of plans that [wait](rml_plan::Plan::waits): it is found while a block runs how far tapes can be filled.
 //!
 //! Over all ticks, and in a loop forward, that follows from how far the operands are filled, before anything is
-//! computed. A loop backward searches for the tick from which on everything that it needs is available, part by part;
-//! from there on it runs as any other loop.
+//! computed. For each part, a backward loop finds the latest tick at which all its inputs are available and runs
+//! normally from there.
 
 use rml_ir::op::Number;
 

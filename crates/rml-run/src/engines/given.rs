@@ -1,4 +1,4 @@
-//! The inputs of the cycles that a plan has before it.
+//! The inputs of the cycles that a plan has still to run.
 
 use rml_backend::Held;
 use rml_base::Diagnostic;

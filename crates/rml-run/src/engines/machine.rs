@@ -1,4 +1,4 @@
-//! What runs the windows of a plan: the embedded backend, or any other one.
+//! Runs the windows of a plan, on the embedded backend or on any other one.
 
 use std::fmt;
 

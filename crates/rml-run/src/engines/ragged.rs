@@ -1,7 +1,6 @@
-//! Windows on a backend that is not the embedded one, but for those that the embedded backend runs in its place: on a
-//! backend that compiles, windows of more than a bounded number of lengths, since the code of the embedded backend is
-//! the same for all lengths; and windows for which there is no memory as a whole, since the embedded backend runs them
-//! in segments.
+//! Windows on other backends than the embedded one. The embedded backend runs two kinds of windows in their place: on
+//! backends that compile, windows of further lengths after a bounded number of lengths, since its code serves all
+//! lengths; and windows that do not fit in memory as a whole, since it runs them in segments.
 
 use std::collections::BTreeSet;
 use std::fmt;

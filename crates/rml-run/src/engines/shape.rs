@@ -1,4 +1,4 @@
-//! How a node runs over windows, before it does.
+//! Predicts how a node runs over windows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How delays come about.
+//! Rules for the values of delays.
 
 use rml_analysis::Position;
 use rml_ir::flat::{Init, Rhs, Var};

@@ -1,4 +1,4 @@
-//! Positions at which the same comes about, together.
+//! Groups positions at which a tape has the same rule.
 
 use rml_analysis::{Position, Positions};
 use rml_plan::Tick;

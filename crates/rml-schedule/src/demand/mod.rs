@@ -1,4 +1,5 @@
-//! What has to be computed, at which positions, and how: from the outputs, the states and what may fail on.
+//! What has to be computed, at which positions, and how. Starts from the outputs, the states and operators that may
+//! fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 

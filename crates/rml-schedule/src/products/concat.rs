@@ -1,4 +1,4 @@
-//! Products over concatenations of which the front does not come from the loop.
+//! Products over concatenations whose leading parts do not depend on the loop.
 
 use std::collections::BTreeSet;
 

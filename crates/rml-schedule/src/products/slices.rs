@@ -1,4 +1,4 @@
-//! Products of which some columns, or rows, are read alone.
+//! Products of which only some columns or rows are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Cells behind a pointer, since no two slices of the same elements may be written by different threads, not even in
+//! Cells behind a pointer, since different threads may not hold mutable slices of the same elements, even if they write
 //! different parts.
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Elements of one type in one row, of which threads may write different parts at once.
+//! An array of elements of one type, in which threads may write different parts at the same time.
 
 mod ffi;
 

@@ -1,5 +1,5 @@
-//! What is computed for all ticks at once, and read by one loop alone, is computed in that loop: it takes one tick's
-//! room then, and is read while it is near.
+//! Moves an element-wise tape that only one loop reads into that loop. It then needs space for one tick, and is read
+//! while still in cache.
 
 use rml_plan::{Atom, Case, Part, Plan, Region, Rule, Tick};
 

@@ -1,11 +1,11 @@
 //! Which scalar tapes become the lanes of one vector.
 //!
-//! Tapes of one group have the same rules at the same positions, and run at the same place. A group is found from
-//! another one: lanes that are operands of the lanes of a group, or read them, in the order of its lanes. The first
-//! ones are those with alike surroundings.
+//! Tapes of one group have the same rules at the same positions, and run at the same place. The first groups are tapes
+//! with similar surroundings. Further groups are found from a known one: the operands or the readers of its lanes, in
+//! the same order.
 //!
-//! Conditions on which lanes are available may differ: a vector is computed where any of them is. What a lane has where
-//! it is absent is never used, and none of these operators fails.
+//! Lanes may be present under different conditions: a vector is computed where any of its lanes is present. The value
+//! of an absent lane is never used, and none of these operators fails.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

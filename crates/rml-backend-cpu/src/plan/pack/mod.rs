@@ -1,9 +1,9 @@
-//! Scalar equations that are alike become one equation of vectors.
+//! Merges similar scalar equations into one equation on vectors.
 //!
-//! A program of many small equations has a loop for each state that waits for itself, and each element is an
-//! instruction of its own. Here the loops are merged (`order`), tapes that are computed alike are found (`groups`), and
-//! the plan is rewritten with vectors (`emit`): a scalar that others read is a view of a lane. Lanes are computed as
-//! scalars are, so the bits are the same. Programs without such equations stay as they are.
+//! A program of many small equations has a loop for each state, and an instruction for each scalar. Here the loops are
+//! merged (`order`), similar tapes are found (`groups`), and the plan is rewritten with vectors (`emit`): a scalar that
+//! others read becomes a view of a lane. Lanes are computed like scalars, so the bits are the same. Programs without
+//! such equations are not changed.
 
 use std::sync::Arc;
 

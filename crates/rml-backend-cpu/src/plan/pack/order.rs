@@ -1,8 +1,8 @@
-//! The order in which scalar parts run once their loops are merged.
+//! The order of scalar parts after their loops are merged.
 //!
-//! A *segment* is a row of regions that fill scalars only. Its loops are merged into *stages*, by turns forward and
-//! backward: a part stands in the first stage in which everything that it reads is available. What a stage computes
-//! over all ticks runs before its loop, after it, or within, if it stands between two of the loops that are merged.
+//! A *segment* is a sequence of regions that fill only scalars. Its loops are merged into *stages*, alternately forward
+//! and backward: a part belongs to the first stage in which everything that it reads is available. Parts over all ticks
+//! run before the loop of their stage, after it, or inside it if they are between two merged loops.
 
 use rml_plan::{Atom, Case, Part, Plan, Region, Rule, Tape, Tick};
 

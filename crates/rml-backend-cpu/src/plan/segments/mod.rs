@@ -1,10 +1,10 @@
-//! Windows whose values are more than caches or memory hold: they run segment by segment.
+//! Windows whose values do not fit in the caches or in memory run segment by segment.
 //!
-//! A sweep goes over the segments of a window. What is computed for a segment has room for its ticks alone. A later
-//! sweep that needs it finds it stored for the whole window; or, where there is no memory for that, computes it again,
-//! from what loops carry over the ends of segments, which is kept of each of them. Inputs, outputs and what there is
-//! once a window stay where they are. Each value is computed from the same operands as in a window that runs as a
-//! whole, and sums add in the same order, so the bits are the same.
+//! A sweep visits the segments of a window in order. A value computed for a segment has space only for the ticks of one
+//! segment. If a later sweep needs it, it is stored for the whole window; or, if memory does not allow that, recomputed
+//! from the values that loops carry over the ends of segments, which are kept for each segment. Inputs, outputs and
+//! values that exist once per window keep their space. Each value is computed from the same operands as in a window
+//! that runs as a whole, and sums add in the same order, so the bits are the same.
 
 use std::collections::BTreeMap;
 

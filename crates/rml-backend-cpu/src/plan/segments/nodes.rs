@@ -1,5 +1,4 @@
-//! What a window computes, as nodes that read values at ticks: what is needed to decide in which sweep each of them
-//! runs.
+//! The computations of a window as nodes that read values at ticks, to decide in which sweep each node runs.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Where values are stored while a window runs in segments.
+//! Placement of values in a window that runs in segments.
 
 use rml_ir::DType;
 

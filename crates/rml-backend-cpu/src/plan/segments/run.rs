@@ -21,8 +21,8 @@ pub(super) struct Place {
     pub(super) segment: usize,
 }
 
-/// What a node puts back before it runs, because it is the first one that fills it, and what is kept when it has run,
-/// because it is the last one: which of [`Rooms::keeps`], and which of [`Rooms::pins`].
+/// Boundary rows: those to restore before this node runs and those to save afterwards: which of [`Rooms::keeps`], and
+/// which of [`Rooms::pins`].
 #[derive(Clone, Default, Debug)]
 pub(super) struct Edges {
     restored: Vec<usize>,

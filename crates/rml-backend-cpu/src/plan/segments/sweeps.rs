@@ -1,8 +1,8 @@
-//! Which node runs in which sweep.
+//! Assigns nodes to sweeps.
 //!
 //! A sweep goes over the segments of a window, one after the other: the first sweep from the first segment to the last
-//! one, the second one back, the third one forward again. A node is done in the first sweep in which all is available
-//! that it needs, in an order that suits it. In later sweeps it runs again where its values are needed again.
+//! one, the second one back, the third one forward again. Each node runs in the first sweep that visits segments in a
+//! suitable order and by which all its inputs are available. It runs again in later sweeps that need its values.
 
 use std::collections::BTreeSet;
 

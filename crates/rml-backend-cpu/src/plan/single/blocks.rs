@@ -1,6 +1,6 @@
-//! Chains over rows of the same length, run block by block instead of link by link. What follows, such as the product
-//! of a dense layer, reads the first elements of a result first: they are available while the processor still computes
-//! the others.
+//! Chains over rows of the same length, run block by block instead of link by link. The next instruction, such as the
+//! product of a dense layer, reads the first elements of a result first; they are available while the processor still
+//! computes the others.
 
 use rml_ir::op::Number;
 use rml_kernels::Task;

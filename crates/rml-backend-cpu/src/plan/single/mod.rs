@@ -1,5 +1,5 @@
-//! Windows of one tick, such as the steps of a stream: one list of all regions and of what is committed, with places
-//! instead of operands, since what stands around kernels counts where they are short.
+//! Windows of one tick, such as the steps of a stream: one list of all regions and commits, with places instead of
+//! operands, since overhead counts where kernels are short.
 
 use std::ops::Range;
 

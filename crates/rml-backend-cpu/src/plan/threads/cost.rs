@@ -1,4 +1,4 @@
-//! How long instructions take, roughly: what decides whether it pays to share them.
+//! Estimates how long instructions take, to decide whether sharing them pays off.
 
 use rml_ir::op::Op;
 

@@ -1,5 +1,5 @@
-//! Checks that threads do not write what others touch, element by element. It looks at instructions alone, and shares
-//! nothing with what cuts them.
+//! Checks, element by element, that no thread writes elements that others touch. It looks only at instructions, and
+//! shares no code with the modules that divide the work.
 
 use std::ops::Range;
 

@@ -1,20 +1,20 @@
 //! Several threads in one window.
 //!
-//! Work is shared in four ways, none of which changes an element's sequence of operations; so bits are the same with
-//! any number of threads.
+//! Work is divided in four ways. None of them changes the sequence of operations for an element, so the bits do not
+//! depend on the number of threads.
 //!
-//! - A loop whose instructions all compute row by row runs on each thread for some of the rows, from its first tick to
-//!   its last one, with nobody waiting.
-//! - What runs over all ticks runs on each thread at some of the ticks; or for some of the rows, at the one tick that
-//!   there is.
-//! - A sum over ticks is computed on each thread for some of its elements.
-//! - In a loop that does not compute row by row, such as one that trains at each tick, large products and convolutions
-//!   are shared at each tick.
+//! - A loop whose instructions all compute row by row: each thread runs it for some of the rows, from the first tick to
+//!   the last one, without waiting.
+//! - A computation over all ticks: each thread runs it at some of the ticks, or, if there is only one tick, for some of
+//!   the rows.
+//! - A sum over ticks: each thread computes some of its elements.
+//! - A loop that does not compute row by row, such as one that trains at each tick: large products and convolutions are
+//!   divided at each tick.
 //!
-//! Everything that is decided when a plan is prepared, and only for what takes long enough. Threads never write what
-//! others touch: each writes the rows, ticks or elements that are its own, of places that share no memory with others
-//! while they run; and what a loop needs in one tick alone has a place for each thread ([`Shard`]). In builds for
-//! tests, `disjoint` looks at each element that is touched.
+//! All of this is decided when a plan is prepared, and only for work that takes long enough. Threads never write
+//! elements that others touch: each thread writes its own rows, ticks or elements, and their places share no memory
+//! with others at that time. A value that a loop needs only within one tick has a place for each thread ([`Shard`]). In
+//! test builds, `disjoint` checks every element.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ mod tests;
 
 use pool::{MOST, Pool};
 
-/// From what on sharing pays.
+/// Thresholds above which sharing work pays off.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Rows for each thread: fewer make products slow.

@@ -1,8 +1,8 @@
-//! Which instructions compute row by row, and the same instructions for some of the rows.
+//! Finds instructions that compute row by row, and restricts them to some of the rows.
 //!
-//! A value of `R` rows is cut where its place is: row `r` of a place of `w` elements is the `w / R` elements from
-//! `r w / R` on. An instruction computes row by row if it writes row `r` of its result from row `r` of what is computed
-//! beside it, and from whatever else is only read.
+//! A value of `R` rows is cut in place: row `r` of a place of `w` elements is the `w / R` elements that begin at
+//! `r w / R`. An instruction computes row by row if row `r` of its result depends only on row `r` of the values
+//! computed in the same loop, and on values that are only read.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Code that lays matrices out in place, beside code that turns them round first.
+//! Compares code that packs matrices in place with code that transposes them first.
 
 use std::sync::Arc;
 

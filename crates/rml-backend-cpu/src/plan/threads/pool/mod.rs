@@ -1,8 +1,8 @@
 //! Threads that wait for work.
 //!
-//! A worker that has nothing to do searches for work for some tens of microseconds, which is how far the parts of a
-//! window are apart, and then sleeps. So work that comes at once begins after a tenth of a microsecond, and between
-//! windows nothing is burnt.
+//! An idle worker polls for work for some tens of microseconds, about the gap between the parts of a window, and then
+//! sleeps. So work that comes soon starts after a tenth of a microsecond, and no processor time is wasted between
+//! windows.
 
 mod ffi;
 
@@ -31,7 +31,7 @@ mod tests {
         }
     }
 
-    /// Whoever panics, all others end first, and the pool continues.
+    /// If a thread panics, all others end first, and the pool stays usable.
     #[test]
     fn a_panic_is_passed_on() {
         let mut pool = Pool::new(3).expect("threads");
