@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// What stands behind the pointers of the interface.
+/// The target of the pointers of the interface.
 #[repr(C)]
 struct Opaque([u8; 0]);
 

@@ -63,7 +63,7 @@ fn a_reader_that_goes_away_is_no_error() {
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && err.is_empty(), "{args}: {err}");
     }
-    // Nobody listens to the diagnostics either.
+    // Nobody reads the diagnostics either.
     let mut child = folder
         .command("check none.rml")
         .stdout(Stdio::piped())

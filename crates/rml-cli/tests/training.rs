@@ -179,14 +179,14 @@ fn another_program_is_told_apart() {
         &[
             "checkpoint-mismatch",
             "line_0.offset",
-            "`line_0.b` exists",
+            "`line_0.b` is present",
             "`b` in the checkpoint is `offset` here",
         ],
     );
     let folder = folder.file("moved.rml", LINE.replace("line(x", "ramp(x"));
     folder
         .rml("infer moved.rml --params l.safetensors --data d.json")
-        .fails(1, &["`ramp_0.k`: num []; `line_0.k` exists", "`line_0` in the checkpoint is `ramp_0` here"]);
+        .fails(1, &["`ramp_0.k`: num []; `line_0.k` is present", "`line_0` in the checkpoint is `ramp_0` here"]);
 }
 
 #[test]

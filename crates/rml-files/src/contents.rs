@@ -1,5 +1,5 @@
-//! Reading files: regular files only, and of each no more than it may have. What stands behind a name, or behind a
-//! link, may also be a device without an end, a pipe that nobody writes to, or a folder.
+//! Reads only regular files, up to a maximum size. A name, or the target of a link, may also be an endless device, a
+//! pipe without a writer, or a folder.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

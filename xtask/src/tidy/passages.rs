@@ -1,5 +1,5 @@
-//! The prose of a file as words: paragraphs of Markdown, comments of programs, comments and string literals of Rust. Code
-//! in backticks and in fences is left out.
+//! The prose of a file as words: paragraphs of Markdown, comments of programs, comments and string literals of Rust.
+//! Code in backticks and in fences is left out.
 
 use super::links::fenced_apart;
 use crate::workspace::File;

@@ -1,7 +1,6 @@
 //! Plain English in Markdown, comments and string literals: no phrase that has a usual word in its place.
 //!
-//! Phrases that are plain in most places, such as `take` or `behind`, are listed only together with the words that make
-//! them odd.
+//! A phrase that is plain in most places, such as `behind`, is listed only together with the words that make it odd.
 
 use super::PENDING;
 use super::passages::{self, Word};

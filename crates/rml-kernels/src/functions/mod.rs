@@ -29,7 +29,7 @@ trait Function<T> {
         Self::apply(x)
     }
     const HAS_FAR: bool = false;
-    /// Whether it is so quick that padding the rest of a slice costs more than computing it one by one.
+    /// Whether the function is quick enough that padding the rest of a slice costs more than computing it one by one.
     const LIGHT: bool = false;
 }
 

@@ -23,8 +23,8 @@ pub(super) fn slices(edit: &mut Edit, region: usize) {
     }
 }
 
-/// The slices that are all that is read of a product, and what they take of it. In a loop, what they take of the
-/// factors is available before.
+/// The slices through which a product is read, if nothing else of it is read, and the part that each takes. In a loop,
+/// what they take of the factors is available before.
 fn find(edit: &Edit, product: Tape, in_loop: Option<usize>) -> Option<BTreeMap<Tape, Cut>> {
     let (data, readers) = (&edit.plan.tapes[product], &edit.readers[product]);
     if readers.others || edit.region(product).is_none() {

@@ -37,7 +37,7 @@ const PASSES: [(&str, Pass); 7] = [
 /// - In one with errors nothing is known after that was not before, and no error is new; one in what a pass drops is
 ///   not found.
 /// - What inlining makes of the nodes has every cell of every variable, errors included.
-/// - What `forget_values` and `forget_inputs` leave knows nothing that is not so in this trace, if it has no
+/// - What `forget_values` and `forget_inputs` leave contains no fact that is false in this trace, if it has no
 ///   synchronisation errors.
 ///
 /// Inputs that are only offered are given: what is dropped no longer asks for them.
