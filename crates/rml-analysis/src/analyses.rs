@@ -1,4 +1,4 @@
-//! Everything that is found out about a program before it is decided how it runs.
+//! All analyses of a program, before an engine is chosen.
 
 use rml_ir::flat::Flat;
 

@@ -1,8 +1,7 @@
-//! The verdict that `rml check` prints: how long each output has to be waited for, and how many bytes are held
-//! meanwhile.
+//! The verdict that `rml check` prints: how long each output waits, and how many bytes are held meanwhile.
 //!
-//! Bytes are those of values: a `num` takes 4 or 8 (in single or double precision), an `int` 8 and a `bool` 1; a tensor
-//! takes that for each element. What is counted is what the simulator holds: one value for every variable that is not a
+//! Bytes are those of values: a `num` has 4 or 8 (in single or double precision), an `int` 8 and a `bool` 1, for each
+//! element of a tensor. The figures count the values that the simulator holds: one for every variable that is not a
 //! constant.
 //!
 //! - **state** is kept from cycle to cycle: one value for each `fby` and each parameter.

@@ -1,4 +1,4 @@
-//! What the equations of a program tell about the values of its conditions, without running it.
+//! What the equations of a program say about the values of its conditions, without running it.
 //!
 //! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle of which some conditions and
 //! the position in its segment are known: `a and b` is false where `b` is known to be false, and `true fby end` is true

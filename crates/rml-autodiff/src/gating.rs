@@ -1,4 +1,4 @@
-//! Which conditions gate the gradients of a node's outputs, and what its callers have to know about them.
+//! Determines which conditions gate the gradients of a node's outputs, and what callers need to know about them.
 
 use std::collections::BTreeSet;
 

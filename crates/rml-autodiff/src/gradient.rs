@@ -1,5 +1,5 @@
-//! The gradient of one output, as a module that runs: the root's adjoint, asked for one output in every cycle, with
-//! every parameter held.
+//! The gradient of one output, as a runnable module: the root's adjoint, for one output in every cycle, with every
+//! parameter held.
 
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::normal::{

@@ -1,8 +1,7 @@
-//! Gradients of the parts of one variable, put together.
+//! Joins the gradients of the parts of one variable.
 //!
-//! The gradient of `z[.., 0:n]` is zero beside that slice. Where several slices of `z` cover it without overlapping,
-//! the sum of such gradients is the concatenation of what stands in them; where every position of an axis is picked, it
-//! is a stack.
+//! The gradient of `z[.., 0:n]` is zero outside that slice. If several slices cover `z` without overlapping, the sum of
+//! their gradients is a concatenation; if every position of an axis is picked, it is a stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

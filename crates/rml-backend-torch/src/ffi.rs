@@ -1,5 +1,5 @@
-//! What needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may hold, the
-//! maker of the processor, and the system's allocator.
+//! The code that needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may hold,
+//! the maker of the processor, and the system's allocator.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;

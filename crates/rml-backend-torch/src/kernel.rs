@@ -1,4 +1,4 @@
-//! What an operator becomes when a function is prepared.
+//! The prepared form of an operator.
 
 use rml_ir::{DType, Precision, Shape, Type};
 use tch::{Device, Kind, TchError, Tensor};

@@ -1,5 +1,5 @@
 //! Routines: functions one after the other, and loops, whose values stay tensors of libtorch until the end. Rows of a
-//! tensor are views of it while the routine runs, and what may have no result is asked for once, after the last step.
+//! tensor are views of it while the routine runs. Operators that may fail are checked once, after the last step.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Tests on the device for operators that may have no result.
+//! Tests on the device for operators that may fail.
 
 use tch::{TchError, Tensor};
 

@@ -1,4 +1,4 @@
-//! What all functions on a device share.
+//! State that all functions on a device share.
 
 use std::collections::BTreeMap;
 use std::fmt;

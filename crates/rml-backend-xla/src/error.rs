@@ -1,4 +1,4 @@
-//! What the library says, as failures of one line.
+//! Errors of the library, as one-line failures.
 
 use rml_backend::Failure;
 use rml_base::codes::backend as codes;

@@ -1,4 +1,4 @@
-//! What a backend reports when it cannot do what it is asked for.
+//! Failures that a backend reports.
 
 use rml_base::codes::backend as codes;
 #[cfg(any(test, feature = "load"))]

@@ -1,8 +1,8 @@
-//! Tensor functions: what a backend is asked to prepare.
+//! Tensor functions, which backends prepare.
 //!
 //! Invariants, checked by [`verify`](crate::verify):
 //! - **B1** inputs are the first values, so that argument `i` is value `i`; operands stand before their uses.
-//! - **B2** the type of every value is what its operator makes of its operands, or that of its constant.
+//! - **B2** the type of every value is the result type of its operator on its operands, or the type of its constant.
 //! - **B3** results are values of the function.
 
 use std::sync::Arc;

@@ -1,12 +1,11 @@
-//! How many bytes the process may take for values, and how many it takes now.
+//! Memory accounting: how many bytes the process may use for values, and how many it uses now.
 //!
-//! This is the one place that decides whether something is too large. Whatever a program or its data can scale asks
-//! here first: [`ask`] for what is needed for a moment, a [`Reservation`] for what is kept. Tensors reserve what they
-//! hold for as long as they exist, so the sum is right whoever holds them. The counts are of the process, as the
-//! machine's memory is.
+//! Only this module decides whether something is too large. Code whose memory depends on the program or its data asks
+//! here first: [`ask`] for temporary memory, a [`Reservation`] for memory that is kept. Tensors reserve their memory as
+//! long as they exist, so the sum does not depend on who holds them. The counts are per process.
 //!
 //! With several threads, the sum that a thread sees is off by less than 64 KiB for each other thread. Asking reserves
-//! nothing: what several threads ask for at the same time may be granted to each of them.
+//! nothing: memory that several threads ask for at the same time may be granted to each of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
-//! Text from outside as people may see it: names in data, weights and checkpoints, names of files, lines of source
-//! texts. A terminal would obey control characters in them, and nobody reads a name of a thousand characters.
+//! Makes external text safe to print: names in data, weights and checkpoints, names of files, lines of source texts. A
+//! terminal would execute control characters in them, and very long names are unreadable.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,9 @@
-//! Columns meet inputs: elements are converted to the inputs' types, and every input is told what it is in each cycle.
+//! Binds columns to inputs: converts elements to the types of inputs, and determines the value of every input in each
+//! cycle.
 //!
-//! Two readings. *By cycle* (traces): an array `[N, ..]` is `N` cycles. *By window* (training, inference): an array
-//! `[N, T, ..]` is `N` windows of `T` cycles and an array `[N, ..]` has one value a window; a truth value that has no
-//! column and is named `end`, or is the clock of another input, is true in the last cycle of each window.
+//! There are two readings. *By cycle* (traces): an array `[N, ..]` is `N` cycles. *By window* (training, inference): an
+//! array `[N, T, ..]` is `N` windows of `T` cycles and an array `[N, ..]` has one value a window; a truth value that
+//! has no column and is named `end`, or is the clock of another input, is true in the last cycle of each window.
 
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};

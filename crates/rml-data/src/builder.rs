@@ -1,5 +1,5 @@
 //! A column while a text format is read, cell by cell. All formats have the same numbers: digits alone are an integer,
-//! and whatever has a point or an exponent is not. Memory is asked for before it is taken, and gaps take none.
+//! and whatever has a point or an exponent is not. Memory is reserved before it is allocated; absent cells need none.
 
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::visible_name;

@@ -1,4 +1,4 @@
-//! What windows take from a column: cells in memory, or on disk, where they are converted when they are asked for.
+//! The cells of a column, in memory or on disk. Cells on disk are converted when they are read.
 
 use std::ops::Range;
 

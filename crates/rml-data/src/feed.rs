@@ -1,4 +1,4 @@
-//! What inputs take, made from Rust values.
+//! Values of inputs, made from Rust values.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};

@@ -1,4 +1,4 @@
-//! What is wrong with a file or a cell of it.
+//! Faults of a file or of a cell in it.
 
 use std::fmt;
 

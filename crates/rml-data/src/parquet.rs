@@ -1,5 +1,5 @@
 //! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The reader
-//! makes a whole row before it gives any of it, so memory for the longest one is asked for first.
+//! builds a whole row at a time, so memory for the longest row is reserved first.
 
 mod footer;
 mod lists;

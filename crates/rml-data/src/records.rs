@@ -1,6 +1,6 @@
 //! Rows of comma-separated cells, as RFC 4180 has them: a cell either has no quotes at all, or begins and ends with one
-//! and has quotes within it twice. Blanks around a cell are ignored. Nothing is guessed: whatever else stands there is
-//! an error with its place.
+//! and has quotes within it twice. Blanks around a cell are ignored. Nothing is guessed: anything else is an error with
+//! its place.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! From source text to a program that can run: the column of passes.
+//! From source text to a runnable program: all passes in order.
 //!
 //! text → syntax tree → typed → normal → differentiated → inlined (flat) → settled → folded → cone of the outputs →
 //! drawn.

@@ -1,5 +1,5 @@
-//! What there is to know about nodes: the comment before each, its interface, which inputs are static. Read from the
-//! source, so that it says what the program says.
+//! Documentation of nodes: the comment before each, its interface, and which inputs are static. It is read from the
+//! source, so it is always up to date.
 
 mod forms;
 

@@ -1,4 +1,4 @@
-//! Where the compilation of any node of a source begins: its texts are read, and names are bound.
+//! The first step of compilation for any node of a source: reads its texts, and binds names.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! What the text of a program says about a node's interface and its types no longer do: which shapes begin with
-//! `batch`.
+//! The part of a node's interface that is in its text but not in its types: which shapes begin with `batch`.
 
 use bumpalo::Bump;
 use rml_base::{Error, FileId, Sources};

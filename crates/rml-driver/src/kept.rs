@@ -1,4 +1,4 @@
-//! What was found about the nodes of a text, kept for its next version.
+//! Results about the nodes of a text, kept for its next version.
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostic, Diagnostics, Span};

@@ -1,4 +1,4 @@
-//! Where texts come from: the program's own, and the files it imports.
+//! Sources of text: the program itself, and the files that it imports.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

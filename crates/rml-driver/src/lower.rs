@@ -1,4 +1,4 @@
-//! The column of passes after the front end.
+//! The passes after the front end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What of a program belongs to the windows that are stacked: the outputs and states whose shape follows their number.
+//! The outputs and states of a program whose shape depends on the number of stacked windows.
 
 use std::sync::Arc;
 

@@ -11,9 +11,9 @@ const INTRODUCTION: &str = "# Library
 
 <!-- Written from the comments in `std/`: change them there, then `cargo xtask bless`. -->
 
-`import std.layers;` takes all names of a module, `import std.layers (lstm);` some, `import std.layers as nn;` puts `nn.` before them; see
-[imports](nodes.md#imports). `rml doc lstm` prints the whole comment of a node, with its shapes, clocks and source; the texts are in
-[`std/`](../../std).
+`import std.layers;` imports all names of a module, `import std.layers (lstm);` some of them, and
+`import std.layers as nn;` puts `nn.` before them; see [imports](nodes.md#imports). `rml doc lstm` prints the whole
+comment of a node, with its shapes, clocks and source. The source texts are in [`std/`](../../std).
 ";
 
 fn public(module: &ModuleDoc) -> impl Iterator<Item = &NodeDoc> {
@@ -29,8 +29,24 @@ fn markdown(paragraph: &str) -> String {
             let lines: Vec<&str> = lines.iter().map(|l| &l[indent..]).collect();
             format!("```\n{}\n```", lines.join("\n"))
         }
-        false => paragraph.replace('\n', " "),
+        false => wrapped(paragraph),
     }
+}
+
+/// The words of a paragraph in lines of at most 120 columns.
+fn wrapped(paragraph: &str) -> String {
+    let mut text = String::new();
+    let mut columns = 0;
+    for word in paragraph.split_whitespace() {
+        let width = word.chars().count();
+        let fits = columns + 1 + width <= 120;
+        if columns > 0 {
+            text.push(if fits { ' ' } else { '\n' });
+        }
+        columns = if columns > 0 && fits { columns + 1 + width } else { width };
+        text.push_str(word);
+    }
+    text
 }
 
 fn page() -> String {

@@ -1,4 +1,4 @@
-//! What differentiation will need beyond the nodes that the program calls: the adjoints that the program itself defines
+//! Nodes that differentiation needs beyond those that the program calls: the adjoints that the program itself defines
 //! (overrides), and the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
 
 use indexmap::IndexMap;

@@ -1,4 +1,4 @@
-//! Names of other languages and libraries, mostly of Python: what is written in their place.
+//! Names of other languages and libraries, mostly of Python, and what to write instead.
 
 /// What a variable of that name stands for.
 pub(crate) fn variable(name: &str) -> Option<&'static str> {

@@ -1,5 +1,5 @@
-//! Collects findings; one that was made before (same code, same place) is dropped, so that a node's error is reported
-//! once however often the node is instantiated.
+//! Collects findings. A repeated one (same code, same place) is dropped, so an error in a node is reported once for all
+//! its instances.
 
 use indexmap::IndexSet;
 use rml_base::{Code, Diagnostic, Diagnostics, Span};

@@ -1,4 +1,4 @@
-//! Static expressions as source text: what typed nodes keep of them for printing.
+//! Static expressions as source text, kept in typed nodes for printing.
 
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 

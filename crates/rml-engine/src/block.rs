@@ -1,4 +1,4 @@
-//! What goes into a run and what comes out of it: one cycle as a row of entries, several as a block of columns.
+//! Inputs and outputs of a run: one cycle as a row of entries, several as a block of columns.
 //!
 //! A column holds the values of one variable over the cycles of a block in one contiguous tensor. So data that is
 //! already contiguous, or is on a device, reaches an engine that computes whole windows without being split into

@@ -1,4 +1,4 @@
-//! What a run remembers, as handles.
+//! The states of a run, as handles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

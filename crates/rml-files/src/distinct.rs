@@ -1,4 +1,4 @@
-//! The results of a command have places of their own: none is overwritten by another one of the same command.
+//! Checks that no two results of a command are written to the same place.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,5 +1,4 @@
-//! Files of what can be made again, to save the time that takes. They may be lost at any time, and nothing depends on
-//! them.
+//! Cache files: their content can be recomputed, so they may be lost at any time.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! How much memory values may take: the limit of the process, and what the machine grants.
 //!
-//! The limit is set once, by [`set_limit`], or at the first use of the library to [`default_limit`]. It is asked before
-//! anything is computed or read that programs or data can scale: what does not fit is the error `memory-limit`.
+//! The limit is set once, by [`set_limit`], or at the first use of the library to [`default_limit`]. It is checked
+//! before any computation or read whose size depends on programs or data; exceeding it is the error `memory-limit`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Writing files so that nothing is lost: the old content stays until the new one is safe on the disk, what cannot be
-//! written is known before the work for it begins, and no command overwrites what it reads.
+//! Writes files so that nothing is lost: the old content stays until the new one is safe on the disk, unwritable files
+//! are found before the work begins, and no command overwrites its inputs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A file for what does not fit into the memory. It has no name, and goes with the process.
+//! A temporary file for data that does not fit in memory. It has no name, and disappears with the process.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

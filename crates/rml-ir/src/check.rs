@@ -1,4 +1,4 @@
-//! What the verifiers of all stages share: when they run, and the typing rules of the primitives.
+//! Shared by the verifiers of all stages: when they run, and the typing rules of the primitives.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! The flat form: the root node with every call inlined and every window explicit. [`Drawn`] is what runs.
+//! The flat form: the root node with every call inlined and every window explicit. Engines run the [`Drawn`] form.
 //!
 //! Invariants, checked by [`verify`]:
 //! - **F1** every variable is an input or defined by exactly one equation, never both; every output is one of
@@ -6,7 +6,7 @@
 //! - **F2** types as N2.
 //! - **F3** a constant initialiser has the type of its equation's result.
 //! - **F4** conditions, window ends and the conditions of clocks and claims are `bool []`.
-//! - **F5** a window's parent stands before it.
+//! - **F5** a window's parent comes before it.
 //! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such
 //!   equation has one.
 //! - **F7** an applied constant names constants that stand before it, its operator gives its type and cannot fail;

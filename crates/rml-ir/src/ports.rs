@@ -1,4 +1,4 @@
-//! What a program reads and gives, by name.
+//! The inputs and outputs of a program, by name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What one equation says of where its variables are present: the rule that the flat and the normal form share.
+//! What a single equation implies about the presence of its variables; shared by the flat and the normal form.
 
 use crate::normal::Var;
 use crate::{flat, normal};

@@ -1,4 +1,4 @@
-//! Changes that fix what is wrong, and the layout.
+//! Quick fixes, and formatting.
 
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, DocumentFormattingParams, TextEdit,

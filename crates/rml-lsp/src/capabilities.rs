@@ -1,4 +1,4 @@
-//! What the server can do, and what the editor can.
+//! The capabilities of the server and of the editor.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Findings as the protocol has them.
+//! Diagnostics in the form of the protocol.
 
 use lsp_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag, Location, NumberOrString,

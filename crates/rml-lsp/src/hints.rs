@@ -1,4 +1,4 @@
-//! The types and clocks of variables whose equation writes none.
+//! Inlay hints: types and clocks of variables that are not declared.
 
 use lsp_types::{InlayHint, InlayHintKind, InlayHintLabel, InlayHintParams};
 use rml::VariableKind;

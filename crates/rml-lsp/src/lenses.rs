@@ -1,5 +1,4 @@
-//! What can be done with a node, above it: run, trace and train it in a terminal, which the editor does; show its
-//! adjoint.
+//! Code lenses above a node: run, trace and train it in a terminal of the editor; show its adjoint.
 
 use lsp_types::{CodeLens, CodeLensParams, Command, ExecuteCommandParams};
 use rml::{Meaning, Options};

@@ -1,4 +1,4 @@
-//! From a name to its definition, and to all other places where it stands.
+//! From a name to its definition and its references.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The texts that the editor has open, and how its addresses and our paths are the same.
+//! The texts that the editor has open, and the mapping between its URIs and paths.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

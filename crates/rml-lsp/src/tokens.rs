@@ -1,4 +1,4 @@
-//! What the names of a text are, for colours: nodes, functions, inputs, variables, dimensions.
+//! Semantic tokens for highlighting: nodes, functions, inputs, variables, dimensions.
 
 use indexmap::IndexMap;
 use lsp_types::{

@@ -1,5 +1,5 @@
 //! A chronogram as a page of its own: the source beside the table, arrows of one cell at a time, values of tensors, and
-//! the order in which cells become known. One file without anything from elsewhere.
+//! the order in which cells become known. A single file without external resources.
 
 use rml_base::visible;
 use serde_json::{Value as Json, json};

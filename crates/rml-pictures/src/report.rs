@@ -1,5 +1,5 @@
-//! A training as a page of its own: curves, which class was taken for which, parameters, where the time went, and how
-//! to do it again. One file without anything from elsewhere, and without a script.
+//! A page about a training: curves, a confusion matrix, parameters, a profile, and the command to repeat it. A single
+//! file without external resources or scripts.
 
 use std::fmt::Write as _;
 

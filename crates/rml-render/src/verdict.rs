@@ -1,4 +1,4 @@
-//! Verdicts as text and as JSON: clocks, how long outputs have to be waited for, memory.
+//! Verdicts as text and as JSON: clocks, how long outputs wait, memory.
 
 use rml::analysis::{Bound, Bytes, Direction, Kind, Verdict};
 use rml::codes::analysis as codes;

@@ -1,4 +1,4 @@
-//! Programs elsewhere: the plan of a node, with the values of a checkpoint.
+//! Export of programs: the plan of a node, with the values of a checkpoint.
 
 pub(crate) mod model;
 

@@ -1,4 +1,4 @@
-//! Short names for texts and data, to notice that they changed.
+//! Hashes of texts and data, to notice changes.
 
 use rml_base::{Diagnostic, Fnv, Sources};
 use rml_data::{Dataset, Elements};

@@ -1,5 +1,5 @@
-//! Parameters of programs: which ones a program has, and how they come from and go to other libraries by a mapping
-//! file. What a mapping means is said by `rml-weights`; here it meets compiled programs and checkpoints.
+//! Parameters of programs: lists them, and imports and exports them by a mapping file. `rml-weights` defines the
+//! meaning of a mapping; here it is applied to compiled programs and checkpoints.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which windows of its data a run trains on, and which it keeps.
+//! Which windows of the data a run trains on, and which it keeps for tests and validation.
 
 use rml_data::{Kept, Parts, split};
 

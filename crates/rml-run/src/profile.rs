@@ -1,4 +1,4 @@
-//! A profile as people and tools read it: a table by source line, JSON, and a trace for Perfetto.
+//! Output of a profile: a table by source line, JSON, and a trace for Perfetto.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! A node without inputs, which makes its data itself, run from window to window. What it is fed are cycles alone, so
-//! that some may be tried and taken back: where a window ends is known only when it has been run.
+//! Runs a node without inputs, which makes its own data, from window to window. It is fed only cycles, so cycles can be
+//! tried and taken back: the end of a window is known only after it has run.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};

@@ -1,6 +1,6 @@
-//! A node that runs over windows of data: compiled once for each number of stacked windows, its states handed over when
-//! that number changes (the last, short batch). The windows follow each other in one open trace (ENV-7), and none may
-//! wait for the next (CAUSE-6).
+//! Runs a node over windows of data. The node is compiled once for each number of stacked windows; its states are
+//! passed on when that number changes (the last, short batch). The windows follow each other in one open trace (ENV-7),
+//! and none may wait for the next (CAUSE-6).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Programs that run on slices: ports are found once, and then nothing is looked up, allocated or locked.
+//! Runs programs on slices: ports are resolved once; after that nothing is looked up, allocated or locked.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! What to write so that it is known before a run when values are known.
+//! Help texts: what to write so that the analysis can tell when values are known.
 
 /// Windows beside each other, and a value that waits for more than one of them.
 pub(super) const BESIDE: &str = "put one window inside the other: call both nodes from one node, and that node with `every` and the condition that holds less often";

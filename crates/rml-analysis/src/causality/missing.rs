@@ -1,5 +1,4 @@
-//! Values that are missing: a `post` has no value at the last tick of its window, and neither has anything that needs
-//! it there.
+//! Missing values: a `post` has no value at the last tick of its window, and neither has any value that needs it there.
 
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
 //! The proof that conditions cut a recurrence.
 //!
 //! The conditions divide time into segments; each one ends in a cycle where they hold. Every member of the recurrence
-//! is looked at in four kinds of cycles: is it the first tick in its segment, or a later one, and is it the last cycle
-//! of its segment, or an earlier one? For each kind it is known whether an edge stays in the segment or leads to an
-//! earlier or a later one. The recurrence is well founded if no circle leads to a later segment, and if every circle
-//! within a segment runs one way. Then values can be computed segment by segment, and within a segment by one sweep
-//! after another.
+//! is considered in four kinds of cycles: the first tick in its segment or a later one, and the last cycle of its
+//! segment or an earlier one. For each kind it is known whether an edge stays in the segment or leads to an earlier or
+//! a later one. The recurrence is well founded if no circle leads to a later segment, and if every circle within a
+//! segment runs one way. Then values can be computed segment by segment, and within a segment by one sweep after
+//! another.
 
 use std::collections::{BTreeMap, BTreeSet};
 

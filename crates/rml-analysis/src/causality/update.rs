@@ -2,7 +2,7 @@
 //!
 //! A parameter that is trained outside windows has a new value in each cycle. If the program looks ahead, the update
 //! may wait for a value of the next cycle, which is computed with the parameter and therefore waits for the update.
-//! Where that is so in each run it is an error; where data decide, a warning.
+//! If this happens in every run it is an error; if it depends on data, a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 

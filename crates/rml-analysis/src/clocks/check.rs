@@ -1,4 +1,4 @@
-//! Compares what every equation asks for with the clocks of its variables.
+//! Compares the constraints of every equation with the clocks of its variables.
 
 use rml_base::Diagnostics;
 use rml_ir::flat::Flat;

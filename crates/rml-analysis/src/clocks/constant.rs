@@ -1,4 +1,4 @@
-//! Constants by value, as far as that is cheap to tell.
+//! Constants compared by value, as far as that is cheap.
 
 use rml_ir::flat::{ConstId, ConstKind, Flat};
 use rml_ir::{Data, Shape, Value};

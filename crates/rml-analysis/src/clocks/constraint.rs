@@ -1,4 +1,4 @@
-//! What each equation asks of the clocks of its variables (CLOCK-1, WHEN-1, MERGE-2).
+//! The constraints of each equation on the clocks of its variables (CLOCK-1, WHEN-1, MERGE-2).
 
 use rml_base::Span;
 use rml_ir::flat::{Claim, Eq, Equation, Flat, Var};

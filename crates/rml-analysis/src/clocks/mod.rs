@@ -1,15 +1,14 @@
 //! The clock of every variable: the set of cycles in which it is present.
 //!
-//! Lustre's calculus, with conditions compared by what they mean: terms are inferred ([`infer`]), conditions become
-//! functions of what cannot be taken apart ([`values`]), and each equation is held against the clocks of its variables
-//! ([`check`]).
+//! Lustre's calculus, with conditions compared by meaning: clock terms are inferred ([`infer`]), conditions become
+//! functions of atoms ([`values`]), and each equation is compared with the clocks of its variables ([`check`]).
 //!
 //! Invariants, checked by [`verify`] unless the program is rejected:
 //! - **K1** every variable of the program has a clock.
 //! - **K2** clocks are interned: two variables have the same [`ClockId`] iff they are proved to be present together. In
-//!   a program that is proved to be synchronous, the clocks of every equation are those that its primitive asks for, so
-//!   that a variable is present just where the samplings of its clock hold.
-//! - **K3** a parent stands before its children; the condition of a sampled clock is a `bool []` whose own clock is the
+//!   a program that is proved to be synchronous, the clocks of every equation satisfy its primitive, so that a variable
+//!   is present exactly where the samplings of its clock hold.
+//! - **K3** a parent comes before its children; the condition of a sampled clock is a `bool []` whose own clock is the
 //!   parent, and the first of those that are the same.
 //! - **K4** the base clock is the first.
 //! - **K5** `same` names the first variable of each set of equal ones, which has the same type and the same clock.

@@ -3,7 +3,7 @@
 //! An atom is *free* if inputs can make it true and can make it false: a bool input, a delay outside windows of
 //! something free, or a comparison of something that takes every value of its type. Consider one assignment of atoms
 //! that makes the clocks differ. If all its atoms are free, and no two of them depend on the same input in the same
-//! cycle, then there are inputs that bring it about.
+//! cycle, then some inputs produce this assignment.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -13,7 +13,7 @@
 //! Invariants, checked by [`verify`] from the program and the clocks alone:
 //! - **A1** the first entry is the trace. Every window belongs to exactly one other entry, which ends where that window
 //!   or one around it does; no two entries have the same cut; all ends are on clocks within the clock of the entry. A
-//!   parent stands before its children, and where it ends they end.
+//!   parent comes before its children, and where it ends they end.
 //! - **A2** no member of a forward recurrence needs a later tick of a member, and none of a backward one an earlier
 //!   tick; in a mixed one every circle leads back more ticks than ahead. In one that runs by smaller segments, no
 //!   member needs a member in a later one of these; what it needs in the same one is subject to A4 there.

@@ -1,4 +1,4 @@
-//! Losses of the library that get probabilities where they take logits.
+//! Losses of the library that are given probabilities instead of logits.
 
 use rml_base::codes::analysis::NOT_LOGITS;
 use rml_base::{Diagnostic, Span};

@@ -1,8 +1,8 @@
-//! What a program learns, and why it may not: findings in the normal form, where calls of adjoints still have their
-//! names.
+//! Warnings about programs that do not learn as intended. They are found in the normal form, where calls of adjoints
+//! still have their names.
 //!
 //! A parameter is updated where the adjoint of a node with parameters is called. A loss is an output called `loss`, of
-//! the library or of the program. What enters as its gradient is followed, with its sign, up to the parameters, and
+//! the library or of the program. The gradient that is passed for it is followed, with its sign, to the parameters and
 //! through the program's optimiser.
 
 mod flow;

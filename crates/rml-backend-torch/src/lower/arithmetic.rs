@@ -1,4 +1,4 @@
-//! Arithmetic of ints, which may have no result.
+//! Arithmetic on ints, which may fail.
 
 use tch::{Kind, TchError, Tensor};
 

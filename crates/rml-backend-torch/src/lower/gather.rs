@@ -1,5 +1,5 @@
-//! Entries at positions that come with the data. libtorch sees positions inside of the axis only; where that changed
-//! one, the reference computes the call.
+//! Entries at positions from the data. libtorch sees only positions inside the axis; if one had to be clamped, the
+//! reference computes the call.
 
 use rml_ir::{DType, Shape};
 use tch::{Kind, TchError, Tensor};

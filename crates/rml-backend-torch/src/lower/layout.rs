@@ -1,4 +1,4 @@
-//! Operators that move, repeat or pick elements. What can be a view of its operand is one.
+//! Operators that move, repeat or pick elements. They return views of their operands where possible.
 
 use rml_ir::Shape;
 use rml_ir::op::AxisIndex;

@@ -1,5 +1,4 @@
-//! The contract across the boundary of a library that is opened at run time, so that a program starts without the
-//! weight of libraries that it does not use.
+//! The contract for libraries loaded at run time, so that a program starts without the libraries that it does not use.
 //!
 //! A backend's library exports one function, [`ENTRY`], which returns a table of C functions. Functions cross as text
 //! ([`print`](crate::print)), tensors as row-major bytes, failures and descriptions as text; buffers, executables and

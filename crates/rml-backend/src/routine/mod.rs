@@ -1,11 +1,11 @@
-//! Routines: calls of tensor functions one after the other, and loops around them, with shapes that are known.
+//! Routines: sequences of calls of tensor functions, with loops, and with known shapes.
 //!
-//! A window of a plan becomes a routine: what is computed at all ticks at once is a call, and what runs tick by tick is
-//! a loop. A backend that compiles loops makes one program of it; for all others, [`ByCalls`] calls the body of a loop
-//! once a pass.
+//! A window of a plan becomes a routine: a computation over all ticks is a call, and a recurrence is a loop. A backend
+//! that compiles loops compiles a routine to one program; for all others, [`ByCalls`] calls the body of a loop once per
+//! pass.
 //!
 //! Invariants, checked by [`verify`]:
-//! - **R1** steps read slots that stand before them: the inputs, and the results of earlier steps.
+//! - **R1** steps read only earlier slots: the inputs, and the results of earlier steps.
 //! - **R2** operands have the types of the function's inputs, and a value that a loop carries keeps its type.
 //! - **R3** a loop runs at least once, and its rows are in their slots.
 //! - **R4** functions satisfy B1 to B3, routines in loops R1 to R4, and all have the routine's precision; results are

@@ -14,7 +14,7 @@
 //! result s2
 //! ```
 //!
-//! The results of a step are the slots that follow. In the place of a function in a loop a routine may stand.
+//! The results of a step are the slots that follow. The body of a loop may be a routine instead of a function.
 
 use std::fmt::{self, Write};
 

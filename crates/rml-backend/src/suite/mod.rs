@@ -1,8 +1,8 @@
 //! The suite that every backend passes: the same checks, whatever computes the tensors.
 //!
 //! [`checks`] lists them, each with a name of the form `topic::what`; [`Check::run`] runs one on an open backend and
-//! gives a [`Report`]. What is right is what the [`reference`](crate::reference) evaluation gives, within the
-//! [`tolerance`] of each operator.
+//! gives a [`Report`]. A result is right if it is within the [`tolerance`] of the operator from that of the
+//! [`reference`](crate::reference) evaluation.
 //!
 //! - `values`: every operator over many shapes and element types, on random operands, some of them constants of the
 //!   function;

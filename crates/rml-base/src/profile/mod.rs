@@ -1,8 +1,8 @@
-//! Where the time of a run goes: by place in the source, and by what is done beside what the program computes.
+//! Where the time of a run goes: by place in the source, and by overhead beside the computation.
 //!
 //! A [`Profile`] is one measurement, shared by all runs of a command. A run that measures has a [`Recorder`] of its
 //! own, so that nothing is locked while it runs. Reading the clock takes longer than a small operator does; so a
-//! [`Sampler`] chooses which of many small steps are timed, and the others count as these.
+//! [`Sampler`] chooses which of many small steps are timed; the others are assumed to take as long.
 
 mod recorder;
 mod sampler;

@@ -1,4 +1,4 @@
-//! `rml run`: a program over a table of inputs. What else runs a program begins as it does.
+//! `rml run`: a program over a table of inputs. Other commands that run a program begin in the same way.
 
 use rml::{Columns, End, Options, Phase, Program, RunOptions, Source, Trace, memory};
 

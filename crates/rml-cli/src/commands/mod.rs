@@ -1,4 +1,4 @@
-//! The commands, one a module: each asks the library and prints what it says.
+//! The commands, one per module: each calls the library and prints the result.
 
 mod backends;
 mod check;

@@ -1,4 +1,4 @@
-//! What tells that files changed.
+//! Notices that files changed.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

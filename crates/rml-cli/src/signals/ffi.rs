@@ -1,4 +1,4 @@
-//! What the process inherited for a signal, which only the C library tells.
+//! The inherited disposition of a signal, which only the C library reports.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;

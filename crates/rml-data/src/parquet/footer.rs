@@ -1,5 +1,5 @@
-//! The schema in the footer of a Parquet file, checked before the reader takes it: the reader calls itself for each
-//! level of a schema, and makes room for as many fields as a group says that it has.
+//! The schema in the footer of a Parquet file, checked before the reader takes it: the reader recurses for each level
+//! of a schema, and allocates the number of fields that a group declares.
 //!
 //! A footer is in the compact protocol of Thrift. The reader does not compare the type that a field has in the file
 //! with the one it expects, so that a wrong type would let it find another schema than the one checked here: such

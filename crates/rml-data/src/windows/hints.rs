@@ -1,4 +1,4 @@
-//! What messages say of windows in which something went wrong.
+//! Hints in messages about windows that failed.
 
 use rml_base::Diagnostic;
 use rml_ir::{DType, Data, Type};

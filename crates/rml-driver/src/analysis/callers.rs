@@ -1,4 +1,4 @@
-//! The line of the user that a finding inside the library belongs to.
+//! The line in the user's program that causes a finding inside the library.
 
 use rml_base::{Diagnostic, Label};
 use rml_ir::flat::{Flat, around};

@@ -1,4 +1,4 @@
-//! What is said of nodes that are not analysed although nothing is wrong with them.
+//! Notes about nodes that are not analysed although they have no errors.
 
 use rml_elab::{FormalKind, NodeSignature};
 

@@ -1,4 +1,4 @@
-//! Which variable to declare where a shape does not fit that only a recurrence settles.
+//! Finds the variable to declare if a shape that only a recurrence determines does not fit.
 
 use rml_base::codes::elab::SHAPE_MISMATCH;
 use rml_ir::{DType, Shape};

@@ -1,4 +1,5 @@
-//! The shape of a root input that has no type and that forward inference leaves open: what a matrix product asks for.
+//! The shape of a root input without a type that forward inference does not determine: the shape that a matrix product
+//! requires.
 
 use rml_ir::Shape;
 

@@ -1,4 +1,4 @@
-//! Calls in which a number stands in the place of an input, and the input in that of a static parameter.
+//! Calls in which an input and a static parameter are exchanged.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};

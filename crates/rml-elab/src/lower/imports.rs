@@ -1,4 +1,4 @@
-//! What the imports of a text bring into its scope, and which of them bring nothing that is used.
+//! Brings the imports of a text into scope, and finds unused ones.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, FileId, IndexVec, Span, suggest};

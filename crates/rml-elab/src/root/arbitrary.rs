@@ -1,5 +1,5 @@
-//! What is wrong with a node whatever the values are that only its callers give: errors that are the same for two
-//! arbitrary choices.
+//! Errors of a node that do not depend on the values from its callers: those that are the same for two arbitrary
+//! choices of values.
 
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::StaticValue;

@@ -1,4 +1,4 @@
-//! Evaluation of static expressions, and of what has to be of a certain kind: an int, a num, a shape, an index.
+//! Evaluation of static expressions, with the required kind: an int, a num, a shape, an index.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};

@@ -1,6 +1,5 @@
-//! The files that are written beside others and then put in their place. Their names say which file they are for, and
-//! their writers lock them, so that those of writers that are gone can be told from those of writers at work, without a
-//! look at the clock.
+//! Temporary files that are written beside others and then replace them. Their names say which file they are for, and
+//! writers lock them; so leftovers of dead writers can be told from files in use, without looking at the time.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};

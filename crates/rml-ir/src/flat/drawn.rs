@@ -1,4 +1,4 @@
-//! What runs: a flat program in which every constant is a value.
+//! The form that engines run: a flat program in which every constant is a value.
 
 use std::ops::Deref;
 

@@ -1,8 +1,8 @@
-//! What a trace surely determines: which variables have a value wherever they are present, in every trace, and of which
-//! classes the presence is known in every cycle.
+//! Finds the variables that have a value wherever they are present, in every trace, and the classes whose presence is
+//! known in every cycle.
 //!
-//! Functions are strict: `false and x` waits for `x`. So what takes `x` out of an equation has to know that it is not
-//! waited for in vain: that `x` needs no later cycle, and never itself in one cycle.
+//! Functions are strict: `false and x` waits for `x`. So a pass that removes `x` from an equation must know that `x` is
+//! always determined: that it needs no later cycle, and never itself in one cycle.
 
 use rml_base::EntityId;
 

@@ -1,4 +1,4 @@
-//! Draws the random constants of a flat program, and computes what is made of them.
+//! Draws the random constants of a flat program, and computes the constants that depend on them.
 
 use rml_base::memory::{self, Shortage};
 use rml_base::{Diagnostic, EntityId, IndexVec, Span};

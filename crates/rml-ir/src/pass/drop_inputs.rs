@@ -1,4 +1,4 @@
-//! A program without some of its inputs: the outputs that need them are gone, the others are as before.
+//! Removes some inputs of a program, and the outputs that need them.
 
 use rml_base::{EntityId, IndexVec};
 

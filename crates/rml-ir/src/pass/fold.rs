@@ -1,8 +1,8 @@
 //! Folds constants, propagates copies.
 //!
-//! Whatever is made of constants is a constant, however many read it. The clock of a variable is kept as well as its
-//! values: a constant is present wherever its readers ask for it, and so it may tie their clocks. An equation on
-//! constants stays if a kept variable owes its clock to it (`replace_but_for_clocks`).
+//! An equation on constants becomes a constant, for any number of readers. The clock of a variable is kept as well as
+//! its values: a constant is present wherever its readers need it, so it may tie their clocks. An equation on constants
+//! stays if a kept variable owes its clock to it (`replace_but_for_clocks`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

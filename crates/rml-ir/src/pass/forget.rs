@@ -1,5 +1,5 @@
-//! Makes a program of which every run of another is a special case: what differs from run to run becomes a stream that
-//! is present in the same cycles and whose values are never known.
+//! Makes a program that generalises every run of another one: values that differ from run to run become streams that
+//! are present in the same cycles and never known.
 //!
 //! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It
 //! is tied to the clock of `u`, and of `x`, as what it stands for was.

@@ -1,4 +1,4 @@
-//! The one way from the inlined program to the equations that run.
+//! The only path from the inlined program to the equations that run.
 
 use super::{cone, fold, fold_initial_values, settle};
 use crate::flat::{Drawn, Flat};

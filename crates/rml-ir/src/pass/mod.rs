@@ -5,11 +5,10 @@
 //! flat --settle--> flat --fold--> flat --cone--> flat --draw--> drawn
 //! ```
 //!
-//! [`lower`] is `settle`, `fold` and `cone`: whatever runs or analyses a program takes what it makes. Random constants
-//! are drawn last, so that what is analysed, without being drawn, has the equations of what runs. A stage has a type of
+//! [`lower`] is `settle`, `fold` and `cone`: all engines and analyses use its result. Random constants are drawn last,
+//! so that the analysed program, which is not drawn, has the same equations as the one that runs. A stage has a type of
 //! its own where an invariant differs: [`Differentiated`](crate::normal::Differentiated) by N7,
-//! [`Drawn`](crate::flat::Drawn) by F8. A lowered program is a flat one as any other: no function after `lower` asks
-//! for more.
+//! [`Drawn`](crate::flat::Drawn) by F8. A lowered program is an ordinary flat program: no later function requires more.
 //!
 //! Each states what it requires and ensures, keeps the cells of the outputs (FIX-6), and ends by verifying its result
 //! in debug builds.

@@ -17,7 +17,7 @@ for any dimensions. Arguments in brackets may be left out; axes, shapes, sizes a
 [static](language/statics.md). The *adjoint* says what each num operand gets, where `do` is the gradient of the result
 `o`; an operand without an equation gets nothing.
 
-Numbers follow IEEE 754: only an int that does not fit 64 bits and a position outside of an axis is an error.
+Numbers follow IEEE 754. Only two things are errors: an int that does not fit 64 bits, and a position outside of an axis.
 Sums are taken first to last in their own precision, and all results have the same bits in every run on one machine.
 `exp`, `log`, `tanh`, `sin`, `cos`, `pow` and what is made of them come from the system's library, so that the last
 bit may differ between machines; `erf`, and random draws, do not depend on it.

@@ -1,4 +1,4 @@
-//! A checkpoint that does not hold the states of a program: what is said of it.
+//! Diagnostics about a checkpoint that does not hold the states of a program.
 
 use std::sync::Arc;
 

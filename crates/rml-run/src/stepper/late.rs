@@ -1,5 +1,4 @@
-//! Inputs of programs that look ahead: those of cycles that are not done are kept, and given again with those that
-//! come.
+//! Inputs of programs that look ahead: inputs of unfinished cycles are kept, and fed again with the next ones.
 
 use rml_ir::{Data, Value};
 use rml_plan::Plan;

@@ -1,4 +1,4 @@
-//! What labels and atoms stand for.
+//! The meaning of labels and atoms.
 
 use rml_ir::flat::Var;
 

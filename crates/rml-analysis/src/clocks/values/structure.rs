@@ -1,4 +1,4 @@
-//! What is the same in every computation of the values of a program.
+//! Data that every computation of the values of a program shares.
 
 use indexmap::IndexSet;
 use rml_base::IndexVec;

@@ -1,4 +1,4 @@
-//! What crosses the boundary. Everything here is plain data with C's layout.
+//! Types that cross the boundary. All are plain data with C layout.
 
 use std::ffi::c_void;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What crosses the boundary.
+//! Types that cross the boundary.
 
 mod ffi;
 

@@ -1,4 +1,4 @@
-//! Routines: what a loop carries, sees and keeps, forward and backward, and what is suspect in one pass of many.
+//! Routines: values that a loop carries, reads and keeps, forward and backward, and a suspicion in one pass of many.
 
 use rml_ir::{Data, Precision, Shape, Value};
 

@@ -1,5 +1,5 @@
-//! Random functions, well typed and well conditioned: every operator is tried on the values that it would get, and
-//! taken if its result is small and nearly the same in both precisions.
+//! Random functions, well typed and well conditioned: every operator is tried on its operands, and kept if its result
+//! is small and nearly the same in both precisions.
 
 use rml_ir::op::{AxisIndex, Conv, ConvAxis, Op, Pool, PoolAxis, eval, result_type};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};

@@ -1,8 +1,8 @@
 //! Random functions: graphs of many operators with shared, dead and repeated values, constants and several results.
 //!
-//! What a result may be off by is measured: the reference computes the function in both precisions, and the distance of
-//! the two says how much rounding errors grow on the way. Operators that jump (comparisons, rounding, positions of
-//! extremes) meet values that no backend rounds.
+//! The tolerance of a result is measured: the reference computes the function in both precisions, and their distance
+//! shows how much rounding errors grow. Operators that jump (comparisons, rounding, positions of extremes) meet values
+//! that no backend rounds.
 
 mod generate;
 mod shrink;

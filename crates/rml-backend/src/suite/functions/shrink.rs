@@ -1,4 +1,4 @@
-//! Makes a function that fails smaller: fewer results, and inputs in place of what was computed.
+//! Shrinks a failing function: fewer results, and inputs in place of computed values.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! As much of HTTP as one page on this machine needs: one request a connection, without a body. Whoever sends slowly,
-//! reads slowly, or sends something else costs a thread for some seconds.
+//! The part of HTTP that one local page needs: one request per connection, without a body. A slow or malformed client
+//! costs a thread for some seconds.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};

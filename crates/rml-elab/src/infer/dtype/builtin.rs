@@ -1,4 +1,4 @@
-//! The element types of builtins: what each asks of its operands, and gives.
+//! The element types of builtins: of their operands and results.
 
 use rml_base::Span;
 use rml_base::codes::elab as codes;

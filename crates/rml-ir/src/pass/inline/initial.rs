@@ -1,7 +1,7 @@
 //! The initial value of a parameter is one value: it may be computed, but from constants only (PARAM-8).
 //!
-//! A stream would be read in its first cycle where the parameter is trained, and in every cycle where it is not, and
-//! what it is made of would get no gradient.
+//! A stream would be read only in its first cycle if the parameter is trained, and in every cycle if it is not, and its
+//! operands would get no gradient.
 
 use indexmap::IndexSet;
 use rml_base::codes::autodiff::INITIAL_VALUE;

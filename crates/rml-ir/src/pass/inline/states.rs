@@ -1,5 +1,5 @@
-//! What is done when all equations are present: which `fby` holds a parameter, the keys of all states (PARAM-2),
-//! constant initial values of parameters under windows.
+//! The last steps of inlining: which `fby` holds a parameter, the keys of all states (PARAM-2), constant initial values
+//! of parameters under windows.
 
 use std::sync::Arc;
 
