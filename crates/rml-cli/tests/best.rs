@@ -116,7 +116,7 @@ fn what_makes_no_sense_is_refused() {
     for (flags, told) in [
         ("--best b --metric los:min", &["unknown-metric", "`validation.loss`", "`test.loss`"][..]),
         ("--metric loss:min", &["bad-option", "--best FILE", "--patience N"]),
-        ("--best s --save s", &["bad-option", "two results are to be written to s"]),
+        ("--best s --save s", &["bad-option", "two results would be written to s"]),
         ("--best d.json", &["output-is-input"]),
         ("--best no/such/folder", &["unwritable-file"]),
         ("--validate 40", &["bad-option", "40 of 40 windows are kept for validation"]),

@@ -105,7 +105,7 @@ fn numbers_that_are_not_finite_need_quotes_in_json() {
         let run = folder.rml(&format!("run p.rml --inputs {inputs}"));
         run.fails(
             1,
-            &["malformed-data", "line 2, column ", "`NaN` is no JSON; write it in quotes: `\"NaN\"`"],
+            &["malformed-data", "line 2, column ", "`NaN` is not JSON; write it in quotes: `\"NaN\"`"],
         );
     }
 }

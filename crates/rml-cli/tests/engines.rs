@@ -141,8 +141,8 @@ fn check_says_what_runs_a_node() {
     let planned = folder.rml("check planned.rml --node main --format json").json();
     assert_eq!(planned["plan"]["loops"], serde_json::json!({"forward": 1, "backward": 0}));
     let declined = folder.rml("check unplanned.rml --format json").json();
-    assert!(declined["plan"]["declined"].as_str().is_some_and(|why| why.starts_with("only a run can tell")));
-    assert!(declined["plan"]["help"].as_str().is_some_and(|help| help.starts_with("name what needs")));
+    assert!(declined["plan"]["declined"].as_str().is_some_and(|why| why.starts_with("depends on the data")));
+    assert!(declined["plan"]["help"].as_str().is_some_and(|help| help.starts_with("first name the values")));
 }
 
 /// Clocks of inputs that other inputs on clocks tell, and clocks that the program computes.
@@ -233,7 +233,7 @@ node doc(x: num [1, 2], we: bool [], se: bool [] when we) -> (o)
         (
             order("a = if c then b + 1.0 else x; b = if c then x else a + 1.0;"),
             "when its values are known depends on the data",
-            "name what needs no other value first",
+            "first name the values that need no other value",
             order(
                 "first = x; second = first + 1.0; a = if c then second else first; b = if c then first else second;",
             ),

@@ -298,7 +298,7 @@ fn graphs_that_cannot_be_are_refused_before_a_file_is_written() {
     folder.rml("export e.rml --node held --format onnx").fails(1, &["export-refused", "waits"]);
     folder
         .rml("export e.rml --node found --format onnx --cycles 4")
-        .fails(1, &["export-refused", "windows end"]);
+        .fails(1, &["export-refused", "ends of its windows"]);
     for file in ["windows.onnx", "line.mlir", "train.onnx", "smooth.onnx", "held.onnx", "found.onnx"] {
         assert!(!folder.path(file).exists(), "{file}");
     }

@@ -93,7 +93,7 @@ fn a_training_by_another_name_is_looked_at_when_it_is_trained() {
 fn the_sign_is_followed_from_the_constant_through_the_optimiser() {
     has("", &seeded("0.1"), &["warning[gradient-sign]", "p.rml:9:49", "write `-0.1`"]);
     has(ADAM, &seeded("1.0"), &["warning[gradient-sign]"]);
-    has(SUBTRACTS, &seeded("-1.0"), &["warning[gradient-sign]", "goes against what it gets"]);
+    has(SUBTRACTS, &seeded("-1.0"), &["warning[gradient-sign]", "subtracts the gradient that it gets"]);
     has(&ADAM.replace("adam(0.01", "adam(-0.01"), &seeded("-1.0"), &["warning[gradient-sign]"]);
     has("", &seeded("0.1").replace("true, d)", "true, d * 0.5)"), &["warning[gradient-sign]"]);
     has(

@@ -109,7 +109,7 @@ fn many_tensors_of_medium_size_are_summed_up() {
 fn cycles_that_wait_are_counted_too() {
     let text = "node main() -> (o)\n  n = 0 fby n + 1;\n  o = if n > 1000000000 then n else post o;\n";
     let folder = Folder::new().file("p.rml", text);
-    let words = ["memory-limit", "p.rml:3:", "another cycle beside", "`o` in cycle 0 waits for"];
+    let words = ["memory-limit", "p.rml:3:", "another cycle in addition to", "`o` in cycle 0 waits for"];
     folder.rml("run p.rml --cycles 100000 --memory 8M").fails(1, &words);
 }
 

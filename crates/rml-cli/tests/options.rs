@@ -132,7 +132,7 @@ fn options_that_can_have_no_effect_are_refused() {
             "trace n.rml --node outer --inputs i.json --vcd o.vcd --vars expressions",
             ["`--vars expressions`", "variables"],
         ),
-        ("params list w.npz --node infer --params c", ["`--node`, `--params`", "no program"]),
+        ("params list w.npz --node infer --params c", ["`--node`, `--params`", "not a program"]),
         ("doc lstm units", ["`units`", "name a module"]),
     ] {
         folder.rml(command).fails(1, &["bad-option", words[0], words[1]]);

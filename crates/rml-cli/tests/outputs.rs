@@ -183,7 +183,7 @@ fn no_result_replaces_another_one() {
     let train = "train p.rml --data d.json --epochs 1 --validate 0.3";
     let refused = |command: String, flags: [&str; 2]| {
         let both = format!("they are `{}` and `{}`", flags[0], flags[1]);
-        folder.rml(&command).fails(1, &["bad-option", "two results are to be written to", &both]);
+        folder.rml(&command).fails(1, &["bad-option", "two results would be written to", &both]);
         assert_eq!(names(&folder.path("")), before, "{command}");
     };
     // Names of pictures and pages have endings of their own.

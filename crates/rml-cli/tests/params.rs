@@ -101,9 +101,9 @@ fn mappings_that_are_no_mappings() {
         ("{ tensor = \"a\", sum = [\"b\"] }", "must have one of the keys"),
         ("{ tensor = \"a\", axis = 3 }", "no key `axis`"),
         ("{ tensor = \"a\", rearrange = \"o i\" }", "no `->`"),
-        ("{ tensor = \"a\", rearrange = \"o -> i\" }", "not the same axes"),
+        ("{ tensor = \"a\", rearrange = \"o -> i\" }", "do not have the same axes"),
         ("{ tensor = \"a\", rearrange = { axes = \"o -> o\", w = 2 } }", "no axis `w`"),
-        ("{ tensor = \"a\", reorder = { blocks = \"i f -> i i\" } }", "not the same blocks"),
+        ("{ tensor = \"a\", reorder = { blocks = \"i f -> i i\" } }", "do not have the same blocks"),
         ("{ tensor = \"a\", flip = -1 }", "not negative"),
         ("{ tensor = \"a\", flip = 0, rearrange = \"o i -> i o\" }", "no order"),
         ("{ tensor = \"a\", flip = 0, steps = [] }", "beside `steps`"),
@@ -114,7 +114,7 @@ fn mappings_that_are_no_mappings() {
         ("{ sum = [] }", "no parts"),
         ("{ fill = \"x\" }", "must be a number"),
         ("1979-05-27", "no dates"),
-        ("\"{n+99999999999999999999}\"", "cannot be reckoned"),
+        ("\"{n+99999999999999999999}\"", "cannot be computed"),
     ] {
         fails(&entry(text), WEIGHTS, &[code, words]);
     }

@@ -264,7 +264,7 @@ fn what_lets_no_run_begin_is_said_before_anything_is_written() {
     fails("--sweep rate=0.1 --seeds 4,4", 1, &["`rate=0.1,seed=4` is given twice"]);
     fails("--sweep rate=0.1 --metric los:min", 1, &["unknown-metric"]);
     fails("", 2, &["--seeds"]);
-    fails("--seeds 3..3", 2, &["there is no seed"]);
+    fails("--seeds 3..3", 2, &["contains no seed"]);
     fails("--seeds 0..2 --seed 1", 2, &["cannot be used with"]);
     fails("--seeds 0..2 --save x", 2, &["cannot be used with"]);
     folder.rml("train l.rml --data d.json --seeds 0..2").fails(2, &["--runs"]);

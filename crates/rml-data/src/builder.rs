@@ -307,7 +307,7 @@ mod tests {
             );
         }
         for rows in [[(0, &[2, 3][..]), (1, &[2, 2])], [(0, &[2]), (1, &[])], [(0, &[2]), (1, &[2, 1])]] {
-            assert!(matches!(built(&rows, 2), Err(Wrong::Shape(why)) if why.contains("another than")));
+            assert!(matches!(built(&rows, 2), Err(Wrong::Shape(why)) if why.contains("differs from")));
         }
     }
 

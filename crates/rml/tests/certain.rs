@@ -100,7 +100,7 @@ fn what_no_input_can_avoid_is_rejected() {
         let error = &list.0[0];
         assert_eq!(error.code, codes::analysis::CLOCK_MISMATCH);
         assert_eq!(&text[error.span().expect("a place").range()], *place, "{text}\n{error}");
-        let when = format!("that is so in cycle {cycle} whatever the inputs are");
+        let when = format!("this happens in cycle {cycle} for all inputs");
         assert!(error.notes.iter().any(|n| n.contains(&when)), "{text}\n{error}");
         let mut said = error.labels.iter().map(|l| &l.message).chain(&error.notes).chain(&error.help);
         assert!(error.message.contains(part) || said.any(|s| s.contains(part)), "{text}\n{error}");

@@ -325,7 +325,7 @@ mod tests {
         let e = wrong(&file(&[group("s", 1), group("a", 0), group("b", 0)]));
         assert!(e.contains("more than one root"), "{e}");
         let negative = [&group("s", 0)[..3], &[0x10 | I32, 1]].concat();
-        assert!(wrong(&file(&[negative])).contains("fewer than no fields"));
+        assert!(wrong(&file(&[negative])).contains("a negative number of fields"));
     }
 
     /// The reader takes these types for those that the format has, and so finds other elements.
