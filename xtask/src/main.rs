@@ -93,8 +93,8 @@ commands:
           fail if a case has become slower; --push takes the branch from the remote, and gives it back
   fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J] | --replay FILE..
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
-  tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words,
-          workflows
+  tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, columns, forbidden
+          words and phrases, workflows
   bless   write the expected output of tests and the index of diagnostics again
   chronograms
           draw the chronograms of the paper's listings again";

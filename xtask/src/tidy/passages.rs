@@ -39,23 +39,23 @@ fn markdown(text: &str) -> Lines {
         .collect()
 }
 
-/// The comments of a program. Each is one passage.
+/// The comments of a program. A comment in brackets is one passage, and so are comments to the ends of lines.
 fn program(text: &str) -> Lines {
     let mut found = Lines::new();
     let mut is_comment = false;
     for (number, line) in (1..).zip(text.lines()) {
         let mut rest = line;
         loop {
-            let (part, behind) = rest.split_once(if is_comment { "*)" } else { "(*" }).unwrap_or((rest, ""));
-            if is_comment && !part.trim().is_empty() {
-                found.push((number, part.trim().to_owned()));
+            let mark = if is_comment { "*)" } else { "(*" };
+            let (part, behind) = rest.split_once(mark).unwrap_or((rest, ""));
+            let text = if is_comment { part } else { part.split_once("--").map_or("", |(_, text)| text) };
+            if !text.trim().is_empty() || !is_comment {
+                found.push((number, text.trim().to_owned()));
             }
             if part.len() == rest.len() {
                 break;
             }
-            if is_comment {
-                found.push((number, String::new()));
-            }
+            found.push((number, String::new()));
             is_comment = !is_comment;
             rest = behind;
         }
@@ -88,8 +88,10 @@ fn add_words(words: &mut Vec<Word>, line: usize, text: &str) {
         while !rest.is_empty() {
             let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
             let (word, behind) = rest.split_at(end);
-            if !word.is_empty() {
+            if word.contains(char::is_alphanumeric) {
                 words.push(Word { text: word.to_lowercase(), line });
+            } else if !word.is_empty() {
+                words.push(Word { text: BREAK.to_owned(), line });
             }
             let mut marks = behind.chars();
             if marks.next().is_some() {
@@ -227,8 +229,8 @@ mod tests {
 
     #[test]
     fn comments_of_programs_are_passages() {
-        let text = "(* One\n\n  two. *) node f(x) -> (o) (* three *)\n  o = x;\n(* four *)";
-        let parts = [(1, "one two"), (3, "three"), (5, "four")];
+        let text = "(* One\n\n  two. *) node f(x) -> (o) (* three *)\n  o = x; -- four\n(* -- five *)";
+        let parts = [(1, "one two"), (3, "three"), (4, "four"), (5, "five")];
         assert_eq!(passages("a.rml", text), expected(&parts));
     }
 
