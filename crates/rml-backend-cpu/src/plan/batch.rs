@@ -87,7 +87,12 @@ fn joined(code: &mut Code, unit: usize) -> Option<Joined> {
     let rows = [k, n].map(|columns| {
         let width = GROUP * m * columns;
         code.slots.push(SlotData { dtype: DType::Num, width, per_tick: false, kept: false, uniform: false });
-        code.refs.push(Ref { slot: Slot(code.slots.len() - 1), at: At::Here(0), offset: 0, turned: false });
+        code.refs.push(Ref {
+            slot: Slot(code.slots.len() - 1),
+            at: At::Here(0),
+            offset: 0,
+            transposed: false,
+        });
         code.refs.len() - 1
     });
     Some(Joined { unit, instr, rows })

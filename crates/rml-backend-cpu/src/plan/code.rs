@@ -46,7 +46,7 @@ pub(super) struct Ref {
     pub(super) at: At,
     pub(super) offset: usize,
     /// Whether it is a matrix of a product that is stored there transposed.
-    pub(super) turned: bool,
+    pub(super) transposed: bool,
 }
 
 /// A summand of a row.

@@ -20,11 +20,11 @@ mod cells;
 mod check;
 mod code;
 mod footprint;
+mod lanes;
 mod link;
 mod list;
 mod lower;
 mod operand;
-mod pack;
 mod packs;
 mod pair;
 mod pairs;
@@ -44,7 +44,7 @@ mod segments;
 mod single;
 mod threads;
 mod tick;
-mod turned;
+mod transposed;
 mod views;
 mod waits;
 mod walk;
@@ -103,7 +103,7 @@ pub struct Machine<N: Number> {
     /// The threads that share the work, if it has some to share.
     team: Option<Box<Team>>,
     /// Whether the last window ended with a matrix read from its first column on.
-    turned: bool,
+    reversed: bool,
     /// What measures windows.
     probe: Option<Box<Probe>>,
 }
@@ -155,7 +155,7 @@ impl<N: Number> Machine<N> {
             fit: Fit::default(),
             set,
             team,
-            turned: false,
+            reversed: false,
             probe: None,
             plan,
         };
@@ -291,7 +291,7 @@ impl<N: Number> Machine<N> {
             probe.end();
         }
         self.finished = done;
-        self.turned ^= ticks % 2 == 1;
+        self.reversed ^= ticks % 2 == 1;
         Ok(done)
     }
 
@@ -316,7 +316,7 @@ impl<N: Number> Machine<N> {
             return Some(Err(Suspect));
         }
         self.finished = 1;
-        self.turned = !self.turned;
+        self.reversed = !self.reversed;
         Some(Ok(1))
     }
 
@@ -347,7 +347,7 @@ impl<N: Number> Machine<N> {
             team: self.team.as_deref_mut(),
             part: self.bound.part,
             begins: true,
-            turned: self.turned,
+            reversed: self.reversed,
         }
     }
 
@@ -450,7 +450,7 @@ fn only(place: Positions, ticks: usize) -> usize {
 
 /// How much memory windows of a plan take.
 pub fn footprint(plan: &Arc<Plan>) -> Footprint {
-    let plan = pack::pack(Arc::clone(plan));
+    let plan = lanes::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
     match plan.precision {
         Precision::F32 => Footprint::of::<f32>(&code, &placement),

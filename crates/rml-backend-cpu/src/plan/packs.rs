@@ -20,7 +20,7 @@ pub(super) fn choose(code: &mut Code) {
                 let slot = &code.slots[of.slot.0];
                 let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
                 if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
-                    debug_assert!(!of.turned, "what is transposed is laid out");
+                    debug_assert!(!of.transposed, "what is transposed is laid out");
                     continue;
                 }
                 let same = code.packs.iter().position(|pack| pack.of == of);
@@ -47,7 +47,7 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Layout<N: Number> {
     /// Whether it is laid out from a matrix that is transposed.
-    turned: bool,
+    transposed: bool,
     packed: Option<Packed<N>>,
     state: State,
 }
@@ -57,7 +57,7 @@ const WORTH: usize = 8;
 
 impl<N: Number> Layout<N> {
     pub(super) fn new(pack: &Pack) -> Self {
-        Self { turned: pack.of.turned, packed: None, state: State::Changed }
+        Self { transposed: pack.of.transposed, packed: None, state: State::Changed }
     }
 
     pub(super) fn change(&mut self) {
@@ -67,10 +67,10 @@ impl<N: Number> Layout<N> {
     /// Lays the matrix out, if that pays for a product with that many rows.
     #[inline]
     pub(super) fn prepare<'a>(&mut self, rows: usize, size: (usize, usize), b: impl Fn() -> &'a [N]) {
-        if self.state == State::Changed && rows < WORTH && !self.turned {
+        if self.state == State::Changed && rows < WORTH && !self.transposed {
             self.state = State::Used;
         } else if self.state != State::Packed {
-            N::pack(size, self.turned, b(), &mut self.packed);
+            N::pack(size, self.transposed, b(), &mut self.packed);
             self.state = State::Packed;
         }
     }
@@ -125,7 +125,7 @@ impl<N: Number> Packs<'_, N> {
         let layout = &self.all()[pack];
         let packed = layout.packed();
         assert!(
-            packed.is_some() || !layout.turned,
+            packed.is_some() || !layout.transposed,
             "a matrix that is transposed is laid out before it is shared"
         );
         packed

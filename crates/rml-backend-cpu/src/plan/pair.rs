@@ -119,20 +119,20 @@ impl Arith {
     }
 }
 
-/// `(a first b) second c`, or `c second (a first b)` if it is turned.
+/// `(a first b) second c`, or `c second (a first b)` if it is swapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pair {
     first: Arith,
     second: Arith,
-    turned: bool,
+    swapped: bool,
 }
 
 impl Pair {
     /// The pair whose second operator takes what the first one gives as its operand `at`, 0 or 1. None for what there
     /// is no loop for.
     pub(super) fn new(first: Arith, second: Arith, at: usize) -> Option<Self> {
-        let turned = at == 1 && !second.commutes();
-        (!(turned && second == Arith::Div)).then_some(Self { first, second, turned })
+        let swapped = at == 1 && !second.commutes();
+        (!(swapped && second == Arith::Div)).then_some(Self { first, second, swapped })
     }
 
     /// Computes rows; an operand has as many elements as the result, or one.
@@ -140,7 +140,7 @@ impl Pair {
     pub(super) fn compute<N: Number>(self, operands: [&[N]; 3], out: &mut [N]) {
         macro_rules! by {
             ($first:tt) => {
-                match (self.second, self.turned) {
+                match (self.second, self.swapped) {
                     (Arith::Add, _) => triples!(operands, out, |x, y, z| (x $first y) + z),
                     (Arith::Sub, false) => triples!(operands, out, |x, y, z| (x $first y) - z),
                     (Arith::Sub, true) => triples!(operands, out, |x, y, z| z - (x $first y)),
@@ -207,7 +207,7 @@ pub(super) mod tests {
                     let at = |k: usize, i: usize| rows[k][if rows[k].len() == 1 { 0 } else { i }];
                     let wanted = |i: usize| {
                         let first = apply(pair.first, at(0, i), at(1, i));
-                        let (x, y) = if pair.turned { (at(2, i), first) } else { (first, at(2, i)) };
+                        let (x, y) = if pair.swapped { (at(2, i), first) } else { (first, at(2, i)) };
                         apply(pair.second, x, y).to_bits()
                     };
                     let mut out = vec![0.0; n];

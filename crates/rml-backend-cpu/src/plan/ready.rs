@@ -7,7 +7,7 @@ use rml_plan::Plan;
 use super::code::Code;
 use super::place::Placement;
 use super::threads::{Limits, Team};
-use super::{CHECKED, batch, check, list, lower, pack, packs, pairs, place, rows, turned};
+use super::{CHECKED, batch, check, lanes, list, lower, packs, pairs, place, rows, transposed};
 
 /// A plan made ready to run with that many threads. Machines of it start in a fraction of the time that it takes to
 /// make it ready.
@@ -26,7 +26,7 @@ impl Ready {
     }
 
     pub(super) fn packed(plan: Arc<Plan>, threads: (usize, Limits)) -> Self {
-        let plan = pack::pack(plan);
+        let plan = lanes::pack(plan);
         let compiled = compiled(&plan);
         Self::of(plan, compiled, threads)
     }
@@ -50,7 +50,7 @@ impl Ready {
 /// Code for a plan, and where its values are stored.
 pub(super) fn compiled(plan: &Plan) -> (Code, Placement) {
     let mut code = lower::lower(plan);
-    turned::fuse(&mut code);
+    transposed::fuse(&mut code);
     rows::fuse(&mut code);
     pairs::fuse(&mut code);
     placed(code)

@@ -39,7 +39,7 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) begins: bool,
     /// Single-row products alternate the direction in which they traverse a matrix, to reuse cached rows; true if even
     /// ticks go backward.
-    pub(super) turned: bool,
+    pub(super) reversed: bool,
 }
 
 /// The position of a tick in a window.
@@ -396,8 +396,8 @@ impl<N: Number> Run<'_, N> {
             let rows = m * if joined { 1 } else { self.bound.ticks };
             // Where all rows are the same, as those of a state before a window, they are computed once.
             let same = m > 1 && k > 0 && n > 0 && self.code.data(instr.args[0]).1.uniform;
-            let turned = self.code.refs[instr.args[1]].turned;
-            if same && add && !turned && a[0] == N::default() {
+            let transposed = self.code.refs[instr.args[1]].transposed;
+            if same && add && !transposed && a[0] == N::default() {
                 N::product_of_zeros((k, n), &a[..k], b, split.out);
                 continue;
             }
@@ -415,7 +415,7 @@ impl<N: Number> Run<'_, N> {
     /// Computes a sum of rows at one tick.
     #[inline]
     pub(super) fn row(&mut self, row: &Row, t: usize) {
-        let backward = self.turned != (t % 2 == 1);
+        let backward = self.reversed != (t % 2 == 1);
         let direction = if backward { Direction::Backward } else { Direction::Forward };
         row.compute(self.arena, &mut self.packs, self.bound.ticks, direction);
     }

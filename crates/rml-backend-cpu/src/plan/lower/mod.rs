@@ -127,7 +127,7 @@ impl Lower<'_> {
     }
 
     fn arg(&mut self, view: &View) -> Arg {
-        let r = Ref { slot: view.slot, at: view.at, offset: view.offset, turned: false };
+        let r = Ref { slot: view.slot, at: view.at, offset: view.offset, transposed: false };
         self.code.refs.push(r);
         self.code.refs.len() - 1
     }

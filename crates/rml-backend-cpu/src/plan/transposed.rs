@@ -26,7 +26,7 @@ pub(super) fn fuse(code: &mut Code) {
     for (unit, gone) in gone.iter_mut().enumerate() {
         let Some((out, from)) = turn(code, unit) else { continue };
         let Some(readers) = &readers[code.refs[out].slot.0] else { continue };
-        let lies = Ref { at: At::Here(0), turned: true, ..code.refs[from] };
+        let lies = Ref { at: At::Here(0), transposed: true, ..code.refs[from] };
         readers.iter().for_each(|arg| code.refs[*arg] = lies);
         *gone = code.units[unit].at;
     }
@@ -60,7 +60,7 @@ fn readers(code: &mut Code) -> Vec<Option<Vec<Arg>>> {
         let columns = |arg: Arg| code.slots[code.refs[arg].slot.0].width;
         for (right, [k, n], _) in rows::matrices(&mut code.instrs[i], columns) {
             let r = code.refs[right];
-            let is_whole = r.offset == 0 && !r.turned && code.slots[r.slot.0].width == k * n;
+            let is_whole = r.offset == 0 && !r.transposed && code.slots[r.slot.0].width == k * n;
             if let Some(readers) = readers[r.slot.0].as_mut().filter(|_| is_whole) {
                 readers.push(right);
                 is_known[right] = true;
