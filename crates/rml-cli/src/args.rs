@@ -118,20 +118,20 @@ pub(crate) enum Command {
     Train(Box<Train>),
     /// Run a node with the parameters of a checkpoint, over data or as a stream
     Infer(Infer),
-    /// Write a node as C99, with static memory alone
+    /// Export a node as C99 with static memory, as ONNX or as StableHLO
     Export(Export),
     /// List parameters, and move them from and to PyTorch, Keras and JAX
     #[command(subcommand)]
     Params(Params),
-    /// Show what is known of a node, module or operator: comment, interface, static parameters
+    /// Show the documentation of a node, module or operator: comment, interface, static parameters
     Doc(Doc),
     /// List the backends that compute tensors, whether they load, their versions and devices
     Backends(Backends),
-    /// Say what a diagnostic code means
+    /// Explain a diagnostic code
     Explain(Explain),
-    /// Serve the page of a run to a browser on this machine, again whenever a file changes
+    /// Serve the page of a run to a browser on this machine, and update it when a file changes
     View(View),
-    /// Make a folder with a program that learns, data for it, and a page that says how
+    /// Create a folder with a program that learns, data for it, and a page with the commands
     New(New),
     /// Print completions for a shell
     Completions(Completions),
@@ -141,7 +141,7 @@ pub(crate) enum Command {
     Lsp(Lsp),
 }
 
-/// Which program, and what to make of it.
+/// The program, and its settings.
 #[derive(Args, Debug)]
 pub(crate) struct Program {
     /// The program
@@ -185,10 +185,10 @@ pub(crate) struct Check {
     /// Value of the run node's dimension `batch`
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) batch: Option<usize>,
-    /// Say of each output on which clock it is, how long it has to be waited for, and why
+    /// Print the clock of each output, how long it waits, and why
     #[arg(long)]
     pub(crate) explain: bool,
-    /// With --explain: say how much memory a window of that many cycles takes, within --memory and at least
+    /// With --explain: print the memory of a window of that many cycles, within --memory and at least
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "explain")]
     pub(crate) cycles: Option<usize>,
     /// How the verdict is written: for people, or as one JSON object

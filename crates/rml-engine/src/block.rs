@@ -222,7 +222,7 @@ fn row(values: &Value, i: usize) -> Value {
     Value::new(shape, data)
 }
 
-/// What is fed to a run.
+/// The inputs of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Inputs<'a> {
     /// One cycle: an entry for each input of the program, in order.

@@ -51,7 +51,7 @@ pub enum Feeding {
     },
 }
 
-/// What a program is opened for.
+/// The use for which a program is opened.
 #[derive(Clone, Debug)]
 pub struct Use {
     /// How its cycles are fed.
@@ -61,7 +61,7 @@ pub struct Use {
     /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run continues from the states
     /// of another one.
     pub first: u64,
-    /// What is told where the time goes.
+    /// The profile that receives the times.
     pub profile: Option<Scope>,
 }
 
@@ -83,7 +83,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// If it does not run this program for this use. Then the caller asks another engine, or reports why.
     fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined>;
 
-    /// What its backend has compiled so far.
+    /// The programs that its backend has compiled so far.
     fn compiled(&self) -> Compiled {
         Compiled::default()
     }
@@ -164,7 +164,7 @@ pub trait Run: fmt::Debug + Send {
     /// which has to be fed next.
     fn take_back(&mut self) -> u64;
 
-    /// What the run has done so far, and what it holds.
+    /// The work of the run so far, and its memory.
     fn usage(&self) -> Usage;
 
     /// Access to what is known of each variable, if the run keeps a record.
@@ -195,7 +195,7 @@ pub struct Undetermined {
     pub report: Diagnostic,
 }
 
-/// What a run has done, and what it holds.
+/// The work of a run, and its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Usage {
     /// How often a unit of work was done: an equation tried, a function called, a block run.

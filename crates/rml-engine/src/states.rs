@@ -8,7 +8,7 @@ use rml_backend::{Failure, Held};
 use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
-/// What a program remembers beyond its windows: a value for each checkpoint key.
+/// The states of a program beyond its windows: a value for each checkpoint key.
 ///
 /// Values are shared, not copied, and stay on the device of the run that gave them, so handing them to another run of
 /// the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.

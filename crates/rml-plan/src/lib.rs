@@ -81,7 +81,7 @@ pub struct Plan {
     pub name: Arc<str>,
     /// How `num` is computed.
     pub precision: Precision,
-    /// What ends a window.
+    /// The end of a window.
     pub ends: Ends,
     /// Whether a block is filled only as far as what is read is available. At a tick, a tape waits for all operands and
     /// guards of its case, and for those at all ticks before. In a loop backward it waits for those alone that decide
@@ -98,7 +98,7 @@ pub struct Plan {
     pub tapes: IndexVec<Tape, TapeData>,
     /// All registers.
     pub registers: IndexVec<Reg, Register>,
-    /// What fills the tapes, in order.
+    /// The regions that fill the tapes, in order.
     pub regions: Vec<Region>,
     /// Registers that are written when all regions have run.
     pub commits: Vec<Write>,
@@ -106,7 +106,7 @@ pub struct Plan {
     pub outputs: Vec<Output>,
 }
 
-/// What ends a window.
+/// The end of a window.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ends {
     /// Nothing: any block of cycles is a window.
@@ -234,7 +234,7 @@ pub enum Rule {
     /// element of `start`. So a product over a concatenation is the product of its rear that continues from the product
     /// of its front, bit by bit.
     Product {
-        /// What is added to.
+        /// The value that the product is added to.
         start: Atom,
         /// The factors; the second one is no stack of matrices.
         args: [Atom; 2],
@@ -261,11 +261,11 @@ pub enum Rule {
     },
     /// The sum of the terms over all ticks.
     Sum {
-        /// What it starts with; none if it is the first term.
+        /// Its start value; none if it is the first term.
         init: Option<Atom>,
         /// Whether it is taken from the last tick to the first.
         backward: bool,
-        /// What is added, by position.
+        /// The terms, by position.
         terms: Vec<Term>,
     },
     /// An input of the program.
@@ -274,12 +274,12 @@ pub enum Rule {
     Read {
         /// The register.
         register: Reg,
-        /// What it starts with; none if it is always set.
+        /// Its start value; none if it is always set.
         init: Option<Atom>,
     },
 }
 
-/// What a sum adds at some positions.
+/// The term of a sum at some positions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Term {
     /// The positions.
@@ -380,7 +380,7 @@ pub struct Write {
     pub value: Atom,
 }
 
-/// What fills tapes.
+/// A part of a plan that fills tapes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Region {
     /// Tapes of which no tick needs another one.
@@ -393,9 +393,9 @@ pub enum Region {
         /// holds. Nothing that the loop fills is read at a tick of another sequence, so sequences may be filled in any
         /// order, or all at once. Without conditions the window is one sequence.
         by: Vec<Tape>,
-        /// What is filled in each tick, in order.
+        /// The parts filled in each tick, in order.
         parts: Vec<Part>,
-        /// What is written in each tick after that.
+        /// The registers written in each tick after that.
         writes: Vec<Write>,
     },
 }
@@ -436,14 +436,14 @@ impl Rule {
 }
 
 impl Region {
-    /// What it fills.
+    /// The tapes that it fills.
     pub fn parts(&self) -> &[Part] {
         match self {
             Region::Over(parts) | Region::Loop { parts, .. } => parts,
         }
     }
 
-    /// What it writes at each tick.
+    /// The registers that it writes at each tick.
     pub fn writes(&self) -> &[Write] {
         match self {
             Region::Over(_) => &[],

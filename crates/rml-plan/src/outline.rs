@@ -4,7 +4,7 @@ use rml_ir::Precision;
 
 use crate::{Plan, Positions, Region, Rule, TapeData};
 
-/// What a plan is made of, and the memory of its values.
+/// The shape of a plan, and the memory of its values.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Outline {
     /// Whether it runs blocks that wait.

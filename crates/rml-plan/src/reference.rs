@@ -44,7 +44,7 @@ impl Machine {
         Self { plan, registers }
     }
 
-    /// What a register holds now; none if it is not set.
+    /// The current value of a register; none if it is not set.
     pub fn register(&self, register: Reg) -> Option<&Value> {
         self.registers[register].as_ref()
     }
@@ -148,7 +148,7 @@ struct Window<'a> {
     inputs: &'a [Column],
     tapes: IndexVec<Tape, Column>,
     registers: IndexVec<Reg, Option<Value>>,
-    /// What they hold after the last tick that is done.
+    /// Their values after the last tick that is done.
     kept: IndexVec<Reg, Option<Value>>,
     waits: waits::Waits,
 }

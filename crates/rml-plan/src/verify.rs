@@ -36,7 +36,7 @@ struct Verifier<'a> {
     found: Vec<String>,
 }
 
-/// What may be read beside what is filled: the loop around.
+/// The loop around, whose tapes may be read as well.
 #[derive(Clone, Copy)]
 struct Inside<'a> {
     parts: &'a [Part],

@@ -21,7 +21,7 @@ impl Plan {
                     Tick::After => 1,
                     Tick::Now | Tick::First | Tick::Last => 0,
                 };
-                // What stands after it has not come to the same tick yet.
+                // Later parts have not reached the same tick yet.
                 reads.push((i, j, by + isize::from(j >= i)));
             }
         }

@@ -31,7 +31,7 @@ pub(crate) use budget::refused;
 use plan::PlanEngine;
 pub use shape::PlanShape;
 
-/// What runs programs.
+/// The engine that runs programs.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -104,7 +104,7 @@ impl Engine {
         Self { profile: Some(profile.clone()), ..self.clone() }
     }
 
-    /// What measures the runs.
+    /// The profile of the runs.
     pub(crate) fn profile(&self) -> Option<&Profile> {
         self.profile.as_ref()
     }
@@ -117,7 +117,7 @@ impl Engine {
         }
     }
 
-    /// What its backend has compiled so far.
+    /// The programs that its backend has compiled so far.
     pub(crate) fn compiled(&self) -> Compiled {
         self.engine.compiled()
     }

@@ -55,7 +55,7 @@ pub struct CExport {
 /// ```
 #[derive(Clone, Debug)]
 pub struct CProgram {
-    /// What its files are called, without an ending.
+    /// The names of its files, without an extension.
     pub name: String,
     /// The files.
     pub files: Exported,

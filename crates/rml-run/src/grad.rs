@@ -48,7 +48,7 @@ pub struct GradOptions {
     pub cycles: Option<usize>,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
-    /// What runs the program.
+    /// The engine that runs the program.
     pub engine: Engine,
 }
 
@@ -163,7 +163,7 @@ impl Start {
     }
 }
 
-/// What the inputs are, over all cycles.
+/// The inputs over all cycles.
 struct Given {
     cycles: usize,
     inputs: Vec<Sequence>,

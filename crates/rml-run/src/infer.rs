@@ -81,7 +81,7 @@ pub struct InferOptions {
     pub keep_outputs: bool,
     /// Whether states other than parameters restart; otherwise they continue from where training stopped.
     pub fresh: bool,
-    /// What runs the program.
+    /// The engine that runs the program.
     pub engine: Engine,
     /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a line beyond that ends it. In
     /// data, a window ends the wait.

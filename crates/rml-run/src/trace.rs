@@ -80,7 +80,7 @@ pub struct RunOptions {
     pub allow_nan: bool,
     /// What the run begins with: all parameters, and other states that fit; `None` = initial values.
     pub params: Option<Parameters>,
-    /// What runs the program.
+    /// The engine that runs the program.
     pub engine: Engine,
 }
 

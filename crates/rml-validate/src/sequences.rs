@@ -43,7 +43,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
 struct Looped<'a> {
     by: &'a [Tape],
     backward: bool,
-    /// What it fills.
+    /// The tapes that it fills.
     own: BTreeSet<Tape>,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Bound {
     pub(super) spots: Vec<Spot>,
     pub(super) steps: Vec<Step>,
     pub(super) links: Vec<Linked>,
-    /// What windows of one tick run.
+    /// The code for windows of one tick.
     pub(super) single: Single,
 }
 

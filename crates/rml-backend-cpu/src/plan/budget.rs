@@ -83,7 +83,7 @@ impl Fit {
     }
 }
 
-/// What is done about values that a later sweep needs.
+/// How to handle values that a later sweep needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     Stored,
@@ -93,13 +93,13 @@ enum Way {
 /// A window takes more memory than there is, also in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooLong {
-    /// What it asks for as a whole.
+    /// The memory that it needs as a whole.
     pub short: Shortage,
     /// The fewest bytes with which it runs, in segments; or why it does not run in segments.
     pub least: Result<u64, &'static str>,
 }
 
-/// What a window takes.
+/// The memory of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// The bytes of the window as a whole.

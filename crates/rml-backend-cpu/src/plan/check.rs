@@ -34,7 +34,7 @@ struct Shadow<'a> {
     code: &'a Code,
     bound: &'a Bound,
     ticks: usize,
-    /// What is stored where, by type.
+    /// The values at each place, by type.
     memory: [Vec<Name>; 3],
     stale: Option<String>,
     /// Whether each tick is a sequence of its own, so that it reads nothing of its neighbours.
@@ -179,7 +179,7 @@ impl Shadow<'_> {
             self.is_there(out, t, who);
             return;
         }
-        // What is read is read before the result is written, but not where it is written.
+        // Operands are read before the result is written, but not from its place.
         let out = self.code.refs[instr.out].slot;
         self.write(out, t);
         for arg in instr.args.iter().filter(|a| self.code.refs[**a].slot != out) {
@@ -230,7 +230,7 @@ impl Shadow<'_> {
             At::First(n) => far(0, n),
             At::Last(n) => far(self.ticks - 1, n),
         };
-        // What waits for more ticks is not read.
+        // Values that wait for more ticks are not read.
         if self.code.waits && t >= self.ticks {
             return;
         }

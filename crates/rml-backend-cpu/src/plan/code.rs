@@ -14,7 +14,7 @@ use super::wants::{Lazy, LazyWrite, Wants};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Slot(pub(super) usize);
 
-/// What a place holds.
+/// The content of a place.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct SlotData {
     pub(super) dtype: DType,
@@ -118,7 +118,7 @@ pub(super) enum Kernel {
     General(Op, Vec<(DType, Shape)>, DType),
 }
 
-/// What a sum adds at some positions, where all conditions hold.
+/// The term of a sum at some positions, where all conditions hold.
 #[derive(Clone, Debug)]
 pub(super) struct Addend {
     pub(super) at: Positions,
@@ -126,7 +126,7 @@ pub(super) struct Addend {
     pub(super) added: Added,
 }
 
-/// What a sum adds at a tick.
+/// The term of a sum at a tick.
 #[derive(Clone, Debug)]
 pub(super) enum Added {
     /// The sum of rows.
@@ -154,7 +154,7 @@ pub(super) struct Guard {
     pub(super) value: bool,
 }
 
-/// What fills a tape at some positions.
+/// The instructions that fill a tape at some positions.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub(super) tape: usize,
@@ -167,7 +167,7 @@ pub(super) struct Unit {
     pub(super) once: bool,
     /// True if an instruction reads another's scratch value, so the unit must run tick by tick.
     pub(super) in_turn: bool,
-    /// What runs at each tick, if it is scalar and cannot run for all ticks at once.
+    /// The scalar instructions that run at each tick, if they cannot run for all ticks at once.
     pub(super) steps: Option<Range<usize>>,
 }
 
@@ -181,7 +181,7 @@ pub(super) struct Put {
     pub(super) value: Arg,
     /// At how many of the last ticks it is not written, where a plan looks ahead.
     pub(super) short: usize,
-    /// What it needs, where a plan waits.
+    /// Its needs, in a plan that waits.
     pub(super) wants: Wants,
     pub(super) lazy: LazyWrite,
 }
@@ -200,7 +200,7 @@ pub(super) struct Part {
     pub(super) lazy: [Option<Lazy>; 2],
 }
 
-/// What is computed together.
+/// Instructions that are computed together.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     /// Whether units are run one after the other, each for all ticks; else all of them, tick by tick.
@@ -208,7 +208,7 @@ pub(super) struct Pass {
     pub(super) backward: bool,
     pub(super) units: Range<usize>,
     pub(super) puts: Vec<Put>,
-    /// What runs at a tick, by position.
+    /// The list of each position of a tick.
     pub(super) lists: [Vec<Entry>; 4],
     /// Over all ticks: what runs one after the other.
     pub(super) steps: Vec<OverStep>,
@@ -216,7 +216,7 @@ pub(super) struct Pass {
     pub(super) by: Vec<Arg>,
     /// How sequences run together.
     pub(super) batch: Option<Batch>,
-    /// What runs at the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
+    /// The lists for the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
     /// up to the next list.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
     /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs
@@ -234,7 +234,7 @@ pub(super) struct Batch {
     /// Conditions: a sequence ends after a tick where one of them holds.
     pub(super) by: Vec<Arg>,
     pub(super) joined: Vec<Joined>,
-    /// What runs at ticks that are neither the first one of the window nor the last one.
+    /// The list for ticks that are neither the first one of the window nor the last one.
     pub(super) stages: Vec<Stage>,
 }
 
@@ -255,7 +255,7 @@ pub(super) enum Stage {
     Rows(Joined),
 }
 
-/// What runs at a tick.
+/// The list for a tick.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Entry {
     Unit(usize),
@@ -263,7 +263,7 @@ pub(super) enum Entry {
     Chain(Range<usize>),
 }
 
-/// What runs over all ticks.
+/// The units over all ticks.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum OverStep {
     Unit(usize),
@@ -281,7 +281,7 @@ pub(super) struct Given {
     pub(super) place: Positions,
 }
 
-/// What an output is at some positions, where all conditions hold.
+/// The value of an output at some positions, where all conditions hold.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
     pub(super) at: Positions,
@@ -289,7 +289,7 @@ pub(super) struct Taken {
     pub(super) value: Arg,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Do {
     /// Continues after that many steps unless the condition has that value.
@@ -341,7 +341,7 @@ pub(super) struct Scalar {
     pub(super) args: [Option<Arg>; 4],
 }
 
-/// What a link of a chain does to elements. Operators that have no loop of their own go by number.
+/// The operation of a link on elements. Operators without a special loop are called by number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Does {
     Add,
@@ -399,7 +399,7 @@ pub(super) struct Ending {
     pub(super) conds: Vec<Guard>,
     /// After these units the conditions are known.
     pub(super) head: usize,
-    /// What runs before they are known, and after that, by position.
+    /// The lists before and after they are known, by position.
     pub(super) lists: [[Vec<Entry>; 4]; 2],
 }
 
@@ -454,7 +454,7 @@ impl Code {
         &self.slots[slot.0]
     }
 
-    /// What an operand refers to.
+    /// The target of an operand.
     pub(super) fn data(&self, arg: Arg) -> (&Ref, &SlotData) {
         let r = &self.refs[arg];
         (r, self.slot(r.slot))

@@ -93,7 +93,7 @@ fn tick(code: &Code, unit: usize) -> Option<Position> {
     }
 }
 
-/// What runs at the ticks of a loop that are ahead: less and less.
+/// The lists for the ticks of a loop that are ahead: shorter with each tick.
 fn tails(code: &mut Code, units: &Range<usize>) -> Vec<(usize, Vec<Entry>)> {
     let shorts: BTreeSet<usize> = code.units[units.clone()].iter().map(|unit| unit.short).collect();
     let list = |short: usize| {

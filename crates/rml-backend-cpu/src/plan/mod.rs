@@ -104,7 +104,7 @@ pub struct Machine<N: Number> {
     team: Option<Box<Team>>,
     /// Whether the last window ended with a matrix read from its first column on.
     reversed: bool,
-    /// What measures windows.
+    /// The measurement of windows.
     probe: Option<Box<Probe>>,
 }
 

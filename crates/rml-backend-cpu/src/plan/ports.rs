@@ -65,7 +65,7 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// What an input was set to at a tick of the window; none if nothing reads it there.
+    /// The value of an input at a tick of the window; none if nothing reads it there.
     pub fn input(&self, input: usize, t: usize) -> Option<Value> {
         let mut all = self.code.inputs.iter().filter(|given| given.input == input);
         let given = all

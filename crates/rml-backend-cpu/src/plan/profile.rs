@@ -11,7 +11,7 @@ use super::code::{Code, Entry, Pass, Unit};
 use super::run::{Run, ranges};
 use super::{Machine, Suspect, scalar};
 
-/// What a machine measures. There is a site for each unit.
+/// The measurements of a machine, with a site for each unit.
 #[derive(Debug)]
 pub(super) struct Probe {
     recorder: Recorder,
@@ -28,7 +28,7 @@ pub(super) struct Probe {
     calls: Vec<f64>,
 }
 
-/// What measures the window that runs now, if it is timed.
+/// The measurement of the current window, if it is timed.
 pub(super) fn timed(probe: &mut Option<Box<Probe>>) -> Option<&mut Probe> {
     probe.as_deref_mut().filter(|probe| probe.weight > 0)
 }
@@ -118,7 +118,7 @@ impl Probe {
     }
 }
 
-/// What a unit computes, and where that stands.
+/// The result of a unit, and its place in the source.
 fn site(plan: &Plan, unit: &Unit) -> Site {
     let tape = &plan.tapes.as_slice()[unit.tape];
     let rule = unit.at.iter().find_map(|p| tape.case(p)).map(|case| &case.rule);

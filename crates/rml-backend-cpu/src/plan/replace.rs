@@ -6,7 +6,7 @@ use rml_ir::Positions;
 
 use super::code::{Code, Instr, Unit};
 
-/// What stands for a unit at some positions.
+/// The replacement of a unit at some positions.
 pub(super) type Found = (usize, Positions, Instr);
 
 /// Puts what was found where the units stood that it is for, and leaves out all units where they are gone.

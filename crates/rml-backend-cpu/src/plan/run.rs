@@ -190,7 +190,7 @@ impl<N: Number> Run<'_, N> {
         })
     }
 
-    /// What runs at a tick of a loop.
+    /// The list for a tick of a loop.
     pub(super) fn at<'p>(&self, pass: &'p Pass, t: usize) -> &'p [Entry] {
         let behind = self.bound.ticks - 1 - t;
         if behind >= self.code.ahead {

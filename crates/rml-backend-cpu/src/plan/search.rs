@@ -110,7 +110,7 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
-    /// What is left of the last tick of the loop that found it.
+    /// The rest of the last tick of the loop that found the end.
     pub(super) fn close(&mut self, code: &Code) -> Result<(), Suspect> {
         if let (Some(ending), Some(pass)) = (&code.ending, code.passes.first()) {
             let ticks = self.bound.ticks;

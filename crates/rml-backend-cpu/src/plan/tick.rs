@@ -164,7 +164,7 @@ impl<N: Number> Run<'_, N> {
         self.add_terms(instr, elements)
     }
 
-    /// What some elements of a sum begin with.
+    /// The start value of some elements of a sum.
     fn begin_sum(&mut self, instr: &Instr, elements: Range<usize>) {
         let Kernel::Sum { init, .. } = &instr.kernel else { return };
         let out = self.spot(instr.out).get(0) + elements.start;

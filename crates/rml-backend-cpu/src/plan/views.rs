@@ -44,7 +44,7 @@ impl View {
         Some(self)
     }
 
-    /// What `items` picks, if it does not go backwards.
+    /// The elements that `items` picks, if its steps are positive.
     fn picked(mut self, items: &[AxisIndex]) -> Option<Self> {
         let mut offset = self.offset;
         let (mut dims, mut strides) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ impl View {
     }
 }
 
-/// What each tape is.
+/// The definition of each tape.
 #[derive(Debug)]
 pub(super) struct Views {
     tapes: Vec<View>,
@@ -238,7 +238,7 @@ impl Finder<'_> {
     }
 
     fn view(&self, rule: &Rule, ty: &Type) -> Option<View> {
-        // What a later part of a loop fills may become a view yet.
+        // A tape that a later part of a loop fills may still become a view.
         let settled = |atom: &Atom| match atom {
             Atom::Const(_) => true,
             Atom::Tape(tape, _) => self.seen[tape.0 as usize].is_some(),
@@ -317,7 +317,7 @@ fn uses(plan: &Plan) -> Uses {
         }
     }
     uses.dense.iter_mut().zip(&uses.late).for_each(|(dense, late)| *dense |= late);
-    // What is seen through a tape is used as the tape is.
+    // A tape under a view is used wherever the view is used.
     let parts: Vec<_> = plan.regions.iter().flat_map(Region::parts).collect();
     for part in parts.into_iter().rev() {
         let id = part.tape.0 as usize;

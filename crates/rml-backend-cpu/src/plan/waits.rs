@@ -12,7 +12,7 @@ use super::operand::Arg;
 use super::run::{Run, position};
 use super::wants::{Lazy, Reads, Want};
 
-/// What is known of an element.
+/// The state of knowledge about an element.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
     Present,
@@ -100,7 +100,7 @@ impl<N: Number> Run<'_, N> {
         // From here on everything that other regions fill is available.
         let (outer, mut all) = (self.reached.end(&pass.outer, ticks), false);
         self.reached.there.iter_mut().for_each(|bits| bits.fill(false));
-        // What the ticks after the block have written is not known.
+        // It is not known what the ticks after the block write.
         pass.puts.iter().for_each(|put| self.reached.known[put.register] = false);
         for t in (0..ticks).rev() {
             if all && t < outer {
@@ -154,7 +154,7 @@ impl<N: Number> Run<'_, N> {
         self.step_back(pass, 0).map(|_| ())
     }
 
-    /// What is known of what a part fills at a tick.
+    /// What is known about the tapes of a part at a tick.
     fn look(&self, pass: &Pass, lazy: &Lazy, t: usize) -> Known {
         let guarded = self.guards(pass, &lazy.when, t);
         if guarded != Known::Present {
@@ -177,7 +177,7 @@ impl<N: Number> Run<'_, N> {
         if is_there { Known::Present } else { Known::Waits }
     }
 
-    /// What is known of what a register gets at a tick.
+    /// What is known about the write of a register at a tick.
     fn look_at(&self, pass: &Pass, put: &Put, t: usize) -> Known {
         let mut ends = put.lazy.unless.iter().zip(&put.unless);
         if ends.any(|(want, end)| self.is_there(pass, *want, t) && self.truth(*end, t)) {

@@ -86,14 +86,14 @@ impl Wants {
     }
 }
 
-/// What decides the value of an element in a loop backward. Constants are always there.
+/// The operands that determine an element in a loop backward. Constants are always available.
 #[derive(Clone, Debug)]
 pub(super) struct Lazy {
     pub(super) when: Vec<(Option<Want>, Arg, bool)>,
     pub(super) reads: Reads,
 }
 
-/// What of its operands a rule reads.
+/// The operands that a rule reads.
 #[derive(Clone, Debug)]
 pub(super) enum Reads {
     All(Vec<Option<Want>>),
@@ -138,7 +138,7 @@ impl Lazy {
     }
 }
 
-/// What decides what a register gets.
+/// The operands that determine the write of a register.
 #[derive(Clone, Default, Debug)]
 pub(super) struct LazyWrite {
     pub(super) when: Vec<(Option<Want>, Arg, bool)>,

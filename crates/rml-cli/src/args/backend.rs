@@ -10,14 +10,14 @@ use crate::values;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Backend")]
 pub(crate) struct Computing {
-    /// What runs the program
+    /// The engine that runs the program
     #[arg(long, value_enum, value_name = "NAME", default_value_t = EngineName::Auto)]
     pub(crate) engine: EngineName,
-    /// What computes tensors; `rml backends` says which of them load here
+    /// The backend that computes tensors; `rml backends` lists those that load here
     #[arg(long, value_name = "NAME", default_value = rml::backend::NAMES[0],
         value_parser = PossibleValuesParser::new(rml::backend::NAMES))]
     pub(crate) backend: String,
-    /// Where it computes them: cpu, or cuda:N for GPU number N
+    /// The device of the backend: cpu, or cuda:N for GPU number N
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(crate) device: String,
     /// The most threads to use, where they pay off; by default one per core
@@ -32,7 +32,7 @@ pub(crate) enum EngineName {
     Auto,
     /// The simulator, cycle by cycle; it runs every program
     Sim,
-    /// Whole windows at once; declines what has no plan (`rml dump --after plan`)
+    /// Whole windows at once; declines programs without a plan (`rml dump --after plan`)
     Plan,
 }
 

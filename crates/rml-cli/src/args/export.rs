@@ -18,7 +18,7 @@ pub(crate) struct Export {
     /// What to write
     #[arg(long, value_enum, default_value_t = Target::C, value_name = "FORMAT")]
     pub(crate) format: Target,
-    /// The checkpoint with the values that states start with; by default those of the program
+    /// The checkpoint with the initial values of states; by default those of the program
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
     /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs). A
@@ -28,7 +28,7 @@ pub(crate) struct Export {
     /// Where the elementary functions of C come from; by default `own`
     #[arg(long, value_enum, value_name = "MATH")]
     pub(crate) math: Option<Math>,
-    /// What the files are called, and what names in C begin with; by default the name of the node
+    /// The name of the files and the prefix of names in C; by default the name of the node
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The folder for the files; it is created if it does not exist

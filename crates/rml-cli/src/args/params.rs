@@ -85,7 +85,8 @@ pub(crate) struct ExportParams {
     /// Write the weights there: .safetensors or .npz
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Weights of the same net by the other library: shapes, types and what is no parameter are taken from there
+    /// Weights of the same net by the other library: shapes, types and tensors that are no parameters are taken from
+    /// there
     #[arg(long, value_name = "FILE")]
     pub(crate) like: Option<PathBuf>,
     /// The type of numbers; by default that of --like, else that of the checkpoint

@@ -42,8 +42,8 @@ pub(crate) struct Train {
     /// With --stream: end at the first line that is refused
     #[arg(long, requires = "stream")]
     pub(crate) strict: bool,
-    /// A name with .html at its end: write a page of this training there, however it ends: curves, confusion matrix,
-    /// parameters, time, and the command that does it again. A number, without data: how many windows are averaged in a
+    /// A name that ends with .html: write a page about this training there, however it ends: curves, confusion matrix,
+    /// parameters, time, and the command to repeat it. A number, without data: how many windows are averaged in a
     /// report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000. Given twice
     /// for both
     #[arg(long, value_name = "FILE.html|N", value_parser = values::report)]
@@ -107,7 +107,7 @@ pub(crate) struct Train {
     /// gradient and of what was added to it; in the log and in JSON lines
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Draw the learning curves of this run there, however it ends: a name with .svg at its end. With --runs: for each
+    /// Draw the learning curves of this run there, however it ends: a name that ends with .svg. With --runs: for each
     /// combination of values the mean of its runs, in a band of their standard deviation
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
     pub(crate) plot: Option<PathBuf>,

@@ -6,7 +6,7 @@ use rml_ir::Positions;
 use super::{Case, Fault, Window};
 use crate::{Atom, Guard, Part, Plan, Reg, Region, Rule, Tape, Tick, Write};
 
-/// What of a block is available.
+/// The available part of a block.
 #[derive(Debug)]
 pub(super) struct Waits {
     /// At which ticks each tape is available: it has a value, or is known to be absent.
@@ -15,7 +15,7 @@ pub(super) struct Waits {
     unknown: IndexVec<Reg, bool>,
 }
 
-/// What is known of an element.
+/// The state of knowledge about an element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Known {
     Present,
@@ -27,7 +27,7 @@ impl Waits {
     pub(super) fn new(plan: &Plan, ticks: usize) -> Self {
         let mut unknown = IndexVec::filled(false, plan.registers.len());
         for region in plan.regions.iter().filter(|_| plan.waits) {
-            // What the ticks after the block have written is not known.
+            // It is not known what the ticks after the block write.
             if let Region::Loop { backward: true, writes, .. } = region {
                 writes.iter().for_each(|w| unknown[w.register] = true);
             }

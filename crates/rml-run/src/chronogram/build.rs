@@ -19,7 +19,7 @@ pub struct Drawn {
     pub chronogram: Chronogram,
     /// Why the run stopped early, or that cells wait for each other.
     pub error: Option<Error>,
-    /// What is worth knowing about the run.
+    /// Notes about the run.
     pub warnings: Diagnostics,
 }
 

@@ -93,7 +93,7 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
     }
 }
 
-/// What waits for what, from a named variable of the circle on.
+/// The chain of waits, beginning with a named variable of the circle.
 fn deadlock(flat: &Flat, mut circle: Vec<Wait>) -> Diagnostic {
     let labels = Labels::new(flat);
     let named = |w: &Wait| labels.names.short(w.var).is_some();
@@ -126,7 +126,7 @@ fn deadlock(flat: &Flat, mut circle: Vec<Wait>) -> Diagnostic {
         .help("leave out `--semantics kahn`")
 }
 
-/// What variables are called in reports.
+/// The names of variables in reports.
 struct Labels<'a> {
     flat: &'a Flat,
     names: Names<'a>,

@@ -9,7 +9,7 @@ pub(crate) fn refused(TooLong { short, least }: &TooLong, cycles: usize) -> Diag
     let refused = short.diagnostic(format!("a window of {cycles} cycle{plural}"));
     match least {
         Ok(least) => {
-            // What is in use counts, too.
+            // Memory in use counts, too.
             let enough = least.saturating_add(short.used);
             refused.note(format!(
                 "in segments, with values recomputed where they are needed, it takes at least {}: `--memory {enough}` is enough",

@@ -27,13 +27,13 @@ pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
     /// How many lengths of windows are compiled, of all programs.
     compiled_lengths: Arc<Mutex<usize>>,
-    /// What computes tensors, if not the embedded backend's machine for plans.
+    /// The backend that computes tensors, if not the embedded machine for plans.
     backend: Option<Arc<dyn Backend>>,
     /// How many threads that machine may use; one per core, if it is not said.
     threads: Option<NonZeroUsize>,
 }
 
-/// What is known of a program that is fed that way.
+/// The facts about a program that is fed in that way.
 #[derive(Debug)]
 struct Known {
     program: Weak<Drawn>,
@@ -151,7 +151,7 @@ fn telling(program: &Drawn, analyses: &Analyses, fed: Fed, clocks: InputClocks) 
     flat.outputs.extend(&clocks.told);
     let extended = Drawn::new(flat).ok();
     let found = extended.and_then(|program| scheduled(&program, &Analyses::of(&program), fed, clocks).ok());
-    // What has no plan without these outputs has a reason of its own.
+    // A program that has no plan without these outputs either has another reason.
     found.ok_or_else(|| schedule(program, analyses, fed).err().unwrap_or(late))
 }
 
@@ -192,7 +192,7 @@ fn schedule(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Ind
     Ok((plan, delays))
 }
 
-/// What runs a plan where a stream would be late.
+/// How a plan runs where a stream would be late.
 const WHOLE: &str = "data given as a whole (`--data`, `--inputs`) runs by plan";
 
 /// For how many cycles outputs wait, if that is known.
@@ -222,7 +222,7 @@ mod tests {
         PlanEngine::default().open(program.flat(), &Use::new(feeding)).expect("it has a plan")
     }
 
-    /// What the simulator gives.
+    /// The results of the simulator.
     fn simulated(program: &rml_driver::Program, feeding: Feeding, block: &Block) -> Vec<String> {
         let engine = SimulatorEngine::new();
         let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it runs everything");
@@ -326,7 +326,7 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
             assert_eq!(found, wanted, "in blocks of {cut}");
             assert_eq!(run.open_cycles(), (all.len() - wanted.len()) as u64);
             assert!(run.states().is_err());
-            // What is open is taken back, and runs again.
+            // Open cycles are taken back, and run again.
             let from = usize::try_from(run.take_back()).expect("few cycles");
             assert_eq!((from, run.open_cycles()), (wanted.len(), 0));
             assert!(run.states().is_ok());

@@ -64,7 +64,7 @@ pub(super) struct Windows<M> {
     checks: Checks,
     /// How many outputs the program has.
     outputs: usize,
-    /// What each register starts with, where that is a constant.
+    /// The start value of each register, where it is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
     /// How many ticks the last window had, and how many windows in a row had as many.
@@ -314,7 +314,7 @@ impl<M: Machine> Windows<M> {
     }
 }
 
-/// What comes next of what a plan was given.
+/// The next part of the inputs of a plan.
 enum Next {
     /// A window of that many cycles, those that are ahead among them.
     Window(usize),

@@ -12,7 +12,7 @@ use rml_plan::{Ends, Plan};
 use super::{Prepared, cycles, few, prepare};
 use crate::checkpoint::Checkpoint;
 
-/// What a program is written as.
+/// The format in which a program is written.
 ///
 /// ```
 /// use rml::ModelFormat;

@@ -68,7 +68,7 @@ pub struct Options {
     pub tensors: Tensors,
     /// The number of the first cycle, by which outputs and reports call it.
     pub first: u64,
-    /// What is told where the time goes.
+    /// The profile that receives the times.
     pub profile: Option<Scope>,
 }
 

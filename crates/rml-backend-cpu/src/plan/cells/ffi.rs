@@ -14,7 +14,7 @@ const LINE: usize = 64;
 pub(crate) struct Cells<T> {
     at: NonNull<T>,
     len: usize,
-    /// What is let go with this value; nothing, if it is a [`share`](Self::share).
+    /// The memory that is freed with this value; none for a [`share`](Self::share).
     owned: Option<NonNull<[T]>>,
     kind: PhantomData<T>,
 }

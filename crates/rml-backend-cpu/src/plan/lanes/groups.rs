@@ -29,7 +29,7 @@ pub(super) struct Groups {
     pub(super) of: Vec<Option<(usize, usize)>>,
 }
 
-/// What a tape may be grouped by.
+/// The key by which tapes are grouped.
 struct Node {
     /// Tapes of one kind have the same rules, but for their operands.
     kind: usize,
@@ -151,7 +151,7 @@ impl<'a> Finder<'a> {
             let mut groups = Groups { lanes: Vec::new(), of: vec![None; self.plan.tapes.len()] };
             self.grow_all(&self.surroundings(rounds), &mut groups);
             self.prune(&mut groups);
-            // What was pruned may read lanes of groups that stayed.
+            // Pruned tapes may read lanes of groups that stayed.
             for group in 0..groups.lanes.len() {
                 if !groups.lanes[group].is_empty() {
                     self.readers(group, &groups).into_iter().for_each(|lanes| self.grow(lanes, &mut groups));
@@ -228,7 +228,7 @@ impl<'a> Finder<'a> {
                 .filter_map(|atom| if let Atom::Tape(x, _) = atom { Some(*x) } else { None })
         };
         let own = operands(tape);
-        // What many read belongs to none of them.
+        // A tape with many readers belongs to none of them.
         let own_users = |x: &Tape| self.users[x.0 as usize].len() <= 8;
         let beside = operands(tape).filter(own_users).flat_map(|x| self.users[x.0 as usize].iter().copied());
         let others = self.users[tape.0 as usize].iter().flat_map(|user| operands(*user));
@@ -246,7 +246,7 @@ impl<'a> Finder<'a> {
             if let Some(group) = backward.pop_front() {
                 forward.push_back(group);
                 for lanes in self.operands(group, groups) {
-                    // What one slot takes is no longer there for the next one.
+                    // Tapes used for one slot are not available for the next one.
                     if lanes.iter().all(|tape| groups.of[tape.0 as usize].is_none()) {
                         backward.push_back(groups.add(lanes));
                     }

@@ -110,7 +110,7 @@ impl Order {
                 }
             }
         }
-        // What waits for a loop, and is waited for by one, is part of the loop.
+        // A part that waits for a loop, and for which the loop waits, belongs to the loop.
         for item in items.iter().rev() {
             let Some(own) = item.parts.first().and_then(|part| self.place(part.tape)) else { continue };
             if own.section != Section::Loop {
@@ -176,7 +176,7 @@ fn cases<'a>(plan: &'a Plan, item: &'a Item) -> impl Iterator<Item = &'a Case> {
     item.parts.iter().flat_map(|part| &plan.tapes[part.tape].cases)
 }
 
-/// What a case reads, its conditions first.
+/// The operands of a case, its conditions first.
 pub(super) fn reads(case: &Case) -> impl Iterator<Item = Atom> + '_ {
     let terms = if let Rule::Sum { terms, .. } = &case.rule { &terms[..] } else { &[] };
     let conds = case.when.iter().map(|g| g.cond);

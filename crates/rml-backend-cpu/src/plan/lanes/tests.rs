@@ -86,7 +86,7 @@ fn states_that_read_each_other_are_lanes() {
     same(&read(&CHAIN.replacen("f32", "f64", 1)));
 }
 
-/// What differs from lane to lane, and what is no lane at all.
+/// Which operands differ from lane to lane, and which are no lanes.
 #[test]
 fn random_equations_give_the_same_bits_as_lanes() {
     let mut packed = 0;

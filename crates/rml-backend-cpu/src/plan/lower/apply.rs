@@ -171,7 +171,7 @@ impl Lower<'_> {
     }
 }
 
-/// What `items` picks; strides wrap where it goes backwards.
+/// The elements that `items` picks; strides wrap around for negative steps.
 fn picked(x: &View, items: &[AxisIndex]) -> View {
     let (mut offset, mut dims, mut strides) = (x.offset, Vec::new(), Vec::new());
     for (item, stride) in items.iter().zip(&x.strides) {

@@ -160,7 +160,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What a loop of a plan that waits writes.
+    /// The registers that a loop writes in a plan that waits.
     fn lazy_put(&mut self, write: &Write) -> Put {
         let mut put = self.put(write);
         let conds = write.when.iter().zip(&put.when);
@@ -175,7 +175,7 @@ impl Lower<'_> {
     fn regions(&mut self) {
         let head = if let Ends::Found { head, .. } = &self.plan.ends { *head } else { 0 };
         let (mut head_units, mut first) = (0, true);
-        // What is moved into a loop would wait for it.
+        // A tape that is moved into a loop would wait for the loop.
         let regions = if self.plan.waits { self.plan.regions.clone() } else { sink::sink(self.plan) };
         for region in &regions {
             let from = self.code.units.len();
@@ -243,7 +243,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What a tape waits for, which is filled by these units.
+    /// The operands that a tape waits for; these units fill it.
     fn waiting(&mut self, part: &Part, units: Range<usize>, lag: usize) -> code::Part {
         let plan = self.plan;
         let data = &plan.tapes[part.tape];
@@ -275,7 +275,7 @@ impl Lower<'_> {
             if matches!(case.rule, Rule::Input(_)) {
                 continue;
             }
-            // What is the same at all ticks is computed whether it is needed or not.
+            // Values that are the same at all ticks are computed whether needed or not.
             let when = if self.once[tape] { Vec::new() } else { self.guards(&case.when) };
             let (from, slots) = (self.code.instrs.len(), self.code.slots.len());
             self.rule(&case.rule, &data.ty, &out);

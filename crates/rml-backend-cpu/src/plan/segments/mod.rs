@@ -31,10 +31,10 @@ pub(super) struct Segments {
     nodes: Vec<Node>,
     /// The tick that each operand means.
     ats: Vec<At>,
-    /// What each sweep does; the first one is none.
+    /// The work of each sweep; the first entry is empty.
     orders: Vec<Order>,
     rooms: Rooms,
-    /// What nodes keep in each sweep.
+    /// The rows that nodes keep in each sweep.
     edges: Vec<BTreeMap<usize, Edges>>,
     /// Segments have a multiple of that many ticks.
     block: usize,

@@ -7,7 +7,7 @@ use rml_ir::Positions;
 use super::super::code::{Added, Addend, At, Code, Guard, Instr, Kernel, Put, Slot, Unit};
 use super::super::operand::Arg;
 
-/// What runs together: a loop, what fills a tape over all ticks, or a sum.
+/// A unit of work: a loop, the filling of a tape over all ticks, or a sum.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) pass: usize,

@@ -35,7 +35,7 @@ pub(super) struct Pin {
 /// Elements of one type.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Size {
-    /// What there is once.
+    /// Values that exist once per window.
     fixed: usize,
     /// For each tick of the window, for each tick of a segment, and for each segment.
     long: usize,

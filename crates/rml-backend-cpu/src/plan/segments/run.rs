@@ -48,7 +48,7 @@ impl Segments {
         })
     }
 
-    /// What nodes put back and keep in each sweep; most have nothing to.
+    /// The rows that nodes restore and save in each sweep; most have none.
     pub(super) fn edges(
         nodes: &[Node],
         orders: &[Order],

@@ -36,10 +36,10 @@ pub(super) enum Side {
     Behind,
 }
 
-/// What a sweep does.
+/// The work of a sweep.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// What runs once a window, before its first segment.
+    /// The nodes that run once per window, before the first segment.
     pub(super) before: Vec<usize>,
     /// For each node, whether it runs in this sweep; `Once` nodes run in its first segment.
     pub(super) runs: Vec<bool>,
@@ -56,7 +56,7 @@ pub(super) struct Sweeps {
     pub(super) level: Vec<usize>,
     /// Which nodes fill it.
     pub(super) writers: Vec<Vec<usize>>,
-    /// What is kept of each segment for sweeps that go the other way.
+    /// The rows kept for each segment, for sweeps in the other direction.
     pub(super) saved: BTreeSet<(Slot, Side)>,
     /// Whether values that a later sweep reads are available for the whole window.
     pub(super) is_stored: bool,
@@ -115,7 +115,7 @@ impl Sweeps {
                 let mine = roots.iter().filter(|(_, in_sweep)| *in_sweep == sweep).map(|(i, _)| *i).collect();
                 roots.extend(self.run(code, all, sweep, mine));
             }
-            // What no sweep needs runs once anyway: it may fail.
+            // A node that no sweep needs still runs once: it may fail.
             let runs = |i: &usize| self.orders.iter().any(|order| order.runs[*i]);
             let idle: Vec<usize> = nodes.clone().filter(|i| !is_once(*i) && !runs(i)).collect();
             if idle.is_empty() {
@@ -169,7 +169,7 @@ impl Sweeps {
     }
 }
 
-/// What is known of when values are available.
+/// When values are available.
 struct Levels<'a> {
     code: &'a Code,
     all: &'a Nodes,

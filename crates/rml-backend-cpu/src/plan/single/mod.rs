@@ -14,7 +14,7 @@ use super::scalar::Spot;
 pub(super) use blocks::Blocks;
 use blocks::{Operand, Piece};
 
-/// What runs in a window of one tick.
+/// The instructions of a window of one tick.
 #[derive(Debug)]
 pub(super) enum Now {
     Scalars(Range<usize>),
@@ -35,7 +35,7 @@ pub(super) enum Now {
         /// Whether a matrix there may be laid out.
         is_packed: bool,
     },
-    /// What is committed, by number, under conditions.
+    /// The commits, by number, under conditions.
     Commit(usize),
 }
 

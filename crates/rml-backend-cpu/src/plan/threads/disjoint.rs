@@ -129,7 +129,7 @@ impl Owners {
     }
 }
 
-/// What a thread touches: what it writes, or what it reads.
+/// The elements that a thread writes or reads.
 struct Touched<'a> {
     code: &'a Code,
     bound: &'a Bound,

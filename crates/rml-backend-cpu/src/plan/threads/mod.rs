@@ -85,7 +85,7 @@ impl Clone for Team {
     }
 }
 
-/// What a thread has for itself.
+/// The memory that belongs to a thread.
 #[derive(Debug)]
 struct Shard {
     /// The code for the rows of this thread.
@@ -105,7 +105,7 @@ struct Job {
     by_ticks: bool,
     /// How many rows it has, if it computes row by row.
     rows: Option<usize>,
-    /// What is a sum goes in groups of that many elements.
+    /// Sums are divided into groups of that many elements.
     group: Option<usize>,
     /// Whether it is a sum over all ticks at once.
     over: bool,
@@ -120,7 +120,7 @@ enum Step {
     Unit(usize),
 }
 
-/// What is shared.
+/// The shared work.
 #[derive(Clone, Debug)]
 struct Work {
     limits: Limits,
@@ -362,7 +362,7 @@ impl Own {
             let (at, size) = &mut own.rooms[i];
             (*at, *size) = (placement.sizes[i].fixed, size.next_multiple_of(ALIGNED));
             placement.sizes[i].fixed += threads * *size;
-            // What there is for each tick is after that.
+            // The values of each tick are after that.
             for (slot, room) in code.slots.iter().zip(&mut placement.rooms) {
                 if slot.dtype == dtype && slot.per_tick {
                     room.fixed += threads * *size;

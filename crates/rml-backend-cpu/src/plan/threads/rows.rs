@@ -11,8 +11,8 @@ use super::super::code::{Code, Instr, Kernel};
 use super::super::operand::Arg;
 use super::super::walk::{Dim, Walk};
 
-/// What an instruction touches of an operand in a row: it begins that many elements further in each row, and touches
-/// that many from there on.
+/// The elements of an operand that an instruction touches in a row: it begins that many elements further in each row,
+/// and touches that many from there on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Reach {
     step: usize,
@@ -36,7 +36,7 @@ fn most(instr: &Instr) -> Option<usize> {
     (n > 1).then_some(n)
 }
 
-/// What an instruction touches in each of `rows` rows: of its result, then of its operands.
+/// The elements that an instruction touches in each of `rows` rows: of its result, then of its operands.
 fn reaches(instr: &Instr, rows: usize) -> Option<Vec<Reach>> {
     let n = most(instr).filter(|n| n % rows == 0)? / rows;
     let each = |len: usize| Reach { step: n * len, len: n * len };
@@ -70,7 +70,7 @@ fn reaches(instr: &Instr, rows: usize) -> Option<Vec<Reach>> {
     })
 }
 
-/// What a walk touches of an operand in `n` steps of its outermost loop.
+/// The elements of an operand that a walk touches in `n` steps of its outermost loop.
 fn walked(walk: &Walk, i: usize, n: usize) -> Option<Reach> {
     let (first, inner) = match walk.outer.split_first() {
         Some((first, rest)) => (first, Some(rest.iter().chain([&walk.row]))),

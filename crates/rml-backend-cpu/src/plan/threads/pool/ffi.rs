@@ -81,7 +81,7 @@ impl Pool {
             let builder = std::thread::Builder::new().name(format!("rml {}", worker + 1));
             pool.workers.push(builder.spawn(move || shared.work(worker))?);
         }
-        // What threads take to begin with is taken by now.
+        // The parts that threads prefer have been taken by now.
         while pool.shared.left.load(Ordering::Acquire) > 0 {
             yield_now();
         }
@@ -198,7 +198,7 @@ impl Shared {
         self.left.fetch_sub(1, Ordering::Release);
     }
 
-    /// What a worker does.
+    /// The loop of a worker.
     fn work(&self, worker: usize) {
         let mut looks = 0;
         self.left.fetch_sub(1, Ordering::Release);
