@@ -1,4 +1,4 @@
-"""What is known of a program before it runs."""
+"""What is known about a program before it runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of one node that is run."""
+    """What is known about one node that is run."""
 
     node: str | None
     """Its name; `None` where errors leave no node to speak of."""

@@ -141,7 +141,7 @@ class Program:
         return self._native.text()
 
     def check(self) -> Check:
-        """What is known of the program before it runs: its verdict, and all findings.
+        """What is known about the program before it runs: its verdict, and all findings.
 
         >>> check = compile("node next(x: num []) -> (o)  o = post x;").check()
         >>> check.verdicts[0].causality.kind, check.verdicts[0].causality.lookahead

@@ -1,4 +1,4 @@
-"""What is known of programs."""
+"""What is known about programs."""
 
 import rml
 

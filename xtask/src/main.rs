@@ -79,7 +79,7 @@ commands:
   bench --save NAME [--at COMMIT]
           keep the benchmark of this tree, or of a commit, as a program
   bench --compare NAME
-          run the benchmark of this tree beside a saved one, say of each case whether it is faster, slower or the same, and fail if
+          run the benchmark of this tree beside a saved one, say for each case whether it is faster, slower or the same, and fail if
           one is slower beyond noise
   peers [GROUP].. [--rounds N]
           time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of

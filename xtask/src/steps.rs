@@ -106,7 +106,7 @@ fn suite() -> Result<(), String> {
     Ok(())
 }
 
-/// The command line in a build that opens backends: which it finds, and what it says of those that it does not.
+/// The command line in a build that opens backends: which it finds, and what it says about those that it does not.
 fn opened() -> Result<(), String> {
     let lint =
         ["clippy", "--package", "rml-cli", "--package", "rml", "--features", "xla,torch", "--all-targets"];

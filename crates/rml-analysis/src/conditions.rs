@@ -51,7 +51,7 @@ pub(crate) struct Conditions<'a> {
     constants: RefCell<IndexMap<Var, Option<bool>>>,
 }
 
-/// What is known of one cycle: the values of some conditions, and where the cycle is in its segment.
+/// What is known about one cycle: the values of some conditions, and where the cycle is in its segment.
 ///
 /// A segment is a run of cycles that ends where all guards `ends` hold. The position matters for delays: in the first
 /// tick of a segment, a delay that restarts there has its initial value. `Instant::default()` is a cycle of which
@@ -60,7 +60,7 @@ pub(crate) struct Conditions<'a> {
 pub(crate) struct Instant {
     /// The known values. Keys are in the form that [`Conditions::guard`] returns.
     pub(crate) known: BTreeMap<Var, bool>,
-    /// The guards that end a segment; empty if nothing is known of segments.
+    /// The guards that end a segment; empty if nothing is known about segments.
     pub(crate) ends: Vec<Guard>,
     /// The clock of the ends.
     pub(crate) clock: Option<ClockId>,

@@ -1,4 +1,4 @@
-//! The facts against simulated runs of random programs: whatever is said of a variable is true in every segment of
+//! The facts against simulated runs of random programs: whatever is said about a variable is true in every segment of
 //! every run.
 
 use std::collections::BTreeSet;

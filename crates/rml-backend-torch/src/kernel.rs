@@ -8,7 +8,7 @@ use crate::watch::Watch;
 /// Computes one operator of operands on the device; what may have no result is reported to the watch.
 pub(crate) type Kernel = Box<dyn Fn(&[&Tensor], &mut Watch) -> Result<Tensor, TchError> + Send + Sync>;
 
-/// What is known of an operator before any call.
+/// What is known about an operator before any call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     /// Where the tensors are.

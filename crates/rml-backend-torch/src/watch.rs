@@ -5,7 +5,8 @@ use tch::{TchError, Tensor};
 /// Below this size ints and their images in double precision are safe: whatever was rounded, nothing exceeded 64 bits.
 const SMALL: f64 = 4_611_686_018_427_387_904.0; // 2^62
 
-/// What is known of one call: truth values on the device, each of which is true where an operator surely has a result.
+/// What is known about one call: truth values on the device, each of which is true where an operator surely has a
+/// result.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     fine: Vec<Tensor>,

@@ -16,7 +16,7 @@ const SIGNALS: [i32; 3] =
 #[cfg(not(unix))]
 const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
 
-/// What is known of the signals since their handlers were installed.
+/// What is known about the signals since their handlers were installed.
 pub(crate) struct Signals {
     /// Whether one came.
     pub(crate) any: Arc<AtomicBool>,

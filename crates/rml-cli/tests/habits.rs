@@ -1,5 +1,5 @@
 //! Forms of other languages, mostly of Python: for each program `habits/<name>.rml` the file `<name>.txt` holds what
-//! `rml check` says of it, as a terminal shows it. Each help line says what is written here. `RML_BLESS=1` rewrites
+//! `rml check` says about it, as a terminal shows it. Each help line says what is written here. `RML_BLESS=1` rewrites
 //! them.
 
 mod support;

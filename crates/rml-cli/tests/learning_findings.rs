@@ -1,4 +1,4 @@
-//! What is said of a training that cannot learn, before it runs: each finding in the user's own line, and none on
+//! What is said about a training that cannot learn, before it runs: each finding in the user's own line, and none on
 //! programs that are right.
 
 mod support;
@@ -16,7 +16,7 @@ fn program(optimiser: &str, train: &str) -> String {
     )
 }
 
-/// What `rml check` says of it, but for unused imports.
+/// What `rml check` says about it, but for unused imports.
 fn found(optimiser: &str, train: &str) -> String {
     let run = Folder::new().file("p.rml", program(optimiser, train)).rml("check p.rml");
     assert_eq!(run.code, Some(0), "warnings alone\n{}", run.err);

@@ -200,7 +200,7 @@ impl Header {
     }
 
     /// How many bytes an element takes, if the elements can be read in pieces: they stand row by row, and each piece
-    /// alone says of what kind they are.
+    /// alone says about what kind they are.
     pub(crate) fn in_pieces(&self) -> Option<usize> {
         let (stored, _) = self.descr.as_deref().and_then(stored)?;
         let is_plain = stored != Stored::Uint(8) && !(self.fortran && self.shape.len() > 1);

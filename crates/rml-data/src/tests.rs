@@ -334,7 +334,7 @@ fn each_type_that_does_not_fit_says_what_does() {
     assert!(why(DType::Int, "[1.0, 2.0]").contains("all of them are whole"));
 }
 
-/// Without an element, a text does not say of what type they would be.
+/// Without an element, a text does not say about what type they would be.
 #[test]
 fn columns_without_elements_are_of_any_type() {
     for dtype in [DType::Bool, DType::Int, DType::Num] {

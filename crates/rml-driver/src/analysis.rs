@@ -52,7 +52,7 @@ pub struct Analysis {
     pub clocks: ClockReport,
     /// Static parameters and named dimensions that were given an arbitrary value.
     pub assumed: Vec<(String, StaticValue)>,
-    /// What is known of the program as it runs; nothing if its clocks do not fit.
+    /// What is known about the program as it runs; nothing if its clocks do not fit.
     pub run: Option<RunFacts>,
     /// Why it cannot run for want of memory.
     pub shortage: Option<Diagnostic>,
@@ -60,7 +60,7 @@ pub struct Analysis {
     pub undeclared: Vec<Diagnostic>,
 }
 
-/// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need.
+/// What is known about a program as it runs: folded, and restricted to what the outputs and trained parameters need.
 /// Nothing is drawn: of random constants only the types are known.
 ///
 /// ```
@@ -75,7 +75,7 @@ pub struct Analysis {
 pub struct RunFacts {
     /// What runs.
     pub flat: Arc<Flat>,
-    /// What is known of it.
+    /// What is known about it.
     pub analyses: Analyses,
 }
 
@@ -202,7 +202,7 @@ pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     all.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
-/// As [`analyse_all`]; `clean` says that no error is known. Says of the other nodes why they are not analysed.
+/// As [`analyse_all`]; `clean` says that no error is known. Says for the other nodes why they are not analysed.
 pub(crate) fn analyse_each(
     front: &Front,
     options: &Options,

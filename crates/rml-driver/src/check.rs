@@ -79,7 +79,7 @@ impl OpenInputs {
 }
 
 /// What the stages after the front end find in a module, of whose root the inputs in `open` may be constants where it
-/// is called; what is to be said of its learning, if they find nothing.
+/// is called; what has to be said about its learning, if they find nothing.
 pub(crate) fn back(front: &Front, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
     let module = pass::normalize(module);
     let trained = *module.nodes[module.root].name == *TRAIN;

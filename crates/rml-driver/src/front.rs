@@ -66,7 +66,7 @@ impl Front {
         text == PRELUDE || LIBRARY.iter().any(|(_, own)| text == *own)
     }
 
-    /// What is to be said of the learning of a program; `trained` says that its root is a training.
+    /// What has to be said about the learning of a program; `trained` says that its root is a training.
     pub(crate) fn learning(&self, module: &normal::Module, trained: bool) -> Diagnostics {
         rml_analysis::learning(module, trained, &|place| self.is_library(place))
     }

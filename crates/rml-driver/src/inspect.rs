@@ -1,4 +1,4 @@
-//! What an editor shows of a source: names and errors of form at once, and then what is known of each variable.
+//! What an editor shows of a source: names and errors of form at once, and then what is known about each variable.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct Survey {
     pub findings: Diagnostics,
 }
 
-/// Everything that is known of a source, whatever is wrong with it.
+/// Everything that is known about a source, whatever is wrong with it.
 ///
 /// ```
 /// # use rml_driver as rml;

@@ -79,9 +79,9 @@ impl Inspector {
         Ok(survey)
     }
 
-    /// Everything that is known of the version that was surveyed last. An analysis that is kept from an older version
-    /// has the texts of that version; the findings of the report stand where they belong in this one. `None` if nothing
-    /// was surveyed since.
+    /// Everything that is known about the version that was surveyed last. An analysis that is kept from an older
+    /// version has the texts of that version; the findings of the report stand where they belong in this one. `None` if
+    /// nothing was surveyed since.
     pub fn inspect(&mut self) -> Option<Inspection> {
         let Surveyed { front, index, modules, findings } = self.surveyed.take()?;
         let main = front.main;

@@ -61,7 +61,7 @@ pub(crate) struct Learning {
     pub(crate) learned: IndexSet<Arc<str>>,
 }
 
-/// As [`back`], with what is known of gradients.
+/// As [`back`], with what is known about gradients.
 pub(crate) fn back_with_gradients(
     module: normal::Module,
     options: &Options,

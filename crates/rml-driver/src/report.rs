@@ -15,7 +15,7 @@ use crate::interface::BATCH;
 use crate::options::Options;
 use crate::source::Source;
 
-/// What is to be said of a source.
+/// What has to be said about a source.
 ///
 /// ```
 /// # use rml_driver as rml;

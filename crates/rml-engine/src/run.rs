@@ -113,7 +113,7 @@ pub trait Run: fmt::Debug + Send {
     /// are among them.
     fn next_outputs(&mut self) -> Option<Outputs>;
 
-    /// After the end or a failure: the rows of all cycles whose outputs were not fetched, whatever is known of them.
+    /// After the end or a failure: the rows of all cycles whose outputs were not fetched, whatever is known about them.
     ///
     /// # Errors
     /// If a value cannot be copied from its device.
@@ -167,7 +167,7 @@ pub trait Run: fmt::Debug + Send {
     /// The work of the run so far, and its memory.
     fn usage(&self) -> Usage;
 
-    /// Access to what is known of each variable, if the run keeps a record.
+    /// Access to what is known about each variable, if the run keeps a record.
     fn inspect(&self) -> Option<&dyn Inspect> {
         None
     }
@@ -175,7 +175,7 @@ pub trait Run: fmt::Debug + Send {
 
 /// Access to every cell of a run that keeps a record.
 pub trait Inspect {
-    /// What is known of a variable in a cycle; `None` = there was no such cycle.
+    /// What is known about a variable in a cycle; `None` = there was no such cycle.
     ///
     /// # Errors
     /// If the value cannot be copied from its device.

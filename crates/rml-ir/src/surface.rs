@@ -27,7 +27,7 @@ pub fn print_node(module: &Module, node: NodeId) -> String {
     print_nodes(module, &[node], Some(node), &BTreeMap::new())
 }
 
-/// What comments say of the equations of an adjoint.
+/// What comments say about the equations of an adjoint.
 #[derive(Clone, Default, Debug)]
 pub struct Origins {
     /// For equations of the node, those of the same node that they transpose.

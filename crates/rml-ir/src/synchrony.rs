@@ -14,7 +14,7 @@ pub struct Sample {
     pub positive: bool,
 }
 
-/// What one equation says of where its variables are present (CLOCK-1, WHEN-1, MERGE-2).
+/// What one equation says about where its variables are present (CLOCK-1, WHEN-1, MERGE-2).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Synchrony {
     /// Variables that are present in the same cycles; what is defined stands first if it is one of them.
@@ -49,7 +49,7 @@ impl Synchrony {
 }
 
 impl flat::Equation {
-    /// What it says of where its variables are present. The ends of windows have clocks of their own.
+    /// What it says about where its variables are present. The ends of windows have clocks of their own.
     pub fn synchrony(&self) -> Synchrony {
         match &self.rhs {
             flat::Rhs::When { value, cond } => Synchrony::when(self.lhs, *value, *cond),
@@ -62,7 +62,7 @@ impl flat::Equation {
 }
 
 impl normal::Equation {
-    /// What it says of where its variables are present; of a call only its callee knows.
+    /// What it says about where its variables are present; of a call only its callee knows.
     pub fn synchrony(&self) -> Synchrony {
         match (&self.rhs, self.lhs.first()) {
             (normal::Rhs::Call { .. }, _) | (_, None) => Synchrony::default(),

@@ -12,7 +12,7 @@ pub(crate) fn library() -> &'static [ModuleDoc] {
     ALL.get_or_init(rml::doc::library)
 }
 
-/// What the texts of a survey say of their nodes.
+/// What the texts of a survey say about their nodes.
 pub(crate) struct Docs<'s> {
     survey: &'s Survey,
     read: BTreeMap<FileId, BTreeMap<String, NodeDoc>>,
@@ -31,7 +31,7 @@ impl<'s> Docs<'s> {
         }
     }
 
-    /// What a text says of a node.
+    /// What a text says about a node.
     pub(crate) fn node(&mut self, node: &NodePlace) -> Option<&NodeDoc> {
         let (sources, file) = (&self.survey.sources, node.span.file);
         let name = sources.name(file);

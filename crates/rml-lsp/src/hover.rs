@@ -1,4 +1,4 @@
-//! What is known of the name under the pointer.
+//! What is known about the name under the pointer.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::docs::Docs;
 use crate::lines::Lines;
 use crate::server::{Answer, Place, Server};
 
-/// What is known of a name.
+/// What is known about a name.
 pub(crate) fn hover(server: &mut Server, params: HoverParams) -> Answer<Hover> {
     let Some(place) = Place::of(server, &params.text_document_position_params) else { return Ok(None) };
     let lines = Lines::new(place.text(), server.encoding);

@@ -1,4 +1,4 @@
-//! The state of a session with an editor: what is open, and what is known of it.
+//! The state of a session with an editor: what is open, and what is known about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
-/// What is known of a text.
+/// What is known about a text.
 #[derive(Default)]
 pub(crate) struct Known {
     /// The version of it whose names are known, and those.
     pub(crate) names: Option<(i32, Arc<Survey>)>,
-    /// What is known of variables, perhaps of an older version.
+    /// What is known about variables, perhaps of an older version.
     pub(crate) inspection: Option<Arc<Inspection>>,
     /// The findings that the editor shows.
     pub(crate) findings: Option<(i32, Diagnostics)>,
@@ -79,7 +79,7 @@ impl Server {
         Some(survey)
     }
 
-    /// What is known of an open text.
+    /// What is known about an open text.
     pub(crate) fn known(&self, path: &Path) -> Option<&Known> {
         self.known.get(path)
     }

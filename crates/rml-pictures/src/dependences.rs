@@ -8,7 +8,7 @@ use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
 use crate::chronogram::{Arrow, CellIndex};
 use crate::rows::Names;
 
-/// What is known of a cell.
+/// What is known about a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// No value in this cycle.
@@ -21,7 +21,7 @@ pub enum Status {
 
 /// The dependences between the cells of the variables `rows`. Variables that are not shown are passed through: an arrow
 /// goes from each shown cell that a value was computed from, directly or by way of hidden ones; a copy counts as the
-/// variable that it is a copy of. `status` tells what is known of a cell. An arrow to a cell that is not determined
+/// variable that it is a copy of. `status` tells what is known about a cell. An arrow to a cell that is not determined
 /// comes from a cell that it waits for, which is not determined either. Absent cells have no arrows, and neither have
 /// branches that were not taken.
 pub fn dependences(

@@ -13,11 +13,11 @@ pub struct Page {
     pub title: String,
     /// The texts of the program, by name.
     pub sources: Vec<(String, String)>,
-    /// For each row of the chronogram, what is known of it.
+    /// For each row of the chronogram, what is known about it.
     pub rows: Vec<PageRow>,
     /// The values of tensors, as nested arrays; by row and cycle.
     pub tensors: Vec<(usize, usize, Json)>,
-    /// What is known of the program, in lines.
+    /// What is known about the program, in lines.
     pub verdict: Vec<String>,
     /// Other forms of the program by name, after tabs.
     pub forms: Vec<(String, String)>,
@@ -62,7 +62,7 @@ pub struct LineCost {
     pub ns: f64,
 }
 
-/// What is known of a row.
+/// What is known about a row.
 #[derive(Clone, Debug, Default)]
 pub struct PageRow {
     /// Its type, perhaps with its clock: `num [4] when end`.

@@ -17,7 +17,7 @@ pub struct Report {
     pub outcome: String,
     /// What went wrong.
     pub findings: String,
-    /// What is known of the program, in lines.
+    /// What is known about the program, in lines.
     pub verdict: Vec<String>,
     /// The last metrics: names and values.
     pub results: Vec<(String, String)>,
@@ -31,7 +31,7 @@ pub struct Report {
     pub parameters: Vec<Trained>,
     /// What the time went into, in milliseconds.
     pub times: Vec<(String, f64)>,
-    /// What is to be known of these times.
+    /// What has to be known about these times.
     pub time_notes: Vec<String>,
     /// The lines of the source that took longest.
     pub lines: Vec<TimedLine>,

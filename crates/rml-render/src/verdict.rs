@@ -25,7 +25,7 @@ pub fn summary(report: &CheckReport, file: &str) -> String {
     analysed + &unchecked(report, file)
 }
 
-/// What is said of the nodes that are not analysed, two lines each.
+/// What is said about the nodes that are not analysed, two lines each.
 pub fn unchecked(report: &CheckReport, file: &str) -> String {
     let of = |node: &Unchecked| {
         let help = node.help.replace("FILE", file);
@@ -34,7 +34,7 @@ pub fn unchecked(report: &CheckReport, file: &str) -> String {
     report.unchecked.iter().map(of).collect()
 }
 
-/// The word for what is known of clocks.
+/// The word for what is known about clocks.
 fn clock(analysis: &Analysis) -> &'static str {
     match analysis.clocks.verdict {
         Verdict::Synchronous => "synchronous",

@@ -52,7 +52,7 @@ pub(crate) struct Stretch {
     pub(crate) outputs: Vec<Outputs>,
 }
 
-/// Cycles that were fed since a window began, and what is known of them.
+/// Cycles that were fed since a window began, and what is known about them.
 #[derive(Default)]
 struct Tried {
     cycles: usize,

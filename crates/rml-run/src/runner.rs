@@ -264,7 +264,7 @@ fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     })
 }
 
-/// A value waits for cycles after its window, with what the data says of the window.
+/// A value waits for cycles after its window, with what the data says about the window.
 fn about_windows(d: Diagnostic, data: &Windows, windows: &[usize]) -> Diagnostic {
     let cycles = windows.first().map_or(0, |window| data.length(*window));
     let d = match cycles {

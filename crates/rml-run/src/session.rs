@@ -129,7 +129,7 @@ impl Session {
         self.run.open_cycles()
     }
 
-    /// What is known of a variable in a cycle of a run that was opened with a record.
+    /// What is known about a variable in a cycle of a run that was opened with a record.
     pub(crate) fn status(&self, cycle: u64, v: Var) -> Result<Status, Error> {
         let found = self.run.inspect().map_or(Ok(None), |cells| cells.status(cycle, v));
         Ok(found.map_err(|d| self.fail(d))?.unwrap_or_default())
@@ -283,7 +283,7 @@ impl Session {
         Ok(rows)
     }
 
-    /// After the end: the rows of all cycles that were not asked for yet, whatever is known of them. Where the run
+    /// After the end: the rows of all cycles that were not asked for yet, whatever is known about them. Where the run
     /// failed, those that are not determined are among them, too.
     pub(crate) fn remaining_rows(&mut self) -> Result<Vec<Row>, Error> {
         self.run.remaining().map_err(|d| self.fail(d))

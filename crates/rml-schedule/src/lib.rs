@@ -152,7 +152,7 @@ enum Shape {
     Waiting,
 }
 
-/// What is known of a program.
+/// What is known about a program.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     clocks: &'a Clocks,

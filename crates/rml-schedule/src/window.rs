@@ -219,7 +219,7 @@ impl<'a> Window<'a> {
         self.defs[v].map(|eq| &self.flat.equations[eq].rhs)
     }
 
-    /// What is known of a variable at a position: every tick of a block is somewhere in the trace.
+    /// What is known about a variable at a position: every tick of a block is somewhere in the trace.
     fn facts(&self, p: Position) -> usize {
         if self.is_block { Position::Middle.index() } else { p.index() }
     }
@@ -452,7 +452,7 @@ fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     })
 }
 
-/// What is known of a variable at each position that a tick may have as long as it may be the last one.
+/// What is known about a variable at each position that a tick may have as long as it may be the last one.
 fn open(facts: &VarFacts) -> VarFacts {
     let twin = |p: Position| match p {
         Position::First => Position::Only,

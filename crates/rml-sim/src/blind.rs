@@ -63,7 +63,7 @@ impl BlindRun {
         self.simulator.cycles()
     }
 
-    /// What is known of a variable in a cycle.
+    /// What is known about a variable in a cycle.
     pub fn status(&self, cycle: u64, v: Var) -> Status {
         // Without a backend, no value is on a device.
         self.simulator.status(cycle, v).ok().flatten().unwrap_or_default()

@@ -6,7 +6,7 @@
 //! - [`plans`]: programs by plan, against the simulator.
 //! - [`samples`]: plans of single operators, and inputs for programs.
 //! - [`damage`]: damaged texts of programs.
-//! - [`verdicts`]: what the analysis says of a program, against runs of it.
+//! - [`verdicts`]: what the analysis says about a program, against runs of it.
 //! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run
 //!   through the event-driven simulator and through the fixpoint oracle. The binary `conformance DIR` does that for all
 //!   vectors of a folder.

@@ -45,7 +45,8 @@ struct Count {
 }
 
 impl Count {
-    /// Compares what is said of a node, and what it is made of. A program with errors of form is rejected by all alike.
+    /// Compares what is said about a node, and what it is made of. A program with errors of form is rejected by all
+    /// alike.
     fn compare(&mut self, source: &Source, options: &Options) {
         let node = options.node.clone().expect("a node is chosen");
         let name = || format!("{} {node}", source.name());

@@ -22,7 +22,7 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
             }
         }
         if !checker.frame.has_clock(v) {
-            found.push(format!("V4: nothing is known of where {who} is present"));
+            found.push(format!("V4: nothing is known about where {who} is present"));
             continue;
         }
         let mut seen = Positions::NONE;

@@ -1,4 +1,4 @@
-//! The windows of a plan, and what the facts say of variables at their ticks.
+//! The windows of a plan, and what the facts say about variables at their ticks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -33,7 +33,7 @@ impl Checker<'_> {
     fn output(&self, v: Var, output: &Output, found: &mut Vec<String>) {
         let name = &output.name;
         if !self.frame.has_clock(v) {
-            found.push(format!("V4: nothing is known of where the output {name} is present"));
+            found.push(format!("V4: nothing is known about where the output {name} is present"));
             return;
         }
         for p in self.frame.possible().iter() {

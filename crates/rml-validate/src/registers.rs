@@ -99,7 +99,7 @@ impl Checker<'_> {
             _ => return Err("is neither a delay nor a parameter".to_owned()),
         };
         let restart = frame.restart(window);
-        // After a block nothing is known of what is delayed backward.
+        // After a block nothing is known about what is delayed backward.
         let waits = backward && self.plan.waits;
         self.kind(v, kind, restart.edge || waits)?;
         if !frame.has_clock(v) {

@@ -82,7 +82,7 @@ impl View {
         self.tick(tick).map(|tick| self.position(tick))
     }
 
-    /// The tick before; none if there is none, or if nothing is known of it.
+    /// The tick before; none if there is none, or if nothing is known about it.
     pub(crate) fn previous(self, tick: At) -> Option<At> {
         match tick {
             At::NOW => self.tick(Tick::Before),
@@ -92,7 +92,7 @@ impl View {
         }
     }
 
-    /// The tick after; none if there is none, or if nothing is known of it.
+    /// The tick after; none if there is none, or if nothing is known about it.
     pub(crate) fn next(self, tick: At) -> Option<At> {
         match tick {
             At::NOW => self.tick(Tick::After),

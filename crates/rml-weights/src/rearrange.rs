@@ -14,7 +14,7 @@ type Group = Vec<String>;
 pub(crate) struct Rearrange {
     from: Vec<Group>,
     to: Vec<Group>,
-    /// What is known of the sizes beforehand.
+    /// What is known about the sizes beforehand.
     sizes: Sizes,
 }
 

@@ -52,7 +52,7 @@ pub enum Runner {
     Plan,
 }
 
-/// What is known of a backend in this program, on this machine.
+/// What is known about a backend in this program, on this machine.
 ///
 /// ```
 /// let found = rml::backend::list();
@@ -64,7 +64,7 @@ pub struct BackendInfo {
     pub name: &'static str,
     /// Whether this program has it, or what opens it.
     pub built_in: bool,
-    /// What it says of itself, its versions and devices; or why it cannot be opened.
+    /// What it says about itself, its versions and devices; or why it cannot be opened.
     pub about: Result<About, Error>,
 }
 

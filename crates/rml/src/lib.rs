@@ -6,7 +6,7 @@
 //! |---|---|
 //! | compile | [`compile`](fn@compile) a [`Source`] with [`Options`] to a [`Program`]; [`dump`](fn@dump), [`differentiate`], [`format`](fn@format) |
 //! | know a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
-//! | show a program in an editor | [`survey`](fn@survey) for its names, [`inspect`](fn@inspect) for what is known of its variables |
+//! | show a program in an editor | [`survey`](fn@survey) for its names, [`inspect`](fn@inspect) for what is known about its variables |
 //! | run on slices | a [`Stepper`], cycle by cycle or window by window, without allocation |
 //! | run | a [`Session`] cycle by cycle, which takes a [`Feed`] for each input; [`run`] over a table of [`Columns`] to a [`Trace`] |
 //! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; [`sweep`](fn@sweep) for several seeds and settings; a [`TrainStream`] learns from lines; a [`Stream`] of lines; states in a [`Checkpoint`] |

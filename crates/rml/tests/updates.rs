@@ -1,4 +1,4 @@
-//! What `docs/language/gradients.md` says of derived nodes and of the updates of parameters.
+//! What `docs/language/gradients.md` says about derived nodes and of the updates of parameters.
 
 mod support;
 

@@ -39,7 +39,7 @@ pub(crate) struct Frame<'c, 'a> {
     pub(crate) data: Rc<FrameData>,
 }
 
-/// What is known of segments.
+/// What is known about segments.
 pub(crate) struct FrameData {
     /// The guards at the ends of segments. A segment ends where all of them hold, if `all` is set, else where one of
     /// them does.

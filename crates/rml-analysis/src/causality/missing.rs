@@ -50,7 +50,7 @@ pub(super) fn missing(deps: &Dependences<'_>) -> Missing {
     found
 }
 
-/// What is known of the last cycle of a window.
+/// What is known about the last cycle of a window.
 fn last(deps: &Dependences<'_>, window: Window) -> Instant {
     let conditions = &deps.conditions;
     let ends: BTreeSet<Guard> = ends(deps, window);

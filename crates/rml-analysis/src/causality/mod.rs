@@ -76,7 +76,7 @@ pub struct Causality {
     /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if
     /// it always does.
     pub circles: Vec<Vec<Guard>>,
-    /// Why nothing is known of some values.
+    /// Why nothing is known about some values.
     pub reasons: Vec<Reason>,
 }
 

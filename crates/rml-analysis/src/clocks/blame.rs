@@ -35,7 +35,7 @@ pub struct Meeting<'a> {
     pub cycles: u64,
     /// Variables that have to be present together and are not; empty if that is not known.
     pub together: &'a [Var],
-    /// What is known of each variable in that cycle.
+    /// What is known about each variable in that cycle.
     pub seen: &'a IndexVec<Var, Seen>,
 }
 
@@ -52,7 +52,7 @@ impl Meeting<'_> {
 }
 
 /// The error that says which two clocks of a program disagree in a cycle, where each of them comes from, and how to
-/// correct it. `None` if the clocks are proved to agree, or if what is known of the cycle does not tell them apart.
+/// correct it. `None` if the clocks are proved to agree, or if what is known about the cycle does not tell them apart.
 ///
 /// Requires: `flat::verify`.
 pub fn blame(flat: &Flat, meeting: &Meeting<'_>) -> Option<Diagnostic> {

@@ -150,7 +150,7 @@ impl Reporter<'_> {
             ),
         };
         let reasons: Vec<Reason> = sides.iter().filter_map(|side| self.reason(&names, side)).collect();
-        // What is said of an argument stands at the call already.
+        // What is said about an argument stands at the call already.
         let is_of_argument = constraint.claim.is_some_and(|span| span != constraint.span);
         let wrong_call = self.wrong_call(mismatch, &reasons).filter(|_| !is_of_argument);
         let mut diagnostic = diagnostic.label(constraint.span, remark);

@@ -101,7 +101,7 @@ pub enum Hold {
     Own,
 }
 
-/// What is known of one variable in the segments of one entry. Arrays are indexed by [`Position`].
+/// What is known about one variable in the segments of one entry. Arrays are indexed by [`Position`].
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub struct VarFacts {
     /// Where it may be present.
@@ -167,7 +167,7 @@ pub struct SlowState {
 pub struct Facts {
     /// The trace, then all other divisions of time, a parent before its children.
     pub segments: IndexVec<Segments, SegmentsData>,
-    /// For each of them, what is known of each variable.
+    /// For each of them, what is known about each variable.
     pub tables: IndexVec<Segments, IndexVec<Var, VarFacts>>,
     /// The recurrences of all of them.
     pub recurrences: IndexVec<Rec, RecData>,

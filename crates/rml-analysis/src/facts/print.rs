@@ -1,7 +1,7 @@
 //! The flat form with its clocks and facts as text: `rml dump --after analyse`.
 //!
 //! The text is that of the flat form, which parses and runs, with remarks. Each entry stands in a line of its own
-//! before the equations, and below each equation stands what is known of its variable.
+//! before the equations, and below each equation stands what is known about its variable.
 //!
 //! ```text
 //! # segments seg1 end v1 in seg0          a segment ends where v1 is true

@@ -32,7 +32,7 @@ impl Hold {
         }
     }
 
-    /// What is still known of it in another segment.
+    /// What is still known about it in another segment.
     fn elsewhere(self) -> Hold {
         if let Hold::At(_) = self { Hold::Own } else { self }
     }

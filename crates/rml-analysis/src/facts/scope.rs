@@ -158,7 +158,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         (a.cond == b.cond).then_some(a.value == b.value)
     }
 
-    /// What the position says of a condition.
+    /// What the position says about a condition.
     pub(super) fn implied(&self, v: Var, p: Position) -> Truths {
         let Some(l) = self.guards[v] else { return Truths::ANY };
         self.implied[p.index()].get(&l.cond).map_or(Truths::ANY, |value| Truths::of(*value == l.value))

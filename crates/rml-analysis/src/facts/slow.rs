@@ -50,7 +50,7 @@ fn slow_state(
     let may = |p: &Position| written.iter().all(|l| values.truths[l.cond][p.index()].may(l.value));
     let place: Positions = presence.place[lhs].iter().filter(may).collect();
     let once = presence.once[clock] || place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
-    // What the place says of a condition need not be said again.
+    // What the place says about a condition need not be said again.
     let is_certain =
         |l: &Guard| place.iter().all(|p| values.truths[l.cond][p.index()].known() == Some(l.value));
     guards.retain(|l| !is_certain(l));

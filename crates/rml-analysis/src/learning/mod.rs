@@ -17,7 +17,7 @@ use rml_ir::normal::{Callee, Module, NodeId, Rhs};
 use flow::Optimiser;
 use view::View;
 
-/// What is to be known of a program to say what it learns.
+/// What has to be known about a program to say what it learns.
 struct Program<'m> {
     module: &'m Module,
     /// Whether a place is in the library.
@@ -26,10 +26,10 @@ struct Program<'m> {
     parameters: IndexVec<NodeId, bool>,
 }
 
-/// What is to be said of the learning of a program: gradients of losses with the wrong sign, rates beyond all measure,
-/// gradients of inputs that update parameters beside, probabilities where a loss takes logits. With `trained`, the root
-/// is a training: then also that it updates no parameter. `library` says whether a place is in the library. All are
-/// warnings.
+/// What has to be said about the learning of a program: gradients of losses with the wrong sign, rates beyond all
+/// measure, gradients of inputs that update parameters beside, probabilities where a loss takes logits. With `trained`,
+/// the root is a training: then also that it updates no parameter. `library` says whether a place is in the library.
+/// All are warnings.
 ///
 /// Requires: N1 to N6.
 pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {

@@ -8,7 +8,7 @@ use super::Routine;
 /// outside of its axis.
 pub const SUSPECT: &str = "suspect";
 
-/// What is said of [`SUSPECT`].
+/// What is said about [`SUSPECT`].
 pub const SUSPICION: &str = "an integer does not fit, or a position is outside of its axis";
 
 /// A window of a plan, of a known length.

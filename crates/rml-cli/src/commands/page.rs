@@ -1,4 +1,4 @@
-//! The page of a chronogram with what is known of its program: for `rml trace --html` and `rml view`.
+//! The page of a chronogram with what is known about its program: for `rml trace --html` and `rml view`.
 
 use rml::chronogram::{self, Chronogram, Origin, Page, Side};
 use rml::{Adjoint, Analysis, Error, Options, RunOptions, Source, Span, Stage};
@@ -63,8 +63,8 @@ fn text(error: &Error) -> String {
     rml_render::human(error.diagnostics(), error.sources(), false)
 }
 
-/// Adds what is known of the program: the verdict, the clocks of its rows, its normal form, its plan, and the adjoints
-/// of what it differentiates.
+/// Adds what is known about the program: the verdict, the clocks of its rows, its normal form, its plan, and the
+/// adjoints of what it differentiates.
 fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options) {
     let analysis = rml::analyse(source, options).ok();
     if let Some(analysis) = &analysis {

@@ -101,7 +101,7 @@ impl Measuring {
     }
 }
 
-/// What is to be said of the trace file.
+/// What has to be said about the trace file.
 fn remark(file: &Path, left_out: u64) -> String {
     let file = file.display();
     let all = format!("{file}: a trace for https://ui.perfetto.dev");

@@ -58,7 +58,7 @@ pub(super) fn ended(refused: u64, output: &mut Output) -> Result<(), Stop> {
     Err(Stop::Reported)
 }
 
-/// The end of a stream in its midst: what is known of the cycles that have no answer yet, and then the error.
+/// The end of a stream in its midst: what is known about the cycles that have no answer yet, and then the error.
 fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), Stop> {
     print(&stream.finish(End::Open).lines, output)?;
     Err(error.into())

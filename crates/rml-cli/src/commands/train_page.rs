@@ -14,7 +14,7 @@ use super::profile::Measuring;
 use crate::args::Train;
 use crate::output::{Output, Stop};
 
-/// A page that is to be written, and what is known of it before the training.
+/// A page that is to be written, and what is known about it before the training.
 pub(super) struct Paged {
     file: PathBuf,
     page: TrainPage,
@@ -92,7 +92,7 @@ fn ended(record: &TrainRecord, outcome: Result<&TrainReport, &Error>) -> String 
     }
 }
 
-/// What is known of the program before it runs; nothing of one that has errors, which the training tells.
+/// What is known about the program before it runs; nothing of one that has errors, which the training tells.
 fn verdict(args: &Train, source: &Source) -> Vec<String> {
     let Ok(set) = super::settings(&args.program.set, args.program.batch) else { return Vec::new() };
     let options = Options {

@@ -36,7 +36,7 @@ pub(crate) fn view(args: &View, output: &mut Output) -> Result<(), Stop> {
     output.print(&format!("http://{host}{folder}\n"))?;
     output.note("Ctrl-C ends this\n");
     for (request, reply) in http::requests(listener) {
-        // Whoever asked may be gone.
+        // The client may be gone.
         let _ = reply.send(answer(&request, (&host, &folder), args, &mut shown, output));
     }
     Ok(())

@@ -39,7 +39,7 @@ fn certain_error(flat: &Flat, clocks: &Clocks) -> Option<Diagnostic> {
     blame(run.flat(), &Meeting { cycle, cycles, together: &[claim.var], seen: &seen(&run, cycle) })
 }
 
-/// What is known of all variables in a cycle.
+/// What is known about all variables in a cycle.
 fn seen(run: &BlindRun, cycle: u64) -> IndexVec<Var, Seen> {
     let of = |v| match run.status(cycle, v) {
         Status::Absent => Seen::Absent,

@@ -30,7 +30,7 @@ impl Unchecked {
     }
 }
 
-/// What is said of a node that is wrong for the values that are assumed.
+/// What is said about a node that is wrong for the values that are assumed.
 fn open(front: &Front, node: &NodeSignature, placed: &Placed) -> (String, String) {
     let found = front.elaborate_alone(&placed.options, root(&placed.options)).err().unwrap_or_default();
     let message = found.iter().find(|d| d.is_error()).map(|d| d.message.clone());

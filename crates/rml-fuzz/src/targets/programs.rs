@@ -79,7 +79,7 @@ fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<Input>]) -> Vec<Vec<Input>> 
         .collect()
 }
 
-/// What `check` says of the clocks is what a run meets.
+/// What `check` says about the clocks is what a run meets.
 fn verdict(
     source: &Source,
     options: &Options,

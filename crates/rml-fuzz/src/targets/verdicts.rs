@@ -1,4 +1,4 @@
-//! What the analysis says of random flat programs, against runs.
+//! What the analysis says about random flat programs, against runs.
 
 use rml_testkit::Random;
 use rml_testkit::flat::random;

@@ -241,7 +241,7 @@ fn firsts(classes: &ClockClasses) -> IndexVec<ClassId, Option<Var>> {
     firsts
 }
 
-/// What the equations say of presence.
+/// What the equations say about presence.
 struct Rules {
     /// By variable, those that it is present with.
     ties: IndexVec<Var, Vec<Var>>,

@@ -5,7 +5,7 @@ use rml_base::EntityId;
 use crate::flat::{ConstId, ConstKind, Flat, Init, Rhs, Var};
 use crate::op::Op;
 
-/// What is known of a variable.
+/// What is known about a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fact {
     /// Nothing says anything else yet.

@@ -127,7 +127,7 @@ impl Graph {
                 break;
             }
         }
-        // After as many rounds nothing is taken for known of which one alternative fails.
+        // After as many rounds nothing is taken for known about which one alternative fails.
         if self.reached(&fails).iter().zip(&fails).any(|(reached, fails)| reached == fails) {
             self.spread(&mut fails, |_| true);
         }

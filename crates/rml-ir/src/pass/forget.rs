@@ -12,7 +12,7 @@ use crate::value::Value;
 /// what updates it stays needed.
 ///
 /// Requires: `flat::verify`. Ensures: variables and equations keep their ids, new ones stand after them; on an open
-/// trace everything that is known of a variable applies to every seed and all values of the parameters.
+/// trace everything that is known about a variable applies to every seed and all values of the parameters.
 pub fn forget_values(mut flat: Flat) -> Drawn {
     let parameters: Vec<Eq> =
         flat.states.values().filter(|state| state.parameter).map(|state| state.equation).collect();
@@ -35,7 +35,7 @@ pub fn forget_values(mut flat: Flat) -> Drawn {
 /// says so; of the others nothing is known.
 ///
 /// Ensures: there are no inputs, variables and equations keep their ids; on an open trace in which what is returned is
-/// asked for beside what nothing drives in the given program, everything that is known of a variable applies to all
+/// asked for beside what nothing drives in the given program, everything that is known about a variable applies to all
 /// inputs.
 pub fn forget_inputs(flat: Drawn, given: &[Var]) -> (Drawn, Vec<Var>) {
     let mut flat = flat.into_inner();

@@ -51,7 +51,7 @@ pub fn settle(mut flat: Flat) -> Flat {
 fn changes(flat: &mut Flat, classes: &ClockClasses, conditions: &[Option<bool>]) -> Vec<(Eq, Rhs)> {
     let determined = Determined::new(flat, classes, |_| true, conditions, Failures::Possible);
     let known = |v: Var| conditions[v.index()].filter(|_| determined.has_value(v));
-    // What keeps its equation, whatever is known of it.
+    // What keeps its equation, whatever is known about it.
     let mut is_output = IndexVec::filled(false, flat.vars.len());
     flat.outputs.iter().for_each(|v| is_output[*v] = true);
     let mut is_state = IndexVec::filled(false, flat.equations.len());

@@ -36,7 +36,7 @@ pub(super) struct Body<'m> {
     current: Option<Eq>,
     /// For each equation the one whose line it is printed in.
     line_of: BTreeMap<Eq, Eq>,
-    /// What is said of calls in comments.
+    /// What is said about calls in comments.
     calls: BTreeMap<Eq, (Arc<str>, usize, usize)>,
     /// The right sides of the calls that they stand for.
     primal: BTreeMap<Eq, String>,

@@ -262,7 +262,7 @@ fn a_call_shows_the_interface() {
     assert_eq!(client.end(), Ok(()));
 }
 
-/// What the text itself says of types is shown although another line is wrong.
+/// What the text itself says about types is shown although another line is wrong.
 #[test]
 fn declared_types_are_shown_beside_errors() {
     const TEXT: &str = "node f(x: num [3], c: bool [], y: num [3] when c) -> (o)\n  o = x + nowhere;\n";

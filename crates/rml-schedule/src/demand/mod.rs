@@ -192,8 +192,8 @@ impl<'a> Demand<'a> {
         source
     }
 
-    /// The same for what leaves the window: it has to be known when the window has ended, whatever the facts say of its
-    /// value.
+    /// The same for what leaves the window: it has to be known when the window has ended, whatever the facts say about
+    /// its value.
     fn needed_within(&mut self, v: Var, p: Position) -> Result<Source, Declined> {
         if self.window.is_known(v, p) {
             return Ok(self.need(v, p));

@@ -6,7 +6,7 @@
 //! after element 0.
 //!
 //! The transformers are those of the appendix, except for `fby`: here `i fby s` begins with `i_0` even if nothing is
-//! known of `s` (as it is printed, not even a counter would count). `if` reads its condition and the chosen branch.
+//! known about `s` (as it is printed, not even a counter would count). `if` reads its condition and the chosen branch.
 //! `fby back` is the same as `post`, because a sequence that may still grow has no last element. Windows have no
 //! counterpart, because `end` and the sequences that it would cut are not aligned.
 

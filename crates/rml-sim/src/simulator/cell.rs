@@ -1,4 +1,4 @@
-//! What is known of one variable in one cycle: whether its class is present, and its value.
+//! What is known about one variable in one cycle: whether its class is present, and its value.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) enum Presence {
     Error,
 }
 
-/// What is known of the value of a variable that is present.
+/// What is known about the value of a variable that is present.
 #[derive(Clone, Default, Debug)]
 pub(super) enum Cell {
     /// Nothing yet.

@@ -37,7 +37,7 @@ pub(super) enum Halt {
     Backend { cycle: u64, report: Box<Diagnostic> },
 }
 
-/// What is known of a condition.
+/// What is known about a condition.
 pub(super) enum Truth {
     True,
     False,
@@ -114,7 +114,7 @@ impl Simulator {
         set(&self.program, &mut self.rows, cycle, cell, content);
     }
 
-    /// Sets a cell to what is known of an operand.
+    /// Sets a cell to what is known about an operand.
     #[inline]
     fn pass(&mut self, cycle: u64, cell: u32, x: Operand) {
         let content = self.cell(cycle, x);

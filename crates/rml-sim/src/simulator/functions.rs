@@ -180,7 +180,7 @@ fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Opera
     }
 }
 
-/// What is known of an operand.
+/// What is known about an operand.
 fn cell<'a>(program: &'a Program, rows: &'a Rows, cycle: u64, x: Operand) -> &'a Cell {
     x.get(rows.cells(cycle), &program.constants)
 }

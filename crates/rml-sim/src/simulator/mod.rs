@@ -215,12 +215,12 @@ impl Simulator {
         self.conclude(result)
     }
 
-    /// The outputs of the next cycle, if they are determined (or, after the end, whatever is known of them) (FIX-5).
+    /// The outputs of the next cycle, if they are determined (or, after the end, whatever is known about them) (FIX-5).
     pub fn next_output(&mut self) -> Option<Row> {
         self.outputs.pop_front()
     }
 
-    /// What is known of a variable in a cycle: always for open cycles, for others if they are recorded.
+    /// What is known about a variable in a cycle: always for open cycles, for others if they are recorded.
     ///
     /// # Errors
     /// If the value cannot be copied from its device.
@@ -420,7 +420,7 @@ impl Simulator {
         }
     }
 
-    /// What is known of a variable in an open cycle. It fails if the device that holds the value fails.
+    /// What is known about a variable in an open cycle. It fails if the device that holds the value fails.
     fn open_status(&self, cycle: u64, v: Var) -> Result<Status, BackendFailure> {
         Ok(match self.rows.presence(cycle, program::index(self.program.class(v))) {
             Presence::Bottom => Status::Bottom,

@@ -25,7 +25,7 @@ impl Operand {
         (self.0 & CONSTANT == 0).then_some(self.0 as usize)
     }
 
-    /// What is known of the value. A constant is known even where it is not present.
+    /// What is known about the value. A constant is known even where it is not present.
     #[inline]
     pub(super) fn get<'a>(self, row: &'a [Cell], constants: &'a [Cell]) -> &'a Cell {
         if self.0 & CONSTANT == 0 { &row[self.0 as usize] } else { &constants[(self.0 & !CONSTANT) as usize] }

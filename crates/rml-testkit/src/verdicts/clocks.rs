@@ -10,7 +10,7 @@ use rml_sim::{Input, Options, Simulator, Status};
 
 use crate::Random;
 
-/// What is said of a program's clocks, and whether runs met a synchronisation error.
+/// What is said about a program's clocks, and whether runs met a synchronisation error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judged {
     /// No run that respects its clocks errs, and none did.

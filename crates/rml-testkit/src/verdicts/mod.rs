@@ -1,4 +1,4 @@
-//! What the analysis says of a program, against runs of it.
+//! What the analysis says about a program, against runs of it.
 
 mod clocks;
 mod waits;

@@ -9,7 +9,7 @@ use rml_ir::Value;
 use rml_ir::flat::{Drawn, Flat, Rhs, Var, Window};
 use rml_sim::{Input, Options, Simulator, Status};
 
-/// What is said of a program that ran as it is said to.
+/// What is said about a program that ran as it is said to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waits {
     /// The kind of the cell that waits longest: bounded, windowed, closed only, dynamic, rejected.
@@ -182,9 +182,9 @@ fn check_windows(
     Ok(())
 }
 
-/// Compares what is said of the waits of a synchronous program with a closed run: every cell is known when it is said
-/// to be, a program is rejected only if it deadlocks, and no more memory is held than stated. `None` = the program is
-/// not synchronous, or the run fails.
+/// Compares what is said about the waits of a synchronous program with a closed run: every cell is known when it is
+/// said to be, a program is rejected only if it deadlocks, and no more memory is held than stated. `None` = the program
+/// is not synchronous, or the run fails.
 ///
 /// # Errors
 /// What is not as stated.

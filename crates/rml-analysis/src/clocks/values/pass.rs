@@ -363,7 +363,7 @@ impl<'a> Pass<'a> {
         if negated { self.values.bdd.not(node) } else { Some(node) }
     }
 
-    /// What is known of the delays at the end.
+    /// What is known about the delays at the end.
     pub(super) fn steady(self) -> (IndexVec<Eq, Option<Key>>, Constants) {
         (self.steady, self.constants)
     }

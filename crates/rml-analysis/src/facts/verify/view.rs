@@ -141,7 +141,7 @@ pub(super) enum Neighbour {
     Inside(Position),
     /// One of an earlier segment.
     Earlier(Position),
-    /// One of a later segment. It may not end within the trace, so that nothing is known of it.
+    /// One of a later segment. It may not end within the trace, so that nothing is known about it.
     Later,
     /// One that is no tick of the segments' clock.
     Anywhere,
@@ -179,8 +179,8 @@ pub(super) struct View<'v, 'a> {
     pub(super) data: &'v SegmentsData,
     /// For each clock within that of the segments, the conditions that lead to it.
     inside: IndexVec<ClockId, Option<Vec<Guard>>>,
-    /// What a position says of conditions, by representative; none if it contradicts itself, so that no segment has a
-    /// tick there.
+    /// What a position says about conditions, by representative; none if it contradicts itself, so that no segment has
+    /// a tick there.
     implied: [Option<BTreeMap<Var, bool>>; 4],
     /// Values of conditions, by representative, that each has at one tick a segment at most.
     marks: BTreeSet<(Var, bool)>,
@@ -230,7 +230,7 @@ impl<'v, 'a> View<'v, 'a> {
         self.inside[self.clock(v)].as_deref()
     }
 
-    /// What the position says of a condition.
+    /// What the position says about a condition.
     pub(super) fn implied(&self, v: Var, p: Position) -> Truths {
         let (root, opposite) = self.program.root(v);
         let Some(implied) = &self.implied[p.index()] else { return Truths::NONE };

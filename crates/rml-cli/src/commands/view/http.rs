@@ -45,7 +45,7 @@ pub(super) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answe
             }
             let (sends, done) = (sends.clone(), Arc::clone(&busy));
             let serve = move || {
-                // Whoever asked may be gone.
+                // The client may be gone.
                 let _ = connection(stream, &sends);
                 done.fetch_sub(1, Ordering::SeqCst);
             };

@@ -1,4 +1,4 @@
-//! Classes of things that have one element type: union and find, with what is known of each class.
+//! Classes of things that have one element type: union and find, with what is known about each class.
 
 use rml_base::Span;
 use rml_ir::DType;
@@ -6,7 +6,7 @@ use rml_ir::DType;
 /// A class. Numbers below the number of variables stand for variables.
 pub(super) type Class = usize;
 
-/// What is known of a class.
+/// What is known about a class.
 #[derive(Clone, Copy, Default, Debug)]
 struct Known {
     /// Its element type, and where that comes from.
@@ -15,7 +15,7 @@ struct Known {
     literal: Option<Span>,
     /// A place that needs an int at compile time. A literal there is an int.
     sized: Option<Span>,
-    /// Whether an input of the root is in it that nothing is known of.
+    /// Whether an input of the root is in it that nothing is known about.
     open: bool,
     /// Whether it is in error: it agrees with everything.
     lost: bool,
@@ -26,7 +26,7 @@ impl Known {
         self.dtype.or_else(|| self.literal.and(self.sized).map(|span| (DType::Int, span)))
     }
 
-    /// What is known of both; `Err` with their element types if these differ.
+    /// What is known about both; `Err` with their element types if these differ.
     fn with(&self, other: &Known) -> Result<Known, [(DType, Span); 2]> {
         let (a, b) = (self.dtype(), other.dtype());
         let both = Known {
@@ -109,7 +109,7 @@ impl Classes {
         self.of(class).dtype()
     }
 
-    /// The element type of a class that nothing more will be known of.
+    /// The element type of a class that nothing more will be known about.
     pub(super) fn settled(&mut self, class: Class) -> DType {
         let known = *self.of(class);
         known.dtype().map_or(if known.literal.is_some() { DType::Int } else { DType::Num }, |(d, _)| d)
@@ -121,7 +121,7 @@ impl Classes {
         known.dtype().is_none() && known.literal.is_some() && !known.lost
     }
 
-    /// Whether an input of the root is in it that nothing else is known of.
+    /// Whether an input of the root is in it that nothing else is known about.
     pub(super) fn is_open(&mut self, class: Class) -> bool {
         self.of(class).open
     }
@@ -160,7 +160,7 @@ impl Classes {
         self.of(class).literal.get_or_insert(span);
     }
 
-    /// Says that a class holds an input of the root that nothing is known of.
+    /// Says that a class holds an input of the root that nothing is known about.
     pub(super) fn open(&mut self, class: Class) {
         self.of(class).open = true;
     }

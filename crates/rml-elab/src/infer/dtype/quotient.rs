@@ -35,7 +35,7 @@ impl Infer<'_, '_, '_> {
     pub(super) fn connect(&mut self) {
         loop {
             let is_known = |infer: &mut Self, q: &Quotient| !infer.classes.is_literal(q.operands);
-            // Where an input that nothing is known of is divided, the quotient tells its type.
+            // Where an input that nothing is known about is divided, the quotient tells its type.
             let is_open = |infer: &mut Self, q: &Quotient| infer.classes.is_open(q.operands);
             let connected = self.quotients_where(is_known)
                 || self.adjoints_known()

@@ -20,7 +20,7 @@ pub(super) struct Start {
     pub(super) span: Span,
 }
 
-/// What is known of the values of a variable.
+/// What is known about the values of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fact {
     /// Nothing says anything else yet.
