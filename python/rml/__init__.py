@@ -6,10 +6,10 @@
 >>> [float(session.step(x=x)["m"]) for x in (1, 2, 6)]
 [1.0, 1.5, 3.0]
 
-A program is text; `compile` makes a `Program` of it, or raises `Error` with the picture that the command line draws. `Program.check` says what
-is known before a run, `Program.diff` shows the adjoint of a node, `Program.session` runs it cycle by cycle, `Program.run` over whole columns.
-`train` trains a node over windows of data, `infer` runs it with what was learned, `grad` differentiates it. Inputs are anything that NumPy makes
-an array of; outputs are arrays of NumPy.
+A program is text; `compile` makes a `Program` of it, or raises `Error` with the picture that the command line draws.
+`Program.check` says what is known before a run, `Program.diff` shows the adjoint of a node, `Program.session` runs it
+cycle by cycle, `Program.run` over whole columns. `train` trains a node over windows of data, `infer` runs it with what
+was learned, `grad` differentiates it. Inputs are anything that NumPy makes an array of; outputs are arrays of NumPy.
 """
 
 from ._check import Bound, Check, Verdict

@@ -51,8 +51,8 @@ def _table(data: Data) -> list[Any]:
 
 
 def _windows(data: Data) -> list[Any]:
-    """The same for windows of data, which may differ in length: lists of arrays, one a window, stand one after the other, with a column
-    `lengths` beside them."""
+    """The same for windows of data, which may differ in length: lists of arrays, one a window, stand one after the
+    other, with a column `lengths` beside them."""
     if not isinstance(data, Mapping) or "lengths" in data:
         return _table(data)
     columns: dict[str, Any] = {}
@@ -99,7 +99,8 @@ def _present(outputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
-    """A column: the rows that are present, how many there are in all, and the numbers of those that are present, unless all are."""
+    """A column: the rows that are present, how many there are in all, and the numbers of those that are present,
+    unless all are."""
     what = f"column `{name}`"
     if isinstance(values, np.ma.MaskedArray):
         return _masked_column(name, what, values)

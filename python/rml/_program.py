@@ -27,7 +27,8 @@ class Port:
     shape: tuple[int, ...]
     """The shape of its value in one cycle; `()` for a scalar."""
     clock: tuple[str, bool] | None
-    """When an input is present: the input that decides it, and with which value; `None` for every cycle, and for outputs."""
+    """When an input is present: the input that decides it, and with which value; `None` for every cycle, and for
+    outputs."""
     batched: bool
     """Whether its leading dimension stacks windows."""
 
@@ -58,12 +59,12 @@ def compile(
 ) -> Program:
     """Compiles a node of a program.
 
-    `source` is a program's text, or the path of its file: a `pathlib.Path`, or a `str` that ends with `.rml` (no text does). Imports of files
-    are relative to the file; a text can import the library only.
+    `source` is a program's text, or the path of its file: a `pathlib.Path`, or a `str` that ends with `.rml` (no text
+    does). Imports of files are relative to the file; a text can import the library only.
 
-    `node` is the node to run, by default the only one that no other node calls. `set` gives its static parameters and named dimensions: `bool`,
-    `int`, `float` and lists of them; `batch` is the dimension of that name. `precision` says how `num` is computed, `"f32"` or `"f64"`. `seed`
-    decides what is drawn. `name` is what messages call a text.
+    `node` is the node to run, by default the only one that no other node calls. `set` gives its static parameters and
+    named dimensions: `bool`, `int`, `float` and lists of them; `batch` is the dimension of that name. `precision` says
+    how `num` is computed, `"f32"` or `"f64"`. `seed` decides what is drawn. `name` is what messages call a text.
 
     Raises `Error` if the program has errors; warnings are given to `warnings.warn`.
 
@@ -170,13 +171,14 @@ class Program:
         device: str = "cpu",
         threads: int | None = None,
     ) -> dict[str, np.ndarray[Any, Any]]:
-        """Runs a whole trace from the initial state, and returns a column for each output: an array of shape `[cycles, *shape]`, masked in the
-        cycles where the output is absent.
+        """Runs a whole trace from the initial state, and returns a column for each output: an array of shape `[cycles,
+        *shape]`, masked in the cycles where the output is absent.
 
-        `inputs` has a column for each input, one row a cycle: a dict of arrays, or the path of a data file. A row is absent where a list has
-        `None`, where a masked array is masked, and where the input's declared clock says so. `cycles` is how many to run, needed where there are
-        no inputs. The trace ends after the last cycle if it is `closed`; else values that depend on what comes later are masked, too. The other
-        keywords are as for `session`, but `params` must hold all parameters.
+        `inputs` has a column for each input, one row a cycle: a dict of arrays, or the path of a data file. A row is
+        absent where a list has `None`, where a masked array is masked, and where the input's declared clock says so.
+        `cycles` is how many to run, needed where there are no inputs. The trace ends after the last cycle if it is
+        `closed`; else values that depend on what comes later are masked, too. The other keywords are as for `session`,
+        but `params` must hold all parameters.
 
         >>> compile("node all(x: num []) -> (o)  o = x + (0.0 fby back o);").run({"x": [1, 2, 3]})["o"]
         array([6., 5., 3.], dtype=float32)
@@ -199,8 +201,9 @@ class Program:
     ) -> Gradients:
         """The gradient of the sum of an output over a closed trace, by every parameter and every `num` input.
 
-        `loss` is the output, by default the only one that is `num`; it is summed over the cycles where it is present, and over its elements.
-        Parameters are held while the trace runs, also those that the node trains. The other arguments are as for `run`.
+        `loss` is the output, by default the only one that is `num`; it is summed over the cycles where it is present,
+        and over its elements. Parameters are held while the trace runs, also those that the node trains. The other
+        arguments are as for `run`.
 
         >>> program = compile("node line(x: num []) -> (o)  k = param(2.0);  o = k * x * x;")
         >>> found = program.grad({"x": [1, 3]})
@@ -214,9 +217,11 @@ class Program:
     def chronogram(
         self, inputs: Data | None = None, *, cycles: int | None = None, closed: bool = True, rows: str = "node"
     ) -> Chronogram:
-        """Runs a whole trace as `run` does, and draws it: a table of variables over cycles, with the dependences between cells in time as arrows.
+        """Runs a whole trace as `run` does, and draws it: a table of variables over cycles, with the dependences
+        between cells in time as arrows.
 
-        `rows` says which variables: those of the `"node"`, `"all"`, the `"outputs"`, or the `"expressions"` in the equations, too.
+        `rows` says which variables: those of the `"node"`, `"all"`, the `"outputs"`, or the `"expressions"` in the
+        equations, too.
 
         >>> print(compile("node sum(x: num []) -> (o)  o = x + (0.0 fby o);").chronogram({"x": [1, 2]}).text.splitlines()[0].split())
         ['cycle', '0', '1']
@@ -235,11 +240,11 @@ class Program:
     ) -> Session:
         """Starts the program in its initial state.
 
-        `params` are parameters and other states to begin with: a dict of arrays by path, or the path of a checkpoint. All parameters must be
-        there; other states are taken where they are present and fit. With another `seed` than that of `compile` the program is recompiled,
-        and draws other initial values. `engine` is `"auto"` (a plan where the program has one, else the simulator), `"plan"` or `"sim"`;
-        `backend` (`"cpu"`, `"xla"`, `"torch"`) and `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many
-        threads may be used.
+        `params` are parameters and other states to begin with: a dict of arrays by path, or the path of a checkpoint.
+        All parameters must be there; other states are taken where they are present and fit. With another `seed` than
+        that of `compile` the program is recompiled, and draws other initial values. `engine` is `"auto"` (a plan where
+        the program has one, else the simulator), `"plan"` or `"sim"`; `backend` (`"cpu"`, `"xla"`, `"torch"`) and
+        `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many threads may be used.
         """
         native = self._native.session(seed, _Computing(engine, backend, device, threads))
         session = Session(native)

@@ -14,7 +14,8 @@ __all__ = ["Outputs", "Session", "Waiting"]
 
 
 class Outputs(dict[str, "np.ndarray[Any, Any] | None"]):
-    """The outputs of one cycle by name: arrays of the outputs' shapes, scalars with shape `()`; `None` where an output is absent."""
+    """The outputs of one cycle by name: arrays of the outputs' shapes, scalars with shape `()`; `None` where an
+    output is absent."""
 
     cycle: int
     """The cycle, from 0."""
@@ -54,13 +55,15 @@ class Session:
     def step(self, **inputs: Any) -> Outputs:
         """Runs one cycle of a program without look-ahead, and returns its outputs.
 
-        Each input is anything that NumPy makes an array of the input's shape of (arrays of other libraries by DLPack): floats and integers for
-        `num`, integers for `int`, booleans for `bool`. `None` says that an input is absent; one that is left out is absent where its declared
-        clock says so. Numbers are rounded to the program's precision. The values are copied: an array may be written to afterwards.
+        Each input is anything that NumPy makes an array of the input's shape of (arrays of other libraries by DLPack):
+        floats and integers for `num`, integers for `int`, booleans for `bool`. `None` says that an input is absent; one
+        that is left out is absent where its declared clock says so. Numbers are rounded to the program's precision. The
+        values are copied: an array may be written to afterwards.
 
         Outputs are arrays of `float32` or `float64`, `int64` and `bool`; they are the caller's own.
 
-        Raises `Error` for inputs that do not fit, and for what goes wrong in the run; `Waiting` if outputs wait for later cycles.
+        Raises `Error` for inputs that do not fit, and for what goes wrong in the run; `Waiting` if outputs wait for
+        later cycles.
         """
         cycle = self.cycles
         known = self.feed(**inputs)
@@ -81,8 +84,8 @@ class Session:
         return _rows(self._native.feed(inputs))
 
     def run(self, inputs: Data, *, allow_nan: bool = False) -> dict[str, np.ndarray[Any, Any]]:
-        """Runs the cycles of a table from where the session is, and returns a column for each output. Inputs and outputs are as for
-        `Program.run`, but the trace does not end.
+        """Runs the cycles of a table from where the session is, and returns a column for each output. Inputs and
+        outputs are as for `Program.run`, but the trace does not end.
 
         Raises `Waiting` if outputs of these cycles wait for later ones, or outputs of earlier ones became known.
 
@@ -98,8 +101,9 @@ class Session:
         return columns
 
     def finish(self, *, closed: bool = True) -> list[Outputs]:
-        """Ends the trace and the session, and returns the outputs of the remaining cycles. With `closed` the end is known to the program, which
-        then knows what comes after it; else only what does not depend on that is returned."""
+        """Ends the trace and the session, and returns the outputs of the remaining cycles. With `closed` the end is
+        known to the program, which then knows what comes after it; else only what does not depend on that is
+        returned."""
         return _rows(self._native.finish(closed))
 
     @property
@@ -114,7 +118,8 @@ class Session:
 
     @property
     def params(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The parameters by path, such as `dense_0.kernel`: copies. Assign a dict to set those that are in it, all or none.
+        """The parameters by path, such as `dense_0.kernel`: copies. Assign a dict to set those that are in it, all or
+        none.
 
         >>> import rml
         >>> session = rml.compile("node f(x: num []) -> (o)  k = param(2.0);  o = k * x;").session()
@@ -144,8 +149,8 @@ class Session:
         self._native.save(path)
 
     def load(self, params: Params) -> None:
-        """Takes states from a checkpoint, or from a dict such as `states` of another session. All parameters must be there; other states are
-        taken where they are present and fit."""
+        """Takes states from a checkpoint, or from a dict such as `states` of another session. All parameters must be
+        there; other states are taken where they are present and fit."""
         self._native.load(dict(params) if isinstance(params, Mapping) else os.fspath(params))
 
 

@@ -77,8 +77,9 @@ class Epoch:
     seconds: float
     """How long it took."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
-    """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take them as `params`. The
-    epochs of a `Report` have none, so that a training takes no more memory the longer it continues."""
+    """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take
+    them as `params`. The epochs of a `Report` have none, so that a training takes no more memory the longer it
+    continues."""
     parameters: tuple[str, ...] = field(repr=False)
     """The paths of the parameters among them."""
     best: Best | None = None
@@ -133,8 +134,8 @@ def _best(of: tuple[str, float, int] | None) -> Best | None:
 class Training(Iterator[Epoch]):
     """A training run: an iterator of `Epoch`s, which trains one epoch for each that is asked for. `train` starts it.
 
-    It computes on a thread of its own with the lock of the interpreter released. Ctrl-C ends it after the current window, as `close` does; what
-    is to be saved is saved. A run that nobody holds any more ends, too.
+    It computes on a thread of its own with the lock of the interpreter released. Ctrl-C ends it after the current
+    window, as `close` does; what is to be saved is saved. A run that nobody holds any more ends, too.
     """
 
     def __init__(
@@ -198,7 +199,8 @@ class Training(Iterator[Epoch]):
         return self._report
 
     def close(self) -> None:
-        """Ends the training after the current window. If a checkpoint was asked for, it is written; `resume` continues from there."""
+        """Ends the training after the current window. If a checkpoint was asked for, it is written; `resume`
+        continues from there."""
         self._native.close()
 
     def __enter__(self) -> Training:
@@ -254,25 +256,28 @@ def train(
     on_batch: Callable[[Batch], object] | None = None,
     name: str | None = None,
 ) -> Training:
-    """Trains a node, epoch after epoch, as `rml train` does, with the same bits. Returns an iterator of epochs; `run()` trains all of them.
+    """Trains a node, epoch after epoch, as `rml train` does, with the same bits. Returns an iterator of epochs; `run()`
+    trains all of them.
 
-    `source` is a program's text or the path of its file, as for `compile`. `data` has a column for each input: a dict of arrays of shape
-    `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value a window; or the path of a data file or folder, or a list of them. Windows
-    may differ in length: lists of `N` arrays `[T, ..]`, or a column `lengths`. Without
-    data the node has no inputs and makes its data itself, for `windows` or `cycles` in all, or `until` a condition such as
-    `"length >= 475 for 5"` holds; each `report` windows are a report, in place of an epoch.
+    `source` is a program's text or the path of its file, as for `compile`. `data` has a column for each input: a dict
+    of arrays of shape `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value a window; or the path of a data
+    file or folder, or a list of them. Windows may differ in length: lists of `N` arrays `[T, ..]`, or a column
+    `lengths`. Without data the node has no inputs and makes its data itself, for `windows` or `cycles` in all, or
+    `until` a condition such as `"length >= 475 for 5"` holds; each `report` windows are a report, in place of an epoch.
 
-    `node` is the node to train (`train`), `evaluate` the one that is run after each epoch (`infer`, if the program has it; `False`: none), `set`
-    its static parameters, `batch` how many windows are stacked (32 where the node has a dimension `batch`), `epochs` how many epochs in all,
-    `seed` that of initial values, split and shuffling. `test` and `validate` are windows to keep apart, a share below 1.0 or a count, drawn
-    by the seed, or `"last:0.2"` and `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a
-    checkpoint to write, each `save_every` epochs and at the end; `resume` one to continue from; `best` one for the best epoch by `metric`, such as
-    `"accuracy:max"`; `patience` ends the training after that many epochs without a better one; `log` names a folder for the metrics. `engine`,
-    `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files that is larger than the memory is read in pieces,
-    with the same bits.
+    `node` is the node to train (`train`), `evaluate` the one that is run after each epoch (`infer`, if the program has
+    it; `False`: none), `set` its static parameters, `batch` how many windows are stacked (32 where the node has a
+    dimension `batch`), `epochs` how many epochs in all, `seed` that of initial values, split and shuffling. `test` and
+    `validate` are windows to keep apart, a share below 1.0 or a count, drawn by the seed, or `"last:0.2"` and
+    `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a checkpoint to
+    write, each `save_every` epochs and at the end; `resume` one to continue from; `best` one for the best epoch by
+    `metric`, such as `"accuracy:max"`; `patience` ends the training after that many epochs without a better one; `log`
+    names a folder for the metrics. `engine`, `backend`, `device` and `threads` are as for `Program.session`. With
+    `on_disk`, data in files that is larger than the memory is read in pieces, with the same bits.
 
-    `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them ends the loop that asks for
-    epochs, and `close` the training. Failures are raised as `Error` where the next epoch is asked for.
+    `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them
+    ends the loop that asks for epochs, and `close` the training. Failures are raised as `Error` where the next epoch is
+    asked for.
 
     >>> import numpy as np
     >>> program = '''
@@ -337,8 +342,8 @@ class Inferred:
     metrics: dict[str, float]
     """Averages of the scalar outputs."""
     outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
-    """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window; masked where absent.
-    `window` has the numbers of the windows in the data."""
+    """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window;
+    masked where absent. `window` has the numbers of the windows in the data."""
 
 
 def infer(
@@ -363,10 +368,11 @@ def infer(
 ) -> Inferred:
     """Runs a node over windows of data with what was learned, as `rml infer` does.
 
-    `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also knows the settings and windows of its
-    training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by default the test windows if the data is that of the
-    checkpoint, else all. With `outputs`, the outputs are kept. States other than parameters continue from where training stopped, unless `fresh`.
-    `data` and the other keywords are as for `train`.
+    `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also knows the
+    settings and windows of its training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
+    default the test windows if the data is that of the checkpoint, else all. With `outputs`, the outputs are kept.
+    States other than parameters continue from where training stopped, unless `fresh`. `data` and the other keywords are
+    as for `train`.
     """
     where, text = _where(source, name)
     if on_disk:

@@ -20,8 +20,8 @@ def load(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def save(path: Path, states: Mapping[str, Any]) -> None:
-    """Writes states to a checkpoint, a safetensors file, in one step. Arrays keep their precision: programs take `float32` unless they run in
-    double precision.
+    """Writes states to a checkpoint, a safetensors file, in one step. Arrays keep their precision: programs take
+    `float32` unless they run in double precision.
 
     >>> import numpy as np, tempfile, os
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -37,8 +37,9 @@ def import_weights(
 ) -> dict[str, np.ndarray[Any, Any]]:
     """The parameters of a program, by path, made from the tensors of another library.
 
-    `weights` is a dict of arrays, such as the `state_dict()` of a PyTorch module, or a file of tensors (`.safetensors`, `.npz`). `mapping` says
-    which tensor belongs to which parameter, as `docs/weights.md` describes: a `pathlib.Path`, a `str` that ends with `.toml`, or the text itself.
+    `weights` is a dict of arrays, such as the `state_dict()` of a PyTorch module, or a file of tensors (`.safetensors`,
+    `.npz`). `mapping` says which tensor belongs to which parameter, as `docs/weights.md` describes: a `pathlib.Path`, a
+    `str` that ends with `.toml`, or the text itself.
 
     >>> import numpy as np, rml
     >>> program = rml.compile("import std.layers;  node net(x: num [3]) -> (y)  y = dense(2, x);")
@@ -57,8 +58,8 @@ def export_weights(
     *,
     like: Mapping[str, Any] | Path | None = None,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """The way back of `import_weights`: the tensors of another library by name. What is no parameter is taken from `like`, tensors of the same
-    network there; without it, left out."""
+    """The way back of `import_weights`: the tensors of another library by name. What is no parameter is taken from
+    `like`, tensors of the same network there; without it, left out."""
     given = dict(params) if isinstance(params, Mapping) else params
     return _native.export_weights(program._native, given, _mapping(mapping), None if like is None else _tensors(like))
 
