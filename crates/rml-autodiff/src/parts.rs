@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use rml_ir::Shape;
 use rml_ir::normal::Var;
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Binary, Op};
 
 use crate::build::Builder;
 
 /// The sum of gradients of one variable.
 pub(crate) fn sum(b: &mut Builder, parts: Vec<Var>) -> Option<Var> {
     let parts = joined(b, parts);
-    parts.into_iter().reduce(|sum, part| b.apply(Op::Add, &[sum, part]))
+    parts.into_iter().reduce(|sum, part| b.apply(Op::Binary(Binary::Add), &[sum, part]))
 }
 
 /// The same gradients, with those that cover an axis joined in the place of the first.

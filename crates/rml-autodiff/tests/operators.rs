@@ -5,7 +5,7 @@ mod support;
 use indexmap::IndexMap;
 use rml_autodiff::differentiate_node;
 use rml_ir::normal::NodeId;
-use rml_ir::op::{self, Op};
+use rml_ir::op::{self, Binary, Op, Reduction, Unary};
 use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_testkit::Random;
 use rml_testkit::gradients::{P, run};
@@ -24,7 +24,10 @@ fn value(shape: &Shape, data: Vec<f64>) -> Value {
 
 /// Operands away from kinks and ties, positive where the operator asks for it.
 fn operand(op: &Op, ty: &Type, r: &mut Random) -> Value {
-    let positive = matches!(op, Op::Log | Op::Log1p | Op::Sqrt | Op::Div | Op::Pow);
+    let positive = matches!(
+        op,
+        Op::Unary(Unary::Log | Unary::Log1p | Unary::Sqrt) | Op::Binary(Binary::Div | Binary::Pow)
+    );
     let n = ty.shape.len();
     match ty.dtype {
         DType::Bool => Value::new(ty.shape.clone(), Data::Bool((0..n).map(|_| r.chance(0.5)).collect())),
@@ -65,7 +68,7 @@ fn check(op: &Op, types: &[Type], r: &mut Random, same_operand: bool) {
         let d = &table[&format!("dx{i}")];
         let found = numbers(d[0].value().unwrap_or_else(|| panic!("{op}: dx{i} is {:?}", d[0])));
         assert!(matches!(d[1], rml_sim::Status::Absent), "{op}: dx{i} without bp is {:?}", d[1]);
-        let flows = out.is_num() && !matches!(op, Op::StopGradient | Op::Sign);
+        let flows = out.is_num() && !matches!(op, Op::StopGradient | Op::Unary(Unary::Sign));
         for k in 0..ty.shape.len() {
             let shifted = |h: f64| {
                 let mut moved = values.clone();
@@ -110,7 +113,7 @@ fn ties_of_max_share_the_gradient() {
     let mut f = NodeBuilder::new("f");
     let x = f.input("x", Type::new(DType::Num, &[3]));
     let o = f.var("o", Type::scalar(DType::Num));
-    f.apply(o, Op::Max { axis: None }, &[x]);
+    f.apply(o, Op::Reduce(Reduction::Max, None), &[x]);
     f.0.outputs.push(o);
     let made = differentiate_node(module(vec![f.0]), NodeId(0)).expect("differentiable");
     let inputs: IndexMap<String, Vec<Option<Value>>> = IndexMap::from([
@@ -128,7 +131,7 @@ fn powers_of_zero_are_one_wherever_the_base_is() {
     let mut f = NodeBuilder::new("f");
     let args = [f.input("x", ty.clone()), f.input("b", ty.clone())];
     let o = f.var("o", ty.clone());
-    f.apply(o, Op::Pow, &args);
+    f.apply(o, Op::Binary(Binary::Pow), &args);
     f.0.outputs.push(o);
     let made = differentiate_node(module(vec![f.0]), NodeId(0)).expect("differentiable");
     let cell = |data: [f64; 4]| vec![Some(value(&ty.shape, data.to_vec()))];

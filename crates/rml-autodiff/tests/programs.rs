@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use rml_autodiff::{ShownAdjoint, differentiate_node};
 use rml_elab::Root;
 use rml_ir::normal::{Callee, Differentiated, Init, Module, Node, NodeId, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
 use rml_testkit::Random;
@@ -62,9 +62,16 @@ impl Generator<'_> {
         let ck = self.r.below(3);
         match self.r.below(9) {
             0 | 1 => {
-                let ops = [Op::Add, Op::Mul, Op::Tanh, Op::Sub, Op::Neg, Op::Sigmoid];
+                let ops = [
+                    Op::Binary(Binary::Add),
+                    Op::Binary(Binary::Mul),
+                    Op::Unary(Unary::Tanh),
+                    Op::Binary(Binary::Sub),
+                    Op::Unary(Unary::Neg),
+                    Op::Unary(Unary::Sigmoid),
+                ];
                 let op = self.r.pick(&ops).clone();
-                let n = if matches!(op, Op::Add | Op::Mul | Op::Sub) { 2 } else { 1 };
+                let n = if matches!(op, Op::Binary(Binary::Add | Binary::Mul | Binary::Sub)) { 2 } else { 1 };
                 let args: Vec<Var> = (0..n).map(|_| self.pick(ck)).collect();
                 let v = self.fresh(ck);
                 self.b.apply(v, op, &args);
@@ -102,7 +109,7 @@ impl Generator<'_> {
                 self.b.eq(&[p], Rhs::Param { init });
                 let x = self.pick(ck);
                 let v = self.fresh(ck);
-                self.b.apply(v, Op::Mul, &[p, x]);
+                self.b.apply(v, Op::Binary(Binary::Mul), &[p, x]);
             }
             _ => {}
         }
@@ -151,8 +158,8 @@ fn random_node(r: &mut Random) -> Node {
     for (v, anchor, ck, kind) in recurrences {
         let from = generator.pick(ck);
         let (sum, half) = (generator.b.var("", num()), generator.fresh(ck));
-        generator.b.apply(sum, Op::Add, &[from, anchor]);
-        generator.b.apply(half, Op::Tanh, &[sum]);
+        generator.b.apply(sum, Op::Binary(Binary::Add), &[from, anchor]);
+        generator.b.apply(half, Op::Unary(Unary::Tanh), &[sum]);
         generator.delay(v, kind, None, half);
     }
     let first = generator.pick(BASE);
@@ -178,7 +185,7 @@ fn recorder() -> Node {
     b.eq(&[z], Rhs::Const(zero));
     b.eq(&[m], Rhs::Merge { cond: bp, on_true: d, on_false: z });
     b.eq(&[s], Rhs::Fby { init: Init::Const(zero), next: s1 });
-    b.apply(s1, Op::Add, &[s, m]);
+    b.apply(s1, Op::Binary(Binary::Add), &[s, m]);
     b.0.outputs.push(o);
     b.0
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rml_autodiff::differentiate_node;
 use rml_ir::normal::{NodeId, Rhs};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::{DType, Type, surface};
 use support::{NodeBuilder, module};
 
@@ -34,9 +34,9 @@ fn long_chains_and_many_branches() {
             let name = if i % 7 == 0 { String::new() } else { format!("x{i}") };
             let v = f.var(&name, num());
             match i % 3 {
-                0 => f.apply(v, Op::Tanh, &[x]),
+                0 => f.apply(v, Op::Unary(Unary::Tanh), &[x]),
                 1 if branches => f.eq(&[v], Rhs::If { cond: c, then: x, other: first }),
-                _ => f.apply(v, Op::Mul, &[x, first]),
+                _ => f.apply(v, Op::Binary(Binary::Mul), &[x, first]),
             }
             x = v;
         }
@@ -56,7 +56,7 @@ fn equations_against_the_flow() {
     let mut vars = vec![f.input("x", num())];
     vars.extend((0..8000).map(|_| f.var("", num())));
     for pair in vars.windows(2).rev() {
-        f.apply(pair[1], Op::Tanh, &[pair[0]]);
+        f.apply(pair[1], Op::Unary(Unary::Tanh), &[pair[0]]);
     }
     f.0.outputs.extend(vars.last());
     let start = processor_time();
@@ -76,8 +76,8 @@ fn delays_and_branches_with_one_common_operand() {
             |part: &str| f.var(&if i % 2 == 0 { format!("{part}{i}") } else { String::new() }, num());
         let (a, b, d, e) = (var("a"), var("b"), var("d"), var("e"));
         let init = f.num(0.0);
-        f.apply(a, Op::Mul, &[x, y]);
-        f.apply(b, Op::Tanh, &[a]);
+        f.apply(a, Op::Binary(Binary::Mul), &[x, y]);
+        f.apply(b, Op::Unary(Unary::Tanh), &[a]);
         f.eq(&[d], Rhs::If { cond: c, then: b, other: first });
         f.eq(&[e], if i % 4 == 0 { Rhs::Fby { init, next: d } } else { Rhs::Post { next: d } });
         (x, y) = (e, a);
@@ -98,8 +98,8 @@ fn a_chain_of_variables_that_are_used_twice() {
     chain.extend((0..12_000).map(|i| f.var(&format!("x{i}"), num())));
     for pair in chain.windows(2) {
         let half = f.var("", num());
-        f.apply(half, Op::Tanh, &[pair[0]]);
-        f.apply(pair[1], Op::Mul, &[half, pair[0]]);
+        f.apply(half, Op::Unary(Unary::Tanh), &[pair[0]]);
+        f.apply(pair[1], Op::Binary(Binary::Mul), &[half, pair[0]]);
     }
     f.0.outputs.extend(chain.last());
     let made = differentiate_node(module(vec![f.0]), NodeId(0)).unwrap_or_else(|e| panic!("{e}"));

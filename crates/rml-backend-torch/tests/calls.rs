@@ -5,7 +5,7 @@ mod support;
 use rml_backend::{Backend, Function, Held, Options, Outcome, Val};
 use rml_backend_cpu::Cpu;
 use rml_base::codes::backend as codes;
-use rml_ir::op::{Einsum, Op};
+use rml_ir::op::{Binary, Einsum, Op, Reduction, Unary};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use support::{apply, call, torch};
 
@@ -74,7 +74,7 @@ fn arguments_stay_as_they_are_and_may_be_results() {
     let torch = torch();
     let x = ints(&[3, 1, 2]);
     let held = Held::Device(torch.upload(&x).unwrap());
-    let mut f = apply(Op::Neg, &[x.ty()], Precision::F32);
+    let mut f = apply(Op::Unary(Unary::Neg), &[x.ty()], Precision::F32);
     f.results = vec![Val(0), Val(1), Val(1), Val(0)];
     let results = call(&*torch, &f, vec![held.clone()]).unwrap();
     let minus = ints(&[-3, -1, -2]);
@@ -149,22 +149,28 @@ fn only_what_may_not_fit_is_suspect() {
         call(&*torch, &apply(op, &types, Precision::F32), args).map(|results| results[0].clone())
     };
     let (big, small) = (ints(&[i64::MAX, 1]), ints(&[1 << 60, -5]));
-    for op in [Op::Add, Op::Mul, Op::Sub] {
+    for op in [Op::Binary(Binary::Add), Op::Binary(Binary::Mul), Op::Binary(Binary::Sub)] {
         assert!(of(op.clone(), &[&big, &small]).is_none(), "{op}");
     }
-    assert!(of(Op::Add, &[&small, &small]).unwrap().same(&ints(&[1 << 61, -10])));
-    assert!(of(Op::Sum { axis: None }, &[&ints(&[i64::MAX, i64::MIN])]).is_none());
-    assert!(of(Op::Sum { axis: None }, &[&small]).unwrap().same(&Value::Int((1 << 60) - 5)));
-    assert!(of(Op::Div, &[&ints(&[i64::MIN, 7]), &ints(&[-1, 0])]).is_none());
-    assert!(of(Op::Div, &[&ints(&[i64::MAX, 7]), &ints(&[-1, 0])]).unwrap().same(&ints(&[-i64::MAX, 0])));
+    assert!(of(Op::Binary(Binary::Add), &[&small, &small]).unwrap().same(&ints(&[1 << 61, -10])));
+    assert!(of(Op::Reduce(Reduction::Sum, None), &[&ints(&[i64::MAX, i64::MIN])]).is_none());
+    assert!(of(Op::Reduce(Reduction::Sum, None), &[&small]).unwrap().same(&Value::Int((1 << 60) - 5)));
+    assert!(of(Op::Binary(Binary::Div), &[&ints(&[i64::MIN, 7]), &ints(&[-1, 0])]).is_none());
+    assert!(
+        of(Op::Binary(Binary::Div), &[&ints(&[i64::MAX, 7]), &ints(&[-1, 0])])
+            .unwrap()
+            .same(&ints(&[-i64::MAX, 0]))
+    );
     // No remainder is too large.
-    assert!(of(Op::Mod, &[&ints(&[i64::MIN, 7]), &ints(&[-1, 0])]).unwrap().same(&ints(&[0, 7])));
+    assert!(
+        of(Op::Binary(Binary::Mod), &[&ints(&[i64::MIN, 7]), &ints(&[-1, 0])]).unwrap().same(&ints(&[0, 7]))
+    );
     let rows = ints(&[10, 20, 30]);
     let gather = |at: &[i64]| of(Op::Gather { axis: 0 }, &[&rows, &ints(at)]);
     assert!(gather(&[2, 0]).unwrap().same(&ints(&[30, 10])));
     assert!(gather(&[2, 3]).is_none() && gather(&[-1]).is_none() && gather(&[i64::MIN]).is_none());
-    assert!(of(Op::ToInt, &[&Value::F32(f32::NAN)]).is_none());
-    assert!(of(Op::ToInt, &[&Value::F32(-2.9)]).unwrap().same(&Value::Int(-2)));
+    assert!(of(Op::Convert(DType::Int), &[&Value::F32(f32::NAN)]).is_none());
+    assert!(of(Op::Convert(DType::Int), &[&Value::F32(-2.9)]).unwrap().same(&Value::Int(-2)));
 }
 
 #[test]
@@ -174,9 +180,11 @@ fn the_first_among_equals_is_found_in_large_tensors() {
     // 2 at many places, the first of which are 3000, 3001, ..
     let at = |i: usize| if i % n >= 3000 + i / n && (i % n - i / n).is_multiple_of(1000) { 2.0 } else { 1.0 };
     let value = Value::new(x.shape.clone(), Data::F64((0..rows * n).map(at).collect()));
-    for (op, axis) in [(Op::ArgMax { axis: Some(1) }, 3000), (Op::ArgMax { axis: None }, 3000)] {
+    for (op, axis) in
+        [(Op::Reduce(Reduction::ArgMax, Some(1)), 3000), (Op::Reduce(Reduction::ArgMax, None), 3000)]
+    {
         let wanted = match op {
-            Op::ArgMax { axis: Some(_) } => ints(&(0..7).map(|row| axis + row).collect::<Vec<_>>()),
+            Op::Reduce(Reduction::ArgMax, Some(_)) => ints(&(0..7).map(|row| axis + row).collect::<Vec<_>>()),
             _ => Value::Int(axis),
         };
         let f = apply(op, std::slice::from_ref(&x), Precision::F64);
@@ -188,7 +196,7 @@ fn the_first_among_equals_is_found_in_large_tensors() {
 #[test]
 fn random_numbers_take_ticks_that_are_computed() {
     let int = Type::scalar(DType::Int);
-    let mut f = apply(Op::Add, &[int.clone(), int], Precision::F32);
+    let mut f = apply(Op::Binary(Binary::Add), &[int.clone(), int], Precision::F32);
     let draw = Op::RandomNormal { shape: Shape::new(&[4]) };
     let drawn = f.apply(draw.clone(), vec![Val(0), Val(2)], rml_backend::Function::nowhere()).unwrap();
     f.results = vec![drawn];
@@ -219,7 +227,7 @@ fn an_exception_is_a_failure_of_one_line_that_names_the_operator() {
 #[test]
 fn buffers_of_other_backends_are_refused() {
     let ty = Type::scalar(DType::Num);
-    let executable = torch().prepare(&apply(Op::Exp, &[ty], Precision::F32)).unwrap();
+    let executable = torch().prepare(&apply(Op::Unary(Unary::Exp), &[ty], Precision::F32)).unwrap();
     let cpu = Cpu::open(&Options::default()).unwrap();
     let foreign = Held::Device(cpu.upload(&Value::F32(1.0)).unwrap());
     let failure = executable.run(vec![foreign]).unwrap_err();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rml_backend::plugin::host::Library;
 use rml_backend::{Held, Options};
 use rml_base::codes::backend as codes;
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Unary};
 use rml_ir::{DType, Precision, Type, Value};
 use support::{apply, call};
 
@@ -25,7 +25,7 @@ fn a_function_runs_through_the_library() {
     let torch = library.backend(&Options { threads: Some(1), ..Options::default() }).unwrap();
     assert_eq!(torch.about().name, "torch");
     let ty = Type::new(DType::Num, &[2, 3]);
-    let f = apply(Op::Exp, std::slice::from_ref(&ty), Precision::F64);
+    let f = apply(Op::Unary(Unary::Exp), std::slice::from_ref(&ty), Precision::F64);
     let x = Value::zeros(&ty, Precision::F64);
     let on_device = Held::Device(torch.upload(&x).unwrap());
     for x in [x.into(), on_device] {

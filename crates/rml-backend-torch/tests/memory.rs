@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use rml_backend::{Executable, Function, Held, Outcome};
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Binary, Op};
 use rml_ir::{DType, Precision, Type, Value};
 use support::torch;
 
@@ -42,10 +42,10 @@ fn function() -> Function {
     let x = f.input(Type::new(DType::Num, &[64, 4]), nowhere);
     let i = f.input(Type::scalar(DType::Int), nowhere);
     let one = f.constant(&Value::Int(1), nowhere);
-    let next = f.apply(Op::Add, vec![i, one], nowhere).unwrap();
+    let next = f.apply(Op::Binary(Binary::Add), vec![i, one], nowhere).unwrap();
     let row = f.apply(Op::Gather { axis: 0 }, vec![x, i], nowhere).unwrap();
     let noise = f.apply(Op::RandomUniform { shape: row_shape() }, vec![one, next], nowhere).unwrap();
-    let sum = f.apply(Op::Add, vec![row, noise], nowhere).unwrap();
+    let sum = f.apply(Op::Binary(Binary::Add), vec![row, noise], nowhere).unwrap();
     let column =
         f.apply(Op::Index { items: vec![AxisIndex::whole(64), AxisIndex::At(1)] }, vec![x], nowhere).unwrap();
     f.results = vec![sum, next, column];
@@ -88,7 +88,7 @@ fn a_part_does_not_keep_the_whole() {
     let mut f = Function::new("f", Precision::F32);
     let nowhere = Function::nowhere();
     let x = f.input(whole.clone(), nowhere);
-    let twice = f.apply(Op::Add, vec![x, x], nowhere).unwrap();
+    let twice = f.apply(Op::Binary(Binary::Add), vec![x, x], nowhere).unwrap();
     let items = vec![AxisIndex::At(5), AxisIndex::whole(1024)];
     let row = f.apply(Op::Index { items }, vec![twice], nowhere).unwrap();
     f.results =

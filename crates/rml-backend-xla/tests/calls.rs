@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rml_backend::plugin::host::Library;
 use rml_backend::{Backend, Executable, Function, Held, Options, Outcome, Val, reference};
 use rml_base::codes::backend as codes;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Reduction};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 /// The library that cargo built beside this test.
@@ -40,7 +40,10 @@ fn apply(f: &mut Function, op: Op, args: &[Val]) -> Val {
 fn arithmetic(ty: &Type) -> Function {
     let mut f = Function::new("arithmetic", Precision::F32);
     let (x, y) = (f.input(ty.clone(), NOWHERE()), f.input(ty.clone(), NOWHERE()));
-    f.results = vec![apply(&mut f, Op::Add, &[x, y]), apply(&mut f, Op::Mul, &[x, y])];
+    f.results = vec![
+        apply(&mut f, Op::Binary(Binary::Add), &[x, y]),
+        apply(&mut f, Op::Binary(Binary::Mul), &[x, y]),
+    ];
     f
 }
 
@@ -75,7 +78,7 @@ fn results_that_need_no_computing_are_passed_on() {
     let mut f = Function::new("f", Precision::F64);
     let (x, none) = (f.input(num(&[2]), NOWHERE()), f.input(num(&[0, 3]), NOWHERE()));
     let c = f.constant(&Value::Int(5), NOWHERE());
-    let total = apply(&mut f, Op::Sum { axis: None }, &[none]);
+    let total = apply(&mut f, Op::Reduce(Reduction::Sum, None), &[none]);
     let twice = apply(&mut f, Op::Concat { axis: 0 }, &[none, none]);
     f.results = vec![x, c, none, total, twice, total];
     let args =
@@ -98,7 +101,7 @@ fn large_constants_are_what_they_are() {
     let mut f = Function::new("f", Precision::F32);
     let x = f.input(num(&[3000]), NOWHERE());
     let c = f.constant(&vector(&items), NOWHERE());
-    f.results = vec![apply(&mut f, Op::Maximum, &[x, c])];
+    f.results = vec![apply(&mut f, Op::Binary(Binary::Maximum), &[x, c])];
     let executable = backend.prepare(&f).unwrap();
     let results = run(&*executable, vec![vector(&[0.0; 3000]).into()]);
     same(&results[0], &vector(&items));
@@ -111,11 +114,11 @@ fn draws_depend_on_what_the_function_computes() {
     let mut f = Function::new("f", Precision::F32);
     let (key, tick) = (f.input(int.clone(), NOWHERE()), f.input(int, NOWHERE()));
     let seven = f.constant(&Value::Int(7), NOWHERE());
-    let other = apply(&mut f, Op::Mul, &[key, seven]);
+    let other = apply(&mut f, Op::Binary(Binary::Mul), &[key, seven]);
     let shape = Shape::new(&[3, 5]);
     let normal = apply(&mut f, Op::RandomNormal { shape: shape.clone() }, &[other, tick]);
     let uniform = apply(&mut f, Op::RandomUniform { shape }, &[other, tick]);
-    let sum = apply(&mut f, Op::Add, &[normal, uniform]);
+    let sum = apply(&mut f, Op::Binary(Binary::Add), &[normal, uniform]);
     f.results = vec![normal, uniform, sum];
     let executable = backend.prepare(&f).unwrap();
     let args = [Value::Int(-123_456_789), Value::Int(i64::MAX)];
@@ -133,9 +136,9 @@ fn suspicion_covers_values_that_nobody_needs() {
     let mut f = Function::new("f", Precision::F32);
     let x = f.input(int, NOWHERE());
     let table = f.constant(&vector(&[1.0, 2.0, 3.0]), NOWHERE());
-    apply(&mut f, Op::Mul, &[x, x]);
+    apply(&mut f, Op::Binary(Binary::Mul), &[x, x]);
     apply(&mut f, Op::Gather { axis: 0 }, &[table, x]);
-    f.results = vec![apply(&mut f, Op::ToNum, &[x])];
+    f.results = vec![apply(&mut f, Op::Convert(DType::Num), &[x])];
     let executable = backend.prepare(&f).unwrap();
     let suspect = |a: i64, b: i64| {
         let value = Value::new(Shape::new(&[2]), Data::Int(vec![a, b]));

@@ -7,7 +7,7 @@ use rml_backend::{
 };
 use rml_base::codes::backend as codes;
 use rml_base::{FileId, Span};
-use rml_ir::op::{EvalError, Op};
+use rml_ir::op::{Binary, EvalError, Op};
 use rml_ir::{DType, Precision, Type, Value};
 
 /// A backend whose every call ends in the same way.
@@ -51,8 +51,8 @@ fn function() -> Arc<Function> {
     let mut f = Function::new("f", Precision::F32);
     let (x, y) = (f.input(int.clone(), Function::nowhere()), f.input(int, Function::nowhere()));
     let one = f.constant(&Value::Int(1), Function::nowhere());
-    let sum = f.apply(Op::Add, vec![x, one], Function::nowhere()).unwrap();
-    let product = f.apply(Op::Mul, vec![sum, y], span).unwrap();
+    let sum = f.apply(Op::Binary(Binary::Add), vec![x, one], Function::nowhere()).unwrap();
+    let product = f.apply(Op::Binary(Binary::Mul), vec![sum, y], span).unwrap();
     f.results = vec![sum, product];
     Arc::new(f)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml_backend::suite::{checks, table};
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Kind, Options, Outcome};
 use rml_backend_cpu::Cpu;
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Unary};
 use rml_ir::{Data, Value};
 
 /// What a backend does wrong.
@@ -43,9 +43,9 @@ impl Backend for Mutant {
         let mut asked = function.clone();
         for def in asked.values.iter_mut() {
             if let Kind::Apply { op, .. } = &mut def.kind
-                && (self.1, &*op) == (Fault::Confused, &Op::Tanh)
+                && (self.1, &*op) == (Fault::Confused, &Op::Unary(Unary::Tanh))
             {
-                *op = Op::Sin;
+                *op = Op::Unary(Unary::Sin);
             }
         }
         Ok(Box::new(Faulty(self.0.prepare(&asked)?, self.1, function.clone())))

@@ -289,6 +289,15 @@ static int64_t rml_mod(int64_t a, int64_t b) {
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 "),
+    ("rml_mod_num", &["fmod", "copysign"], "/* The remainder with the sign of the divisor, also where it is 0; NaN for a zero divisor. */
+static num rml_mod_num(num a, num b) {
+    num rest = fmod@(a, b);
+    if (rest == 0) {
+        return copysign@(0, b);
+    }
+    return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+"),
     ("rml_position", &[], "/* A position within 0 .. n - 1. */
 static long rml_position(int64_t i, long n, bool *outside) {
     if (i < 0 || i >= n) {

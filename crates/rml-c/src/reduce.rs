@@ -1,7 +1,7 @@
 //! Reductions along an axis, or over everything.
 
 use rml_ir::DType;
-use rml_ir::op::{Around, Op};
+use rml_ir::op::{Around, Reduction};
 
 use crate::function::Function;
 use crate::nest::{nest, plus};
@@ -74,43 +74,29 @@ pub(crate) fn along(f: &mut Function<'_>, x: &Operand, axes: &[usize], name: &st
     (from, axes.len())
 }
 
-pub(crate) fn reduce(f: &mut Function<'_>, op: &Op, around: Around, x: &Operand, out: &Operand) {
-    let is_sum = matches!(op, Op::Sum { .. } | Op::Mean { .. });
-    if is_sum && out.dtype == DType::Num {
-        return sums(f, around, matches!(op, Op::Mean { .. }), x, out);
-    }
-    if is_sum {
-        f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
-    }
+pub(crate) fn reduce(f: &mut Function<'_>, by: Reduction, around: Around, x: &Operand, out: &Operand) {
+    let int = out.dtype == DType::Int;
     let (from, to) = reduced(around);
     let (x_at, to) = (x.at(&from), out.at(&to));
-    let start = match (op, out.dtype) {
-        (Op::Max { .. }, DType::Int) => Some("INT64_MIN"),
-        (Op::Min { .. }, DType::Int) => Some("INT64_MAX"),
-        (Op::Max { .. }, _) => Some("-RML_INFINITY"),
-        (Op::Min { .. }, _) => Some("RML_INFINITY"),
-        (Op::Any { .. }, _) => Some("false"),
-        (Op::All { .. }, _) => Some("true"),
-        _ => None,
-    };
-    if let Some(start) = start {
-        f.copy(&Operand::alike(start, out.dtype, out.shape.clone()), out);
-    }
     let beats = |sign: &str| match out.dtype {
         DType::Int => format!("if ({x_at} {sign} {to}) {to} = {x_at};"),
         _ => format!("if ({x_at} {sign} {to} || {x_at} != {x_at}) {to} = {x_at};"),
     };
-    let line = match op {
-        Op::Max { .. } => beats(">"),
-        Op::Min { .. } => beats("<"),
-        Op::Any { .. } => format!("{to} = {to} || {x_at};"),
-        Op::All { .. } => format!("{to} = {to} && {x_at};"),
-        _ => plus(f, out.dtype, &to, &x_at),
+    let (start, line) = match by {
+        Reduction::Sum if int => ("0", plus(f, out.dtype, &to, &x_at)),
+        Reduction::Sum | Reduction::Mean => return sums(f, around, by == Reduction::Mean, x, out),
+        Reduction::Max => (if int { "INT64_MIN" } else { "-RML_INFINITY" }, beats(">")),
+        Reduction::Min => (if int { "INT64_MAX" } else { "RML_INFINITY" }, beats("<")),
+        Reduction::Any => ("false", format!("{to} = {to} || {x_at};")),
+        Reduction::All => ("true", format!("{to} = {to} && {x_at};")),
+        Reduction::ArgMax => return position(f, ">", around, x, out),
+        Reduction::ArgMin => return position(f, "<", around, x, out),
     };
+    f.copy(&Operand::alike(start, out.dtype, out.shape.clone()), out);
     nest(f, &[around.outer, around.n, around.inner], &[line]);
 }
 
-pub(crate) fn position(f: &mut Function<'_>, sign: &str, around: Around, x: &Operand, out: &Operand) {
+fn position(f: &mut Function<'_>, sign: &str, around: Around, x: &Operand, out: &Operand) {
     let (from, to) = reduced(around);
     f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
     let to = out.at(&to);

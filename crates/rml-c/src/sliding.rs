@@ -87,7 +87,7 @@ pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Op
         Op::Conv(conv) => (conv, &args[0], &args[1], out),
         Op::ConvTranspose { conv, .. } => (conv, out, &args[1], &args[0]),
         Op::ConvKernel { conv, .. } => (conv, &args[0], out, &args[1]),
-        _ => return,
+        other => unreachable!("{other} is no convolution"),
     };
     let [sizes @ .., channels, filters] = kernel.dims() else { return };
     let g = Geometry::new(&conv.axes, sizes, x.dims());
@@ -116,7 +116,7 @@ pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Op
             f.lines.line(format!("{x_at} += chain;"));
             f.lines.close_all(depth);
         }
-        _ => {
+        Op::ConvKernel { .. } => {
             let depth = loops(f, &taps) + loops(f, &[group, channel, own, windows[0]]);
             f.lines.line("num chain = 0;");
             let inner = loops(f, &windows[1..]);
@@ -126,6 +126,7 @@ pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Op
             f.lines.line(format!("{kernel_at} += chain;"));
             f.lines.close_all(depth);
         }
+        other => unreachable!("{other} is no convolution"),
     }
 }
 
@@ -134,7 +135,7 @@ pub(crate) fn pool(f: &mut Function<'_>, op: &Op, arg: &Operand, out: &Operand) 
     let (pool, x): (&Pool, _) = match op {
         Op::MaxPool(pool) | Op::AvgPool(pool) | Op::Patches(pool) => (pool, arg),
         Op::Unpatches { pool, .. } => (pool, out),
-        _ => return,
+        other => unreachable!("{other} has no windows"),
     };
     let axes: Vec<ConvAxis> =
         pool.axes.iter().map(|a| ConvAxis { stride: a.stride, lo: a.lo, hi: a.hi, dilation: 1 }).collect();
@@ -163,7 +164,8 @@ pub(crate) fn pool(f: &mut Function<'_>, op: &Op, arg: &Operand, out: &Operand) 
         }
         Op::AvgPool(_) => format!("{} += {};", out.at(&window), arg.at(&element)),
         Op::Patches(_) => format!("{} = {};", out.at(&patch), arg.at(&element)),
-        _ => format!("{} += {};", out.at(&element), arg.at(&patch)),
+        Op::Unpatches { .. } => format!("{} += {};", out.at(&element), arg.at(&patch)),
+        other => unreachable!("{other} has no windows"),
     });
     f.lines.close_all(depth);
     if matches!(op, Op::AvgPool(_)) {

@@ -3,7 +3,7 @@
 use rml_ir::DType;
 use rml_ir::op::{Around, AxisIndex, Op};
 
-use crate::exprs::{is_pointwise, pointwise};
+use crate::exprs::pointwise;
 use crate::function::Function;
 use crate::nest::{indices, nest, plus};
 use crate::operand::{Operand, linear, strides};
@@ -77,22 +77,20 @@ fn by_family(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add
         Op::LogSoftmax => rows(f, "rml_log_softmax", &args[0], out),
         Op::RandomUniform { .. } => draw(f, "rml_uniform", args, out),
         Op::RandomNormal { .. } => draw(f, "rml_normal", args, out),
-        Op::Sum { axis }
-        | Op::Mean { axis }
-        | Op::Max { axis }
-        | Op::Min { axis }
-        | Op::Any { axis }
-        | Op::All { axis } => {
-            reduce::reduce(f, op, Around::axis(args[0].dims(), *axis), &args[0], out);
+        Op::Reduce(by, axis) => {
+            reduce::reduce(f, *by, Around::axis(args[0].dims(), *axis), &args[0], out);
         }
-        Op::ArgMax { axis } => reduce::position(f, ">", Around::axis(args[0].dims(), *axis), &args[0], out),
-        Op::ArgMin { axis } => reduce::position(f, "<", Around::axis(args[0].dims(), *axis), &args[0], out),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => sliding::convolve(f, op, args, out),
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => {
             sliding::pool(f, op, &args[0], out)
         }
-        _ if is_pointwise(op) => broadcast(f, op, args, out),
-        _ => unreachable!("{} is computed element by element", op.name()),
+        Op::Copy | Op::StopGradient | Op::Broadcast { .. } | Op::Not | Op::Unary(_) | Op::Convert(_) => {
+            broadcast(f, op, args, out)
+        }
+        Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => {
+            broadcast(f, op, args, out)
+        }
+        Op::Reshape { .. } => unreachable!("a view of its operand"),
     }
 }
 

@@ -4,32 +4,32 @@ mod support;
 
 use support::Close;
 
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Reduction, Unary};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use rml_testkit::{Random, samples};
 
 const FUNCTIONS: &[Op] = &[
-    Op::Exp,
-    Op::Expm1,
-    Op::Log,
-    Op::Log1p,
-    Op::Sqrt,
-    Op::Sin,
-    Op::Cos,
-    Op::Erf,
-    Op::Sigmoid,
-    Op::Tanh,
-    Op::Relu,
-    Op::Flush,
-    Op::Gelu,
-    Op::Softplus,
-    Op::Floor,
-    Op::Ceil,
-    Op::Round,
-    Op::Abs,
-    Op::Sign,
+    Op::Unary(Unary::Exp),
+    Op::Unary(Unary::Expm1),
+    Op::Unary(Unary::Log),
+    Op::Unary(Unary::Log1p),
+    Op::Unary(Unary::Sqrt),
+    Op::Unary(Unary::Sin),
+    Op::Unary(Unary::Cos),
+    Op::Unary(Unary::Erf),
+    Op::Unary(Unary::Sigmoid),
+    Op::Unary(Unary::Tanh),
+    Op::Unary(Unary::Relu),
+    Op::Unary(Unary::Flush),
+    Op::Unary(Unary::Gelu),
+    Op::Unary(Unary::Softplus),
+    Op::Unary(Unary::Floor),
+    Op::Unary(Unary::Ceil),
+    Op::Unary(Unary::Round),
+    Op::Unary(Unary::Abs),
+    Op::Unary(Unary::Sign),
     Op::Softmax,
-    Op::Sum { axis: None },
+    Op::Reduce(Reduction::Sum, None),
 ];
 
 const N: usize = 2000;

@@ -1,17 +1,31 @@
 //! The builtin functions: their surface names, how many arguments they take and which of those are static.
 //! Their types and shapes are the operator table's matter (`rml_ir::op`).
 
-use rml_ir::op::Op;
+use rml_ir::DType;
+use rml_ir::op::{Binary, Op, Reduction, Unary};
 
 /// A function of the language that is no node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Builtin {
-    /// One operand, no attribute.
+    /// A function of one operand.
     Unary(Unary),
+    /// A function of two operands, which broadcast.
+    Binary(Binary),
     /// A reduction over one axis or all.
-    Reduce(Reduce),
-    /// Several operands, element by element.
-    Pointwise(Pointwise),
+    Reduce(Reduction),
+    /// `to_num(x)`, `to_int(x)`, `to_bool(x)`
+    Convert(DType),
+    /// `stop_gradient(x)`
+    StopGradient,
+    /// `softmax(x)`, or its logarithm.
+    Softmax {
+        /// Whether it is the logarithm.
+        log: bool,
+    },
+    /// `clip(x, lo, hi)`
+    Clip,
+    /// `where(condition, a, b)`
+    Where,
     /// A convolution or one of its transposes, over that many axes.
     Conv(Conv, usize),
     /// Pooling or patches, over that many axes.
@@ -75,60 +89,6 @@ pub(crate) enum Builtin {
     Param,
 }
 
-/// Operators of one operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unary {
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Sqrt,
-    Sin,
-    Cos,
-    Erf,
-    Gelu,
-    Softplus,
-    Floor,
-    Ceil,
-    Round,
-    Abs,
-    Sign,
-    Sigmoid,
-    Tanh,
-    Relu,
-    Flush,
-    Softmax,
-    LogSoftmax,
-    ToNum,
-    ToInt,
-    ToBool,
-    StopGradient,
-}
-
-/// Reductions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reduce {
-    Sum,
-    Mean,
-    Max,
-    ArgMax,
-    Min,
-    ArgMin,
-    Any,
-    All,
-}
-
-/// Operators of several operands, which broadcast.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pointwise {
-    Pow,
-    Mod,
-    Minimum,
-    Maximum,
-    Clip,
-    Where,
-}
-
 /// A convolution and its transposes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Conv {
@@ -146,48 +106,17 @@ pub(crate) enum Pool {
     Unpatches,
 }
 
-/// Every builtin by its surface name.
+/// The builtins that are of no family, by their surface names.
 const TABLE: &[(&str, Builtin)] = &[
-    ("exp", Builtin::Unary(Unary::Exp)),
-    ("expm1", Builtin::Unary(Unary::Expm1)),
-    ("log", Builtin::Unary(Unary::Log)),
-    ("log1p", Builtin::Unary(Unary::Log1p)),
-    ("sqrt", Builtin::Unary(Unary::Sqrt)),
-    ("sin", Builtin::Unary(Unary::Sin)),
-    ("cos", Builtin::Unary(Unary::Cos)),
-    ("erf", Builtin::Unary(Unary::Erf)),
-    ("gelu", Builtin::Unary(Unary::Gelu)),
-    ("softplus", Builtin::Unary(Unary::Softplus)),
-    ("floor", Builtin::Unary(Unary::Floor)),
-    ("ceil", Builtin::Unary(Unary::Ceil)),
-    ("round", Builtin::Unary(Unary::Round)),
-    ("abs", Builtin::Unary(Unary::Abs)),
-    ("sign", Builtin::Unary(Unary::Sign)),
-    ("sigmoid", Builtin::Unary(Unary::Sigmoid)),
-    ("tanh", Builtin::Unary(Unary::Tanh)),
-    ("relu", Builtin::Unary(Unary::Relu)),
-    ("flush", Builtin::Unary(Unary::Flush)),
-    ("softmax", Builtin::Unary(Unary::Softmax)),
-    ("log_softmax", Builtin::Unary(Unary::LogSoftmax)),
-    ("to_num", Builtin::Unary(Unary::ToNum)),
-    ("to_int", Builtin::Unary(Unary::ToInt)),
-    ("to_bool", Builtin::Unary(Unary::ToBool)),
-    ("stop_gradient", Builtin::Unary(Unary::StopGradient)),
-    ("sum", Builtin::Reduce(Reduce::Sum)),
-    ("mean", Builtin::Reduce(Reduce::Mean)),
-    ("max", Builtin::Reduce(Reduce::Max)),
-    ("argmax", Builtin::Reduce(Reduce::ArgMax)),
-    ("min", Builtin::Reduce(Reduce::Min)),
-    ("argmin", Builtin::Reduce(Reduce::ArgMin)),
-    ("any", Builtin::Reduce(Reduce::Any)),
-    ("all", Builtin::Reduce(Reduce::All)),
+    ("softmax", Builtin::Softmax { log: false }),
+    ("log_softmax", Builtin::Softmax { log: true }),
+    ("to_num", Builtin::Convert(DType::Num)),
+    ("to_int", Builtin::Convert(DType::Int)),
+    ("to_bool", Builtin::Convert(DType::Bool)),
+    ("stop_gradient", Builtin::StopGradient),
+    ("clip", Builtin::Clip),
+    ("where", Builtin::Where),
     ("cumsum", Builtin::CumSum),
-    ("pow", Builtin::Pointwise(Pointwise::Pow)),
-    ("mod", Builtin::Pointwise(Pointwise::Mod)),
-    ("minimum", Builtin::Pointwise(Pointwise::Minimum)),
-    ("maximum", Builtin::Pointwise(Pointwise::Maximum)),
-    ("clip", Builtin::Pointwise(Pointwise::Clip)),
-    ("where", Builtin::Pointwise(Pointwise::Where)),
     ("conv1d", Builtin::Conv(Conv::Forward, 1)),
     ("conv2d", Builtin::Conv(Conv::Forward, 2)),
     ("conv1d_transpose", Builtin::Conv(Conv::Transpose, 1)),
@@ -229,33 +158,47 @@ const TABLE: &[(&str, Builtin)] = &[
     ("param", Builtin::Param),
 ];
 
+/// Every builtin with its surface name. Functions that are written between their operands, or before, have none.
+fn all() -> impl Iterator<Item = (&'static str, Builtin)> {
+    let called =
+        |op: Op, name: &'static str, builtin| (op.surface() == Some(name)).then_some((name, builtin));
+    let functions =
+        Unary::ALL.iter().filter_map(move |f| called(Op::Unary(*f), f.name(), Builtin::Unary(*f)));
+    let pairs = Binary::ALL.iter().filter_map(move |f| called(Op::Binary(*f), f.name(), Builtin::Binary(*f)));
+    let folds = Reduction::ALL.into_iter().map(|by| (by.name(), Builtin::Reduce(by)));
+    functions.chain(pairs).chain(folds).chain(TABLE.iter().copied())
+}
+
 /// The builtin of that name.
 pub(crate) fn find(name: &str) -> Option<Builtin> {
-    TABLE.iter().find(|(n, _)| *n == name).map(|(_, b)| *b)
+    all().find(|(n, _)| *n == name).map(|(_, b)| b)
 }
 
 /// All surface names.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|(n, _)| *n)
+    all().map(|(n, _)| n)
 }
 
 impl Builtin {
     /// Its surface name.
     pub(crate) fn name(self) -> &'static str {
         let own = if let Builtin::Split { .. } = self { Builtin::Split { part: 0, of: 0 } } else { self };
-        TABLE.iter().find(|(_, b)| *b == own).map_or("", |(n, _)| n)
+        all().find(|(_, b)| *b == own).map_or("", |(n, _)| n)
     }
 
     /// Least and greatest number of arguments, and how a call is written.
     pub(crate) fn arity(self) -> (usize, usize, &'static str) {
         match self {
-            Builtin::Unary(_) | Builtin::Param | Builtin::Shape => (1, 1, "(x)"),
+            Builtin::Unary(_) | Builtin::Convert(_) | Builtin::StopGradient | Builtin::Softmax { .. } => {
+                (1, 1, "(x)")
+            }
+            Builtin::Param | Builtin::Shape => (1, 1, "(x)"),
             Builtin::Reduce(_) => (1, 2, "(x) or (x, axis)"),
             Builtin::OneHot => (2, 2, "(classes, i)"),
             Builtin::MatMul => (2, 2, "(a, b)"),
-            Builtin::Pointwise(Pointwise::Clip) => (3, 3, "(x, lo, hi)"),
-            Builtin::Pointwise(Pointwise::Where) => (3, 3, "(condition, a, b)"),
-            Builtin::Pointwise(_) => (2, 2, "(a, b)"),
+            Builtin::Clip => (3, 3, "(x, lo, hi)"),
+            Builtin::Where => (3, 3, "(condition, a, b)"),
+            Builtin::Binary(_) => (2, 2, "(a, b)"),
             Builtin::Conv(Conv::Forward, _) => (2, 6, "(x, kernel, stride, padding, dilation, groups)"),
             Builtin::Conv(Conv::Transpose, _) => {
                 (3, 7, "(shape, d, kernel, stride, padding, dilation, groups)")
@@ -297,7 +240,10 @@ impl Builtin {
     /// Whether argument `i` is a static position.
     pub(crate) fn is_static(self, i: usize) -> bool {
         match self {
-            Builtin::Unary(_) | Builtin::Pointwise(_) | Builtin::MatMul | Builtin::Pick => false,
+            Builtin::Unary(_) | Builtin::Binary(_) | Builtin::Convert(_) | Builtin::StopGradient => false,
+            Builtin::Softmax { .. } | Builtin::Clip | Builtin::Where | Builtin::MatMul | Builtin::Pick => {
+                false
+            }
             Builtin::Param | Builtin::Shape => false,
             Builtin::Reduce(_) | Builtin::Transpose | Builtin::Split { .. } => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
@@ -318,69 +264,6 @@ impl Builtin {
             | Builtin::Orthogonal
             | Builtin::Uniform
             | Builtin::Normal => true,
-        }
-    }
-}
-
-impl Unary {
-    /// The operator.
-    pub(crate) fn op(self) -> Op {
-        match self {
-            Unary::Exp => Op::Exp,
-            Unary::Expm1 => Op::Expm1,
-            Unary::Log => Op::Log,
-            Unary::Log1p => Op::Log1p,
-            Unary::Sqrt => Op::Sqrt,
-            Unary::Sin => Op::Sin,
-            Unary::Cos => Op::Cos,
-            Unary::Erf => Op::Erf,
-            Unary::Gelu => Op::Gelu,
-            Unary::Softplus => Op::Softplus,
-            Unary::Floor => Op::Floor,
-            Unary::Ceil => Op::Ceil,
-            Unary::Round => Op::Round,
-            Unary::Abs => Op::Abs,
-            Unary::Sign => Op::Sign,
-            Unary::Sigmoid => Op::Sigmoid,
-            Unary::Tanh => Op::Tanh,
-            Unary::Relu => Op::Relu,
-            Unary::Flush => Op::Flush,
-            Unary::Softmax => Op::Softmax,
-            Unary::LogSoftmax => Op::LogSoftmax,
-            Unary::ToNum => Op::ToNum,
-            Unary::ToInt => Op::ToInt,
-            Unary::ToBool => Op::ToBool,
-            Unary::StopGradient => Op::StopGradient,
-        }
-    }
-}
-
-impl Reduce {
-    /// The operator over that axis, or over all.
-    pub(crate) fn op(self, axis: Option<usize>) -> Op {
-        match self {
-            Reduce::Sum => Op::Sum { axis },
-            Reduce::Mean => Op::Mean { axis },
-            Reduce::Max => Op::Max { axis },
-            Reduce::ArgMax => Op::ArgMax { axis },
-            Reduce::Min => Op::Min { axis },
-            Reduce::ArgMin => Op::ArgMin { axis },
-            Reduce::Any => Op::Any { axis },
-            Reduce::All => Op::All { axis },
-        }
-    }
-}
-
-impl Pointwise {
-    /// The operator.
-    pub(crate) fn op(self) -> Op {
-        match self {
-            Pointwise::Pow => Op::Pow,
-            Pointwise::Mod => Op::Mod,
-            Pointwise::Minimum => Op::Minimum,
-            Pointwise::Maximum => Op::Maximum,
-            Pointwise::Clip => Op::Clip,
-            Pointwise::Where => Op::Where,
         }
     }
 }

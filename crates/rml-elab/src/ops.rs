@@ -3,12 +3,12 @@
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
-use rml_ir::op::{Einsum, Op, TypeError, result_type};
+use rml_ir::op::{Binary, Class, Compare, Einsum, Op, Reduction, TypeError, Unary, result_type};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::{BinaryOp, UnaryOp};
 
-use crate::builtins::{Builtin, Reduce};
+use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Index};
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
@@ -59,7 +59,7 @@ impl Typed<'_> {
         match (&node.exprs[expr].kind, operands) {
             (ExprKind::Unary(op, _), [_]) => {
                 let (op, name) = match op {
-                    UnaryOp::Neg => (Op::Neg, "-"),
+                    UnaryOp::Neg => (Op::Unary(Unary::Neg), "-"),
                     UnaryOp::Not => (Op::Not, "not"),
                 };
                 apply(op, name, operands, span)
@@ -102,7 +102,11 @@ impl Typed<'_> {
         };
         let operand = operands.first().and_then(|o| o.0.shape.as_ref());
         let op = match which {
-            Builtin::Unary(unary) => unary.op(),
+            Builtin::Unary(f) => Op::Unary(f),
+            Builtin::Convert(to) => Op::Convert(to),
+            Builtin::StopGradient => Op::StopGradient,
+            Builtin::Softmax { log: false } => Op::Softmax,
+            Builtin::Softmax { log: true } => Op::LogSoftmax,
             Builtin::MatMul => Op::MatMul,
             Builtin::Param => {
                 let init = operands.first().ok_or(Failure::Unknown)?;
@@ -115,17 +119,17 @@ impl Typed<'_> {
                 Some(&arg) => Op::OneHot { classes: self.size(id, arg)? },
                 None => return Err(Failure::Unknown),
             },
-            Builtin::Reduce(reduce) => match (args.get(1), operand) {
-                (None, _) => reduce.op(None),
+            Builtin::Reduce(by) => match (args.get(1), operand) {
+                (None, _) => Op::Reduce(by, None),
                 (Some(&axis), Some(shape)) => {
-                    let axis = self.axis(id, axis, shape).map_err(|failure| of_two(reduce, failure));
-                    reduce.op(Some(axis?))
+                    let axis = self.axis(id, axis, shape).map_err(|failure| of_two(by, failure));
+                    Op::Reduce(by, Some(axis?))
                 }
                 (Some(_), None) => return Ok(unknown(which, operands)),
             },
-            Builtin::Pointwise(which) => {
-                return broadcasting(which.op(), which.op().name(), operands, span);
-            }
+            Builtin::Binary(f) => return broadcasting(Op::Binary(f), f.name(), operands, span),
+            Builtin::Clip => return broadcasting(Op::Clip, "clip", operands, span),
+            Builtin::Where => return broadcasting(Op::Where, "where", operands, span),
             Builtin::Conv(..) | Builtin::Pool(..) => return self.sliding(id, which, args, operands, span),
             Builtin::Pick => Op::Pick,
             Builtin::Einsum => Op::Einsum(self.labels(id, args.first().copied())?),
@@ -277,7 +281,7 @@ impl Typed<'_> {
 /// The result of a builtin on an operand of unknown shape.
 fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
     let dtype = match which {
-        Builtin::Reduce(crate::builtins::Reduce::ArgMax | crate::builtins::Reduce::ArgMin) => DType::Int,
+        Builtin::Reduce(by) => operands.first().map_or(DType::Num, |o| by.gives(o.0.dtype)),
         _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
     };
     (Rule::Form, Partial { dtype, shape: None })
@@ -342,12 +346,29 @@ fn broadcasting(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluat
 
 /// The element type of a result: it does not depend on shapes, and most operators keep that of the first operand.
 fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
+    let first = operands.first().map_or(DType::Num, |o| o.0.dtype);
     match op {
-        Op::ToNum | Op::OneHot { .. } => DType::Num,
-        Op::ToInt | Op::ArgMax { .. } | Op::ArgMin { .. } => DType::Int,
-        Op::ToBool | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => DType::Bool,
+        Op::Convert(to) => *to,
+        Op::OneHot { .. } => DType::Num,
+        Op::Compare(_) => DType::Bool,
+        Op::Reduce(by, _) => by.gives(first),
         Op::Where | Op::ScatterAdd { .. } => operands.get(1).map_or(DType::Num, |o| o.0.dtype),
-        _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
+        Op::Copy
+        | Op::StopGradient
+        | Op::Not
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::And
+        | Op::Or
+        | Op::Clip => first,
+        Op::Gather { .. } | Op::Pick | Op::SumTo { .. } | Op::CumSum { .. } => first,
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::Concat { .. } => first,
+        Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => first,
+        Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
+            DType::Num
+        }
+        Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => DType::Num,
+        Op::Softmax | Op::LogSoftmax | Op::RandomUniform { .. } | Op::RandomNormal { .. } => DType::Num,
     }
 }
 
@@ -355,16 +376,16 @@ pub(crate) fn binary_op(op: BinaryOp) -> Op {
     match op {
         BinaryOp::Or => Op::Or,
         BinaryOp::And => Op::And,
-        BinaryOp::Eq => Op::Eq,
-        BinaryOp::Ne => Op::Ne,
-        BinaryOp::Lt => Op::Lt,
-        BinaryOp::Le => Op::Le,
-        BinaryOp::Gt => Op::Gt,
-        BinaryOp::Ge => Op::Ge,
-        BinaryOp::Add => Op::Add,
-        BinaryOp::Sub => Op::Sub,
-        BinaryOp::Mul => Op::Mul,
-        BinaryOp::Div => Op::Div,
+        BinaryOp::Eq => Op::Compare(Compare::Eq),
+        BinaryOp::Ne => Op::Compare(Compare::Ne),
+        BinaryOp::Lt => Op::Compare(Compare::Lt),
+        BinaryOp::Le => Op::Compare(Compare::Le),
+        BinaryOp::Gt => Op::Compare(Compare::Gt),
+        BinaryOp::Ge => Op::Compare(Compare::Ge),
+        BinaryOp::Add => Op::Binary(Binary::Add),
+        BinaryOp::Sub => Op::Binary(Binary::Sub),
+        BinaryOp::Mul => Op::Binary(Binary::Mul),
+        BinaryOp::Div => Op::Binary(Binary::Div),
     }
 }
 
@@ -415,49 +436,22 @@ fn misfit(
 
 /// Whether the operator takes operands of any shape, so that only element types can be wrong for scalars.
 fn is_elementwise(op: &Op) -> bool {
-    !matches!(
-        op,
-        Op::MatMul
-            | Op::Einsum(_)
-            | Op::Conv(_)
-            | Op::ConvTranspose { .. }
-            | Op::ConvKernel { .. }
-            | Op::MaxPool(_)
-            | Op::AvgPool(_)
-            | Op::Patches(_)
-            | Op::Unpatches { .. }
-            | Op::Transpose { .. }
-            | Op::Reshape { .. }
-            | Op::Broadcast { .. }
-            | Op::SumTo { .. }
-            | Op::Concat { .. }
-            | Op::Stack { .. }
-            | Op::Index { .. }
-            | Op::Unindex { .. }
-            | Op::Gather { .. }
-            | Op::ScatterAdd { .. }
-            | Op::Pick
-            | Op::Where
-            | Op::Softmax
-            | Op::LogSoftmax
-            | Op::CumSum { .. }
-            | Op::Sum { axis: Some(_) }
-            | Op::Mean { axis: Some(_) }
-            | Op::Max { axis: Some(_) }
-            | Op::ArgMax { axis: Some(_) }
-            | Op::Min { axis: Some(_) }
-            | Op::ArgMin { axis: Some(_) }
-            | Op::Any { axis: Some(_) }
-            | Op::All { axis: Some(_) }
-    )
+    match op.class() {
+        Class::Identity | Class::Pointwise => *op != Op::Where,
+        Class::Fold => matches!(op, Op::Reduce(_, None)),
+        Class::Lookup => matches!(op, Op::OneHot { .. }),
+        Class::Random => true,
+        Class::Layout | Class::Along | Class::Product | Class::Sliding => false,
+    }
 }
 
 /// What is wrong with the axis of an operator; `max(a, b)` means the larger of two in other languages.
-fn of_two(reduce: Reduce, failure: Failure) -> Failure {
-    let (name, elementwise) = match reduce {
-        Reduce::Max => ("max", "maximum"),
-        Reduce::Min => ("min", "minimum"),
-        _ => return failure,
+fn of_two(by: Reduction, failure: Failure) -> Failure {
+    let (name, elementwise) = match by {
+        Reduction::Max => ("max", "maximum"),
+        Reduction::Min => ("min", "minimum"),
+        Reduction::Sum | Reduction::Mean | Reduction::ArgMax | Reduction::ArgMin => return failure,
+        Reduction::Any | Reduction::All => return failure,
     };
     match failure {
         Failure::Bad(mut found) if found.code != codes::SHAPE_MISMATCH => {

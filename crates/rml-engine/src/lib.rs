@@ -35,7 +35,7 @@
 //!     Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Present, Reason, Run, States, Usage, Use, Verdict,
 //! };
 //! use rml_ir::flat::{Drawn, Rhs, Var};
-//! use rml_ir::op::{Op, eval};
+//! use rml_ir::op::{Binary, Op, eval};
 //! use rml_ir::{Data, Precision, Shape, Value};
 //!
 //! #[derive(Debug)]
@@ -55,7 +55,7 @@
 //!         let inputs: Vec<Var> = program.inputs.iter().map(|input| input.var).collect();
 //!         for equation in &program.equations {
 //!             match &equation.rhs {
-//!                 Rhs::Apply { op: Op::Add, args } if *args == inputs && program.outputs == [equation.lhs] => {}
+//!                 Rhs::Apply { op: Op::Binary(Binary::Add), args } if *args == inputs && program.outputs == [equation.lhs] => {}
 //!                 _ => return Err(Declined::new(Reason::Operator, "it adds two inputs").at(equation.span)),
 //!             }
 //!         }
@@ -80,7 +80,7 @@
 //!         }
 //!         let values = columns.iter().flat_map(Column::values).map(|held| held.to_host());
 //!         let values = values.collect::<Result<Vec<Value>, _>>()?;
-//!         Ok(match eval(&Op::Add, &values.iter().collect::<Vec<_>>(), self.precision) {
+//!         Ok(match eval(&Op::Binary(Binary::Add), &values.iter().collect::<Vec<_>>(), self.precision) {
 //!             Ok(sum) => {
 //!                 let sum = Column::new(Present::Always, sum);
 //!                 Verdict::Done(Outputs::Block { first, block: Block::new(block.cycles(), vec![sum]) })
@@ -105,7 +105,7 @@
 //! # use rml_testkit::flat::{Builder, INT};
 //! # let mut program = Builder::new();
 //! # let (x, y) = (program.input("x", INT), program.input("y", INT));
-//! # let sum = program.apply(Op::Add, &[x, y]);
+//! # let sum = program.apply(Op::Binary(Binary::Add), &[x, y]);
 //! # program.output(sum);
 //! # let program = program.build();
 //! // `node main(x: int [], y: int []) -> (o) o = x + y;`

@@ -13,7 +13,7 @@ use rml_engine::{
     Reason, Row, Run, States, Usage, Use, Verdict,
 };
 use rml_ir::flat::{Drawn, Flat};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::SimulatorEngine;
 use rml_testkit::flat::{Builder, INT, columns, random, text};
@@ -238,7 +238,7 @@ fn sum() -> Arc<Drawn> {
     let x = b.input("x", INT);
     let o = b.scalar("o", INT);
     let before = b.fby(0, o);
-    b.define(o, rml_ir::flat::Rhs::Apply { op: Op::Add, args: vec![x, before] });
+    b.define(o, rml_ir::flat::Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![x, before] });
     b.output(o);
     let mut flat = Flat::clone(&b.build());
     let equation = flat.equations.iter_enumerated().find(|(_, eq)| eq.lhs == before).unwrap().0;

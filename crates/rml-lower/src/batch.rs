@@ -1,7 +1,7 @@
 //! Operators at many ticks at once: time is the first axis.
 
 use rml_base::Span;
-use rml_ir::op::{AxisIndex, Einsum, Op};
+use rml_ir::op::{Binary, Class, Einsum, Op, Reduction};
 use rml_ir::{DType, Data, Shape, Type, Value};
 
 use crate::graph::{Graph, Node};
@@ -76,73 +76,44 @@ impl Batch<'_> {
         }
         let dims = self.with_n(ty.shape.dims());
         let node = match op {
+            Op::Conv(_) | Op::ConvTranspose { .. } if args[1].stacked => return None,
             Op::RandomUniform { .. } | Op::RandomNormal { .. } | Op::ConvKernel { .. } => return None,
             Op::MatMul => self.matmul(args, &dims),
             Op::Einsum(labels) => self.einsum(labels, args)?,
             Op::Gather { axis } => self.gather(*axis, args, ty)?,
             Op::ScatterAdd { shape, axis } => self.scatter_add(shape, *axis, args),
-            Op::Conv(_) | Op::ConvTranspose { .. } if args[1].stacked => return None,
-            Op::Pick | Op::Concat { .. } | Op::Stack { .. } => {
-                let nodes: Vec<Node> = args.iter().map(|a| self.stacked(*a)).collect();
-                let op = match op {
-                    Op::Concat { axis } => Op::Concat { axis: axis + 1 },
-                    Op::Stack { axis } => Op::Stack { axis: axis + 1 },
-                    other => other.clone(),
+            Op::Broadcast { .. } => {
+                let aligned = self.aligned(args[0], ty.shape.rank());
+                self.apply(Op::Broadcast { shape: Shape::new(&dims) }, &[aligned])
+            }
+            Op::SumTo { shape } => self.sum_to(shape, args[0], &dims),
+            Op::Reduce(by, None) => {
+                let flat = self.reshape(args[0].node, &[self.n, self.element(args[0]).shape.len()]);
+                self.apply(Op::Reduce(*by, Some(1)), &[flat])
+            }
+            other => {
+                let moved = other.over(self.n)?;
+                let nodes: Vec<Node> = match op.class() {
+                    Class::Pointwise | Class::Identity => {
+                        args.iter().map(|a| self.aligned(*a, ty.shape.rank())).collect()
+                    }
+                    // The kernel of a convolution is one for all ticks.
+                    Class::Sliding => args.iter().map(|a| a.node).collect(),
+                    _ => args.iter().map(|a| self.stacked(*a)).collect(),
                 };
-                self.apply(op, &nodes)
-            }
-            Op::Conv(_) => self.apply(op.clone(), &[args[0].node, args[1].node]),
-            Op::ConvTranspose { shape, conv } => {
-                let shape = Shape::new(&self.with_n(shape.dims()));
-                self.apply(Op::ConvTranspose { shape, conv: conv.clone() }, &[args[0].node, args[1].node])
-            }
-            _ if args.len() == 1 => self.unary(op, args[0], &dims),
-            // All others are pointwise.
-            _ => {
-                let nodes: Vec<Node> = args.iter().map(|a| self.aligned(*a, ty.shape.rank())).collect();
-                self.apply(op.clone(), &nodes)
+                self.apply(moved, &nodes)
             }
         };
         Some(Val::stack(node))
     }
 
-    /// An operator of one operand; `dims` are those of the result.
-    fn unary(&mut self, op: &Op, x: Val, dims: &[usize]) -> Node {
-        let element = self.element(x).shape;
-        let op = match op {
-            Op::Transpose { perm } => {
-                Op::Transpose { perm: std::iter::once(0).chain(perm.iter().map(|i| i + 1)).collect() }
-            }
-            Op::Reshape { .. } => Op::Reshape { shape: Shape::new(dims) },
-            Op::Broadcast { .. } => {
-                let aligned = self.aligned(x, dims.len() - 1);
-                return self.apply(Op::Broadcast { shape: Shape::new(dims) }, &[aligned]);
-            }
-            Op::SumTo { shape } => {
-                let ones = std::iter::repeat_n(1, element.rank() - shape.rank());
-                let padded: Vec<usize> = ones.chain(shape.dims().iter().copied()).collect();
-                let to = Shape::new(&self.with_n(&padded));
-                let sum = self.apply(Op::SumTo { shape: to }, &[x.node]);
-                return self.reshape(sum, dims);
-            }
-            Op::Index { items } => Op::Index { items: self.items(items) },
-            Op::Unindex { items, .. } => Op::Unindex { shape: Shape::new(dims), items: self.items(items) },
-            Op::Unpatches { pool, .. } => Op::Unpatches { shape: Shape::new(dims), pool: pool.clone() },
-            Op::CumSum { axis, reverse } => Op::CumSum { axis: axis + 1, reverse: *reverse },
-            _ => match reduced(op) {
-                Some((Some(axis), with)) => with(Some(axis + 1)),
-                Some((None, with)) => {
-                    let flat = self.reshape(x.node, &[self.n, element.len()]);
-                    return self.apply(with(Some(1)), &[flat]);
-                }
-                None => op.clone(),
-            },
-        };
-        self.apply(op, &[x.node])
-    }
-
-    fn items(&self, items: &[AxisIndex]) -> Vec<AxisIndex> {
-        std::iter::once(AxisIndex::whole(self.n)).chain(items.iter().copied()).collect()
+    /// The sum to a shape at each tick; `dims` are those of the result.
+    fn sum_to(&mut self, shape: &Shape, x: Val, dims: &[usize]) -> Node {
+        let ones = std::iter::repeat_n(1, self.element(x).shape.rank() - shape.rank());
+        let padded: Vec<usize> = ones.chain(shape.dims().iter().copied()).collect();
+        let to = Shape::new(&self.with_n(&padded));
+        let sum = self.apply(Op::SumTo { shape: to }, &[x.node]);
+        self.reshape(sum, dims)
     }
 
     fn matmul(&mut self, args: &[Val], dims: &[usize]) -> Node {
@@ -209,7 +180,7 @@ impl Batch<'_> {
         let starts = (0..self.n).map(|t| i64::try_from(t * places).unwrap_or(i64::MAX)).collect();
         let column: Vec<usize> = self.with_n(&vec![1; rank]);
         let starts = self.g.constant(&Value::new(Shape::new(&column), Data::Int(starts)));
-        let at = self.apply(Op::Add, &[positions, starts]);
+        let at = self.apply(Op::Binary(Binary::Add), &[positions, starts]);
         let ranks = self.g.dims(added).len();
         let perm: Vec<usize> = (1..=axis).chain([0]).chain(axis + 1..ranks).collect();
         let added = self.apply(Op::Transpose { perm }, &[added]);
@@ -262,7 +233,7 @@ impl Batch<'_> {
         }
         let all = self.op(op, args, ty)?;
         let all = self.stacked(all);
-        Some(self.apply(Op::Sum { axis: Some(0) }, &[all]))
+        Some(self.apply(Op::Reduce(Reduction::Sum, Some(0)), &[all]))
     }
 }
 
@@ -270,23 +241,6 @@ impl Batch<'_> {
 fn free_label(labels: &Einsum) -> Option<char> {
     let used = |c: &char| labels.result().contains(c) || labels.operands().iter().any(|o| o.contains(c));
     ('a'..='z').chain('A'..='Z').rev().find(|c| !used(c))
-}
-
-type WithAxis = fn(Option<usize>) -> Op;
-
-/// The axis of an operator that folds one, and the operator with another axis.
-fn reduced(op: &Op) -> Option<(Option<usize>, WithAxis)> {
-    Some(match op {
-        Op::Sum { axis } => (*axis, |axis| Op::Sum { axis }),
-        Op::Mean { axis } => (*axis, |axis| Op::Mean { axis }),
-        Op::Max { axis } => (*axis, |axis| Op::Max { axis }),
-        Op::Min { axis } => (*axis, |axis| Op::Min { axis }),
-        Op::ArgMax { axis } => (*axis, |axis| Op::ArgMax { axis }),
-        Op::ArgMin { axis } => (*axis, |axis| Op::ArgMin { axis }),
-        Op::Any { axis } => (*axis, |axis| Op::Any { axis }),
-        Op::All { axis } => (*axis, |axis| Op::All { axis }),
-        _ => return None,
-    })
 }
 
 /// Whether an operator may have no result where its operands do not count.

@@ -2,7 +2,7 @@
 
 use rml_backend::Function;
 use rml_base::{EntityId, IndexVec, Span};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Reduction};
 use rml_ir::{Position, Positions, Type};
 use rml_plan::{Atom, Case, Guard, Kind, Part, Plan, Reg, Rule, Tape, Term, Tick};
 
@@ -192,7 +192,7 @@ impl<'a> Lower<'a> {
             Rule::Product { start, args: [a, b] } => {
                 let (start, a, b) = (self.read(*start, at)?, self.read(*a, at)?, self.read(*b, at)?);
                 let product = self.apply(&Op::MatMul, &[a, b], ty, span, at);
-                Some(self.apply(&Op::Add, &[start, product], ty, span, at))
+                Some(self.apply(&Op::Binary(Binary::Add), &[start, product], ty, span, at))
             }
             Rule::Copy(a) => self.read(*a, at),
             Rule::Select { cond, then, other } => {
@@ -339,12 +339,12 @@ impl<'a> Lower<'a> {
                     Some(all) => all,
                     None => {
                         let rows = self.each(&term.op, &args, n, span);
-                        self.g.apply(Op::Sum { axis: Some(0) }, &[rows], span)
+                        self.g.apply(Op::Reduce(Reduction::Sum, Some(0)), &[rows], span)
                     }
                 }
             };
             sum = Some(match sum {
-                Some(sum) => self.g.apply(Op::Add, &[all, sum], span),
+                Some(sum) => self.g.apply(Op::Binary(Binary::Add), &[all, sum], span),
                 None => all,
             });
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rml_backend::Compiled;
 use rml_base::profile::{Cost, Name, Recorder, Scope, Site};
 use rml_ir::Positions;
-use rml_ir::op::Op;
+use rml_ir::op::{Class, Op};
 use rml_plan::{Atom, Plan, Rule, TapeData};
 
 /// What a machine measures. There is a site for each tape.
@@ -70,9 +70,9 @@ pub(crate) fn work(plan: &Plan, tape: &TapeData) -> (f64, bool) {
         Atom::Tape(tape, _) => plan.tapes[*tape].ty.shape.len() as f64,
     };
     let own = tape.ty.shape.len() as f64;
-    let of = |op: &Op, args: &[Atom]| match op {
+    let of = |op: &Op, args: &[Atom]| match op.class() {
         // For (m, k), (k, n) and (m, n) that is m k n.
-        Op::MatMul | Op::Einsum(_) => args.iter().map(elements).fold(own, |all, n| all * n).sqrt(),
+        Class::Product => args.iter().map(elements).fold(own, |all, n| all * n).sqrt(),
         _ => args.iter().map(elements).fold(own, f64::max),
     };
     match tape.cases.first().map(|case| &case.rule) {

@@ -3,7 +3,7 @@
 //! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and products are estimated in
 //! double precision against 2^62, half of what fits, which leaves room for every rounding error on the way.
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Reduction, Unary};
 use rml_ir::{DType, Type};
 
 use crate::net::{Elem, Net, V, signed};
@@ -87,30 +87,39 @@ fn overflow(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> Option<V> {
         return None;
     }
     match op {
-        Op::Neg | Op::Abs => {
+        Op::Unary(Unary::Neg | Unary::Abs) => {
             let least = net.int(i64::MIN);
             let found = net.compare("Equal", args[0], &least);
             Some(any(net, &found))
         }
-        Op::ToInt if args[0].elem.is_float() => {
+        Op::Convert(DType::Int) if args[0].elem.is_float() => {
             let x = size(net, args[0]);
             Some(reaches_limit(net, &x))
         }
-        Op::Add | Op::Sub | Op::Mul => {
+        Op::Binary(f @ (Binary::Add | Binary::Sub | Binary::Mul)) => {
             let (a, b) = (size(net, args[0]), size(net, args[1]));
-            let estimate = net.zip(if *op == Op::Mul { "Mul" } else { "Add" }, &a, &b);
+            let estimate = net.zip(if *f == Binary::Mul { "Mul" } else { "Add" }, &a, &b);
             Some(reaches_limit(net, &estimate))
         }
-        Op::Div => {
+        Op::Binary(Binary::Div) => {
             let (least, minus) = (net.int(i64::MIN), net.int(-1));
             let tests = [net.compare("Equal", args[0], &least), net.compare("Equal", args[1], &minus)];
             let both = net.zip("And", &tests[0], &tests[1]);
             Some(any(net, &both))
         }
-        Op::Sum { .. } | Op::SumTo { .. } | Op::CumSum { .. } => Some(total(net, args[0])),
+        Op::Reduce(Reduction::Sum, _) | Op::SumTo { .. } | Op::CumSum { .. } => Some(total(net, args[0])),
         Op::ScatterAdd { .. } => Some(total(net, args[1])),
-        // The others choose, move or count, have a remainder smaller than the divisor, or give no ints.
-        _ => None,
+        // They choose, move or count, the remainder is smaller than the divisor, or their results are no ints.
+        Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Compare(_) => None,
+        Op::Binary(Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum) => None,
+        Op::And | Op::Or | Op::Clip | Op::Where | Op::Reduce(..) => None,
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => None,
+        Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => None,
+        Op::Gather { .. } | Op::Pick | Op::MatMul | Op::Einsum(_) => None,
+        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => None,
+        Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => None,
+        Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => None,
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => None,
     }
 }
 

@@ -164,7 +164,7 @@ mod tests {
     use indexmap::IndexMap;
     use rml_base::{EntityId, FileId, Span};
     use rml_ir::flat::{ConstKind, Constant, Equation, VarData, WindowData};
-    use rml_ir::op::Op;
+    use rml_ir::op::{Binary, Op};
     use rml_ir::{DType, Precision, Type, Value};
 
     use super::*;
@@ -244,7 +244,7 @@ mod tests {
         let flat = program(
             vec![
                 Some(Rhs::Post { next: Var(3), window: None }),
-                Some(Rhs::Apply { op: Op::Add, args: vec![Var(0), Var(2)] }),
+                Some(Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![Var(0), Var(2)] }),
                 None,
                 Some(Rhs::Apply { op: Op::Copy, args: vec![Var(1)] }),
             ],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::{IndexVec, Span};
-use rml_ir::op::{EvalError, Number, Op, eval};
+use rml_ir::op::{Binary, EvalError, Number, Op, eval};
 use rml_ir::{Data, Position, Value};
 
 use super::{Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
@@ -260,7 +260,7 @@ impl Window<'_> {
             let args = term.args.iter().map(|a| self.atom(*a, t)).collect::<Result<Vec<Value>, _>>()?;
             let value = apply(&term.op, &args.iter().collect::<Vec<_>>())?;
             sum = Some(match sum {
-                Some(sum) => apply(&Op::Add, &[&value, &sum])?,
+                Some(sum) => apply(&Op::Binary(Binary::Add), &[&value, &sum])?,
                 None => value,
             });
         }

@@ -3,7 +3,7 @@
 
 use rml_base::IndexVec;
 use rml_ir::Data;
-use rml_ir::op::{Einsum, Op};
+use rml_ir::op::{Binary, Einsum, Op};
 use rml_plan::{Atom, Case, Ends, Guard, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
 
 /// How often a tape is read, and where.
@@ -149,7 +149,7 @@ fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
         return None;
     }
     for case in &data.cases {
-        let Rule::Apply { op: Op::Add, args } = &case.rule else { return None };
+        let Rule::Apply { op: Op::Binary(Binary::Add), args } = &case.rule else { return None };
         let [a, b] = args[..] else { return None };
         if !case.when.is_empty() {
             return None;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rml_backend_cpu::Cpu;
 use rml_ir::flat::{Drawn, Rhs};
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Binary, Op, Unary};
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::{Input, Options, Simulator, Tensors};
 use rml_testkit::flat::{BOOL, Builder, INT, NUM};
@@ -106,9 +106,9 @@ fn window() -> Arc<Drawn> {
     let w = b.window(end, None);
     let (up, down) = (b.scalar("up", INT), b.scalar("down", INT));
     let (before, after) = (b.fby_in(0, up, w), b.back_in(0, down, w));
-    b.define(up, Rhs::Apply { op: Op::Add, args: vec![before, i] });
-    b.define(down, Rhs::Apply { op: Op::Add, args: vec![after, i] });
-    let o = b.apply(Op::Sub, &[up, down]);
+    b.define(up, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![before, i] });
+    b.define(down, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![after, i] });
+    let o = b.apply(Op::Binary(Binary::Sub), &[up, down]);
     b.output(o);
     b.build()
 }
@@ -117,7 +117,7 @@ fn counter() -> Arc<Drawn> {
     let mut b = Builder::new();
     let o = b.scalar("o", INT);
     let one = b.lit(1);
-    let sum = b.apply(Op::Add, &[o, one]);
+    let sum = b.apply(Op::Binary(Binary::Add), &[o, one]);
     let init = b.init(0);
     b.define(o, Rhs::Fby { init, next: sum, window: None });
     b.output(o);
@@ -132,9 +132,9 @@ fn pipeline() -> Arc<Drawn> {
     for i in 0..100 {
         v = match i % 4 {
             0 => b.fby(0, v),
-            1 => b.apply(Op::Add, &[v, x]),
-            2 => b.apply(Op::Sub, &[v, x]),
-            _ => b.apply(Op::Neg, &[v]),
+            1 => b.apply(Op::Binary(Binary::Add), &[v, x]),
+            2 => b.apply(Op::Binary(Binary::Sub), &[v, x]),
+            _ => b.apply(Op::Unary(Unary::Neg), &[v]),
         };
     }
     b.output(v);
@@ -160,7 +160,7 @@ fn lstm(inputs: usize, units: usize) -> Arc<Drawn> {
     let (h0, c0) = (b.fby(zero.clone(), h), b.fby(zero, c));
     let xh = b.apply(Op::Concat { axis: 0 }, &[h0, x]);
     let product = b.apply(Op::MatMul, &[xh, kernel]);
-    let z = b.apply(Op::Add, &[product, bias]);
+    let z = b.apply(Op::Binary(Binary::Add), &[product, bias]);
     let gate = |b: &mut Builder, k: usize, op: Op| {
         let part = b.apply(
             Op::Index { items: vec![AxisIndex::Slice { start: k * units, len: units, step: 1 }] },
@@ -168,14 +168,14 @@ fn lstm(inputs: usize, units: usize) -> Arc<Drawn> {
         );
         b.apply(op, &[part])
     };
-    let i = gate(&mut b, 0, Op::Sigmoid);
-    let f = gate(&mut b, 1, Op::Sigmoid);
-    let g = gate(&mut b, 2, Op::Tanh);
-    let o = gate(&mut b, 3, Op::Sigmoid);
-    let (kept, new) = (b.apply(Op::Mul, &[f, c0]), b.apply(Op::Mul, &[i, g]));
-    b.define(c, Rhs::Apply { op: Op::Add, args: vec![kept, new] });
-    let t = b.apply(Op::Tanh, &[c]);
-    b.define(h, Rhs::Apply { op: Op::Mul, args: vec![o, t] });
+    let i = gate(&mut b, 0, Op::Unary(Unary::Sigmoid));
+    let f = gate(&mut b, 1, Op::Unary(Unary::Sigmoid));
+    let g = gate(&mut b, 2, Op::Unary(Unary::Tanh));
+    let o = gate(&mut b, 3, Op::Unary(Unary::Sigmoid));
+    let (kept, new) = (b.apply(Op::Binary(Binary::Mul), &[f, c0]), b.apply(Op::Binary(Binary::Mul), &[i, g]));
+    b.define(c, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![kept, new] });
+    let t = b.apply(Op::Unary(Unary::Tanh), &[c]);
+    b.define(h, Rhs::Apply { op: Op::Binary(Binary::Mul), args: vec![o, t] });
     b.output(h);
     b.build()
 }

@@ -1,7 +1,7 @@
 //! Which variables are present together, and which of them are asked for.
 
 use rml_ir::flat::{ClockClasses, Init, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op};
 use rml_testkit::flat::{BOOL, Builder, INT};
 
 fn together(b: &Builder, vars: &[Var]) -> bool {
@@ -13,7 +13,7 @@ fn together(b: &Builder, vars: &[Var]) -> bool {
 fn operators_choices_delays_and_parameters_share_a_clock() {
     let mut b = Builder::new();
     let (x, y, c) = (b.input("x", INT), b.input("y", INT), b.input("c", BOOL));
-    let sum = b.apply(Op::Add, &[x, y]);
+    let sum = b.apply(Op::Binary(Binary::Add), &[x, y]);
     assert!(together(&b, &[x, y, sum]) && !together(&b, &[x, c]));
     let choice = b.choice(c, x, x);
     assert!(together(&b, &[x, c, choice]));
@@ -47,10 +47,10 @@ fn each_free_class_is_asked_for_once() {
     let mut b = Builder::new();
     let x = b.input("x", INT);
     let (one, two) = (b.lit(1), b.lit(2));
-    let sum = b.apply(Op::Add, &[one, two]);
+    let sum = b.apply(Op::Binary(Binary::Add), &[one, two]);
     let other = b.lit(3);
     let tied = b.lit(4);
-    let _ = b.apply(Op::Add, &[x, tied]);
+    let _ = b.apply(Op::Binary(Binary::Add), &[x, tied]);
     let classes = ClockClasses::new(&b.flat);
     assert_eq!(classes.free_representatives(), [one, other]);
     assert_eq!(classes.members(classes.of(sum)), [one, two, sum]);
@@ -79,12 +79,12 @@ fn a_class_that_only_samples_itself_is_free() {
 fn circle() -> (Builder, [Var; 5]) {
     let mut b = Builder::new();
     let (n, k) = (b.scalar("n", INT), b.lit(1));
-    let next = b.apply(Op::Add, &[n, k]);
+    let next = b.apply(Op::Binary(Binary::Add), &[n, k]);
     b.define(n, Rhs::Fby { init: Init::Stream(k), next, window: None });
-    let c = b.apply(Op::Ge, &[n, k]);
+    let c = b.apply(Op::Compare(Compare::Ge), &[n, k]);
     let m = b.when(n, c);
     let least = b.lit(0);
-    let d = b.apply(Op::Ge, &[m, least]);
+    let d = b.apply(Op::Compare(Compare::Ge), &[m, least]);
     let other = b.lit(7);
     let o = b.merge(d, n, other);
     b.output(o);
@@ -99,7 +99,7 @@ fn classes_that_drive_each_other_are_one_and_free() {
     assert!(classes.is_driven(classes.of(other)));
     assert_eq!(classes.free_representatives(), [n]);
     let x = b.input("x", INT);
-    let _ = b.apply(Op::Add, &[x, m]);
+    let _ = b.apply(Op::Binary(Binary::Add), &[x, m]);
     let classes = ClockClasses::new(&b.flat);
     assert!(classes.is_driven(classes.of(n)), "an input drives both");
 }
@@ -108,7 +108,7 @@ fn classes_that_drive_each_other_are_one_and_free() {
 fn what_is_driven_by_a_circle_is_no_part_of_it() {
     let (mut b, [n, m, _, _, _]) = circle();
     let (least, c) = (b.lit(2), b.scalar("c2", BOOL));
-    b.define(c, Rhs::Apply { op: Op::Gt, args: vec![m, least] });
+    b.define(c, Rhs::Apply { op: Op::Compare(Compare::Gt), args: vec![m, least] });
     let sampled = b.when(m, c);
     let classes = ClockClasses::new(&b.flat);
     assert!(classes.of(sampled) != classes.of(m) && classes.is_driven(classes.of(sampled)));

@@ -9,7 +9,7 @@ use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, O
 use rml_base::codes::backend::BACKEND_FAILED;
 use rml_engine::{Block, Column, Engine, Feeding, Inputs, Present, Run, Use};
 use rml_ir::flat::{Drawn, Flat, Rhs, State};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Reduction};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use rml_sim::{Options, Simulator, SimulatorEngine, Tensors};
 use rml_testkit::flat::{Builder, NUM};
@@ -101,10 +101,10 @@ fn program() -> Arc<Drawn> {
     let vector = Type::new(DType::Num, &[4]);
     let w = b.var("w", vector.clone());
     let wide = b.apply(Op::Broadcast { shape: vector.shape.clone() }, &[x]);
-    let next = b.apply(Op::Add, &[w, wide]);
+    let next = b.apply(Op::Binary(Binary::Add), &[w, wide]);
     let init = b.init(Value::zeros(&vector, Precision::F64));
     let equation = b.define(w, Rhs::Fby { init, next, window: None });
-    let o = b.apply(Op::Sum { axis: None }, &[w]);
+    let o = b.apply(Op::Reduce(Reduction::Sum, None), &[w]);
     b.output(o);
     let mut flat = Flat::clone(&b.build());
     flat.states.clear();
@@ -188,7 +188,7 @@ fn a_record_that_cannot_be_copied_is_an_error() {
     let mut b = Builder::new();
     let x = b.input("x", NUM);
     let wide = b.apply(Op::Broadcast { shape: Shape::new(&[4]) }, &[x]);
-    b.apply(Op::Add, &[wide, wide]);
+    b.apply(Op::Binary(Binary::Add), &[wide, wide]);
     b.output(x);
     let program = b.build();
     let device = Device::default();

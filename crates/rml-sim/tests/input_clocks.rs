@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml_base::codes;
 use rml_ir::flat::{Drawn, Rhs};
-use rml_ir::op::Op;
+use rml_ir::op::{Compare, Op};
 use rml_ir::{DType, Value};
 use rml_sim::{Input, Options, Simulator};
 use rml_testkit::flat::Builder;
@@ -15,7 +15,7 @@ fn with_computed_clock() -> Arc<Drawn> {
     let (n, x) = (b.input("n", DType::Int), b.input("x", DType::Int));
     let one = b.lit(1);
     let c = b.scalar("c", DType::Bool);
-    b.define(c, Rhs::Apply { op: Op::Gt, args: vec![n, one] });
+    b.define(c, Rhs::Apply { op: Op::Compare(Compare::Gt), args: vec![n, one] });
     b.flat.inputs[1].clock = Some((c, true));
     let o = b.fby(0, x);
     b.output(o);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rml_ir::Value;
 use rml_ir::flat::{Drawn, Flat, Init, Rhs, State, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_sim::kahn::{self, Stop, Streams};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Input, Status};
@@ -81,7 +81,7 @@ fn a_counter_counts() {
     let u = b.scalar("u", INT);
     let o = b.fby(0, u);
     let one = b.lit(1);
-    b.define(u, Rhs::Apply { op: Op::Add, args: vec![o, one] });
+    b.define(u, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![o, one] });
     b.output(o);
     let found = run(&b.build(), &[], 4);
     assert_eq!(shown(&found, o), "0 1 2 3 ..");
@@ -92,7 +92,7 @@ fn a_counter_counts() {
 fn the_transformers_are_those_of_the_appendix() {
     let mut b = Builder::new();
     let (x, y, c) = (b.input("x", INT), b.input("y", INT), b.input("c", BOOL));
-    let sum = b.apply(Op::Add, &[x, y]);
+    let sum = b.apply(Op::Binary(Binary::Add), &[x, y]);
     let when = b.when(x, c);
     let merge = b.merge(c, x, y);
     let choice = b.choice(c, x, y);
@@ -139,9 +139,9 @@ fn what_waits_for_a_circle_waits_for_ever() {
     let mut b = Builder::new();
     let x = b.input("x", INT);
     let (a, c) = (b.scalar("a", INT), b.scalar("c", INT));
-    b.define(a, Rhs::Apply { op: Op::Add, args: vec![c, x] });
-    b.define(c, Rhs::Apply { op: Op::Add, args: vec![a, x] });
-    let after = b.apply(Op::Add, &[x, a]);
+    b.define(a, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![c, x] });
+    b.define(c, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![a, x] });
+    let after = b.apply(Op::Binary(Binary::Add), &[x, a]);
     b.output(after);
     let found = run(&b.build(), &["1 2"], 9);
     assert_eq!(shown(&found, after), "!");
@@ -153,7 +153,7 @@ fn what_waits_for_a_circle_waits_for_ever() {
 fn overflow_is_found() {
     let mut b = Builder::new();
     let x = b.input("x", INT);
-    let o = b.apply(Op::Mul, &[x, x]);
+    let o = b.apply(Op::Binary(Binary::Mul), &[x, x]);
     b.output(o);
     let failure = kahn::run(&b.build(), &sequences(&["1 9000000000000"]), 9).expect_err("an overflow");
     assert_eq!(failure.element, 1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml_base::codes;
 use rml_ir::flat::{Init, Rhs};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::{Type, Value};
 use rml_sim::{Demand, Input, Options, Simulator};
 use rml_testkit::flat::{BOOL, Builder, INT, NUM, columns, rows, run, run_with, sim_row, text};
@@ -36,7 +36,7 @@ fn counter_counts_because_its_clock_is_free() {
     let mut b = Builder::new();
     let o = b.scalar("o", INT);
     let one = b.lit(1);
-    let sum = b.apply(Op::Add, &[o, one]);
+    let sum = b.apply(Op::Binary(Binary::Add), &[o, one]);
     let init = b.init(0);
     b.define(o, Rhs::Fby { init, next: sum, window: None });
     b.output(o);
@@ -146,7 +146,7 @@ fn inputs_on_demand_are_read_where_the_program_is_present() {
     let v = b.merge(c, y, zero);
     let o = b.scalar("o", INT);
     let before = b.fby(0, o);
-    b.define(o, Rhs::Apply { op: Op::Add, args: vec![before, v] });
+    b.define(o, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![before, v] });
     let flat = b.build();
     let expected = ["1 _ _ 4", "1 0 0 4", "1 1 1 5"];
     assert_eq!(rows(&flat, &["t f f t", "@1 @2 @3 @4"], true, &[y, v, o]), expected);
@@ -160,7 +160,7 @@ fn a_parameter_is_its_initial_value_unless_one_is_loaded() {
     let two = b.lit(2.0);
     let k = b.scalar("k", NUM);
     b.define(k, Rhs::Param { init: two });
-    let o = b.apply(Op::Mul, &[k, x]);
+    let o = b.apply(Op::Binary(Binary::Mul), &[k, x]);
     b.output(o);
     let flat = b.build();
     assert_eq!(rows(&flat, &["1.0 _ 3.0"], true, &[k, o]), ["2.0 _ 2.0", "2.0 _ 6.0"]);
@@ -203,7 +203,7 @@ fn merge_with_both_branches_present_is_an_error_at_its_cycle() {
 fn operands_on_two_clocks_are_shown_with_the_equation_between() {
     let mut b = Builder::new();
     let (x, y) = (b.input("x", INT), b.input("y", INT));
-    let o = b.apply(Op::Add, &[x, y]);
+    let o = b.apply(Op::Binary(Binary::Add), &[x, y]);
     b.output(o);
     let flat = b.build();
     let sim = run(&flat, &columns(&["1 2 3", "1 _ 3"]), true);
@@ -220,8 +220,8 @@ fn parts_of_expressions_are_called_by_their_place() {
     // o = (x + x) * y
     let mut b = Builder::new();
     let (x, y) = (b.input("x", INT), b.input("y", INT));
-    let sum = b.apply(Op::Add, &[x, x]);
-    let o = b.apply(Op::Mul, &[sum, y]);
+    let sum = b.apply(Op::Binary(Binary::Add), &[x, x]);
+    let o = b.apply(Op::Binary(Binary::Mul), &[sum, y]);
     b.output(o);
     let flat = b.build();
     let report = run(&flat, &columns(&["1", "_"]), true).failure().unwrap().report;
@@ -265,7 +265,7 @@ fn long_absences_cost_linear_time() {
 fn the_outputs_before_an_error_can_be_read() {
     let mut b = Builder::new();
     let (x, y) = (b.input("x", INT), b.input("y", INT));
-    let o = b.apply(Op::Add, &[x, y]);
+    let o = b.apply(Op::Binary(Binary::Add), &[x, y]);
     b.output(o);
     let mut sim = Simulator::new(b.build(), Options::default());
     let inputs = columns(&["1 2 3", "1 _ 3"]);
@@ -280,7 +280,7 @@ fn the_outputs_before_an_error_can_be_read() {
 fn errors_come_through_delays_but_are_reported_where_they_arise() {
     let mut b = Builder::new();
     let (x, y) = (b.input("x", INT), b.input("y", INT));
-    let o = b.apply(Op::Add, &[x, y]);
+    let o = b.apply(Op::Binary(Binary::Add), &[x, y]);
     let (d, p) = (b.fby(0, o), b.post(o));
     let flat = b.build();
     let inputs = ["1 2 _ 3 4", "1 2 _ _ 4"];
@@ -297,8 +297,8 @@ fn an_instantaneous_cycle_is_a_deadlock() {
     let x = b.input("x", INT);
     let (p, q) = (b.scalar("p", INT), b.scalar("q", INT));
     let (fp, bq) = (b.fby(0, q), b.back(0, p));
-    b.define(p, Rhs::Apply { op: Op::Add, args: vec![fp, x] });
-    b.define(q, Rhs::Apply { op: Op::Add, args: vec![bq, x] });
+    b.define(p, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![fp, x] });
+    b.define(q, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![bq, x] });
     b.output(p);
     b.output(q);
     let sim = run(&b.build(), &columns(&["1 2 3"]), true);
@@ -354,7 +354,7 @@ fn too_many_open_cycles_are_refused() {
 fn integer_overflow_stops_the_simulation() {
     let mut b = Builder::new();
     let x = b.input("x", INT);
-    let o = b.apply(Op::Mul, &[x, x]);
+    let o = b.apply(Op::Binary(Binary::Mul), &[x, x]);
     b.name(o, "o");
     b.output(o);
     let flat = b.build();
@@ -414,7 +414,7 @@ fn memory_is_bounded_by_the_look_ahead() {
     let x = b.input("x", INT);
     let sum = b.scalar("sum", INT);
     let before = b.fby(0, sum);
-    b.define(sum, Rhs::Apply { op: Op::Add, args: vec![before, x] });
+    b.define(sum, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![before, x] });
     b.output(sum);
     let mut sim = Simulator::new(b.build(), Options::default());
     for n in 0..1000_i64 {
@@ -441,7 +441,7 @@ fn a_post_at_the_end_of_its_window_does_not_hold_up_the_stream() {
     let (o, later) = (b.scalar("o", INT), b.scalar("later", INT));
     b.define(later, Rhs::Post { next: o, window: Some(w) });
     let one = b.lit(1);
-    let more = b.apply(Op::Add, &[later, one]);
+    let more = b.apply(Op::Binary(Binary::Add), &[later, one]);
     let (taken, left) = (b.when(x, end), b.when_not(more, end));
     b.define(o, Rhs::Merge { cond: end, on_true: taken, on_false: left });
     b.output(o);

@@ -3,8 +3,8 @@
 use rml_ir::Shape;
 use rml_ir::op::AxisIndex;
 
-use super::shape::Compare;
 use super::text::{Elem, Ssa, Text, Ty};
+use rml_ir::op::Compare;
 
 /// Operands joined along an axis.
 pub(super) fn concat(t: &mut Text, axis: usize, args: &[&Ssa]) -> Ssa {

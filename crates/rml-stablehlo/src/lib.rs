@@ -178,22 +178,13 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
     let (x, shape) = (args[0], &ty.shape);
     match op {
         Op::Copy | Op::StopGradient => x.clone(),
-        Op::Neg | Op::Not | Op::Abs | Op::Sign | Op::ToNum | Op::ToInt | Op::ToBool => {
-            pointwise::unary(t, op, x, num)
+        Op::Not => t.map("not", x),
+        Op::Unary(f) => pointwise::unary(t, *f, x),
+        Op::Convert(to) => pointwise::convert(t, *to, x, num),
+        Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => {
+            let args: Vec<Ssa> = args.iter().map(|x| t.broadcast(x, shape)).collect();
+            broadcast(t, op, &args)
         }
-        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
-            pointwise::unary(t, op, x, num)
-        }
-        Op::Flush | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => {
-            pointwise::unary(t, op, x, num)
-        }
-        Op::Floor | Op::Ceil | Op::Round => pointwise::unary(t, op, x, num),
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => {
-            pointwise::binary(t, op, x, args[1], shape)
-        }
-        Op::Minimum | Op::Maximum | Op::And | Op::Or => pointwise::binary(t, op, x, args[1], shape),
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => pointwise::binary(t, op, x, args[1], shape),
-        Op::Clip | Op::Where => pointwise::ternary(t, op, args, shape),
         Op::MatMul => product::matmul(t, x, args[1]),
         Op::Einsum(labels) => product::einsum(t, labels, args, shape),
         Op::Conv(conv) => convolution::conv(t, conv, x, args[1], shape),
@@ -214,19 +205,25 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
         Op::Gather { axis } => gather::gather(t, *axis, x, args[1], shape),
         Op::ScatterAdd { shape, axis } => gather::scatter_add(t, shape, *axis, x, args[1]),
         Op::Pick => gather::pick(t, x, args[1]),
-        Op::Sum { axis } => reduce::sum(t, *axis, x),
-        Op::Mean { axis } => reduce::mean(t, *axis, x),
-        Op::Max { axis } => reduce::extreme(t, *axis, x, true),
-        Op::Min { axis } => reduce::extreme(t, *axis, x, false),
-        Op::ArgMax { axis } => reduce::position(t, *axis, x, true),
-        Op::ArgMin { axis } => reduce::position(t, *axis, x, false),
-        Op::Any { axis } => reduce::quantify(t, *axis, x, false),
-        Op::All { axis } => reduce::quantify(t, *axis, x, true),
+        Op::Reduce(by, axis) => reduce::reduce(t, *by, *axis, x),
         Op::CumSum { axis, reverse } => reduce::cumsum(t, *axis, *reverse, x),
         Op::RandomUniform { shape } => random::uniform(t, args, shape, num),
         Op::RandomNormal { .. } => random::normal(t, args, shape, num),
         Op::Softmax => reduce::softmax(t, x, false),
         Op::LogSoftmax => reduce::softmax(t, x, true),
         Op::OneHot { classes } => layout::one_hot(t, *classes, x, num),
+    }
+}
+
+/// A pointwise operator whose operands have one shape.
+fn broadcast(t: &mut Text, op: &Op, args: &[Ssa]) -> Ssa {
+    match (op, args) {
+        (Op::Binary(f), [a, b]) => pointwise::binary(t, *f, a, b),
+        (Op::Compare(how), [a, b]) => t.compare(*how, a, b),
+        (Op::And, [a, b]) => t.zip("and", a, b),
+        (Op::Or, [a, b]) => t.zip("or", a, b),
+        (Op::Clip, [x, lo, hi]) => pointwise::clip(t, x, lo, hi),
+        (Op::Where, [of, a, b]) => t.select(of, a, b),
+        (other, _) => unreachable!("{CHECKED}: {other}"),
     }
 }

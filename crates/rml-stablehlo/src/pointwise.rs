@@ -1,40 +1,43 @@
 //! Operators element by element.
 
-use rml_ir::op::{self, Op};
-use rml_ir::{Precision, Shape};
+use rml_ir::op::{self, Binary, Compare, Unary};
+use rml_ir::{DType, Precision};
 
-use super::shape::Compare;
+use super::integer;
 use super::text::{Elem, Ssa, Text};
-use super::{CHECKED, integer};
 
-/// Operators of one operand; `num` is how numbers are stored.
-pub(super) fn unary(t: &mut Text, op: &Op, x: &Ssa, num: Elem) -> Ssa {
-    match op {
-        Op::Neg => t.map("negate", x),
-        Op::Not => t.map("not", x),
-        Op::Abs => t.map("abs", x),
-        Op::Sign => t.map("sign", x),
-        Op::Exp => t.map("exponential", x),
-        Op::Expm1 => t.map("exponential_minus_one", x),
-        Op::Log => t.map("log", x),
-        Op::Log1p => t.map("log_plus_one", x),
-        Op::Sqrt => t.map("sqrt", x),
-        Op::Sin => t.map("sine", x),
-        Op::Cos => t.map("cosine", x),
-        Op::Erf => t.chlo("erf", x),
-        Op::Sigmoid => t.map("logistic", x),
-        Op::Tanh => t.map("tanh", x),
-        Op::Relu => relu(t, x),
-        Op::Flush => flush(t, x),
-        Op::Gelu => gelu(t, x),
-        Op::Softplus => softplus(t, x),
-        Op::Floor => t.map("floor", x),
-        Op::Ceil => t.map("ceil", x),
-        Op::Round => t.map("round_nearest_even", x),
-        Op::ToNum => t.convert(x, num),
-        Op::ToInt => t.convert(x, Elem::I64),
-        Op::ToBool => t.compare_to(Compare::Ne, x, 0.0),
-        _ => unreachable!("{CHECKED}"),
+/// Functions of one operand.
+pub(super) fn unary(t: &mut Text, f: Unary, x: &Ssa) -> Ssa {
+    match f {
+        Unary::Neg => t.map("negate", x),
+        Unary::Abs => t.map("abs", x),
+        Unary::Sign => t.map("sign", x),
+        Unary::Exp => t.map("exponential", x),
+        Unary::Expm1 => t.map("exponential_minus_one", x),
+        Unary::Log => t.map("log", x),
+        Unary::Log1p => t.map("log_plus_one", x),
+        Unary::Sqrt => t.map("sqrt", x),
+        Unary::Sin => t.map("sine", x),
+        Unary::Cos => t.map("cosine", x),
+        Unary::Erf => t.chlo("erf", x),
+        Unary::Sigmoid => t.map("logistic", x),
+        Unary::Tanh => t.map("tanh", x),
+        Unary::Relu => relu(t, x),
+        Unary::Flush => flush(t, x),
+        Unary::Gelu => gelu(t, x),
+        Unary::Softplus => softplus(t, x),
+        Unary::Floor => t.map("floor", x),
+        Unary::Ceil => t.map("ceil", x),
+        Unary::Round => t.map("round_nearest_even", x),
+    }
+}
+
+/// To another element type; `num` is how numbers are stored.
+pub(super) fn convert(t: &mut Text, to: DType, x: &Ssa, num: Elem) -> Ssa {
+    match to {
+        DType::Num => t.convert(x, num),
+        DType::Int => t.convert(x, Elem::I64),
+        DType::Bool => t.compare_to(Compare::Ne, x, 0.0),
     }
 }
 
@@ -93,41 +96,38 @@ fn normal(t: &mut Text, x: &Ssa) -> Ssa {
     t.select(&vanishes, &signed, x)
 }
 
-/// Operators of two operands, which broadcast to `shape`.
-pub(super) fn binary(t: &mut Text, op: &Op, a: &Ssa, b: &Ssa, shape: &Shape) -> Ssa {
-    let (a, b) = (&t.broadcast(a, shape), &t.broadcast(b, shape));
-    match op {
-        Op::Add => t.zip("add", a, b),
-        Op::Sub => t.zip("subtract", a, b),
-        Op::Mul => t.zip("multiply", a, b),
-        Op::Div if a.ty.elem == Elem::I64 => integer::divide(t, a, b),
-        Op::Div => t.zip("divide", a, b),
-        Op::Mod => integer::modulo(t, a, b),
-        Op::Pow => power(t, a, b),
-        Op::Minimum => t.zip("minimum", a, b),
-        Op::Maximum => t.zip("maximum", a, b),
-        Op::And => t.zip("and", a, b),
-        Op::Or => t.zip("or", a, b),
-        Op::Eq => t.compare(Compare::Eq, a, b),
-        Op::Ne => t.compare(Compare::Ne, a, b),
-        Op::Lt => t.compare(Compare::Lt, a, b),
-        Op::Le => t.compare(Compare::Le, a, b),
-        Op::Gt => t.compare(Compare::Gt, a, b),
-        Op::Ge => t.compare(Compare::Ge, a, b),
-        _ => unreachable!("{CHECKED}"),
+/// Functions of two operands of one shape.
+pub(super) fn binary(t: &mut Text, f: Binary, a: &Ssa, b: &Ssa) -> Ssa {
+    let int = a.ty.elem == Elem::I64;
+    match f {
+        Binary::Add => t.zip("add", a, b),
+        Binary::Sub => t.zip("subtract", a, b),
+        Binary::Mul => t.zip("multiply", a, b),
+        Binary::Div if int => integer::divide(t, a, b),
+        Binary::Div => t.zip("divide", a, b),
+        Binary::Mod if int => integer::modulo(t, a, b),
+        Binary::Mod => modulo(t, a, b),
+        Binary::Pow => power(t, a, b),
+        Binary::Minimum => t.zip("minimum", a, b),
+        Binary::Maximum => t.zip("maximum", a, b),
     }
 }
 
-/// Operators of three operands, which broadcast to `shape`.
-pub(super) fn ternary(t: &mut Text, op: &Op, args: &[&Ssa], shape: &Shape) -> Ssa {
-    let [a, b, c] = args else { unreachable!("{CHECKED}") };
-    let (a, b, c) = (&t.broadcast(a, shape), &t.broadcast(b, shape), &t.broadcast(c, shape));
-    match op {
-        Op::Clip => {
-            let above = t.zip("maximum", a, b);
-            t.zip("minimum", &above, c)
-        }
-        Op::Where => t.select(a, b, c),
-        _ => unreachable!("{CHECKED}"),
-    }
+/// The remainder with the sign of the divisor, also where it is 0.
+fn modulo(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
+    let rest = t.zip("remainder", a, b);
+    let (low, high) = (t.compare_to(Compare::Lt, &rest, 0.0), t.compare_to(Compare::Lt, b, 0.0));
+    let differs = t.compare(Compare::Ne, &low, &high);
+    let moved = t.zip("add", &rest, b);
+    let kept = t.select(&differs, &moved, &rest);
+    let none = t.compare_to(Compare::Eq, &rest, 0.0);
+    let (plus, minus) = (t.splat(0.0, &rest.ty), t.splat(-0.0, &rest.ty));
+    let zero = t.select(&high, &minus, &plus);
+    t.select(&none, &zero, &kept)
+}
+
+/// `x` above the lower and below the upper bound, all of one shape.
+pub(super) fn clip(t: &mut Text, x: &Ssa, lo: &Ssa, hi: &Ssa) -> Ssa {
+    let above = t.zip("maximum", x, lo);
+    t.zip("minimum", &above, hi)
 }

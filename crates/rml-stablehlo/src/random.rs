@@ -2,8 +2,8 @@
 
 use rml_ir::Shape;
 
-use super::shape::Compare;
 use super::text::{Elem, Ssa, Text, Ty};
+use rml_ir::op::Compare;
 
 const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u64; 2] = [0x9e37_79b9, 0xbb67_ae85];

@@ -2,8 +2,8 @@
 
 use rml_ir::Shape;
 
-use super::shape::Compare;
 use super::text::{Elem, Ssa, Text, Ty, array};
+use rml_ir::op::{Compare, Reduction};
 
 /// The axes that are dropped.
 fn axes(axis: Option<usize>, x: &Ssa) -> Vec<usize> {
@@ -18,7 +18,21 @@ fn reduced(axis: Option<usize>, x: &Ssa) -> Ty {
 }
 
 /// Sum; 0 of nothing.
-pub(super) fn sum(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
+/// Folds an axis, which it drops, or all elements.
+pub(super) fn reduce(t: &mut Text, by: Reduction, axis: Option<usize>, x: &Ssa) -> Ssa {
+    match by {
+        Reduction::Sum => sum(t, axis, x),
+        Reduction::Mean => mean(t, axis, x),
+        Reduction::Max => extreme(t, axis, x, true),
+        Reduction::Min => extreme(t, axis, x, false),
+        Reduction::ArgMax => position(t, axis, x, true),
+        Reduction::ArgMin => position(t, axis, x, false),
+        Reduction::Any => quantify(t, axis, x, false),
+        Reduction::All => quantify(t, axis, x, true),
+    }
+}
+
+fn sum(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     if x.is_empty() {
         return t.splat(0.0, &reduced(axis, x));
     }

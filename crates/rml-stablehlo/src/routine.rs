@@ -5,9 +5,9 @@ use rml_backend::{Function, Kind, Val};
 use rml_base::{EntityId, IndexVec};
 use rml_ir::op::Op;
 
-use super::shape::Compare;
 use super::text::{Elem, Ssa, Text, Ty, array, list};
 use super::{CHECKED, body};
+use rml_ir::op::Compare;
 
 /// Where a result of a routine comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

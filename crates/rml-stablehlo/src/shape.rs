@@ -1,31 +1,20 @@
 //! Operations that every family uses: other shapes, other element types, comparisons and choices.
 
 use rml_ir::Shape;
+use rml_ir::op::Compare;
 
 use super::product;
 use super::text::{Elem, Ssa, Text, Ty, array};
 
-/// How two values are compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Compare {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Compare {
-    fn name(self) -> &'static str {
-        match self {
-            Compare::Eq => "EQ",
-            Compare::Ne => "NE",
-            Compare::Lt => "LT",
-            Compare::Le => "LE",
-            Compare::Gt => "GT",
-            Compare::Ge => "GE",
-        }
+/// What StableHLO calls a comparison.
+const fn direction(how: Compare) -> &'static str {
+    match how {
+        Compare::Eq => "EQ",
+        Compare::Ne => "NE",
+        Compare::Lt => "LT",
+        Compare::Le => "LE",
+        Compare::Gt => "GT",
+        Compare::Ge => "GE",
     }
 }
 
@@ -157,7 +146,8 @@ impl Text {
 
     /// Compares element by element.
     pub(crate) fn compare(&mut self, how: Compare, a: &Ssa, b: &Ssa) -> Ssa {
-        let attributes = format!("comparison_direction = #stablehlo<comparison_direction {}>", how.name());
+        let attributes =
+            format!("comparison_direction = #stablehlo<comparison_direction {}>", direction(how));
         self.op_attr("compare", &[a, b], &attributes, a.ty.with(Elem::I1))
     }
 

@@ -2,7 +2,7 @@
 //! value is read.
 
 use rml_ir::flat::{Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::{Data, Positions, Value};
 use rml_plan::{Atom, Guard, Term, Tick};
 
@@ -50,7 +50,7 @@ pub(crate) fn check(
 
 /// Whether a variable is the one of the tick that comes earlier in the sum, or its start, plus a term.
 fn adds(checker: &Checker<'_>, v: Var, init: Atom, backward: bool, term: &Term, view: View) -> bool {
-    let Some(Rhs::Apply { op: Op::Add, args }) = checker.frame.rhs(v) else { return false };
+    let Some(Rhs::Apply { op: Op::Binary(Binary::Add), args }) = checker.frame.rhs(v) else { return false };
     let [a, b] = args[..] else { return false };
     let equal = &checker.equal;
     let starts = if backward { view.at.is_end() } else { view.at.is_start() };

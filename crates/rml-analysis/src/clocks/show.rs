@@ -2,7 +2,7 @@
 
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstKind, Eq, Flat, Init, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op};
 
 use super::{ClockData, ClockId, Clocks};
 
@@ -161,18 +161,18 @@ impl<'a> Names<'a> {
 /// The sign of an operator that stands between its operands.
 pub(super) fn infix(op: &Op) -> Option<&'static str> {
     Some(match op {
-        Op::Add => "+",
-        Op::Sub => "-",
-        Op::Mul => "*",
-        Op::Div => "/",
+        Op::Binary(Binary::Add) => "+",
+        Op::Binary(Binary::Sub) => "-",
+        Op::Binary(Binary::Mul) => "*",
+        Op::Binary(Binary::Div) => "/",
         Op::And => "and",
         Op::Or => "or",
-        Op::Eq => "==",
-        Op::Ne => "!=",
-        Op::Lt => "<",
-        Op::Le => "<=",
-        Op::Gt => ">",
-        Op::Ge => ">=",
+        Op::Compare(Compare::Eq) => "==",
+        Op::Compare(Compare::Ne) => "!=",
+        Op::Compare(Compare::Lt) => "<",
+        Op::Compare(Compare::Le) => "<=",
+        Op::Compare(Compare::Gt) => ">",
+        Op::Compare(Compare::Ge) => ">=",
         _ => return None,
     })
 }

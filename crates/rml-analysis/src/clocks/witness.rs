@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstKind, Eq, Flat, Rhs, Var};
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Binary, Compare, Op, Unary};
 use rml_ir::{DType, Value};
 
 use super::bdd::{Atom, FALSE, Node, TRUE};
@@ -102,8 +102,8 @@ impl<'a> Witnesses<'a> {
 
     fn is_free_comparison(&self, op: &Op, args: &[Var], path: &mut BTreeSet<Var>) -> bool {
         let exact = match op {
-            Op::Lt | Op::Le | Op::Gt | Op::Ge => false,
-            Op::Eq | Op::Ne => true,
+            Op::Compare(Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge) => false,
+            Op::Compare(Compare::Eq | Compare::Ne) => true,
             _ => return false,
         };
         let &[a, b] = args else { return false };
@@ -130,11 +130,11 @@ impl<'a> Witnesses<'a> {
             | Rhs::FbyBack { next, window: None, .. }
             | Rhs::Post { next, window: None } => self.takes_all(*next, exact, path),
             Rhs::Apply { op, args } => match (op, args.as_slice()) {
-                (Op::Copy | Op::StopGradient | Op::Neg, [x]) => self.takes_all(*x, exact, path),
+                (Op::Copy | Op::StopGradient | Op::Unary(Unary::Neg), [x]) => self.takes_all(*x, exact, path),
                 (Op::Index { items }, [x]) => {
                     items.iter().all(|i| matches!(i, AxisIndex::At(_))) && self.takes_all(*x, exact, path)
                 }
-                (Op::Add | Op::Sub, [a, b]) if !(is_num && exact) => {
+                (Op::Binary(Binary::Add | Binary::Sub), [a, b]) if !(is_num && exact) => {
                     (self.is_moderate(*b) && self.takes_all(*a, exact, path))
                         || (self.is_moderate(*a) && self.takes_all(*b, exact, path))
                 }
@@ -156,7 +156,7 @@ impl<'a> Witnesses<'a> {
                 ConstKind::Value(value) => value.as_num().is_some_and(|x| x.abs() < MODERATE),
                 ConstKind::Random(_) | ConstKind::Apply { .. } => false,
             },
-            Rhs::Apply { op: Op::Copy | Op::Neg, args } => {
+            Rhs::Apply { op: Op::Copy | Op::Unary(Unary::Neg), args } => {
                 args.first().is_some_and(|x| self.is_moderate_constant(*x))
             }
             Rhs::When { value, .. } => self.is_moderate_constant(*value),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use indexmap::IndexMap;
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, Init, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Compare, Op};
 
 use super::Hold;
 use rml_ir::Position;
@@ -183,10 +183,10 @@ impl Search<'_, '_, '_> {
             (Op::Copy | Op::StopGradient, [a]) => self.at(*a, p),
             (Op::And, [a, b]) => self.at(*a, p).map2(self.at(*b, p), |x, y| x && y),
             (Op::Or, [a, b]) => self.at(*a, p).map2(self.at(*b, p), |x, y| x || y),
-            (Op::Eq | Op::Ne, [a, b])
+            (Op::Compare(Compare::Eq | Compare::Ne), [a, b])
                 if self.scope.conditions.flat.vars[*a].ty == rml_ir::Type::condition() =>
             {
-                self.at(*a, p).map2(self.at(*b, p), |x, y| (x == y) == (*op == Op::Eq))
+                self.at(*a, p).map2(self.at(*b, p), |x, y| (x == y) == (*op == Op::Compare(Compare::Eq)))
             }
             _ => Truths::ANY,
         }

@@ -2,7 +2,7 @@
 
 use rml_ir::Data;
 use rml_ir::flat::{ConstKind, Eq, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 
 use super::scope::{Presence, Scope};
 use super::values::Values;
@@ -89,10 +89,12 @@ fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Guard> {
                 guards.push(Guard { cond: *cond, value });
                 at = new;
             }
-            Some(Rhs::Apply { op: op @ (Op::Add | Op::Sub), args }) if neutral == Neutral::Old => {
+            Some(Rhs::Apply { op: op @ Op::Binary(Binary::Add | Binary::Sub), args })
+                if neutral == Neutral::Old =>
+            {
                 at = match (is_neutral(args[0]), is_neutral(args[1])) {
                     (true, _) => args[1],
-                    (_, true) if *op == Op::Add => args[0],
+                    (_, true) if *op == Op::Binary(Binary::Add) => args[0],
                     _ => break,
                 };
                 neutral = Neutral::Zero;

@@ -2,7 +2,7 @@
 
 use indexmap::IndexSet;
 use rml_ir::normal::{Callee, Eq, NodeId, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Unary};
 
 use super::Program;
 use super::view::{Adjoint, View, stream};
@@ -100,16 +100,19 @@ pub(super) fn enters(call: &Adjoint<'_>, v: Var) -> bool {
 /// it, but for what is added.
 fn sign(view: &View<'_>, op: &Op, args: &[Var], v: Var) -> Option<bool> {
     let first = args.first() == Some(&v);
-    if matches!(op, Op::Copy | Op::StopGradient | Op::Add | Op::Broadcast { .. } | Op::Reshape { .. }) {
+    if matches!(
+        op,
+        Op::Copy | Op::StopGradient | Op::Binary(Binary::Add) | Op::Broadcast { .. } | Op::Reshape { .. }
+    ) {
         return Some(false);
     }
-    if matches!(op, Op::Neg) {
+    if matches!(op, Op::Unary(Unary::Neg)) {
         return Some(true);
     }
-    if matches!(op, Op::Sub) {
+    if matches!(op, Op::Binary(Binary::Sub)) {
         return Some(!first);
     }
-    if matches!(op, Op::Mul) || matches!(op, Op::Div) && first {
+    if matches!(op, Op::Binary(Binary::Mul)) || matches!(op, Op::Binary(Binary::Div)) && first {
         let by = view.number(*args.get(usize::from(first))?)?;
         return (by != 0.0 && by.is_finite()).then_some(by < 0.0);
     }

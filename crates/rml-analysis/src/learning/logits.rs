@@ -3,7 +3,7 @@
 use rml_base::codes::analysis::NOT_LOGITS;
 use rml_base::{Diagnostic, Span};
 use rml_ir::normal::{Callee, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Unary};
 
 use super::Program;
 use super::seeds::LOSS;
@@ -45,7 +45,7 @@ fn made_by(program: &Program<'_>, view: &View<'_>, v: Var, depth: usize) -> Opti
     let equation = view.node.equations.iter().find(|e| e.lhs.contains(&v))?;
     match &equation.rhs {
         Rhs::Apply { op: Op::Softmax, .. } => Some(("softmax", equation.span)),
-        Rhs::Apply { op: Op::Sigmoid, .. } => Some(("sigmoid", equation.span)),
+        Rhs::Apply { op: Op::Unary(Unary::Sigmoid), .. } => Some(("sigmoid", equation.span)),
         Rhs::When { value, .. } => made_by(program, view, *value, depth),
         Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, order: 1 }, .. } => {
             let callee = View::new(program, *id);

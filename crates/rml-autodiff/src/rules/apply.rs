@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use rml_ir::normal::{Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Reduction, Unary};
 use rml_ir::{Shape, Type};
 
 use crate::build::Builder;
@@ -34,25 +34,33 @@ pub(crate) struct Site<'a> {
 /// Whether a gradient flows to the operand at `position`. A square counts as one use of its operand.
 pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
     match op {
-        Op::Copy | Op::Neg | Op::Abs | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt => true,
-        Op::Sin | Op::Cos | Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => true,
-        Op::Flush | Op::Add | Op::Sub | Op::Div | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip => true,
-        Op::Einsum(_) => true,
+        Op::Unary(f) => function_has_slope(*f),
+        Op::Binary(Binary::Mul) => position == 0 || args.first() != args.get(1),
+        Op::Binary(_) | Op::Copy | Op::Clip | Op::Einsum(_) => true,
         Op::MatMul | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => true,
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => true,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => true,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => true,
-        Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::Min { .. } | Op::CumSum { .. } => true,
-        Op::Softmax | Op::LogSoftmax => true,
-        Op::Mul => position == 0 || args.first() != args.get(1),
+        Op::Reduce(by, _) => match by {
+            Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min => true,
+            Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => false,
+        },
+        Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => true,
         Op::Gather { .. } | Op::Pick => position == 0,
         Op::ScatterAdd { .. } => position == 1,
         Op::Where => position > 0,
-        Op::StopGradient | Op::Not | Op::Sign | Op::Floor | Op::Ceil | Op::Round => false,
-        Op::ToNum | Op::ToInt | Op::ToBool | Op::Mod | Op::And | Op::Or => false,
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => false,
-        Op::ArgMax { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } | Op::OneHot { .. } => false,
-        Op::RandomUniform { .. } | Op::RandomNormal { .. } => false,
+        Op::StopGradient | Op::Not | Op::Convert(_) | Op::And | Op::Or | Op::Compare(_) => false,
+        Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => false,
+    }
+}
+
+/// Whether a gradient passes through a function of one number: not where it is flat between steps.
+fn function_has_slope(f: Unary) -> bool {
+    match f {
+        Unary::Neg | Unary::Abs | Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::Sqrt => true,
+        Unary::Sin | Unary::Cos | Unary::Erf | Unary::Sigmoid | Unary::Tanh | Unary::Relu => true,
+        Unary::Gelu | Unary::Softplus | Unary::Flush => true,
+        Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round => false,
     }
 }
 
@@ -61,13 +69,9 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
     let x = *site.args.get(site.position)?;
     let t = &mut Transposer { b, site, x };
     Some(match op {
-        Op::Neg | Op::Abs | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt => t.elementary(op),
-        Op::Sin | Op::Cos | Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu => t.elementary(op),
-        Op::Gelu | Op::Softplus => t.elementary(op),
-        // It is off the operand by less than rounding to a normal number is.
-        Op::Flush => t.site.d,
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow => t.arithmetic(op),
-        Op::Minimum | Op::Maximum | Op::Clip | Op::Where => t.choice(op),
+        Op::Unary(f) => return t.elementary(*f),
+        Op::Binary(f) => t.arithmetic(*f),
+        Op::Clip | Op::Where => t.choice(op),
         Op::MatMul => t.matmul(),
         Op::Einsum(labels) => t.einsum(labels),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => t.convolution(op),
@@ -75,12 +79,9 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::Copy | Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => t.layout(op),
         Op::SumTo { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } => t.layout(op),
         Op::Unindex { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick => t.layout(op),
-        Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::Min { .. } => t.reduction(op),
-        Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => t.reduction(op),
-        Op::StopGradient | Op::Not | Op::Sign | Op::Floor | Op::Ceil | Op::Round => return None,
-        Op::ToNum | Op::ToInt | Op::ToBool | Op::Mod | Op::And | Op::Or => return None,
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => return None,
-        Op::ArgMax { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } => return None,
+        Op::Reduce(by, axis) => return t.fold(*by, *axis),
+        Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => t.along(op),
+        Op::StopGradient | Op::Not | Op::Convert(_) | Op::And | Op::Or | Op::Compare(_) => return None,
         Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => return None,
     })
 }
@@ -187,7 +188,7 @@ impl Transposer<'_, '_> {
         match (op, args.as_slice()) {
             (Op::MatMul, &[_, b]) if rank(b) == 2 && axis + 1 == self.shape(v).rank() => self.dim_text(b, 1),
             (Op::MatMul, &[a, _]) if rank(a) == 2 && axis == 0 => self.dim_text(a, 0),
-            (Op::Add | Op::Sub | Op::Mul | Op::Div, &[a, b]) => {
+            (Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div), &[a, b]) => {
                 let from_end = self.shape(v).rank() - axis;
                 let size = self.shape(v).dims()[axis];
                 let here = |operand: &Var| {
@@ -198,9 +199,18 @@ impl Transposer<'_, '_> {
                 };
                 [a, b].iter().find_map(here)
             }
-            (Op::Neg | Op::Exp | Op::Log | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Flush, &[a]) => {
-                self.dim_text(a, axis)
-            }
+            (
+                Op::Unary(
+                    Unary::Neg
+                    | Unary::Exp
+                    | Unary::Log
+                    | Unary::Sigmoid
+                    | Unary::Tanh
+                    | Unary::Relu
+                    | Unary::Flush,
+                ),
+                &[a],
+            ) => self.dim_text(a, axis),
             _ => None,
         }
     }
@@ -225,7 +235,7 @@ impl Transposer<'_, '_> {
 
     fn last_sum(&mut self, v: Var) -> Var {
         let axis = self.shape(self.x).rank().checked_sub(1);
-        let sum = self.apply(Op::Sum { axis }, &[v]);
+        let sum = self.apply(Op::Reduce(Reduction::Sum, axis), &[v]);
         self.keep(axis, sum)
     }
 }

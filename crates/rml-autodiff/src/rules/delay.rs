@@ -2,7 +2,7 @@
 
 use rml_ir::Type;
 use rml_ir::normal::{Init, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Unary};
 
 use crate::build::Builder;
 
@@ -13,7 +13,7 @@ use crate::build::Builder;
 pub(crate) fn transposed(b: &mut Builder, back: bool, d: Var, bp: Var) -> Var {
     let padded = b.pad(bp, d);
     let carried = b.delay(back, padded);
-    b.apply(Op::Flush, &[carried])
+    b.apply(Op::Unary(Unary::Flush), &[carried])
 }
 
 /// `true fby false`, or `true fby back false`: true in the cycles in which a delay takes its initial value.

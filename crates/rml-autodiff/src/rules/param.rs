@@ -3,7 +3,7 @@
 use rml_base::{Diagnostic, codes};
 use rml_ir::Type;
 use rml_ir::normal::{Eq, Module, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 
 use crate::build::Builder;
 
@@ -36,7 +36,7 @@ pub(crate) fn train(b: &mut Builder, module: &Module, id: Eq) -> Result<(), Diag
                 let here = b.when(bp, any);
                 b.pad(here, d)
             });
-            let d = b.apply(Op::Add, &parts);
+            let d = b.apply(Op::Binary(Binary::Add), &parts);
             Rhs::ParamUpdate { init, bp: any, d, optimiser, instance }
         }
         _ => return Ok(()),

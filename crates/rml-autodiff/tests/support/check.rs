@@ -6,7 +6,7 @@ use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
 use rml_ir::flat::{self, Drawn, Flat};
 use rml_ir::normal::{Callee, Differentiated, Formal, Module, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::{Data, Type, Value, pass};
 use rml_sim::Status;
 use rml_testkit::Random;
@@ -131,7 +131,7 @@ fn moved_parameter(flat: &Drawn, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h:
     let constant = flat.consts.push(value.into());
     flat.equations[eq].lhs = raw;
     flat.equations.push(flat::Equation { lhs: by, rhs: flat::Rhs::Const(constant), span });
-    let sum = flat::Rhs::Apply { op: Op::Add, args: vec![raw, by] };
+    let sum = flat::Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![raw, by] };
     flat.equations.push(flat::Equation { lhs, rhs: sum, span });
     Drawn::new(flat).expect("it is as well formed as before")
 }

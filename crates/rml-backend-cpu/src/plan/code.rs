@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rml_ir::op::{Around, Convolution, Op};
+use rml_ir::op::{Around, Binary, Compare, Convolution, Op, Reduction, Unary};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
@@ -95,7 +95,7 @@ pub(super) enum Kernel {
     /// As many products, one for each pair of matrices.
     Products(usize, [usize; 3]),
     /// `sum`, `mean`, `max`, `min`, `any` or `all`.
-    Reduce(Op, DType, Around),
+    Reduce(Reduction, DType, Around),
     /// Positions of the largest elements, or the smallest.
     Position(bool, DType, Around),
     /// Softmax, or its logarithm, of rows of that many columns.
@@ -300,19 +300,19 @@ pub(super) enum Do {
     DivNum,
     NegNum,
     /// Operators by number.
-    UnaryNum(usize),
-    BinaryNum(usize),
-    UnaryInt(usize),
-    BinaryInt(usize),
+    UnaryNum(Unary),
+    BinaryNum(Binary),
+    UnaryInt(Unary),
+    BinaryInt(Binary),
     AddInt,
     LtNum,
     LeNum,
     GtNum,
     GeNum,
     EqInt,
-    CompareNum(usize),
-    CompareInt(usize),
-    CompareBool(usize),
+    CompareNum(Compare),
+    CompareInt(Compare),
+    CompareBool(Compare),
     And,
     Or,
     Not,
@@ -341,7 +341,7 @@ pub(super) struct Scalar {
     pub(super) args: [Option<Arg>; 4],
 }
 
-/// The operation of a link on elements. Operators without a special loop are called by number.
+/// The operation of a link on elements.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Does {
     Add,
@@ -367,8 +367,8 @@ pub(super) enum Does {
     Sigmoid,
     Tanh,
     Pair(Pair),
-    Unary(usize),
-    Binary(usize),
+    Unary(Unary),
+    Binary(Binary),
 }
 
 /// An instruction over rows of elements, before the window's length is known: to which unit it belongs, what it writes,
@@ -413,8 +413,6 @@ pub(super) struct Code {
     pub(super) units: Vec<Unit>,
     pub(super) scalars: Vec<Scalar>,
     pub(super) links: Vec<Link>,
-    /// The operators of scalars and links.
-    pub(super) ops: Vec<Op>,
     pub(super) passes: Vec<Pass>,
     pub(super) commits: Vec<Put>,
     pub(super) inputs: Vec<Given>,

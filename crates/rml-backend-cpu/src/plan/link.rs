@@ -2,7 +2,7 @@
 //! for the vector instructions of the machine, so short rows have little overhead.
 
 use rml_ir::DType;
-use rml_ir::op::{Number, Op};
+use rml_ir::op::{Binary, Compare, Number, Op, Unary};
 use rml_kernels::Task;
 
 use super::arena::{Arena, Split};
@@ -45,10 +45,7 @@ impl Lister<'_> {
         let arg = |i: usize| instr.args.get(i).copied();
         let args = [Some(instr.out), arg(0), arg(1), arg(2)];
         let does = match &instr.kernel {
-            Kernel::Point(op, dtype, _) => {
-                let (op, dtype) = (op.clone(), *dtype);
-                self.does(&op, dtype)?
-            }
+            Kernel::Point(op, dtype, _) => Self::does(op, *dtype)?,
             Kernel::Pair(pair, _) => Does::Pair(*pair),
             Kernel::Copy(DType::Num, _) => Does::CopyNum,
             Kernel::Copy(DType::Bool, _) => Does::CopyBool,
@@ -57,31 +54,39 @@ impl Lister<'_> {
         Some(Link { unit, does, args, rows, row })
     }
 
-    fn does(&mut self, op: &Op, dtype: DType) -> Option<Does> {
+    /// None for what has no link: most of ints.
+    fn does(op: &Op, dtype: DType) -> Option<Does> {
         Some(match (op, dtype) {
-            (Op::Add, DType::Num) => Does::Add,
-            (Op::Sub, DType::Num) => Does::Sub,
-            (Op::Mul, DType::Num) => Does::Mul,
-            (Op::Div, DType::Num) => Does::Div,
-            (Op::Neg, DType::Num) => Does::Neg,
-            (Op::Flush, DType::Num) => Does::Flush,
-            (Op::Lt, DType::Num) => Does::Lt,
-            (Op::Le, DType::Num) => Does::Le,
-            (Op::Gt, DType::Num) => Does::Gt,
-            (Op::Ge, DType::Num) => Does::Ge,
+            (Op::Unary(f), DType::Num) => match f {
+                Unary::Neg => Does::Neg,
+                Unary::Flush => Does::Flush,
+                Unary::Sigmoid => Does::Sigmoid,
+                Unary::Tanh => Does::Tanh,
+                other => Does::Unary(*other),
+            },
+            (Op::Binary(f), DType::Num) => match f {
+                Binary::Add => Does::Add,
+                Binary::Sub => Does::Sub,
+                Binary::Mul => Does::Mul,
+                Binary::Div => Does::Div,
+                other => Does::Binary(*other),
+            },
+            (Op::Compare(by), DType::Num) => match by {
+                Compare::Lt => Does::Lt,
+                Compare::Le => Does::Le,
+                Compare::Gt => Does::Gt,
+                Compare::Ge => Does::Ge,
+                Compare::Eq | Compare::Ne => return None,
+            },
             (Op::Where, DType::Num) => Does::Where,
             (Op::Where, DType::Bool) => Does::WhereBool,
-            (Op::And, DType::Bool) => Does::And,
-            (Op::Or, DType::Bool) => Does::Or,
-            (Op::Not, DType::Bool) => Does::Not,
-            (Op::ToNum, DType::Bool) => Does::NumOfBool,
-            (Op::ToNum, DType::Int) => Does::NumOfInt,
-            (Op::ToInt, DType::Bool) => Does::IntOfBool,
-            (Op::Pow | Op::Minimum | Op::Maximum, DType::Num) => Does::Binary(self.op(op)),
-            (Op::Sigmoid, DType::Num) => Does::Sigmoid,
-            (Op::Tanh, DType::Num) => Does::Tanh,
-            (Op::Eq | Op::Ne | Op::ToInt | Op::ToBool, _) | (_, DType::Int | DType::Bool) => return None,
-            _ => Does::Unary(self.op(op)),
+            (Op::And, _) => Does::And,
+            (Op::Or, _) => Does::Or,
+            (Op::Not, _) => Does::Not,
+            (Op::Convert(DType::Num), DType::Bool) => Does::NumOfBool,
+            (Op::Convert(DType::Num), DType::Int) => Does::NumOfInt,
+            (Op::Convert(DType::Int), DType::Bool) => Does::IntOfBool,
+            _ => return None,
         })
     }
 }
@@ -89,7 +94,6 @@ impl Lister<'_> {
 /// Links at a tick.
 pub(super) struct Chain<'a, N> {
     pub(super) links: &'a [Linked],
-    pub(super) ops: &'a [Op],
     pub(super) arena: &'a mut Arena<N>,
     pub(super) t: usize,
 }
@@ -98,12 +102,12 @@ impl<N: Number> Task for Chain<'_, N> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Chain { links, ops, arena, t } = self;
+        let Chain { links, arena, t } = self;
         for link in links {
             let [o, a, b, c] = &link.at;
             let mut at = [o.get(t), a.get(t), b.get(t), c.get(t)];
             for _ in 0..link.rows.n {
-                row(link.does, ops, arena, at, &link.row);
+                row(link.does, arena, at, &link.row);
                 let [o, a, b, c] = &mut at;
                 let [far, far_a, far_b, far_c] = link.rows.step;
                 (*o, *a) = (o.wrapping_add(far), a.wrapping_add(far_a));
@@ -114,7 +118,7 @@ impl<N: Number> Task for Chain<'_, N> {
 }
 
 #[inline(always)]
-fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: Steps, row: &Dim) {
+fn row<N: Number>(does: Does, arena: &mut Arena<N>, [o, a, b, c]: Steps, row: &Dim) {
     let n = row.n;
     let Arena { nums, ints, bools } = arena;
     // How many elements an operand has.
@@ -194,10 +198,10 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
             let s = Split::new(nums, o, n);
             pair.compute([s.row(a, len(la)), s.row(b, len(lb)), s.row(c, len(lc))], s.out);
         }
-        Does::Unary(op) => function!(|x, out: &mut [N]| N::unary(&ops[op], x, out)),
-        Does::Binary(op) => {
+        Does::Unary(f) => function!(|x, out: &mut [N]| N::unary(f, x, out)),
+        Does::Binary(f) => {
             let s = Split::new(nums, o, n);
-            N::binary(&ops[op], s.row(a, len(la)), s.row(b, len(lb)), s.out);
+            N::binary(f, s.row(a, len(la)), s.row(b, len(lb)), s.out);
         }
     }
 }
@@ -313,18 +317,21 @@ pub(super) fn copy<T: Copy>(all: &mut Cells<T>, [to, from]: [usize; 2], row: &Di
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::code::Code;
 
     /// Links give the bits of the operators that they stand for, for rows of all kinds of lengths.
     #[test]
     fn links_compute_what_their_operators_do() {
-        use Op::*;
-        let nums = [Add, Sub, Mul, Div, Minimum, Pow, Neg, Sigmoid, Tanh, Exp, Abs, Lt, Le, Gt, Ge, Where];
-        let cases = nums.map(|op| (op, DType::Num)).into_iter();
-        let cases = cases.chain([And, Or, Not, ToNum, ToInt, Where].map(|op| (op, DType::Bool)));
-        for (op, dtype) in cases.chain([(ToNum, DType::Int)]) {
-            let mut code = Code::default();
-            let does = Lister::new(&mut code).does(&op, dtype).expect("it has a link");
+        let of_num =
+            rml_ir::op::samples().into_iter().map(|(op, types)| (op, types.last().map(|ty| ty.dtype)));
+        let mut linked: Vec<(Op, DType, Does)> = Vec::new();
+        for (op, dtype) in of_num.filter_map(|(op, dtype)| Some((op, dtype?))) {
+            let is_new = linked.iter().all(|(other, of, _)| (other, *of) != (&op, dtype));
+            if let (Some(does), true) = (Lister::does(&op, dtype), is_new) {
+                linked.push((op, dtype, does));
+            }
+        }
+        assert!(linked.len() > 35, "{linked:?}");
+        for (op, dtype, does) in linked {
             for n in [1, 2, 15, 16, 17, 50] {
                 // Rows of each operand: as long as the result, or one element, which all rows share or not.
                 for kinds in 0..27 {
@@ -333,13 +340,13 @@ mod tests {
                     let dim = |n, out, [a, b, c]: [usize; 3]| Dim { n, step: [out, a, b, c] };
                     let (rows, row) = (dim(3, n, far), dim(n, 1, step));
                     let at = [0, 200, 400, 600].map(|at| Spot { at, step: 1 });
-                    compare(&code.ops, &op, dtype, Linked { does, at, rows, row });
+                    compare(&op, dtype, Linked { does, at, rows, row });
                 }
             }
         }
     }
 
-    fn compare(ops: &[Op], op: &Op, dtype: DType, link: Linked) {
+    fn compare(op: &Op, dtype: DType, link: Linked) {
         let mut arena = Arena::<f32>::new();
         arena.reserve([800; 3]);
         for i in 0_u16..800 {
@@ -354,7 +361,7 @@ mod tests {
             let at = std::array::from_fn(|j| link.at[j].get(t) + i * link.rows.step[j]);
             wanted.point(op, dtype, at, link.row).expect("it has a result");
         }
-        rml_kernels::run(Chain { links: &[link], ops, arena: &mut arena, t });
+        rml_kernels::run(Chain { links: &[link], arena: &mut arena, t });
         let bits = |arena: &Arena<f32>| arena.nums.all().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let same = bits(&arena) == bits(&wanted)
             && arena.ints.all() == wanted.ints.all()

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rml_ir::Position;
-use rml_ir::op::Op;
 
 use super::code::{Code, Do, Entry, Guard, Instr, Kernel, OverStep, Scalar, Unit};
 
@@ -190,11 +189,5 @@ impl<'a> Lister<'a> {
                 *n = behind;
             }
         }
-    }
-
-    /// The number of an operator.
-    pub(super) fn op(&mut self, op: &Op) -> usize {
-        self.code.ops.push(op.clone());
-        self.code.ops.len() - 1
     }
 }

@@ -1,7 +1,7 @@
 //! Two arithmetic operators as one, where the first result is an operand of the second: the intermediate value is
 //! neither written nor read.
 
-use rml_ir::op::{Number, Op};
+use rml_ir::op::{Binary, Number, Op};
 use rml_kernels::Task;
 
 /// Elements that are computed together.
@@ -104,13 +104,14 @@ pub(super) enum Arith {
 
 impl Arith {
     pub(super) fn of(op: &Op) -> Option<Self> {
-        Some(match op {
-            Op::Add => Self::Add,
-            Op::Sub => Self::Sub,
-            Op::Mul => Self::Mul,
-            Op::Div => Self::Div,
-            _ => return None,
-        })
+        let Op::Binary(f) = op else { return None };
+        match f {
+            Binary::Add => Some(Self::Add),
+            Binary::Sub => Some(Self::Sub),
+            Binary::Mul => Some(Self::Mul),
+            Binary::Div => Some(Self::Div),
+            Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum => None,
+        }
     }
 
     /// Whether operands may change places.

@@ -1,7 +1,7 @@
 //! Operators that compute element by element, and copies: at many ticks at once.
 
 use rml_ir::DType;
-use rml_ir::op::{Number, Op, slices};
+use rml_ir::op::{Binary, Number, Op, slices};
 use rml_kernels::transpose;
 
 use super::Suspect;
@@ -24,11 +24,11 @@ impl<N: Number> Run<'_, N> {
     ) -> Result<(), Suspect> {
         let (base, tick) = self.walk(instr, from);
         let arena = &mut *self.arena;
-        if let (Op::Add | Op::Sub | Op::Mul | Op::Div, DType::Num) = (op, dtype) {
+        if let (Op::Binary(f), DType::Num) = (op, dtype) {
             let laid = |i| walk.laid(i, to - from, tick);
             if let (Some(Laid::Whole), Some(a), Some(b)) = (laid(0), laid(1), laid(2)) {
                 let size = [walk.outer[0].n * (to - from), walk.row.n];
-                if arena.rows(op, base, size, [a, b]) {
+                if arena.rows(*f, base, size, [a, b]) {
                     return Ok(());
                 }
             }
@@ -95,8 +95,8 @@ impl<N: Number> Run<'_, N> {
 const REPEATED: usize = 256;
 
 impl<N: Number> Arena<N> {
-    /// An arithmetic operator over rows that follow each other. False, and nothing done, if it is quicker row by row.
-    fn rows(&mut self, op: &Op, [o, a, b, _]: Steps, [rows, width]: [usize; 2], laid: [Laid; 2]) -> bool {
+    /// A function of two numbers over rows that follow each other. False, and nothing done, if it is quicker row by row.
+    fn rows(&mut self, f: Binary, [o, a, b, _]: Steps, [rows, width]: [usize; 2], laid: [Laid; 2]) -> bool {
         let all = rows * width;
         let (column, other) = match laid {
             [Laid::Column, Laid::Column] => return false,
@@ -106,7 +106,7 @@ impl<N: Number> Arena<N> {
             _ => {
                 let s = Split::new(&mut self.nums, o, all);
                 let len = |laid| if laid == Laid::Row { width } else { all };
-                N::binary(op, s.row(a, len(laid[0])), s.row(b, len(laid[1])), s.out);
+                N::binary(f, s.row(a, len(laid[0])), s.row(b, len(laid[1])), s.out);
                 return true;
             }
         };
@@ -125,7 +125,7 @@ impl<N: Number> Arena<N> {
                 (whole, _) => s.row(whole + at, rows * width),
             };
             let (x, y): (&[N], &[N]) = if laid[0] == Laid::Column { (x, y) } else { (y, x) };
-            N::binary(op, x, y, s.out);
+            N::binary(f, x, y, s.out);
         }
         true
     }
@@ -156,60 +156,63 @@ impl<N: Number> Arena<N> {
                 let s = Split::new(bools, o, n);
                 select(s.row(a, la), s.row(b, lb), s.row(c, lc), s.out);
             }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Num) => {
-                slices::compare(op, nums.row(a, la), nums.row(b, lb), bools.row_mut(o, n));
+            (Op::Compare(how), DType::Num) => {
+                slices::compare(*how, nums.row(a, la), nums.row(b, lb), bools.row_mut(o, n));
             }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Int) => {
-                slices::compare(op, ints.row(a, la), ints.row(b, lb), bools.row_mut(o, n));
+            (Op::Compare(how), DType::Int) => {
+                slices::compare(*how, ints.row(a, la), ints.row(b, lb), bools.row_mut(o, n));
             }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Bool) => {
+            (Op::Compare(how), DType::Bool) => {
                 let s = Split::new(bools, o, n);
-                slices::compare(op, s.row(a, la), s.row(b, lb), s.out);
+                slices::compare(*how, s.row(a, la), s.row(b, lb), s.out);
             }
             (Op::And | Op::Or, _) => {
                 let s = Split::new(bools, o, n);
-                slices::logic(op, s.row(a, la), s.row(b, lb), s.out);
+                slices::logic(*op == Op::And, s.row(a, la), s.row(b, lb), s.out);
             }
             (Op::Not, _) => {
                 let s = Split::new(bools, o, n);
                 map(s.row(a, la), s.out, |x: bool| !x);
             }
-            (Op::ToNum, DType::Bool) => {
+            (Op::Convert(DType::Num), DType::Bool) => {
                 let one = |x| if x { N::ONE } else { N::default() };
                 map(bools.row(a, la), nums.row_mut(o, n), one);
             }
-            (Op::ToNum, DType::Int) => map(ints.row(a, la), nums.row_mut(o, n), N::of_int),
-            (Op::ToInt, DType::Bool) => map(bools.row(a, la), ints.row_mut(o, n), i64::from),
-            (Op::ToInt, DType::Num) => {
+            (Op::Convert(DType::Num), DType::Int) => map(ints.row(a, la), nums.row_mut(o, n), N::of_int),
+            (Op::Convert(DType::Int), DType::Bool) => map(bools.row(a, la), ints.row_mut(o, n), i64::from),
+            (Op::Convert(DType::Int), DType::Num) => {
                 for i in 0..n {
                     ints[o + i] = nums[if la == 1 { a } else { a + i }].to_int().ok_or(Suspect)?;
                 }
             }
-            (Op::ToBool, DType::Int) => map(ints.row(a, la), bools.row_mut(o, n), |x| x != 0),
-            (Op::ToBool, DType::Num) => map(nums.row(a, la), bools.row_mut(o, n), |x| x != N::default()),
-            (Op::Neg | Op::Abs | Op::Sign, DType::Int) => {
+            (Op::Convert(DType::Bool), DType::Int) => map(ints.row(a, la), bools.row_mut(o, n), |x| x != 0),
+            (Op::Convert(DType::Bool), DType::Num) => {
+                map(nums.row(a, la), bools.row_mut(o, n), |x| x != N::default())
+            }
+            (Op::Unary(f), DType::Int) => {
                 for i in 0..n {
-                    ints[o + i] = slices::int_unary(op, ints[if la == 1 { a } else { a + i }])?;
+                    ints[o + i] = slices::int_unary(*f, ints[if la == 1 { a } else { a + i }])?;
                 }
             }
-            (_, DType::Int) => {
+            (Op::Binary(f), DType::Int) => {
                 for i in 0..n {
                     let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
-                    ints[o + i] = slices::int_binary(op, ints[at(a, la)], ints[at(b, lb)])?;
+                    ints[o + i] = slices::int_binary(*f, ints[at(a, la)], ints[at(b, lb)])?;
                 }
             }
-            (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow | Op::Minimum | Op::Maximum, _) => {
+            (Op::Binary(f), _) => {
                 let s = Split::new(nums, o, n);
-                N::binary(op, s.row(a, la), s.row(b, lb), s.out);
+                N::binary(*f, s.row(a, la), s.row(b, lb), s.out);
             }
-            _ => {
+            (Op::Unary(f), _) => {
                 let s = Split::new(nums, o, n);
                 let x = s.row(a, la);
-                N::unary(op, x, &mut s.out[..la]);
+                N::unary(*f, x, &mut s.out[..la]);
                 if let ([first, rest @ ..], 1) = (s.out, la) {
                     rest.fill(*first);
                 }
             }
+            (other, _) => unreachable!("{other} is not pointwise"),
         }
         Ok(())
     }

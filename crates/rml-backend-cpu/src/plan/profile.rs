@@ -287,7 +287,7 @@ impl<N: Number> Run<'_, N> {
             let own = code.scalars[at..range.end].iter().take_while(|scalar| scalar.unit == unit).count();
             let steps = &self.bound.steps[at..at + own];
             // A condition that does not hold may skip further units, too.
-            at += scalar::run(steps, &code.ops, self.arena, self.set, t)?;
+            at += scalar::run(steps, self.arena, self.set, t)?;
             start = probe.share(unit, start, weight);
         }
         Ok(start)

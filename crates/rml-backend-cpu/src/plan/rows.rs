@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::{DType, Position, Positions};
 
 use super::code::{At, Code, Instr, Kernel, Summand, Unit};
@@ -116,7 +116,8 @@ impl<'a> Finder<'a> {
 
     /// The sum that a unit ends, if it is an addition of rows.
     fn sum(&self, unit: usize, p: Position) -> Option<Sum> {
-        let Instr { kernel: Kernel::Point(Op::Add, DType::Num, walk), args, .. } = self.instr(unit, p)?
+        let Instr { kernel: Kernel::Point(Op::Binary(Binary::Add), DType::Num, walk), args, .. } =
+            self.instr(unit, p)?
         else {
             return None;
         };

@@ -101,7 +101,7 @@ impl<N: Number> Run<'_, N> {
             [Entry::Scalars(range)] if pass.puts.is_empty() => {
                 let steps = &self.bound.steps[range.clone()];
                 for i in 1..ticks - 1 {
-                    scalar::run(steps, &self.code.ops, self.arena, self.set, at(i))?;
+                    scalar::run(steps, self.arena, self.set, at(i))?;
                 }
             }
             [] if pass.puts.is_empty() => {}
@@ -121,7 +121,7 @@ impl<N: Number> Run<'_, N> {
         for now in &single.steps {
             match now {
                 Now::Scalars(range) => {
-                    scalar::run(&steps[range.clone()], &code.ops, self.arena, self.set, 0)?;
+                    scalar::run(&steps[range.clone()], self.arena, self.set, 0)?;
                 }
                 Now::Chain(range) => self.chain(range.clone(), 0),
                 Now::Blocks(range) => {
@@ -228,7 +228,7 @@ impl<N: Number> Run<'_, N> {
             match entry {
                 Entry::Scalars(range) => {
                     let steps = &self.bound.steps[range.clone()];
-                    scalar::run(steps, &self.code.ops, self.arena, self.set, t)?;
+                    scalar::run(steps, self.arena, self.set, t)?;
                 }
                 Entry::Chain(range) => self.chain(range.clone(), t),
                 Entry::Unit(unit) => self.unit_of(*unit, t)?,
@@ -238,8 +238,8 @@ impl<N: Number> Run<'_, N> {
     }
 
     pub(super) fn chain(&mut self, links: Range<usize>, t: usize) {
-        let (links, ops) = (&self.bound.links[links], &self.code.ops[..]);
-        rml_kernels::run(Chain { links, ops, arena: &mut *self.arena, t });
+        let links = &self.bound.links[links];
+        rml_kernels::run(Chain { links, arena: &mut *self.arena, t });
     }
 
     /// Runs a unit at a tick, with the threads that there are.
@@ -279,7 +279,7 @@ impl<N: Number> Run<'_, N> {
             } else if let Some(steps) = &unit.steps {
                 let steps = &self.bound.steps[steps.clone()];
                 for t in from..to {
-                    scalar::run(steps, &code.ops, self.arena, self.set, t)?;
+                    scalar::run(steps, self.arena, self.set, t)?;
                 }
             } else {
                 self.at_ticks(unit, from, to)?;

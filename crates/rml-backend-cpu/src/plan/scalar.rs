@@ -1,7 +1,7 @@
 //! Instructions on scalars: small steps without the cost of walking over elements.
 
 use rml_ir::DType;
-use rml_ir::op::{Number, Op, slices};
+use rml_ir::op::{Binary, Compare, Number, Op, Unary, slices};
 
 use super::Suspect;
 use super::arena::Arena;
@@ -45,10 +45,7 @@ impl Lister<'_> {
         let single = *width == 1;
         let mut at: Vec<Arg> = args.clone();
         let what = match kernel {
-            Kernel::Point(op, dtype, walk) if walk.is_scalar() => {
-                let (op, dtype) = (op.clone(), *dtype);
-                self.point(&op, dtype)?
-            }
+            Kernel::Point(op, dtype, walk) if walk.is_scalar() => Self::point(op, *dtype)?,
             Kernel::Copy(dtype, walk) if walk.is_scalar() => {
                 by(Do::CopyNum, Do::CopyInt, Do::CopyBool, dtype)
             }
@@ -66,39 +63,46 @@ impl Lister<'_> {
         Some(Scalar { unit, what, args: [Some(out), arg(0), arg(1), arg(2)] })
     }
 
-    fn point(&mut self, op: &Op, dtype: DType) -> Option<Do> {
+    /// None for what takes no scalar of the type.
+    fn point(op: &Op, dtype: DType) -> Option<Do> {
+        let by = |num, int, bool| match dtype {
+            DType::Num => num,
+            DType::Int => int,
+            DType::Bool => bool,
+        };
         Some(match (op, dtype) {
-            (Op::Add, DType::Num) => Do::AddNum,
-            (Op::Sub, DType::Num) => Do::SubNum,
-            (Op::Mul, DType::Num) => Do::MulNum,
-            (Op::Div, DType::Num) => Do::DivNum,
-            (Op::Neg, DType::Num) => Do::NegNum,
-            (Op::Add, DType::Int) => Do::AddInt,
-            (Op::Lt, DType::Num) => Do::LtNum,
-            (Op::Le, DType::Num) => Do::LeNum,
-            (Op::Gt, DType::Num) => Do::GtNum,
-            (Op::Ge, DType::Num) => Do::GeNum,
-            (Op::Eq, DType::Int) => Do::EqInt,
+            (Op::Binary(f), DType::Num) => match f {
+                Binary::Add => Do::AddNum,
+                Binary::Sub => Do::SubNum,
+                Binary::Mul => Do::MulNum,
+                Binary::Div => Do::DivNum,
+                other => Do::BinaryNum(*other),
+            },
+            (Op::Binary(Binary::Add), DType::Int) => Do::AddInt,
+            (Op::Binary(f), _) => Do::BinaryInt(*f),
+            (Op::Unary(Unary::Neg), DType::Num) => Do::NegNum,
+            (Op::Unary(f), DType::Num) => Do::UnaryNum(*f),
+            (Op::Unary(f), _) => Do::UnaryInt(*f),
+            (Op::Compare(how), DType::Num) => match how {
+                Compare::Lt => Do::LtNum,
+                Compare::Le => Do::LeNum,
+                Compare::Gt => Do::GtNum,
+                Compare::Ge => Do::GeNum,
+                Compare::Eq | Compare::Ne => Do::CompareNum(*how),
+            },
+            (Op::Compare(Compare::Eq), DType::Int) => Do::EqInt,
+            (Op::Compare(how), _) => by(Do::CompareNum(*how), Do::CompareInt(*how), Do::CompareBool(*how)),
             (Op::And, _) => Do::And,
             (Op::Or, _) => Do::Or,
             (Op::Not, _) => Do::Not,
-            (Op::Where, DType::Num) => Do::ChooseNum,
-            (Op::Where, DType::Int) => Do::ChooseInt,
-            (Op::Where, DType::Bool) => Do::ChooseBool,
-            (op, DType::Num) if is_comparison(op) => Do::CompareNum(self.op(op)),
-            (op, DType::Int) if is_comparison(op) => Do::CompareInt(self.op(op)),
-            (op, DType::Bool) if is_comparison(op) => Do::CompareBool(self.op(op)),
-            (Op::ToNum, DType::Bool) => Do::NumOfBool,
-            (Op::ToNum, DType::Int) => Do::NumOfInt,
-            (Op::ToInt, DType::Bool) => Do::IntOfBool,
-            (Op::ToInt, DType::Num) => Do::IntOfNum,
-            (Op::ToBool, DType::Int) => Do::BoolOfInt,
-            (Op::ToBool, DType::Num) => Do::BoolOfNum,
-            (Op::Minimum | Op::Maximum | Op::Pow, DType::Num) => Do::BinaryNum(self.op(op)),
-            (Op::Neg | Op::Abs | Op::Sign, DType::Int) => Do::UnaryInt(self.op(op)),
-            (_, DType::Int) => Do::BinaryInt(self.op(op)),
-            (_, DType::Num) => Do::UnaryNum(self.op(op)),
-            (_, DType::Bool) => return None,
+            (Op::Where, _) => by(Do::ChooseNum, Do::ChooseInt, Do::ChooseBool),
+            (Op::Convert(DType::Num), DType::Bool) => Do::NumOfBool,
+            (Op::Convert(DType::Num), DType::Int) => Do::NumOfInt,
+            (Op::Convert(DType::Int), DType::Bool) => Do::IntOfBool,
+            (Op::Convert(DType::Int), DType::Num) => Do::IntOfNum,
+            (Op::Convert(DType::Bool), DType::Int) => Do::BoolOfInt,
+            (Op::Convert(DType::Bool), DType::Num) => Do::BoolOfNum,
+            _ => return None,
         })
     }
 }
@@ -106,7 +110,6 @@ impl Lister<'_> {
 /// Runs steps at a tick. How many there were, and what they skip after their end.
 pub(super) fn run<N: Number>(
     steps: &[Step],
-    ops: &[Op],
     arena: &mut Arena<N>,
     set: &[bool],
     t: usize,
@@ -137,19 +140,19 @@ pub(super) fn run<N: Number>(
                     next += n;
                 }
             }
-            Do::UnaryNum(op) => nums[o] = N::unary_one(&ops[op], nums[a]),
-            Do::BinaryNum(op) => {
+            Do::UnaryNum(f) => nums[o] = N::unary_one(f, nums[a]),
+            Do::BinaryNum(f) => {
                 let mut y = [N::default()];
-                N::binary(&ops[op], &[nums[a]], &[nums[b]], &mut y);
+                N::binary(f, &[nums[a]], &[nums[b]], &mut y);
                 nums[o] = y[0];
             }
             Do::AddInt => ints[o] = ints[a].checked_add(ints[b]).ok_or(Suspect)?,
-            Do::UnaryInt(op) => ints[o] = slices::int_unary(&ops[op], ints[a])?,
-            Do::BinaryInt(op) => ints[o] = slices::int_binary(&ops[op], ints[a], ints[b])?,
+            Do::UnaryInt(f) => ints[o] = slices::int_unary(f, ints[a])?,
+            Do::BinaryInt(f) => ints[o] = slices::int_binary(f, ints[a], ints[b])?,
             Do::EqInt => bools[o] = ints[a] == ints[b],
-            Do::CompareNum(op) => bools[o] = compare(&ops[op], nums[a], nums[b]),
-            Do::CompareInt(op) => bools[o] = compare(&ops[op], ints[a], ints[b]),
-            Do::CompareBool(op) => bools[o] = compare(&ops[op], bools[a], bools[b]),
+            Do::CompareNum(how) => bools[o] = how.holds(&nums[a], &nums[b]),
+            Do::CompareInt(how) => bools[o] = how.holds(&ints[a], &ints[b]),
+            Do::CompareBool(how) => bools[o] = how.holds(&bools[a], &bools[b]),
             Do::NumOfBool => nums[o] = if bools[a] { N::ONE } else { N::default() },
             Do::NumOfInt => nums[o] = N::of_int(ints[a]),
             Do::IntOfBool => ints[o] = i64::from(bools[a]),
@@ -166,14 +169,4 @@ pub(super) fn run<N: Number>(
         }
     }
     Ok(next)
-}
-
-fn is_comparison(op: &Op) -> bool {
-    matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
-}
-
-fn compare<T: Copy + PartialOrd>(op: &Op, a: T, b: T) -> bool {
-    let mut out = [false];
-    slices::compare(op, &[a], &[b], &mut out);
-    out[0]
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rml_base::memory;
 use rml_ir::DType;
-use rml_ir::op::{Around, Convolution, Number, Op, slices};
+use rml_ir::op::{Around, Convolution, Number, Reduction, slices};
 use rml_kernels::Task;
 
 use super::Suspect;
@@ -66,8 +66,8 @@ impl<N: Number> Run<'_, N> {
                     N::product((*m, *k, *n), a, false, b, false, s.out);
                 }
             }
-            Kernel::Reduce(op, dtype, around) => {
-                return self.arena.reduce(op, *dtype, all(around), out, arg(0));
+            Kernel::Reduce(by, dtype, around) => {
+                return self.arena.reduce(*by, *dtype, all(around), out, arg(0));
             }
             Kernel::Position(largest, dtype, around) => {
                 let around = all(around);
@@ -378,24 +378,34 @@ impl<N: Number> Arena<N> {
         rml_kernels::run(AddRows { out: s.out, all, width: width.max(1), from: elements.start });
     }
 
-    fn reduce(&mut self, op: &Op, dtype: DType, around: Around, out: usize, x: usize) -> Result<(), Suspect> {
+    fn reduce(
+        &mut self,
+        by: Reduction,
+        dtype: DType,
+        around: Around,
+        out: usize,
+        x: usize,
+    ) -> Result<(), Suspect> {
         let (size, len) = (around.outer * around.n * around.inner, around.outer * around.inner);
-        match (op, dtype) {
+        match (by, dtype) {
             (_, DType::Num) => {
                 let s = Split::new(&mut self.nums, out, len);
-                N::reduce(op, around, s.row(x, size), s.out);
+                N::reduce(by, around, s.row(x, size), s.out);
             }
-            (Op::Sum { .. }, _) => {
+            (Reduction::Sum, _) => {
                 let s = Split::new(&mut self.ints, out, len);
                 slices::int_sum(around, s.row(x, size), s.out)?;
             }
-            (Op::Max { .. } | Op::Min { .. }, _) => {
+            (Reduction::Max | Reduction::Min, _) => {
                 let s = Split::new(&mut self.ints, out, len);
-                slices::int_extreme(matches!(op, Op::Max { .. }), around, s.row(x, size), s.out);
+                slices::int_extreme(by == Reduction::Max, around, s.row(x, size), s.out);
             }
-            _ => {
+            (Reduction::Any | Reduction::All, _) => {
                 let s = Split::new(&mut self.bools, out, len);
-                slices::quantify(matches!(op, Op::All { .. }), around, s.row(x, size), s.out);
+                slices::quantify(by == Reduction::All, around, s.row(x, size), s.out);
+            }
+            (Reduction::Mean | Reduction::ArgMax | Reduction::ArgMin, _) => {
+                unreachable!("{} of {dtype} is another kernel", by.name())
             }
         }
         Ok(())

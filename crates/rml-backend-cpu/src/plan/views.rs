@@ -1,7 +1,7 @@
 //! Tapes that alias another tape and need no storage: copies, reshaped tapes, columns, repeated rows, registers. Also
 //! tapes that are part of others: the parts of a concatenation, which are computed in place.
 
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Class, Op};
 use rml_ir::{Shape, Type};
 use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
 
@@ -340,26 +340,18 @@ fn uses(plan: &Plan) -> Uses {
 
 /// Whether an operator walks over elements wherever they are stored.
 fn walks(op: &Op) -> bool {
-    is_pointwise(op) || moves(op)
+    match op.class() {
+        Class::Identity | Class::Pointwise | Class::Layout => true,
+        Class::Fold | Class::Along | Class::Product | Class::Sliding | Class::Lookup | Class::Random => false,
+    }
 }
 
 /// Whether an operator puts elements elsewhere as they are.
 pub(super) fn moves(op: &Op) -> bool {
-    use Op::*;
-    matches!(op, Copy | StopGradient | Reshape { .. } | Index { .. } | Unindex { .. } | Transpose { .. })
-        || matches!(op, Broadcast { .. } | Concat { .. } | Stack { .. })
+    matches!(op.class(), Class::Identity | Class::Layout)
 }
 
 /// Whether an operator computes element by element.
 pub(super) fn is_pointwise(op: &Op) -> bool {
-    use Op::*;
-    is_function(op)
-        || matches!(op, Add | Sub | Mul | Div | Mod | Pow | Minimum | Maximum | Clip | Where | And | Or | Not)
-        || matches!(op, Eq | Ne | Lt | Le | Gt | Ge | ToNum | ToInt | ToBool)
-}
-
-fn is_function(op: &Op) -> bool {
-    use Op::*;
-    matches!(op, Neg | Abs | Sign | Exp | Expm1 | Log | Log1p | Sqrt | Sin | Cos | Erf | Sigmoid | Tanh)
-        || matches!(op, Relu | Flush | Gelu | Softplus | Floor | Ceil | Round)
+    op.class() == Class::Pointwise
 }

@@ -60,3 +60,12 @@ pub(super) fn int_mod(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     let [divisor, zero, _] = harmless(b)?;
     a.f_where_self(&zero, &a.f_remainder_tensor(&divisor)?)
 }
+
+/// The remainder of nums with the sign of the divisor, also where it is 0.
+pub(super) fn num_mod(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
+    let rest = a.f_fmod_tensor(b)?;
+    let differs = rest.f_lt(0.0)?.f_ne_tensor(&b.f_lt(0.0)?)?;
+    let kept = rest.f_add(b)?.f_where_self(&differs, &rest)?;
+    let zero = kept.f_zeros_like()?.f_copysign(b)?;
+    zero.f_where_self(&rest.f_eq(0.0)?, &kept)
+}

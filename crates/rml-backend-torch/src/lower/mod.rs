@@ -1,7 +1,7 @@
 //! The kernel of each operator, one file a family.
 
 use rml_ir::DType;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 use tch::{TchError, Tensor};
 
 use crate::kernel::{Context, Kernel, kind, one, two};
@@ -20,58 +20,26 @@ mod windows;
 /// # Errors
 /// If a constant that it needs cannot be made on the device.
 pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
-    let int = cx.is_int();
     Ok(match op {
         Op::Copy | Op::StopGradient => one(|x| Ok(x.shallow_clone())),
-        Op::Neg if int => arithmetic::watched(|x| x[0].f_neg()),
-        Op::Neg => one(Tensor::f_neg),
         Op::Not => one(Tensor::f_logical_not),
-        Op::Abs if int => arithmetic::watched(|x| x[0].f_abs()),
-        Op::Abs => one(Tensor::f_abs),
-        Op::Sign if int => one(Tensor::f_sign),
-        Op::Sign => one(pointwise::sign),
-        Op::Exp => one(Tensor::f_exp),
-        Op::Expm1 => one(Tensor::f_expm1),
-        Op::Log => one(Tensor::f_log),
-        Op::Log1p => one(Tensor::f_log1p),
-        Op::Sqrt => one(Tensor::f_sqrt),
-        Op::Sin => one(Tensor::f_sin),
-        Op::Cos => one(Tensor::f_cos),
-        Op::Erf => one(Tensor::f_erf),
-        Op::Sigmoid => one(Tensor::f_sigmoid),
-        Op::Tanh => one(Tensor::f_tanh),
-        Op::Relu => pointwise::relu(cx)?,
-        Op::Flush => pointwise::flush(cx)?,
-        Op::Gelu => one(pointwise::gelu),
-        Op::Softplus => pointwise::softplus(cx)?,
-        Op::Floor => one(Tensor::f_floor),
-        Op::Ceil => one(Tensor::f_ceil),
-        Op::Round => one(Tensor::f_round),
-        Op::ToNum => pointwise::cast(kind(DType::Num, cx.precision)),
-        Op::ToInt => pointwise::to_int(cx),
-        Op::ToBool => one(|x| x.f_ne(0_i64)),
-        Op::Add if int => arithmetic::watched(|x| x[0].f_add(x[1])),
-        Op::Add => two(Tensor::f_add),
-        Op::Sub if int => arithmetic::watched(|x| x[0].f_sub(x[1])),
-        Op::Sub => two(Tensor::f_sub),
-        Op::Mul if int => arithmetic::watched(|x| x[0].f_mul(x[1])),
-        Op::Mul => two(Tensor::f_mul),
-        Op::Div if int => arithmetic::int_div(),
-        Op::Div => two(Tensor::f_div),
-        Op::Mod => two(arithmetic::int_mod),
-        Op::Pow => two(Tensor::f_pow),
-        Op::Minimum => two(Tensor::f_minimum),
-        Op::Maximum => two(Tensor::f_maximum),
+        Op::Unary(f) => unary(*f, cx)?,
+        Op::Convert(DType::Num) => pointwise::cast(kind(DType::Num, cx.precision)),
+        Op::Convert(DType::Int) => pointwise::to_int(cx),
+        Op::Convert(DType::Bool) => one(|x| x.f_ne(0_i64)),
+        Op::Binary(f) => binary(*f, cx.is_int()),
+        Op::Compare(how) => two(match how {
+            Compare::Eq => Tensor::f_eq_tensor,
+            Compare::Ne => Tensor::f_ne_tensor,
+            Compare::Lt => Tensor::f_lt_tensor,
+            Compare::Le => Tensor::f_le_tensor,
+            Compare::Gt => Tensor::f_gt_tensor,
+            Compare::Ge => Tensor::f_ge_tensor,
+        }),
         Op::Clip => Box::new(|x, _| x[0].f_maximum(x[1])?.f_minimum(x[2])),
         Op::Where => Box::new(|x, _| x[1].f_where_self(x[0], x[2])),
         Op::And => two(Tensor::f_logical_and),
         Op::Or => two(Tensor::f_logical_or),
-        Op::Eq => two(Tensor::f_eq_tensor),
-        Op::Ne => two(Tensor::f_ne_tensor),
-        Op::Lt => two(Tensor::f_lt_tensor),
-        Op::Le => two(Tensor::f_le_tensor),
-        Op::Gt => two(Tensor::f_gt_tensor),
-        Op::Ge => two(Tensor::f_ge_tensor),
         Op::MatMul => linear::matmul(cx),
         Op::Einsum(labels) => linear::einsum(labels, cx),
         Op::Conv(conv) => convolution::forward(conv, cx),
@@ -92,14 +60,16 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Gather { axis } => gather::gather(*axis, cx),
         Op::ScatterAdd { shape, axis } => gather::scatter_add(shape, *axis, cx),
         Op::Pick => gather::pick(cx),
-        Op::Sum { axis } => reduce::sum(*axis, cx),
-        Op::Mean { axis } => reduce::mean(*axis),
-        Op::Max { axis } => reduce::max(*axis),
-        Op::Min { axis } => reduce::min(*axis),
-        Op::ArgMax { axis } => reduce::arg_max(*axis),
-        Op::ArgMin { axis } => reduce::arg_min(*axis),
-        Op::Any { axis } => reduce::any(*axis),
-        Op::All { axis } => reduce::all(*axis),
+        Op::Reduce(by, axis) => match by {
+            Reduction::Sum => reduce::sum(*axis, cx),
+            Reduction::Mean => reduce::mean(*axis),
+            Reduction::Max => reduce::max(*axis),
+            Reduction::Min => reduce::min(*axis),
+            Reduction::ArgMax => reduce::arg_max(*axis),
+            Reduction::ArgMin => reduce::arg_min(*axis),
+            Reduction::Any => reduce::any(*axis),
+            Reduction::All => reduce::all(*axis),
+        },
         Op::CumSum { axis, reverse } => reduce::cumsum(*axis, *reverse, cx),
         Op::RandomUniform { shape: _ } | Op::RandomNormal { shape: _ } => {
             unreachable!("random numbers are drawn on the host")
@@ -108,4 +78,53 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::LogSoftmax => one(|x| x.f_log_softmax(-1, None)),
         Op::OneHot { classes } => layout::one_hot(*classes, cx)?,
     })
+}
+
+/// Functions of one operand.
+fn unary(f: Unary, cx: &Context<'_>) -> Result<Kernel, TchError> {
+    let int = cx.is_int();
+    Ok(match f {
+        Unary::Neg if int => arithmetic::watched(|x| x[0].f_neg()),
+        Unary::Neg => one(Tensor::f_neg),
+        Unary::Abs if int => arithmetic::watched(|x| x[0].f_abs()),
+        Unary::Abs => one(Tensor::f_abs),
+        Unary::Sign if int => one(Tensor::f_sign),
+        Unary::Sign => one(pointwise::sign),
+        Unary::Exp => one(Tensor::f_exp),
+        Unary::Expm1 => one(Tensor::f_expm1),
+        Unary::Log => one(Tensor::f_log),
+        Unary::Log1p => one(Tensor::f_log1p),
+        Unary::Sqrt => one(Tensor::f_sqrt),
+        Unary::Sin => one(Tensor::f_sin),
+        Unary::Cos => one(Tensor::f_cos),
+        Unary::Erf => one(Tensor::f_erf),
+        Unary::Sigmoid => one(Tensor::f_sigmoid),
+        Unary::Tanh => one(Tensor::f_tanh),
+        Unary::Relu => pointwise::relu(cx)?,
+        Unary::Flush => pointwise::flush(cx)?,
+        Unary::Gelu => one(pointwise::gelu),
+        Unary::Softplus => pointwise::softplus(cx)?,
+        Unary::Floor => one(Tensor::f_floor),
+        Unary::Ceil => one(Tensor::f_ceil),
+        Unary::Round => one(Tensor::f_round),
+    })
+}
+
+/// Functions of two operands.
+fn binary(f: Binary, int: bool) -> Kernel {
+    match f {
+        Binary::Add if int => arithmetic::watched(|x| x[0].f_add(x[1])),
+        Binary::Add => two(Tensor::f_add),
+        Binary::Sub if int => arithmetic::watched(|x| x[0].f_sub(x[1])),
+        Binary::Sub => two(Tensor::f_sub),
+        Binary::Mul if int => arithmetic::watched(|x| x[0].f_mul(x[1])),
+        Binary::Mul => two(Tensor::f_mul),
+        Binary::Div if int => arithmetic::int_div(),
+        Binary::Div => two(Tensor::f_div),
+        Binary::Mod if int => two(arithmetic::int_mod),
+        Binary::Mod => two(arithmetic::num_mod),
+        Binary::Pow => two(Tensor::f_pow),
+        Binary::Minimum => two(Tensor::f_minimum),
+        Binary::Maximum => two(Tensor::f_maximum),
+    }
 }

@@ -1,7 +1,7 @@
 //! The functions that are timed.
 
 use rml_backend::{Function, Val};
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Binary, Op, Unary};
 use rml_ir::{DType, Precision, Type, Value};
 
 /// A function whose first results have the types of its first inputs.
@@ -38,7 +38,7 @@ fn apply(f: &mut Function, op: Op, args: &[Val]) -> Val {
 fn add(dims: &[usize]) -> Case {
     let mut f = Function::new("add", Precision::F32);
     let (x, y) = (f.input(num(dims), Function::nowhere()), f.input(num(dims), Function::nowhere()));
-    let sum = apply(&mut f, Op::Add, &[x, y]);
+    let sum = apply(&mut f, Op::Binary(Binary::Add), &[x, y]);
     f.results = vec![sum];
     let size = dims.first().copied().unwrap_or(1).to_string();
     Case { group: "add", size, function: f, args: vec![filled(dims, 0.0), filled(dims, 1e-3)] }
@@ -66,20 +66,22 @@ fn lstm(batch: usize, inputs: usize, units: usize) -> Case {
     let [h, c, x, w, u, b] = given[..] else { unreachable!("six inputs") };
     let from_input = apply(&mut f, Op::MatMul, &[x, w]);
     let from_state = apply(&mut f, Op::MatMul, &[h, u]);
-    let sum = apply(&mut f, Op::Add, &[from_input, from_state]);
-    let all = apply(&mut f, Op::Add, &[sum, b]);
+    let sum = apply(&mut f, Op::Binary(Binary::Add), &[from_input, from_state]);
+    let all = apply(&mut f, Op::Binary(Binary::Add), &[sum, b]);
     let gate = |f: &mut Function, i: usize, op: Op| {
         let columns = AxisIndex::Slice { start: i * units, len: units, step: 1 };
         let part = apply(f, Op::Index { items: vec![AxisIndex::whole(batch), columns] }, &[all]);
         apply(f, op, &[part])
     };
-    let (input, forget) = (gate(&mut f, 0, Op::Sigmoid), gate(&mut f, 1, Op::Sigmoid));
-    let (candidate, output) = (gate(&mut f, 2, Op::Tanh), gate(&mut f, 3, Op::Sigmoid));
-    let kept = apply(&mut f, Op::Mul, &[forget, c]);
-    let added = apply(&mut f, Op::Mul, &[input, candidate]);
-    let next = apply(&mut f, Op::Add, &[kept, added]);
-    let squashed = apply(&mut f, Op::Tanh, &[next]);
-    let shown = apply(&mut f, Op::Mul, &[output, squashed]);
+    let (input, forget) =
+        (gate(&mut f, 0, Op::Unary(Unary::Sigmoid)), gate(&mut f, 1, Op::Unary(Unary::Sigmoid)));
+    let (candidate, output) =
+        (gate(&mut f, 2, Op::Unary(Unary::Tanh)), gate(&mut f, 3, Op::Unary(Unary::Sigmoid)));
+    let kept = apply(&mut f, Op::Binary(Binary::Mul), &[forget, c]);
+    let added = apply(&mut f, Op::Binary(Binary::Mul), &[input, candidate]);
+    let next = apply(&mut f, Op::Binary(Binary::Add), &[kept, added]);
+    let squashed = apply(&mut f, Op::Unary(Unary::Tanh), &[next]);
+    let shown = apply(&mut f, Op::Binary(Binary::Mul), &[output, squashed]);
     f.results = vec![shown, next];
     let args = shapes.iter().map(|dims| filled(dims, 0.01)).collect();
     Case { group: "lstm", size: format!("{inputs}-{units}"), function: f, args }
@@ -92,9 +94,9 @@ pub(crate) fn chain(operators: usize, constant: f64) -> Function {
     let y = f.constant(&Value::F64(constant), Function::nowhere());
     for i in 0..operators {
         x = match i % 3 {
-            0 => apply(&mut f, Op::Add, &[x, y]),
-            1 => apply(&mut f, Op::Tanh, &[x]),
-            _ => apply(&mut f, Op::Mul, &[x, x]),
+            0 => apply(&mut f, Op::Binary(Binary::Add), &[x, y]),
+            1 => apply(&mut f, Op::Unary(Unary::Tanh), &[x]),
+            _ => apply(&mut f, Op::Binary(Binary::Mul), &[x, x]),
         };
     }
     f.results = vec![x];

@@ -157,5 +157,8 @@ impl Ready<'_> {
 /// Whether an instance has something to do with numbers; if not, one precision is enough.
 pub(super) fn has_nums((op, types): &Instance) -> bool {
     types.iter().any(|ty| ty.dtype == DType::Num)
-        || matches!(op, Op::ToNum | Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. })
+        || matches!(
+            op,
+            Op::Convert(DType::Num) | Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. }
+        )
 }

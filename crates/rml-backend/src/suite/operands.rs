@@ -1,6 +1,6 @@
 //! Random operands for an operator: numbers where its result is interesting, ints and positions for which it has one.
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Reduction, Unary};
 use rml_ir::{DType, Data, Precision, Type, Value};
 
 use super::dice::{Dice, Nums};
@@ -35,18 +35,26 @@ const WIDE: (i64, i64) = (-(1 << 62), 1 << 62);
 fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
     use Nums::{Grid, Large, Positive, Scales, Unit};
     match op {
-        Op::Copy | Op::StopGradient | Op::Neg | Op::Not | Op::Abs | Op::Flush => Domain::nums(Scales),
-        Op::Exp | Op::Expm1 | Op::Sin | Op::Cos | Op::Erf => Domain::nums(Scales),
-        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => Domain::nums(Scales),
-        Op::Log | Op::Sqrt | Op::Log1p => Domain::nums(Positive),
-        Op::Pow => Domain::nums(if operand == 0 { Positive } else { Unit }),
-        Op::Sign | Op::Floor | Op::Ceil | Op::Round => Domain::nums(Grid),
-        Op::ToInt => Domain::nums(Large),
-        Op::ToNum | Op::ToBool => Domain { nums: Grid, ints: WIDE },
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod => Domain::nums(Scales),
-        Op::Minimum | Op::Maximum | Op::Clip | Op::Where => Domain::nums(Grid),
+        Op::Copy
+        | Op::StopGradient
+        | Op::Unary(Unary::Neg)
+        | Op::Not
+        | Op::Unary(Unary::Abs | Unary::Flush) => Domain::nums(Scales),
+        Op::Unary(Unary::Exp | Unary::Expm1 | Unary::Sin | Unary::Cos | Unary::Erf) => Domain::nums(Scales),
+        Op::Unary(Unary::Sigmoid | Unary::Tanh | Unary::Relu | Unary::Gelu | Unary::Softplus) => {
+            Domain::nums(Scales)
+        }
+        Op::Unary(Unary::Log | Unary::Sqrt | Unary::Log1p) => Domain::nums(Positive),
+        Op::Binary(Binary::Pow) => Domain::nums(if operand == 0 { Positive } else { Unit }),
+        Op::Unary(Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round) => Domain::nums(Grid),
+        Op::Convert(DType::Int) => Domain::nums(Large),
+        Op::Convert(DType::Num | DType::Bool) => Domain { nums: Grid, ints: WIDE },
+        Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Mod) => {
+            Domain::nums(Scales)
+        }
+        Op::Binary(Binary::Minimum | Binary::Maximum) | Op::Clip | Op::Where => Domain::nums(Grid),
         Op::And | Op::Or => Domain::nums(Scales),
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => Domain::nums(Grid),
+        Op::Compare(_) => Domain::nums(Grid),
         Op::MatMul | Op::Einsum(_) => Domain::nums(Unit),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Domain::nums(Unit),
         Op::MaxPool(_) => Domain::nums(Grid),
@@ -58,9 +66,13 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
         Op::Gather { .. } | Op::Pick => Domain::ints(WIDE),
         Op::ScatterAdd { shape, axis } if operand == 0 => Domain::positions(shape.dims().get(*axis)),
         Op::ScatterAdd { .. } => Domain::nums(Unit),
-        Op::Sum { .. } | Op::Mean { .. } | Op::SumTo { .. } | Op::CumSum { .. } => Domain::nums(Unit),
-        Op::Max { .. } | Op::Min { .. } | Op::ArgMax { .. } | Op::ArgMin { .. } => Domain::nums(Grid),
-        Op::Any { .. } | Op::All { .. } => Domain::nums(Scales),
+        Op::Reduce(Reduction::Sum | Reduction::Mean, _) | Op::SumTo { .. } | Op::CumSum { .. } => {
+            Domain::nums(Unit)
+        }
+        Op::Reduce(Reduction::Max | Reduction::Min | Reduction::ArgMax | Reduction::ArgMin, _) => {
+            Domain::nums(Grid)
+        }
+        Op::Reduce(Reduction::Any | Reduction::All, _) => Domain::nums(Scales),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => Domain::ints(WIDE),
         Op::Softmax | Op::LogSoftmax => Domain::nums(Scales),
         Op::OneHot { classes } => Domain::ints((-2, i64::try_from(*classes).unwrap_or(0) + 2)),

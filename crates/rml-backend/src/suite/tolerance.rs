@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use rml_ir::op::{Op, samples};
+use rml_ir::op::{Binary, Op, Reduction, Unary, samples};
 
 /// How far a number may be from the reference's.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,28 +42,36 @@ impl fmt::Display for Tolerance {
 /// The tolerance of an operator, in both precisions.
 pub fn tolerance(op: &Op) -> Tolerance {
     match op {
-        Op::Copy | Op::StopGradient | Op::Neg | Op::Abs => Tolerance::Bits,
+        Op::Copy | Op::StopGradient | Op::Unary(Unary::Neg | Unary::Abs) => Tolerance::Bits,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => Tolerance::Bits,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => Tolerance::Bits,
         Op::Gather { .. } | Op::Pick | Op::Where | Op::Patches(_) => Tolerance::Bits,
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => Tolerance::Bits,
-        Op::Not | Op::And | Op::Or | Op::Any { .. } | Op::All { .. } => Tolerance::Equal,
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => Tolerance::Equal,
-        Op::ToNum | Op::ToInt | Op::ToBool | Op::OneHot { .. } | Op::Mod => Tolerance::Equal,
-        Op::Sign | Op::Relu | Op::Flush | Op::Floor | Op::Ceil | Op::Round => Tolerance::Equal,
-        Op::Add | Op::Sub | Op::Mul | Op::Div => Tolerance::Equal,
-        Op::Sqrt => Tolerance::Result(1.0),
-        Op::Minimum | Op::Maximum | Op::Clip | Op::MaxPool(_) => Tolerance::Equal,
-        Op::Max { .. } | Op::Min { .. } | Op::ArgMax { .. } | Op::ArgMin { .. } => Tolerance::Equal,
-        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Tanh | Op::Erf => Tolerance::Result(8.0),
-        Op::Sigmoid | Op::Softplus => Tolerance::Result(16.0),
-        Op::Sin | Op::Cos => Tolerance::ResultOrOne(4.0),
-        Op::Gelu => Tolerance::Operand(8.0),
-        Op::Pow => Tolerance::Result(64.0),
+        Op::Not | Op::And | Op::Or | Op::Reduce(Reduction::Any | Reduction::All, _) => Tolerance::Equal,
+        Op::Compare(_) => Tolerance::Equal,
+        Op::Convert(_) | Op::OneHot { .. } | Op::Binary(Binary::Mod) => Tolerance::Equal,
+        Op::Unary(Unary::Sign | Unary::Relu | Unary::Flush | Unary::Floor | Unary::Ceil | Unary::Round) => {
+            Tolerance::Equal
+        }
+        Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div) => Tolerance::Equal,
+        Op::Unary(Unary::Sqrt) => Tolerance::Result(1.0),
+        Op::Binary(Binary::Minimum | Binary::Maximum) | Op::Clip | Op::MaxPool(_) => Tolerance::Equal,
+        Op::Reduce(Reduction::Max | Reduction::Min | Reduction::ArgMax | Reduction::ArgMin, _) => {
+            Tolerance::Equal
+        }
+        Op::Unary(Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::Tanh | Unary::Erf) => {
+            Tolerance::Result(8.0)
+        }
+        Op::Unary(Unary::Sigmoid | Unary::Softplus) => Tolerance::Result(16.0),
+        Op::Unary(Unary::Sin | Unary::Cos) => Tolerance::ResultOrOne(4.0),
+        Op::Unary(Unary::Gelu) => Tolerance::Operand(8.0),
+        Op::Binary(Binary::Pow) => Tolerance::Result(64.0),
         Op::MatMul | Op::Einsum(_) => Tolerance::Terms(4.0),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Tolerance::Terms(4.0),
         Op::AvgPool(_) | Op::Unpatches { .. } | Op::ScatterAdd { .. } => Tolerance::Terms(4.0),
-        Op::Sum { .. } | Op::Mean { .. } | Op::SumTo { .. } | Op::CumSum { .. } => Tolerance::Terms(4.0),
+        Op::Reduce(Reduction::Sum | Reduction::Mean, _) | Op::SumTo { .. } | Op::CumSum { .. } => {
+            Tolerance::Terms(4.0)
+        }
         Op::Softmax => Tolerance::Result(64.0),
         Op::LogSoftmax => Tolerance::ResultOrOne(64.0),
     }

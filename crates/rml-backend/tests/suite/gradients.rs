@@ -11,7 +11,7 @@ use rml_backend::{Backend, Function, Val};
 use rml_base::{FileId, IndexVec, Span};
 use rml_ir::flat::{ConstKind, Flat, Rhs};
 use rml_ir::normal::{self, Equation, Formal, Input, Module, Node, NodeId, Var, VarData};
-use rml_ir::op::{Op, OpInfo, info, result_type, samples};
+use rml_ir::op::{Binary, Op, OpInfo, Reduction, info, result_type, samples};
 use rml_ir::{DType, Precision, Type, Value, pass};
 
 use super::Case;
@@ -86,8 +86,8 @@ fn weighted(op: &Op, types: &[Type]) -> Result<Module, rml_ir::op::TypeError> {
     };
     let equations = [
         equation(applied, op.clone(), &inputs[..types.len()]),
-        equation(product, Op::Mul, &[applied, weights]),
-        equation(total, Op::Sum { axis: None }, &[product]),
+        equation(product, Op::Binary(Binary::Mul), &[applied, weights]),
+        equation(total, Op::Reduce(Reduction::Sum, None), &[product]),
     ];
     let node = Node {
         name: Arc::from("f"),

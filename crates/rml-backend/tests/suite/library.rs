@@ -8,7 +8,7 @@ use rml_backend::{Backend, Executable, Failure, Function, Held, Kind, Options, O
 use rml_backend_cpu::Cpu;
 use rml_base::EntityId;
 use rml_base::codes::backend as codes;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::{DType, Precision, Shape, Type, Value};
 
 use super::Case;
@@ -39,7 +39,8 @@ fn sum() -> Function {
     let ty = Type::new(DType::Num, &[4]);
     let mut f = Function::new("sum", Precision::F32);
     let (x, y) = (f.input(ty.clone(), Function::nowhere()), f.input(ty, Function::nowhere()));
-    let sum = f.apply(Op::Add, vec![x, y], Function::nowhere()).expect("vectors of one shape");
+    let sum =
+        f.apply(Op::Binary(Binary::Add), vec![x, y], Function::nowhere()).expect("vectors of one shape");
     f.results.push(sum);
     f
 }
@@ -52,7 +53,7 @@ fn numbers(n: usize) -> Value {
 fn invalid_functions(backend: &Arc<dyn Backend>) -> Result<(), String> {
     type Spoil = fn(&mut Function);
     let breaks: [(&str, Spoil); 3] = [
-        ("B1", |f| f.values[Val::from_index(2)].kind = apply(Op::Add, &[0, 2])),
+        ("B1", |f| f.values[Val::from_index(2)].kind = apply(Op::Binary(Binary::Add), &[0, 2])),
         ("B2", |f| f.values[Val::from_index(2)].ty.shape = Shape::new(&[5])),
         ("B3", |f| f.results.push(Val::from_index(9))),
     ];

@@ -9,20 +9,28 @@
 //! Numbers follow IEEE 754; the only failures are integers that do not fit, positions outside of an axis, and
 //! values that memory has no room for ([`EvalError`]).
 
-use crate::types::Shape;
+use crate::types::{DType, Shape};
 
+mod class;
+mod compare;
 mod einsum;
 mod eval;
 mod fail;
+mod over;
+mod reduction;
 mod result;
 mod samples;
 mod sliding;
 mod table;
 mod text;
 
+pub use class::Class;
+pub use compare::Compare;
 pub use einsum::Einsum;
 pub use eval::{Around, Convolution, EvalError, Number, eval, need, negligible, slices};
-pub use result::{MAX_ELEMENTS, TypeError, result_type};
+pub use reduction::Reduction;
+pub use result::{MAX_ELEMENTS, TypeError, binary_takes, result_type, unary_takes};
+pub use rml_kernels::{Binary, Unary};
 pub use samples::samples;
 pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};
 pub use table::{Form, OpInfo, Topic, entries, info, names};
@@ -67,90 +75,26 @@ pub enum Op {
     Copy,
     /// The operand itself; no gradient passes.
     StopGradient,
-    /// `-x`, for int and num.
-    Neg,
     /// Logical negation.
     Not,
-    /// Absolute value, for int and num.
-    Abs,
-    /// -1, 0 or 1 (NaN for NaN), for int and num.
-    Sign,
-    /// Exponential function.
-    Exp,
-    /// `exp(x) - 1`, exact near 0.
-    Expm1,
-    /// Natural logarithm.
-    Log,
-    /// `log(1 + x)`, exact near 0.
-    Log1p,
-    /// Square root.
-    Sqrt,
-    /// Sine.
-    Sin,
-    /// Cosine.
-    Cos,
-    /// Error function.
-    Erf,
-    /// `1 / (1 + exp(-x))`.
-    Sigmoid,
-    /// Hyperbolic tangent.
-    Tanh,
-    /// `x` where `x > 0`, else 0 (also for NaN).
-    Relu,
-    /// `x`, and 0 where its magnitude is [negligible].
-    Flush,
-    /// `x` times the share of the standard normal distribution below it: `0.5 x (1 + erf(x / sqrt 2))`.
-    Gelu,
-    /// `log(1 + exp(x))`.
-    Softplus,
-    /// The integer below or at `x`, as a num.
-    Floor,
-    /// The integer above or at `x`, as a num.
-    Ceil,
-    /// The nearest integer, as a num; halves go to the even one.
-    Round,
-    /// bool or int to num.
-    ToNum,
-    /// bool or num to int; num is truncated toward zero, what does not fit is an error.
-    ToInt,
-    /// int or num to bool: whether it differs from 0.
-    ToBool,
-    /// Sum, for int and num.
-    Add,
-    /// Difference, for int and num.
-    Sub,
-    /// Product, for int and num.
-    Mul,
-    /// Quotient; int truncates toward zero and gives 0 for a zero divisor.
-    Div,
-    /// Remainder of ints with the sign of the divisor; the dividend itself for a zero divisor.
-    Mod,
-    /// Power of nums.
-    Pow,
-    /// The smaller one, for int and num; NaN wins.
-    Minimum,
-    /// The larger one, for int and num; NaN wins.
-    Maximum,
-    /// `minimum(maximum(x, lo), hi)` of `(x, lo, hi)`, for int and num.
-    Clip,
-    /// Element by element the second operand where the first is true, else the third; for all types.
-    Where,
+    /// A function of one num; of ints `-x`, `abs` and `sign`.
+    Unary(Unary),
+    /// To another element type: 0 is false, what is not 0 is true. A num is truncated toward zero to an int, and one that
+    /// does not fit is an error.
+    Convert(DType),
+    /// A function of two nums; of two ints the arithmetic (`/` truncates toward zero, `n / 0` is 0, and `mod(n, 0)` is
+    /// `n`) and the smaller and larger one.
+    Binary(Binary),
+    /// A comparison; of bools whether they are equal, or not.
+    Compare(Compare),
     /// Conjunction.
     And,
     /// Disjunction.
     Or,
-    /// Equality of elements, for all types.
-    Eq,
-    /// Inequality of elements, for all types.
-    Ne,
-    /// Less than, for int and num.
-    Lt,
-    /// At most, for int and num.
-    Le,
-    /// Greater than, for int and num.
-    Gt,
-    /// At least, for int and num.
-    Ge,
+    /// `minimum(maximum(x, lo), hi)` of `(x, lo, hi)`, for int and num.
+    Clip,
+    /// Element by element the second operand where the first is true, else the third; for all types.
+    Where,
     /// Matrix product by NumPy's rule: a vector is one row on the left and one column on the right, leading
     /// axes are stacks of matrices and broadcast.
     MatMul,
@@ -242,48 +186,8 @@ pub enum Op {
     },
     /// One element of each row of `x`: `x [s.., n]`, int `i [s..]` -> `[s..]`.
     Pick,
-    /// Sum over one axis (dropped), or over all elements, for int and num. 0 of nothing.
-    Sum {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Mean over one axis (dropped), or over all elements; num only. NaN of nothing.
-    Mean {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Largest element along one axis (dropped), or of all; NaN wins; int and num.
-    Max {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Position of the first largest element along one axis (dropped), or of all (row-major); an int. NaN
-    /// wins.
-    ArgMax {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Smallest element along one axis (dropped), or of all; NaN wins; int and num.
-    Min {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Position of the first smallest element along one axis (dropped), or of all (row-major); an int. NaN
-    /// wins.
-    ArgMin {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Whether any element along one axis (dropped), or of all, is true. False of nothing.
-    Any {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
-    /// Whether all elements along one axis (dropped), or all at all, are true. True of nothing.
-    All {
-        /// The axis; `None` = all.
-        axis: Option<usize>,
-    },
+    /// Folds one axis, which it drops, or all elements (`None`).
+    Reduce(Reduction, Option<usize>),
     /// Sums of the elements up to each one along an axis, it included; int and num.
     CumSum {
         /// The axis.

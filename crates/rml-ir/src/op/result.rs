@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::Op;
 use super::text::List;
+use super::{Binary, Op, Reduction, Unary};
 use crate::types::{DType, Shape, Type};
 
 mod linear;
@@ -59,25 +59,13 @@ fn refuse<T>(operand: Option<usize>, expected: impl Into<String>, found: impl fm
 /// [`MAX_ELEMENTS`] elements.
 pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
     let ty = match op {
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Minimum | Op::Maximum => {
+        Op::Binary(f) => {
             let [a, b] = operands(args)?;
-            pointwise(a, b, ARITHMETIC, None)
+            pointwise(a, b, binary_takes(*f), None)
         }
-        Op::Mod => {
+        Op::Compare(by) => {
             let [a, b] = operands(args)?;
-            pointwise(a, b, &[DType::Int], None)
-        }
-        Op::Pow => {
-            let [a, b] = operands(args)?;
-            pointwise(a, b, &[DType::Num], None)
-        }
-        Op::Lt | Op::Le | Op::Gt | Op::Ge => {
-            let [a, b] = operands(args)?;
-            pointwise(a, b, ARITHMETIC, Some(DType::Bool))
-        }
-        Op::Eq | Op::Ne => {
-            let [a, b] = operands(args)?;
-            pointwise(a, b, &[DType::Bool, DType::Int, DType::Num], Some(DType::Bool))
+            pointwise(a, b, by.takes(), Some(DType::Bool))
         }
         Op::And | Op::Or => {
             let [a, b] = operands(args)?;
@@ -124,10 +112,13 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
         Op::RandomUniform { shape } | Op::RandomNormal { shape } => random(shape, args),
         Op::Concat { axis } => concat(*axis, args),
         Op::Stack { axis } => stack(*axis, args),
-        _ => {
-            let [x] = operands(args)?;
-            unary(op, x)
+        Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Reduce(..) => {
+            one(op, args)
         }
+        Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => one(op, args),
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => one(op, args),
+        Op::Index { .. } | Op::Unindex { .. } | Op::CumSum { .. } | Op::OneHot { .. } => one(op, args),
+        Op::Softmax | Op::LogSoftmax => one(op, args),
     }?;
     match ty.shape.extent() {
         Some(n) if n <= MAX_ELEMENTS => Ok(ty),
@@ -137,24 +128,39 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
 
 const ARITHMETIC: &[DType] = &[DType::Int, DType::Num];
 
+/// The element types of a function of one operand.
+pub const fn unary_takes(f: Unary) -> &'static [DType] {
+    match f {
+        Unary::Neg | Unary::Abs | Unary::Sign => ARITHMETIC,
+        Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::Sqrt | Unary::Sin => &[DType::Num],
+        Unary::Cos | Unary::Erf | Unary::Gelu | Unary::Softplus | Unary::Sigmoid => &[DType::Num],
+        Unary::Tanh | Unary::Relu | Unary::Flush | Unary::Floor | Unary::Ceil | Unary::Round => &[DType::Num],
+    }
+}
+
+/// The element types of a function of two operands.
+pub const fn binary_takes(f: Binary) -> &'static [DType] {
+    match f {
+        Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Mod => ARITHMETIC,
+        Binary::Minimum | Binary::Maximum => ARITHMETIC,
+        Binary::Pow => &[DType::Num],
+    }
+}
+
 /// Operators of one operand.
-fn unary(op: &Op, x: &Type) -> Checked<Type> {
+fn one(op: &Op, args: &[Type]) -> Checked<Type> {
+    let [x] = operands(args)?;
     let map = |from: &[DType], to: DType| {
         element(0, x, from)?;
         Ok(Type { dtype: to, shape: x.shape.clone() })
     };
     match op {
         Op::Copy | Op::StopGradient => Ok(x.clone()),
-        Op::Neg | Op::Abs | Op::Sign => map(ARITHMETIC, x.dtype),
+        Op::Unary(f) => map(unary_takes(*f), x.dtype),
         Op::Not => map(&[DType::Bool], DType::Bool),
-        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
-            map(&[DType::Num], DType::Num)
-        }
-        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => map(&[DType::Num], DType::Num),
-        Op::Flush | Op::Floor | Op::Ceil | Op::Round => map(&[DType::Num], DType::Num),
-        Op::ToNum => map(&[DType::Bool, DType::Int], DType::Num),
-        Op::ToInt => map(&[DType::Bool, DType::Num], DType::Int),
-        Op::ToBool => map(ARITHMETIC, DType::Bool),
+        Op::Convert(DType::Num) => map(&[DType::Bool, DType::Int], DType::Num),
+        Op::Convert(DType::Int) => map(&[DType::Bool, DType::Num], DType::Int),
+        Op::Convert(DType::Bool) => map(ARITHMETIC, DType::Bool),
         Op::Softmax | Op::LogSoftmax => {
             if x.shape.is_scalar() {
                 return refuse(Some(0), "at least one dimension (the last axis is normalised)", x);
@@ -200,33 +206,22 @@ fn unary(op: &Op, x: &Type) -> Checked<Type> {
         Op::MaxPool(pool) | Op::AvgPool(pool) => sliding::pool(pool, x),
         Op::Patches(pool) => sliding::patches(pool, x),
         Op::Unpatches { shape, pool } => sliding::unpatches(shape, pool, x),
-        Op::Sum { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, false),
-        Op::Mean { axis } => reduce(*axis, x, &[DType::Num], DType::Num, false),
-        Op::Max { axis } | Op::Min { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, true),
-        Op::ArgMax { axis } | Op::ArgMin { axis } => reduce(*axis, x, ARITHMETIC, DType::Int, true),
-        Op::Any { axis } | Op::All { axis } => reduce(*axis, x, &[DType::Bool], DType::Bool, false),
+        Op::Reduce(by, axis) => reduce(*by, *axis, x),
         Op::CumSum { axis, .. } => {
             if *axis >= x.shape.rank() {
                 return refuse(Some(0), format!("an operand with an axis {axis}"), x);
             }
             map(ARITHMETIC, x.dtype)
         }
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow | Op::And | Op::Or => {
-            unreachable!("an operator of two operands")
-        }
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
-        Op::Einsum(_) => unreachable!("an operator of one or two operands"),
-        Op::Minimum | Op::Maximum | Op::MatMul | Op::Pick => unreachable!("an operator of two operands"),
-        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
-            unreachable!("an operator of two operands")
-        }
-        Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
-        Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("an operator of a key and a tick"),
-        Op::Clip | Op::Where | Op::Concat { .. } | Op::Stack { .. } => {
-            unreachable!("an operator of several operands")
-        }
+        Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => unreachable!("{SEVERAL}"),
+        Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } => unreachable!("{SEVERAL}"),
+        Op::ConvKernel { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("{SEVERAL}"),
+        Op::Pick | Op::Concat { .. } | Op::Stack { .. } => unreachable!("{SEVERAL}"),
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{SEVERAL}"),
     }
 }
+
+const SEVERAL: &str = "an operator that does not take one operand alone";
 
 /// The operands, if there are `N`.
 fn operands<const N: usize>(args: &[Type]) -> Checked<&[Type; N]> {
@@ -329,8 +324,8 @@ fn transpose(perm: &[usize], x: &Type) -> Checked<Type> {
     Ok(Type { dtype: x.dtype, shape: perm.iter().map(|&i| x.shape.dims()[i]).collect() })
 }
 
-fn reduce(axis: Option<usize>, x: &Type, allowed: &[DType], to: DType, some: bool) -> Checked<Type> {
-    element(0, x, allowed)?;
+fn reduce(by: Reduction, axis: Option<usize>, x: &Type) -> Checked<Type> {
+    element(0, x, by.takes())?;
     let dims = x.shape.dims();
     let (reduced, shape) = match axis {
         None => (!x.shape.is_empty(), Shape::scalar()),
@@ -340,8 +335,8 @@ fn reduce(axis: Option<usize>, x: &Type, allowed: &[DType], to: DType, some: boo
         }
         Some(axis) => return refuse(Some(0), format!("an operand with an axis {axis}"), x),
     };
-    if some && !reduced {
+    if !by.has_neutral() && !reduced {
         return refuse(Some(0), "at least one element to choose from", x);
     }
-    Ok(Type { dtype: to, shape })
+    Ok(Type { dtype: by.gives(x.dtype), shape })
 }

@@ -1,7 +1,8 @@
 //! Instances of every operator with operand types that fit: the ground of gradient checks, round trips and
 //! backend suites.
 
-use super::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis};
+use super::result::{binary_takes, unary_takes};
+use super::{AxisIndex, Binary, Compare, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, Reduction, Unary};
 use crate::types::{DType, Shape, Type};
 
 const BOOL: DType = DType::Bool;
@@ -37,25 +38,25 @@ fn einsum(labels: &str) -> Op {
 
 const PLAIN: (usize, usize, usize, usize) = (1, 0, 0, 1);
 
-/// Defines `samples` from one section for each operator, `Op => (instance, operand dtype and dims..);..`. The
-/// match in `section` is exhaustive, so that a new operator does not compile before it has a section, and a
-/// section holds at least one instance.
+/// Defines `listed` from one section for each operator, `Op => (instance, operand dtype and dims..);..`. The match in
+/// `section` is exhaustive, so that a new operator does not compile before it has a section, and a section holds at
+/// least one instance. Of the families the members are listed by themselves.
 macro_rules! samples {
-    ($($name:ident => $(($op:expr $(, $dtype:ident $dims:expr)+);)+)+) => {
-        /// Every operator at least once, each with the types of its operands.
-        pub fn samples() -> Vec<(Op, Vec<Type>)> {
+    (families: $($family:ident)+; $($name:ident => $(($op:expr $(, $dtype:ident $dims:expr)+);)+)+) => {
+        fn listed() -> Vec<(Op, Vec<Type>)> {
             vec![$($(($op, vec![$(Type::new($dtype, &$dims)),+]),)+)+]
         }
 
-        /// The section that an operator's instances must stand in.
+        /// The section that an operator's instances must stand in; of a family, its name.
         #[cfg(test)]
         fn section(op: &Op) -> &'static str {
             match op {
+                $(Op::$family(..) => stringify!($family),)+
                 $(Op::$name { .. } => stringify!($name),)+
             }
         }
 
-        /// The section of each sample, in the order of `samples`.
+        /// The section of each sample, in the order of `listed`.
         #[cfg(test)]
         fn sections() -> Vec<&'static str> {
             vec![$($({ let _ = $op; stringify!($name) },)+)+]
@@ -63,52 +64,82 @@ macro_rules! samples {
     };
 }
 
+/// Every operator at least once, each with the types of its operands.
+pub fn samples() -> Vec<(Op, Vec<Type>)> {
+    let listed = listed().into_iter();
+    listed
+        .chain(functions())
+        .chain(of_pairs())
+        .chain(comparisons())
+        .chain(conversions())
+        .chain(folds())
+        .collect()
+}
+
+/// Operators of one operand of those shapes, for all types that they take.
+fn functions() -> impl Iterator<Item = (Op, Vec<Type>)> {
+    let shapes: [&[usize]; 3] = [&[], &[2, 3], &[5]];
+    let of = move |f: Unary, dtype| shapes.map(|dims| (Op::Unary(f), vec![Type::new(dtype, dims)]));
+    Unary::ALL.iter().flat_map(move |f| unary_takes(*f).iter().flat_map(move |dtype| of(*f, *dtype)))
+}
+
+/// Shapes of two operands that broadcast.
+const PAIRS: [[&[usize]; 2]; 8] = [
+    [&[], &[]],
+    [&[2, 3], &[2, 3]],
+    [&[2, 3], &[3]],
+    [&[2, 1], &[1, 3]],
+    [&[], &[2, 3]],
+    [&[2, 3], &[]],
+    [&[4, 1, 3], &[2, 1]],
+    [&[0, 3], &[3]],
+];
+
+fn of_pairs() -> impl Iterator<Item = (Op, Vec<Type>)> {
+    let of = |f: Binary, dtype| {
+        PAIRS.map(|pair| (Op::Binary(f), pair.map(|dims| Type::new(dtype, dims)).to_vec()))
+    };
+    Binary::ALL.iter().flat_map(move |f| binary_takes(*f).iter().flat_map(move |dtype| of(*f, *dtype)))
+}
+
+fn comparisons() -> impl Iterator<Item = (Op, Vec<Type>)> {
+    let of = |by: Compare, dtype| {
+        [PAIRS[0], PAIRS[1], PAIRS[2]]
+            .map(|pair| (Op::Compare(by), pair.map(|dims| Type::new(dtype, dims)).to_vec()))
+    };
+    Compare::ALL.into_iter().flat_map(move |by| by.takes().iter().flat_map(move |dtype| of(by, *dtype)))
+}
+
+fn conversions() -> impl Iterator<Item = (Op, Vec<Type>)> {
+    let all = [BOOL, INT, NUM];
+    let pairs = all
+        .into_iter()
+        .flat_map(move |to| all.into_iter().filter(move |from| *from != to).map(move |from| (from, to)));
+    pairs.flat_map(|(from, to)| [&[][..], &[3]].map(|dims| (Op::Convert(to), vec![Type::new(from, dims)])))
+}
+
+/// Folds of all elements and of each axis; of no elements where they have a result.
+fn folds() -> impl Iterator<Item = (Op, Vec<Type>)> {
+    let cases: [(Option<usize>, &[usize]); 7] = [
+        (None, &[]),
+        (None, &[2, 3]),
+        (Some(0), &[2, 3]),
+        (Some(1), &[2, 3, 4]),
+        (Some(2), &[2, 3, 4]),
+        (Some(0), &[0, 3]),
+        (Some(1), &[2, 0]),
+    ];
+    let kinds = Reduction::ALL.into_iter().flat_map(|by| by.takes().iter().map(move |dtype| (by, *dtype)));
+    let all = kinds.flat_map(move |(by, dtype)| cases.map(|(axis, dims)| (by, dtype, axis, dims)));
+    let fit = all.filter(|(by, _, _, dims)| by.has_neutral() || !dims.contains(&0));
+    fit.map(|(by, dtype, axis, dims)| (Op::Reduce(by, axis), vec![Type::new(dtype, dims)]))
+}
+
 samples! {
+    families: Unary Binary Compare Convert Reduce;
     Copy => (Op::Copy, NUM []); (Op::Copy, BOOL [2]); (Op::Copy, INT [2, 3]);
     StopGradient => (Op::StopGradient, NUM [2, 3]);
-    Neg => (Op::Neg, NUM []); (Op::Neg, NUM [2, 3]); (Op::Neg, INT []); (Op::Neg, INT [4]);
     Not => (Op::Not, BOOL []); (Op::Not, BOOL [3]);
-    Abs => (Op::Abs, NUM []); (Op::Abs, NUM [5]); (Op::Abs, INT [3]);
-    Sign => (Op::Sign, NUM []); (Op::Sign, NUM [5]); (Op::Sign, INT [3]);
-    Exp => (Op::Exp, NUM []); (Op::Exp, NUM [2, 3]);
-    Expm1 => (Op::Expm1, NUM []); (Op::Expm1, NUM [2, 3]);
-    Log => (Op::Log, NUM []); (Op::Log, NUM [2, 3]);
-    Log1p => (Op::Log1p, NUM []); (Op::Log1p, NUM [2, 3]);
-    Sqrt => (Op::Sqrt, NUM []); (Op::Sqrt, NUM [2, 3]);
-    Sin => (Op::Sin, NUM []); (Op::Sin, NUM [2, 3]);
-    Cos => (Op::Cos, NUM []); (Op::Cos, NUM [2, 3]);
-    Erf => (Op::Erf, NUM []); (Op::Erf, NUM [2, 3]);
-    Sigmoid => (Op::Sigmoid, NUM []); (Op::Sigmoid, NUM [2, 3]);
-    Tanh => (Op::Tanh, NUM []); (Op::Tanh, NUM [2, 3]);
-    Relu => (Op::Relu, NUM []); (Op::Relu, NUM [2, 3]);
-    Flush => (Op::Flush, NUM []); (Op::Flush, NUM [2, 3]);
-    Gelu => (Op::Gelu, NUM []); (Op::Gelu, NUM [2, 3]);
-    Softplus => (Op::Softplus, NUM []); (Op::Softplus, NUM [2, 3]);
-    Floor => (Op::Floor, NUM []); (Op::Floor, NUM [2, 3]);
-    Ceil => (Op::Ceil, NUM []); (Op::Ceil, NUM [2, 3]);
-    Round => (Op::Round, NUM []); (Op::Round, NUM [2, 3]);
-    ToNum => (Op::ToNum, BOOL []); (Op::ToNum, INT []); (Op::ToNum, BOOL [3]); (Op::ToNum, INT [3]);
-    ToInt => (Op::ToInt, BOOL []); (Op::ToInt, NUM []); (Op::ToInt, BOOL [3]); (Op::ToInt, NUM [3]);
-    ToBool => (Op::ToBool, INT []); (Op::ToBool, NUM []); (Op::ToBool, INT [3]); (Op::ToBool, NUM [3]);
-    Add =>
-        (Op::Add, NUM [], NUM []); (Op::Add, NUM [2, 3], NUM [2, 3]); (Op::Add, NUM [2, 3], NUM [3]);
-        (Op::Add, NUM [2, 1], NUM [1, 3]); (Op::Add, NUM [], NUM [2, 3]); (Op::Add, INT [], INT []);
-        (Op::Add, INT [2, 3], INT []); (Op::Add, NUM [0, 3], NUM [3]);
-    Sub =>
-        (Op::Sub, NUM [], NUM []); (Op::Sub, NUM [2, 3], NUM [2, 3]); (Op::Sub, NUM [3], NUM [2, 3]);
-        (Op::Sub, NUM [2, 3], NUM [2, 1]); (Op::Sub, INT [4], INT [4]);
-    Mul =>
-        (Op::Mul, NUM [], NUM []); (Op::Mul, NUM [2, 3], NUM [2, 3]); (Op::Mul, NUM [2, 3], NUM []);
-        (Op::Mul, NUM [4, 1, 3], NUM [2, 1]); (Op::Mul, INT [4], INT [4]);
-    Div =>
-        (Op::Div, NUM [], NUM []); (Op::Div, NUM [2, 3], NUM [2, 3]); (Op::Div, NUM [2, 3], NUM [3]);
-        (Op::Div, NUM [2, 3], NUM [2, 1]); (Op::Div, INT [4], INT [4]);
-    Mod => (Op::Mod, INT [], INT []); (Op::Mod, INT [4], INT []); (Op::Mod, INT [2, 3], INT [3]);
-    Pow => (Op::Pow, NUM [], NUM []); (Op::Pow, NUM [3], NUM []); (Op::Pow, NUM [2, 3], NUM [3]);
-    Minimum =>
-        (Op::Minimum, NUM [], NUM []); (Op::Minimum, INT [3], INT []); (Op::Minimum, NUM [2, 3], NUM [3]);
-    Maximum =>
-        (Op::Maximum, NUM [], NUM []); (Op::Maximum, INT [3], INT []); (Op::Maximum, NUM [2, 3], NUM [3]);
     Clip =>
         (Op::Clip, NUM [], NUM [], NUM []); (Op::Clip, NUM [2, 3], NUM [], NUM [3]);
         (Op::Clip, NUM [2, 1], NUM [3], NUM []); (Op::Clip, INT [4], INT [], INT []);
@@ -118,12 +149,6 @@ samples! {
         (Op::Where, BOOL [2], BOOL [2], BOOL [2]);
     And => (Op::And, BOOL [], BOOL []); (Op::And, BOOL [2, 3], BOOL [3]);
     Or => (Op::Or, BOOL [], BOOL []); (Op::Or, BOOL [2, 3], BOOL [3]);
-    Eq => (Op::Eq, NUM [], NUM []); (Op::Eq, INT [3], INT []); (Op::Eq, BOOL [3], BOOL [3]);
-    Ne => (Op::Ne, NUM [], NUM []); (Op::Ne, INT [3], INT []); (Op::Ne, BOOL [3], BOOL [3]);
-    Lt => (Op::Lt, NUM [], NUM []); (Op::Lt, INT [3], INT []); (Op::Lt, NUM [2, 3], NUM [3]);
-    Le => (Op::Le, NUM [], NUM []); (Op::Le, INT [3], INT []); (Op::Le, NUM [2, 3], NUM [3]);
-    Gt => (Op::Gt, NUM [], NUM []); (Op::Gt, INT [3], INT []); (Op::Gt, NUM [2, 3], NUM [3]);
-    Ge => (Op::Ge, NUM [], NUM []); (Op::Ge, INT [3], INT []); (Op::Ge, NUM [2, 3], NUM [3]);
     MatMul =>
         (Op::MatMul, NUM [3], NUM [3]); (Op::MatMul, NUM [3], NUM [3, 4]); (Op::MatMul, NUM [2, 3], NUM [3]);
         (Op::MatMul, NUM [2, 3], NUM [3, 4]); (Op::MatMul, NUM [2, 5, 3], NUM [3, 4]);
@@ -226,33 +251,6 @@ samples! {
     Pick =>
         (Op::Pick, NUM [3], INT []); (Op::Pick, NUM [4, 3], INT [4]); (Op::Pick, NUM [2, 2, 3], INT [2, 2]);
         (Op::Pick, INT [4, 3], INT [4]);
-    Sum =>
-        (Op::Sum { axis: None }, NUM [2, 3]);
-        (Op::Sum { axis: None }, NUM []);
-        (Op::Sum { axis: Some(0) }, NUM [2, 3]);
-        (Op::Sum { axis: Some(1) }, NUM [2, 3, 4]); (Op::Sum { axis: Some(2) }, NUM [2, 3, 4]);
-        (Op::Sum { axis: Some(0) }, INT [2, 3]); (Op::Sum { axis: Some(0) }, NUM [0, 3]);
-    Mean =>
-        (Op::Mean { axis: None }, NUM [2, 3]); (Op::Mean { axis: Some(0) }, NUM [2, 3]);
-        (Op::Mean { axis: Some(1) }, NUM [2, 3, 4]);
-    Max =>
-        (Op::Max { axis: None }, NUM [2, 3]); (Op::Max { axis: Some(0) }, NUM [2, 3]);
-        (Op::Max { axis: Some(1) }, NUM [2, 3, 4]); (Op::Max { axis: None }, INT [4]);
-    ArgMax =>
-        (Op::ArgMax { axis: None }, NUM [2, 3]); (Op::ArgMax { axis: Some(0) }, NUM [2, 3]);
-        (Op::ArgMax { axis: Some(1) }, NUM [2, 3, 4]); (Op::ArgMax { axis: None }, INT [4]);
-    Min =>
-        (Op::Min { axis: None }, NUM [2, 3]); (Op::Min { axis: Some(0) }, NUM [2, 3]);
-        (Op::Min { axis: Some(1) }, NUM [2, 3, 4]); (Op::Min { axis: None }, INT [4]);
-    ArgMin =>
-        (Op::ArgMin { axis: None }, NUM [2, 3]); (Op::ArgMin { axis: Some(0) }, NUM [2, 3]);
-        (Op::ArgMin { axis: Some(1) }, NUM [2, 3, 4]); (Op::ArgMin { axis: None }, INT [4]);
-    Any =>
-        (Op::Any { axis: None }, BOOL [2, 3]); (Op::Any { axis: Some(0) }, BOOL [2, 3]);
-        (Op::Any { axis: None }, BOOL []); (Op::Any { axis: Some(1) }, BOOL [2, 0]);
-    All =>
-        (Op::All { axis: None }, BOOL [2, 3]); (Op::All { axis: Some(1) }, BOOL [2, 3]);
-        (Op::All { axis: None }, BOOL []); (Op::All { axis: Some(1) }, BOOL [2, 0]);
     CumSum =>
         (Op::CumSum { axis: 0, reverse: false }, NUM [4]); (Op::CumSum { axis: 0, reverse: true }, NUM [4]);
         (Op::CumSum { axis: 1, reverse: false }, NUM [2, 3, 2]); (Op::CumSum { axis: 0, reverse: true }, INT [3, 2]);
@@ -275,10 +273,10 @@ mod tests {
 
     #[test]
     fn every_sample_stands_in_its_section_and_has_a_type() {
-        let samples = samples();
-        assert_eq!(samples.len(), sections().len());
-        for ((op, args), name) in samples.iter().zip(sections()) {
+        for ((op, _), name) in listed().iter().zip(sections()) {
             assert_eq!(section(op), name, "{op} stands in a wrong section");
+        }
+        for (op, args) in &samples() {
             if let Err(e) = result_type(op, args) {
                 panic!("{op} of {args:?}: {e}");
             }

@@ -4,7 +4,7 @@
 //! Data only. It feeds `docs/operators.md`, completions and suggestions; types and meaning are enforced
 //! elsewhere, by [`result_type`](super::result_type) and [`eval`](super::eval()).
 
-use super::Op;
+use super::{Binary, Op, Unary};
 
 mod pointwise;
 mod primitives;
@@ -129,36 +129,14 @@ impl Op {
     pub fn surface(&self) -> Option<&'static str> {
         match self {
             Op::Copy => None,
-            Op::Neg | Op::Sub => Some("-"),
-            Op::Add => Some("+"),
-            Op::Mul => Some("*"),
-            Op::Div => Some("/"),
-            Op::Eq => Some("=="),
-            Op::Ne => Some("!="),
-            Op::Lt => Some("<"),
-            Op::Le => Some("<="),
-            Op::Gt => Some(">"),
-            Op::Ge => Some(">="),
+            Op::Unary(Unary::Neg) | Op::Binary(Binary::Sub) => Some("-"),
+            Op::Binary(Binary::Add) => Some("+"),
+            Op::Binary(Binary::Mul) => Some("*"),
+            Op::Binary(Binary::Div) => Some("/"),
+            Op::Compare(by) => Some(by.symbol()),
             Op::Stack { axis: 0 } => Some("[..]"),
             Op::Index { .. } => Some("x[..]"),
-            Op::Not | Op::And | Op::Or | Op::StopGradient | Op::Abs | Op::Sign => Some(self.name()),
-            Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos => Some(self.name()),
-            Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => Some(self.name()),
-            Op::Flush | Op::Floor | Op::Ceil | Op::Round => Some(self.name()),
-            Op::ToNum | Op::ToInt | Op::ToBool => Some(self.name()),
-            Op::Mod | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip | Op::Where => Some(self.name()),
-            Op::MatMul | Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => {
-                Some(self.name())
-            }
-            Op::Einsum(_) => Some(self.name()),
-            Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Some(self.name()),
-            Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Some(self.name()),
-            Op::SumTo { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Unindex { .. } => Some(self.name()),
-            Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick => Some(self.name()),
-            Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::ArgMax { .. } => Some(self.name()),
-            Op::Min { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } => Some(self.name()),
-            Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => Some(self.name()),
-            Op::RandomUniform { .. } | Op::RandomNormal { .. } => Some(self.name()),
+            _ => Some(self.name()),
         }
     }
 }

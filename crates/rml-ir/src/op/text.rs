@@ -16,8 +16,8 @@
 
 use std::fmt;
 
-use super::{AxisIndex, Conv, Distribution, Einsum, Op, Pool};
-use crate::types::Shape;
+use super::{AxisIndex, Binary, Compare, Conv, Distribution, Einsum, Op, Pool, Reduction, Unary};
+use crate::types::{DType, Shape};
 
 impl Op {
     /// The name in the text form, which is also the surface name of those operators that are called like
@@ -26,48 +26,17 @@ impl Op {
         match self {
             Op::Copy => "copy",
             Op::StopGradient => "stop_gradient",
-            Op::Neg => "neg",
             Op::Not => "not",
-            Op::Abs => "abs",
-            Op::Sign => "sign",
-            Op::Exp => "exp",
-            Op::Expm1 => "expm1",
-            Op::Log => "log",
-            Op::Log1p => "log1p",
-            Op::Sqrt => "sqrt",
-            Op::Sin => "sin",
-            Op::Cos => "cos",
-            Op::Erf => "erf",
-            Op::Sigmoid => "sigmoid",
-            Op::Tanh => "tanh",
-            Op::Relu => "relu",
-            Op::Flush => "flush",
-            Op::Gelu => "gelu",
-            Op::Softplus => "softplus",
-            Op::Floor => "floor",
-            Op::Ceil => "ceil",
-            Op::Round => "round",
-            Op::ToNum => "to_num",
-            Op::ToInt => "to_int",
-            Op::ToBool => "to_bool",
-            Op::Add => "add",
-            Op::Sub => "sub",
-            Op::Mul => "mul",
-            Op::Div => "div",
-            Op::Mod => "mod",
-            Op::Pow => "pow",
-            Op::Minimum => "minimum",
-            Op::Maximum => "maximum",
-            Op::Clip => "clip",
-            Op::Where => "where",
+            Op::Unary(f) => f.name(),
+            Op::Convert(DType::Num) => "to_num",
+            Op::Convert(DType::Int) => "to_int",
+            Op::Convert(DType::Bool) => "to_bool",
+            Op::Binary(f) => f.name(),
+            Op::Compare(by) => by.name(),
             Op::And => "and",
             Op::Or => "or",
-            Op::Eq => "eq",
-            Op::Ne => "ne",
-            Op::Lt => "lt",
-            Op::Le => "le",
-            Op::Gt => "gt",
-            Op::Ge => "ge",
+            Op::Clip => "clip",
+            Op::Where => "where",
             Op::MatMul => "matmul",
             Op::Einsum(_) => "einsum",
             Op::Conv(conv) => by_rank(conv.axes.len(), "conv1d", "conv2d"),
@@ -90,14 +59,7 @@ impl Op {
             Op::Gather { .. } => "gather",
             Op::ScatterAdd { .. } => "scatter_add",
             Op::Pick => "pick",
-            Op::Sum { .. } => "sum",
-            Op::Mean { .. } => "mean",
-            Op::Max { .. } => "max",
-            Op::ArgMax { .. } => "argmax",
-            Op::Min { .. } => "min",
-            Op::ArgMin { .. } => "argmin",
-            Op::Any { .. } => "any",
-            Op::All { .. } => "all",
+            Op::Reduce(by, _) => by.name(),
             Op::CumSum { .. } => "cumsum",
             Op::RandomUniform { .. } => "random_uniform",
             Op::RandomNormal { .. } => "random_normal",
@@ -146,16 +108,11 @@ impl fmt::Display for Op {
             Op::Unpatches { shape, pool } => write!(f, "{{{shape}; {pool}}}"),
             Op::Index { items } => write!(f, "{{{}}}", List(items)),
             Op::Unindex { shape, items } => write!(f, "{{{shape}; {}}}", List(items)),
-            Op::Sum { axis: Some(axis) }
-            | Op::Mean { axis: Some(axis) }
-            | Op::Max { axis: Some(axis) }
-            | Op::ArgMax { axis: Some(axis) }
-            | Op::Min { axis: Some(axis) }
-            | Op::ArgMin { axis: Some(axis) }
-            | Op::Any { axis: Some(axis) }
-            | Op::All { axis: Some(axis) } => write!(f, "{{axis={axis}}}"),
+            Op::Reduce(_, Some(axis)) => write!(f, "{{axis={axis}}}"),
             Op::OneHot { classes } => write!(f, "{{{classes}}}"),
-            _ => Ok(()),
+            Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Binary(_) => Ok(()),
+            Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where | Op::MatMul | Op::Pick => Ok(()),
+            Op::Reduce(_, None) | Op::Softmax | Op::LogSoftmax => Ok(()),
         }
     }
 }
@@ -231,66 +188,23 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     }
 }
 
+/// The operators that have no attributes.
+fn without_attributes() -> impl Iterator<Item = Op> {
+    let others = [Op::Copy, Op::StopGradient, Op::Not, Op::And, Op::Or, Op::Clip, Op::Where, Op::MatMul];
+    let converts = [DType::Num, DType::Int, DType::Bool].map(Op::Convert);
+    others
+        .into_iter()
+        .chain([Op::Pick, Op::Softmax, Op::LogSoftmax])
+        .chain(converts)
+        .chain(Unary::ALL.iter().map(|f| Op::Unary(*f)))
+        .chain(Binary::ALL.iter().map(|f| Op::Binary(*f)))
+        .chain(Compare::ALL.map(Op::Compare))
+        .chain(Reduction::ALL.map(|by| Op::Reduce(by, None)))
+}
+
 fn plain(name: &str) -> Result<Op, String> {
-    Ok(match name {
-        "copy" => Op::Copy,
-        "stop_gradient" => Op::StopGradient,
-        "neg" => Op::Neg,
-        "not" => Op::Not,
-        "abs" => Op::Abs,
-        "sign" => Op::Sign,
-        "exp" => Op::Exp,
-        "expm1" => Op::Expm1,
-        "log" => Op::Log,
-        "log1p" => Op::Log1p,
-        "sqrt" => Op::Sqrt,
-        "sin" => Op::Sin,
-        "cos" => Op::Cos,
-        "erf" => Op::Erf,
-        "sigmoid" => Op::Sigmoid,
-        "tanh" => Op::Tanh,
-        "relu" => Op::Relu,
-        "flush" => Op::Flush,
-        "gelu" => Op::Gelu,
-        "softplus" => Op::Softplus,
-        "floor" => Op::Floor,
-        "ceil" => Op::Ceil,
-        "round" => Op::Round,
-        "to_num" => Op::ToNum,
-        "to_int" => Op::ToInt,
-        "to_bool" => Op::ToBool,
-        "add" => Op::Add,
-        "sub" => Op::Sub,
-        "mul" => Op::Mul,
-        "div" => Op::Div,
-        "mod" => Op::Mod,
-        "pow" => Op::Pow,
-        "minimum" => Op::Minimum,
-        "maximum" => Op::Maximum,
-        "clip" => Op::Clip,
-        "where" => Op::Where,
-        "and" => Op::And,
-        "or" => Op::Or,
-        "eq" => Op::Eq,
-        "ne" => Op::Ne,
-        "lt" => Op::Lt,
-        "le" => Op::Le,
-        "gt" => Op::Gt,
-        "ge" => Op::Ge,
-        "matmul" => Op::MatMul,
-        "pick" => Op::Pick,
-        "sum" => Op::Sum { axis: None },
-        "mean" => Op::Mean { axis: None },
-        "max" => Op::Max { axis: None },
-        "argmax" => Op::ArgMax { axis: None },
-        "min" => Op::Min { axis: None },
-        "argmin" => Op::ArgMin { axis: None },
-        "any" => Op::Any { axis: None },
-        "all" => Op::All { axis: None },
-        "softmax" => Op::Softmax,
-        "log_softmax" => Op::LogSoftmax,
-        _ => return Err("unknown name, or attributes are missing,".to_owned()),
-    })
+    let unknown = || "unknown name, or attributes are missing,".to_owned();
+    without_attributes().find(|op| op.name() == name).ok_or_else(unknown)
 }
 
 fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
@@ -318,16 +232,11 @@ fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
             let (to, at) = shaped(attributes)?;
             Op::Unindex { shape: to, items: items(at)? }
         }
-        "sum" => Op::Sum { axis: Some(axis(attributes)?) },
-        "mean" => Op::Mean { axis: Some(axis(attributes)?) },
-        "max" => Op::Max { axis: Some(axis(attributes)?) },
-        "argmax" => Op::ArgMax { axis: Some(axis(attributes)?) },
-        "min" => Op::Min { axis: Some(axis(attributes)?) },
-        "argmin" => Op::ArgMin { axis: Some(axis(attributes)?) },
-        "any" => Op::Any { axis: Some(axis(attributes)?) },
-        "all" => Op::All { axis: Some(axis(attributes)?) },
         "one_hot" => Op::OneHot { classes: value(attributes)? },
-        _ => return sliding(name, attributes),
+        _ => match Reduction::ALL.into_iter().find(|by| by.name() == name) {
+            Some(by) => Op::Reduce(by, Some(axis(attributes)?)),
+            None => return sliding(name, attributes),
+        },
     })
 }
 

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::WithGradients;
 use crate::check::checked;
 use crate::flat::{Equation, Flat, Rhs, Var, VarData, verify};
-use crate::op::Op;
+use crate::op::{Binary, Op, Reduction};
 use crate::types::{Shape, Type};
 
 /// Makes the squared norm of each gradient an output, after those that there are: the sum of the squares of its
@@ -30,9 +30,9 @@ pub fn show_norms(program: WithGradients) -> (Flat, IndexMap<Arc<str>, usize>) {
             lhs
         };
         let number = Type { shape: Shape::scalar(), ..ty.clone() };
-        let mut squares = define(ty, Op::Mul, vec![gradient, gradient]);
+        let mut squares = define(ty, Op::Binary(Binary::Mul), vec![gradient, gradient]);
         if !is_scalar {
-            squares = define(number, Op::Sum { axis: None }, vec![squares]);
+            squares = define(number, Op::Reduce(Reduction::Sum, None), vec![squares]);
         }
         places.insert(key, flat.outputs.len());
         flat.outputs.push(squares);

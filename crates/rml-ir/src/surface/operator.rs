@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::level::{Level, Piece};
 use super::sliding;
-use crate::op::{AxisIndex, Op};
+use crate::op::{AxisIndex, Binary, Op, Unary};
 use crate::types::{Shape, Type};
 
 /// The infix operators with their levels.
@@ -12,16 +12,11 @@ pub(super) fn infix(op: &Op) -> Option<(&'static str, Level)> {
     Some(match op {
         Op::Or => ("or", Level::Or),
         Op::And => ("and", Level::And),
-        Op::Eq => ("==", Level::Comparison),
-        Op::Ne => ("!=", Level::Comparison),
-        Op::Lt => ("<", Level::Comparison),
-        Op::Le => ("<=", Level::Comparison),
-        Op::Gt => (">", Level::Comparison),
-        Op::Ge => (">=", Level::Comparison),
-        Op::Add => ("+", Level::Sum),
-        Op::Sub => ("-", Level::Sum),
-        Op::Mul => ("*", Level::Product),
-        Op::Div => ("/", Level::Product),
+        Op::Compare(by) => (by.symbol(), Level::Comparison),
+        Op::Binary(Binary::Add) => ("+", Level::Sum),
+        Op::Binary(Binary::Sub) => ("-", Level::Sum),
+        Op::Binary(Binary::Mul) => ("*", Level::Product),
+        Op::Binary(Binary::Div) => ("/", Level::Product),
         _ => return None,
     })
 }
@@ -35,10 +30,10 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
         |name: &str, shape: &Shape, x: Piece| Piece::atom(format!("{name}({}, {})", shape_of(shape), x.text));
     match op {
         Op::Copy => first,
-        Op::Neg if first.text.starts_with('-') => {
+        Op::Unary(Unary::Neg) if first.text.starts_with('-') => {
             Piece::new(format!("-{}", first.parenthesised()), Level::Unary)
         }
-        Op::Neg => Piece::new(format!("-{}", first.at(Level::Unary)), Level::Unary),
+        Op::Unary(Unary::Neg) => Piece::new(format!("-{}", first.at(Level::Unary)), Level::Unary),
         Op::Not => Piece::new(format!("not {}", first.at(Level::Unary)), Level::Unary),
         Op::Reshape { shape } => shaped("reshape", shape, first),
         Op::Broadcast { shape } => shaped("broadcast", shape, first),
@@ -114,14 +109,7 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             };
             Piece::atom(format!("transpose({}{perm})", first.text))
         }
-        Op::Sum { axis }
-        | Op::Mean { axis }
-        | Op::Max { axis }
-        | Op::ArgMax { axis }
-        | Op::Min { axis }
-        | Op::ArgMin { axis }
-        | Op::Any { axis }
-        | Op::All { axis } => {
+        Op::Reduce(_, axis) => {
             let axis = match (statics.first(), axis) {
                 (Some(text), Some(_)) => format!(", {text}"),
                 (None, Some(axis)) => format!(", {axis}"),

@@ -3,7 +3,10 @@
 mod ffi;
 
 use ffi::peak_of;
-use rml_ir::op::{AxisIndex, Conv, ConvAxis, Einsum, EvalError, Op, Pool, PoolAxis, eval, need, samples};
+use rml_ir::op::{
+    AxisIndex, Binary, Compare, Conv, ConvAxis, Einsum, EvalError, Op, Pool, PoolAxis, Reduction, Unary,
+    eval, need, samples,
+};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 /// Lists of shapes, the block that shares a tensor, buffers of the matrix product for small operands.
@@ -60,11 +63,11 @@ fn large() -> Vec<(Op, Vec<Type>)> {
     let image = num(&[2, 64, 64, 16]);
     let half = vec![AxisIndex::Slice { start: 0, len: 300, step: 2 }, AxisIndex::whole(400)];
     vec![
-        (Op::Tanh, vec![num(&[600, 400])]),
-        (Op::ToInt, vec![num(&[600, 400])]),
-        (Op::ToBool, vec![int(&[600, 400])]),
-        (Op::Add, vec![num(&[600, 1]), num(&[400])]),
-        (Op::Lt, vec![num(&[600, 400]), num(&[])]),
+        (Op::Unary(Unary::Tanh), vec![num(&[600, 400])]),
+        (Op::Convert(DType::Int), vec![num(&[600, 400])]),
+        (Op::Convert(DType::Bool), vec![int(&[600, 400])]),
+        (Op::Binary(Binary::Add), vec![num(&[600, 1]), num(&[400])]),
+        (Op::Compare(Compare::Lt), vec![num(&[600, 400]), num(&[])]),
         (Op::Clip, vec![num(&[600, 400]), num(&[]), num(&[400])]),
         (Op::Where, vec![Type::new(DType::Bool, &[600, 1]), num(&[400]), num(&[])]),
         (Op::MatMul, vec![num(&[600, 20]), num(&[20, 400])]),
@@ -97,9 +100,9 @@ fn large() -> Vec<(Op, Vec<Type>)> {
         (Op::Gather { axis: 0 }, vec![num(&[6, 40]), int(&[10_000])]),
         (Op::ScatterAdd { shape: Shape::new(&[600, 40]), axis: 0 }, vec![int(&[10_000]), num(&[10_000, 40])]),
         (Op::Pick, vec![num(&[100_000, 3]), int(&[100_000])]),
-        (Op::Mean { axis: Some(0) }, vec![num(&[3, 100_000])]),
-        (Op::ArgMax { axis: Some(0) }, vec![num(&[3, 100_000])]),
-        (Op::All { axis: Some(0) }, vec![Type::new(DType::Bool, &[3, 100_000])]),
+        (Op::Reduce(Reduction::Mean, Some(0)), vec![num(&[3, 100_000])]),
+        (Op::Reduce(Reduction::ArgMax, Some(0)), vec![num(&[3, 100_000])]),
+        (Op::Reduce(Reduction::All, Some(0)), vec![Type::new(DType::Bool, &[3, 100_000])]),
         (Op::CumSum { axis: 1, reverse: true }, vec![num(&[600, 400])]),
         (Op::RandomNormal { shape: Shape::new(&[600, 400]) }, vec![int(&[]), int(&[])]),
         (Op::LogSoftmax, vec![num(&[600, 400])]),
@@ -135,7 +138,7 @@ fn what_is_not_copied_is_not_asked_for() {
         // First over one axis, then over the other.
         (Op::SumTo { shape: shape(&[1, 1]) }, 401),
         (Op::SumTo { shape: shape(&[600, 1]) }, 600),
-        (Op::Sum { axis: Some(1) }, 600),
+        (Op::Reduce(Reduction::Sum, Some(1)), 600),
     ];
     for (op, elements) in cases {
         let values = values(std::slice::from_ref(&x), Precision::F64);

@@ -1,7 +1,7 @@
 //! Evaluation at the edges: overflow, division by zero, NaN and infinities, empty and single dimensions.
 
-use rml_ir::op::{AxisIndex, EvalError, Op};
-use rml_ir::{Data, Precision, Shape, Value};
+use rml_ir::op::{AxisIndex, Binary, Compare, EvalError, Op, Reduction, Unary};
+use rml_ir::{DType, Data, Precision, Shape, Value};
 
 use crate::support::{boolean, check, elements, go, int, num, single, try_go};
 
@@ -17,108 +17,120 @@ fn overflows(op: &Op, args: &[&Value]) {
 fn int_overflow_is_an_error_for_scalars_and_tensors() {
     let (least, most) = (i64::MIN, i64::MAX);
     for (op, a, b) in [
-        (Op::Add, most, 1),
-        (Op::Add, least, -1),
-        (Op::Sub, least, 1),
-        (Op::Mul, most, 2),
-        (Op::Mul, least, -1),
-        (Op::Div, least, -1),
+        (Op::Binary(Binary::Add), most, 1),
+        (Op::Binary(Binary::Add), least, -1),
+        (Op::Binary(Binary::Sub), least, 1),
+        (Op::Binary(Binary::Mul), most, 2),
+        (Op::Binary(Binary::Mul), least, -1),
+        (Op::Binary(Binary::Div), least, -1),
     ] {
         overflows(&op, &[&Value::Int(a), &Value::Int(b)]);
         overflows(&op, &[&int(&[2], &[1, a]), &int(&[2], &[1, b])]);
         overflows(&op, &[&int(&[2], &[1, a]), &Value::Int(b)]);
         overflows(&op, &[&int(&[2, 1], &[1, a]), &int(&[1, 2], &[1, b])]);
     }
-    for op in [Op::Neg, Op::Abs] {
+    for op in [Op::Unary(Unary::Neg), Op::Unary(Unary::Abs)] {
         overflows(&op, &[&Value::Int(least)]);
         overflows(&op, &[&int(&[2], &[0, least])]);
     }
-    overflows(&Op::Sum { axis: None }, &[&int(&[3], &[most, 1, -5])]);
-    overflows(&Op::Sum { axis: Some(0) }, &[&int(&[2, 2], &[0, most, 0, most])]);
+    overflows(&Op::Reduce(Reduction::Sum, None), &[&int(&[3], &[most, 1, -5])]);
+    overflows(&Op::Reduce(Reduction::Sum, Some(0)), &[&int(&[2, 2], &[0, most, 0, most])]);
     overflows(&Op::SumTo { shape: Shape::new(&[1]) }, &[&int(&[2, 1], &[least, least])]);
 }
 
 #[test]
 fn int_division_truncates_and_is_total() {
     for (a, b, q) in [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (5, 0, 0), (0, 0, 0), (i64::MIN, 0, 0)] {
-        check(&Op::Div, &[&Value::Int(a), &Value::Int(b)], &Value::Int(q));
-        check(&Op::Div, &[&int(&[1], &[a]), &int(&[1], &[b])], &int(&[1], &[q]));
+        check(&Op::Binary(Binary::Div), &[&Value::Int(a), &Value::Int(b)], &Value::Int(q));
+        check(&Op::Binary(Binary::Div), &[&int(&[1], &[a]), &int(&[1], &[b])], &int(&[1], &[q]));
     }
 }
 
 #[test]
 fn num_division_follows_ieee() {
-    check(&Op::Div, &[&Value::F64(1.0), &Value::F64(0.0)], &Value::F64(INF));
-    check(&Op::Div, &[&num(&[2], &[0.0, -1.0]), &Value::F64(0.0)], &num(&[2], &[NAN, -INF]));
+    check(&Op::Binary(Binary::Div), &[&Value::F64(1.0), &Value::F64(0.0)], &Value::F64(INF));
+    check(&Op::Binary(Binary::Div), &[&num(&[2], &[0.0, -1.0]), &Value::F64(0.0)], &num(&[2], &[NAN, -INF]));
 }
 
 #[test]
 fn to_int_truncates_and_refuses_what_does_not_fit() {
-    check(&Op::ToInt, &[&num(&[4], &[1.9, -1.9, -0.5, 0.0])], &int(&[4], &[1, -1, 0, 0]));
+    check(&Op::Convert(DType::Int), &[&num(&[4], &[1.9, -1.9, -0.5, 0.0])], &int(&[4], &[1, -1, 0, 0]));
     let bound = 9_223_372_036_854_775_808.0;
-    check(&Op::ToInt, &[&Value::F64(-bound)], &Value::Int(i64::MIN));
+    check(&Op::Convert(DType::Int), &[&Value::F64(-bound)], &Value::Int(i64::MIN));
     for x in [bound, -2.0 * bound, NAN, INF, -INF] {
-        overflows(&Op::ToInt, &[&Value::F64(x)]);
-        overflows(&Op::ToInt, &[&num(&[2], &[0.0, x])]);
+        overflows(&Op::Convert(DType::Int), &[&Value::F64(x)]);
+        overflows(&Op::Convert(DType::Int), &[&num(&[2], &[0.0, x])]);
     }
     let below = 9_223_371_487_098_961_920.0_f32;
-    let found = try_go(&Op::ToInt, &[&Value::F32(below)], Precision::F32).expect("it fits");
+    let found = try_go(&Op::Convert(DType::Int), &[&Value::F32(below)], Precision::F32).expect("it fits");
     assert!(found.same(&Value::Int(9_223_371_487_098_961_920)));
 }
 
 #[test]
 fn conversions() {
-    check(&Op::ToBool, &[&num(&[4], &[0.0, -0.0, NAN, 0.1])], &boolean(&[4], &[false, false, true, true]));
-    check(&Op::ToNum, &[&boolean(&[2], &[true, false])], &num(&[2], &[1.0, 0.0]));
-    check(&Op::ToInt, &[&Value::Bool(true)], &Value::Int(1));
+    check(
+        &Op::Convert(DType::Bool),
+        &[&num(&[4], &[0.0, -0.0, NAN, 0.1])],
+        &boolean(&[4], &[false, false, true, true]),
+    );
+    check(&Op::Convert(DType::Num), &[&boolean(&[2], &[true, false])], &num(&[2], &[1.0, 0.0]));
+    check(&Op::Convert(DType::Int), &[&Value::Bool(true)], &Value::Int(1));
     // Rounded once, from the integer: 2^24 + 1 is halfway and goes to the even neighbour.
-    let found = try_go(&Op::ToNum, &[&Value::Int(16_777_217)], Precision::F32).expect("a number");
+    let found =
+        try_go(&Op::Convert(DType::Num), &[&Value::Int(16_777_217)], Precision::F32).expect("a number");
     assert!(found.same(&Value::F32(16_777_216.0)));
-    let found = try_go(&Op::ToNum, &[&int(&[1], &[16_777_219])], Precision::F32).expect("a number");
+    let found =
+        try_go(&Op::Convert(DType::Num), &[&int(&[1], &[16_777_219])], Precision::F32).expect("a number");
     assert!(found.same(&single(&[1], &[16_777_220.0])));
 }
 
 #[test]
 fn pointwise_functions_at_their_edges() {
     let x = num(&[5], &[-INF, -0.0, 0.0, INF, NAN]);
-    check(&Op::Exp, &[&x], &num(&[5], &[0.0, 1.0, 1.0, INF, NAN]));
-    check(&Op::Log, &[&x], &num(&[5], &[NAN, -INF, -INF, INF, NAN]));
-    check(&Op::Sqrt, &[&x], &num(&[5], &[NAN, 0.0, 0.0, INF, NAN]));
-    check(&Op::Sigmoid, &[&x], &num(&[5], &[0.0, 0.5, 0.5, 1.0, NAN]));
-    check(&Op::Tanh, &[&x], &num(&[5], &[-1.0, 0.0, 0.0, 1.0, NAN]));
-    check(&Op::Relu, &[&x], &num(&[5], &[0.0, 0.0, 0.0, INF, 0.0]));
-    check(&Op::Sign, &[&x], &num(&[5], &[-1.0, 0.0, 0.0, 1.0, NAN]));
-    check(&Op::Abs, &[&x], &num(&[5], &[INF, 0.0, 0.0, INF, NAN]));
+    check(&Op::Unary(Unary::Exp), &[&x], &num(&[5], &[0.0, 1.0, 1.0, INF, NAN]));
+    check(&Op::Unary(Unary::Log), &[&x], &num(&[5], &[NAN, -INF, -INF, INF, NAN]));
+    check(&Op::Unary(Unary::Sqrt), &[&x], &num(&[5], &[NAN, 0.0, 0.0, INF, NAN]));
+    check(&Op::Unary(Unary::Sigmoid), &[&x], &num(&[5], &[0.0, 0.5, 0.5, 1.0, NAN]));
+    check(&Op::Unary(Unary::Tanh), &[&x], &num(&[5], &[-1.0, 0.0, 0.0, 1.0, NAN]));
+    check(&Op::Unary(Unary::Relu), &[&x], &num(&[5], &[0.0, 0.0, 0.0, INF, 0.0]));
+    check(&Op::Unary(Unary::Sign), &[&x], &num(&[5], &[-1.0, 0.0, 0.0, 1.0, NAN]));
+    check(&Op::Unary(Unary::Abs), &[&x], &num(&[5], &[INF, 0.0, 0.0, INF, NAN]));
 }
 
 #[test]
 fn sigmoid_neither_overflows_nor_loses_the_tail() {
     for i in -700..=700 {
         let x = f64::from(i);
-        let found = go(&Op::Sigmoid, &[&Value::F64(x)]).as_num().expect("a number");
+        let found = go(&Op::Unary(Unary::Sigmoid), &[&Value::F64(x)]).as_num().expect("a number");
         let direct = 1.0 / (1.0 + (-x).exp());
         assert!((found - direct).abs() <= 1e-12 * direct, "sigmoid({x}) = {found}, not {direct}");
     }
-    let found = elements(&go(&Op::Sigmoid, &[&num(&[2], &[-800.0, 800.0])]));
+    let found = elements(&go(&Op::Unary(Unary::Sigmoid), &[&num(&[2], &[-800.0, 800.0])]));
     assert_eq!(found, [0.0, 1.0]);
-    let found = try_go(&Op::Sigmoid, &[&Value::F32(-100.0)], Precision::F32).expect("a number");
+    let found = try_go(&Op::Unary(Unary::Sigmoid), &[&Value::F32(-100.0)], Precision::F32).expect("a number");
     assert!(found.as_num().is_some_and(|x| (x - 3.783_505_8e-44).abs() < 1e-45));
 }
 
 #[test]
 fn comparisons_with_nan_are_false() {
     let (nan, one) = (Value::F64(NAN), Value::F64(1.0));
-    for op in [Op::Eq, Op::Lt, Op::Le, Op::Gt, Op::Ge] {
+    for op in [
+        Op::Compare(Compare::Eq),
+        Op::Compare(Compare::Lt),
+        Op::Compare(Compare::Le),
+        Op::Compare(Compare::Gt),
+        Op::Compare(Compare::Ge),
+    ] {
         check(&op, &[&nan, &one], &Value::Bool(false));
         check(&op, &[&num(&[1], &[NAN]), &nan], &boolean(&[1], &[false]));
     }
-    check(&Op::Ne, &[&nan, &nan], &Value::Bool(true));
-    check(&Op::Eq, &[&Value::F64(0.0), &Value::F64(-0.0)], &Value::Bool(true));
+    check(&Op::Compare(Compare::Ne), &[&nan, &nan], &Value::Bool(true));
+    check(&Op::Compare(Compare::Eq), &[&Value::F64(0.0), &Value::F64(-0.0)], &Value::Bool(true));
 }
 
 #[test]
 fn extremes_take_the_first_and_nan_wins() {
-    let (max, argmax) = (Op::Max { axis: None }, Op::ArgMax { axis: None });
+    let (max, argmax) = (Op::Reduce(Reduction::Max, None), Op::Reduce(Reduction::ArgMax, None));
     check(&argmax, &[&num(&[4], &[1.0, 3.0, 3.0, 2.0])], &Value::Int(1));
     check(&max, &[&num(&[3], &[1.0, NAN, 5.0])], &Value::F64(NAN));
     check(&argmax, &[&num(&[4], &[1.0, NAN, 5.0, NAN])], &Value::Int(1));
@@ -127,9 +139,9 @@ fn extremes_take_the_first_and_nan_wins() {
     check(&argmax, &[&int(&[2], &[i64::MIN, i64::MIN])], &Value::Int(0));
     check(&argmax, &[&Value::F64(NAN)], &Value::Int(0));
     let x = num(&[2, 2], &[1.0, NAN, 4.0, 3.0]);
-    check(&Op::Max { axis: Some(0) }, &[&x], &num(&[2], &[4.0, NAN]));
-    check(&Op::ArgMax { axis: Some(0) }, &[&x], &int(&[2], &[1, 0]));
-    check(&Op::ArgMax { axis: Some(1) }, &[&x], &int(&[2], &[1, 0]));
+    check(&Op::Reduce(Reduction::Max, Some(0)), &[&x], &num(&[2], &[4.0, NAN]));
+    check(&Op::Reduce(Reduction::ArgMax, Some(0)), &[&x], &int(&[2], &[1, 0]));
+    check(&Op::Reduce(Reduction::ArgMax, Some(1)), &[&x], &int(&[2], &[1, 0]));
 }
 
 #[test]
@@ -149,11 +161,11 @@ fn softmax_is_stable() {
 
 #[test]
 fn nothing_sums_to_zero_and_has_no_mean() {
-    check(&Op::Sum { axis: None }, &[&num(&[0], &[])], &Value::F64(0.0));
-    check(&Op::Sum { axis: Some(1) }, &[&int(&[2, 0], &[])], &int(&[2], &[0, 0]));
-    check(&Op::Sum { axis: Some(0) }, &[&num(&[2, 0], &[])], &num(&[0], &[]));
-    check(&Op::Mean { axis: Some(0) }, &[&num(&[0, 2], &[])], &num(&[2], &[NAN, NAN]));
-    check(&Op::Max { axis: Some(1) }, &[&num(&[0, 2], &[])], &num(&[0], &[]));
+    check(&Op::Reduce(Reduction::Sum, None), &[&num(&[0], &[])], &Value::F64(0.0));
+    check(&Op::Reduce(Reduction::Sum, Some(1)), &[&int(&[2, 0], &[])], &int(&[2], &[0, 0]));
+    check(&Op::Reduce(Reduction::Sum, Some(0)), &[&num(&[2, 0], &[])], &num(&[0], &[]));
+    check(&Op::Reduce(Reduction::Mean, Some(0)), &[&num(&[0, 2], &[])], &num(&[2], &[NAN, NAN]));
+    check(&Op::Reduce(Reduction::Max, Some(1)), &[&num(&[0, 2], &[])], &num(&[0], &[]));
     check(&Op::SumTo { shape: Shape::new(&[1, 2]) }, &[&num(&[0, 2], &[])], &num(&[1, 2], &[0.0, 0.0]));
     check(&Op::SumTo { shape: Shape::scalar() }, &[&num(&[0, 2], &[])], &Value::F64(0.0));
 }
@@ -164,26 +176,30 @@ fn sums_add_lanes_up_in_their_own_precision() {
     let big = 16_777_216.0_f32;
     let mut terms = vec![0.0; 17];
     (terms[0], terms[1], terms[16]) = (1.0, big, 1.0);
-    let found = try_go(&Op::Sum { axis: None }, &[&single(&[17], &terms)], Precision::F32);
+    let found = try_go(&Op::Reduce(Reduction::Sum, None), &[&single(&[17], &terms)], Precision::F32);
     assert!(found.expect("a number").same(&Value::F32(big + 2.0)));
     let across: Vec<f32> = terms.iter().flat_map(|x| [*x, big - x]).collect();
-    let found = try_go(&Op::Sum { axis: Some(0) }, &[&single(&[17, 2], &across)], Precision::F32);
+    let found = try_go(&Op::Reduce(Reduction::Sum, Some(0)), &[&single(&[17, 2], &across)], Precision::F32);
     assert!(found.expect("numbers").same(&single(&[2], &[big + 2.0, big * 16.0])));
-    let found = try_go(&Op::Sum { axis: None }, &[&single(&[3], &[big, 1.0, 1.0])], Precision::F32);
+    let found = try_go(&Op::Reduce(Reduction::Sum, None), &[&single(&[3], &[big, 1.0, 1.0])], Precision::F32);
     assert!(found.expect("a number").same(&Value::F32(big)));
 }
 
 #[test]
 fn broadcasting_covers_empty_and_single_dimensions() {
-    check(&Op::Add, &[&num(&[0, 3], &[]), &num(&[1, 3], &[1.0; 3])], &num(&[0, 3], &[]));
-    check(&Op::Add, &[&num(&[0, 1], &[]), &num(&[1, 3], &[1.0; 3])], &num(&[0, 3], &[]));
-    check(&Op::Add, &[&num(&[0], &[]), &Value::F64(1.0)], &num(&[0], &[]));
-    check(&Op::Mul, &[&num(&[1, 1], &[2.0]), &num(&[2], &[3.0, 4.0])], &num(&[1, 2], &[6.0, 8.0]));
-    check(&Op::Mul, &[&Value::F64(2.0), &num(&[1, 1], &[2.0])], &num(&[1, 1], &[4.0]));
+    check(&Op::Binary(Binary::Add), &[&num(&[0, 3], &[]), &num(&[1, 3], &[1.0; 3])], &num(&[0, 3], &[]));
+    check(&Op::Binary(Binary::Add), &[&num(&[0, 1], &[]), &num(&[1, 3], &[1.0; 3])], &num(&[0, 3], &[]));
+    check(&Op::Binary(Binary::Add), &[&num(&[0], &[]), &Value::F64(1.0)], &num(&[0], &[]));
+    check(
+        &Op::Binary(Binary::Mul),
+        &[&num(&[1, 1], &[2.0]), &num(&[2], &[3.0, 4.0])],
+        &num(&[1, 2], &[6.0, 8.0]),
+    );
+    check(&Op::Binary(Binary::Mul), &[&Value::F64(2.0), &num(&[1, 1], &[2.0])], &num(&[1, 1], &[4.0]));
     let (a, b) = (num(&[2, 1, 2], &[1.0, 2.0, 3.0, 4.0]), num(&[2, 1], &[10.0, 20.0]));
     let sums = [11.0, 12.0, 21.0, 22.0, 13.0, 14.0, 23.0, 24.0];
-    check(&Op::Add, &[&a, &b], &num(&[2, 2, 2], &sums));
-    check(&Op::Add, &[&b, &a], &num(&[2, 2, 2], &sums));
+    check(&Op::Binary(Binary::Add), &[&a, &b], &num(&[2, 2, 2], &sums));
+    check(&Op::Binary(Binary::Add), &[&b, &a], &num(&[2, 2, 2], &sums));
     let wide = Op::Broadcast { shape: Shape::new(&[2, 0, 3]) };
     check(&wide, &[&num(&[3], &[1.0; 3])], &num(&[2, 0, 3], &[]));
 }
@@ -232,6 +248,6 @@ fn scalars_stay_scalars() {
     let stacked = go(&Op::Stack { axis: 0 }, &[&Value::F64(1.0), &Value::F64(2.0), &Value::F64(3.0)]);
     assert!(matches!(stacked.to_data(), Data::F64(v) if v == [1.0, 2.0, 3.0]));
     check(&Op::Reshape { shape: Shape::scalar() }, &[&num(&[1, 1], &[5.0])], &Value::F64(5.0));
-    check(&Op::Sum { axis: None }, &[&Value::Int(3)], &Value::Int(3));
-    check(&Op::Mean { axis: None }, &[&Value::F64(3.0)], &Value::F64(3.0));
+    check(&Op::Reduce(Reduction::Sum, None), &[&Value::Int(3)], &Value::Int(3));
+    check(&Op::Reduce(Reduction::Mean, None), &[&Value::F64(3.0)], &Value::F64(3.0));
 }

@@ -1,7 +1,7 @@
 //! Integers at the ends of their range, where no operator may wrap or stop the program; NaN, infinities and the sign of
 //! zero in bounds, extremes, pools and running sums.
 
-use rml_ir::op::{AxisIndex, EvalError, Op};
+use rml_ir::op::{AxisIndex, EvalError, Op, Reduction};
 use rml_ir::{Precision, Shape, Value};
 
 use crate::support::{check, elements, go, int, num, try_go};
@@ -141,8 +141,8 @@ fn extremes_of_ints() {
     for n in [LEAST, MOST] {
         let x = int(&[2], &[n, n]);
         for (extreme, position) in [
-            (Op::Max { axis: None }, Op::ArgMax { axis: None }),
-            (Op::Min { axis: None }, Op::ArgMin { axis: None }),
+            (Op::Reduce(Reduction::Max, None), Op::Reduce(Reduction::ArgMax, None)),
+            (Op::Reduce(Reduction::Min, None), Op::Reduce(Reduction::ArgMin, None)),
         ] {
             check(&extreme, &[&x], &Value::Int(n));
             check(&position, &[&x], &Value::Int(0));
@@ -207,7 +207,7 @@ fn smooth_functions_far_out() {
 
 #[test]
 fn the_smallest_number() {
-    let (min, argmin) = (Op::Min { axis: None }, Op::ArgMin { axis: None });
+    let (min, argmin) = (Op::Reduce(Reduction::Min, None), Op::Reduce(Reduction::ArgMin, None));
     for (xs, least, at) in [
         ([1.0, NAN, -INF], NAN, 1),
         ([INF, INF, INF], INF, 0),
@@ -218,7 +218,7 @@ fn the_smallest_number() {
         check(&min, &[&num(&[3], &xs)], &Value::F64(least));
         check(&argmin, &[&num(&[3], &xs)], &Value::Int(at));
     }
-    for (op, first) in [(&min, 0.0_f64), (&min, -0.0), (&Op::Max { axis: None }, -0.0)] {
+    for (op, first) in [(&min, 0.0_f64), (&min, -0.0), (&Op::Reduce(Reduction::Max, None), -0.0)] {
         let found = elements(&go(op, &[&num(&[2], &[first, -first])]));
         assert_eq!(found[0].to_bits(), first.to_bits(), "{op}");
     }

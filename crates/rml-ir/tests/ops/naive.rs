@@ -1,7 +1,8 @@
 //! A second evaluator, as plain as can be: everything is a double precision array, and every result element
 //! is computed by itself from its index. It decides what the operators mean; the tests compare.
 
-use rml_ir::op::{AxisIndex, Einsum, Op};
+use rml_ir::DType;
+use rml_ir::op::{AxisIndex, Binary, Compare, Einsum, Op, Reduction, Unary};
 use rml_ir::random::Random;
 
 mod sliding;
@@ -65,43 +66,44 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
     let last = x.dims.len().checked_sub(1);
     match op {
         Op::Copy | Op::StopGradient => x.clone(),
-        Op::Neg => each(&|x| -x),
+        Op::Unary(Unary::Neg) => each(&|x| -x),
         Op::Not => each(&|x| 1.0 - x),
-        Op::Abs => each(&f64::abs),
-        Op::Sign => each(&|x| if x == 0.0 { 0.0 } else { x.signum() }),
-        Op::Exp => each(&f64::exp),
-        Op::Expm1 => each(&|x| x.exp() - 1.0),
-        Op::Log1p => each(&|x| (1.0 + x).ln()),
-        Op::Sin => each(&f64::sin),
-        Op::Cos => each(&|x| (x + std::f64::consts::FRAC_PI_2).sin()),
-        Op::Erf => each(&erf),
-        Op::Gelu => each(&|x| 0.5 * x * (1.0 + erf(x / 2.0_f64.sqrt()))),
-        Op::Softplus => each(&|x| (1.0 + x.exp()).ln()),
-        Op::Floor => each(&|x| -(-x).ceil()),
-        Op::Ceil => each(&|x| -(-x).floor()),
-        Op::Round => each(&|x| {
+        Op::Unary(Unary::Abs) => each(&f64::abs),
+        Op::Unary(Unary::Sign) => each(&|x| if x == 0.0 { 0.0 } else { x.signum() }),
+        Op::Unary(Unary::Exp) => each(&f64::exp),
+        Op::Unary(Unary::Expm1) => each(&|x| x.exp() - 1.0),
+        Op::Unary(Unary::Log1p) => each(&|x| (1.0 + x).ln()),
+        Op::Unary(Unary::Sin) => each(&f64::sin),
+        Op::Unary(Unary::Cos) => each(&|x| (x + std::f64::consts::FRAC_PI_2).sin()),
+        Op::Unary(Unary::Erf) => each(&erf),
+        Op::Unary(Unary::Gelu) => each(&|x| 0.5 * x * (1.0 + erf(x / 2.0_f64.sqrt()))),
+        Op::Unary(Unary::Softplus) => each(&|x| (1.0 + x.exp()).ln()),
+        Op::Unary(Unary::Floor) => each(&|x| -(-x).ceil()),
+        Op::Unary(Unary::Ceil) => each(&|x| -(-x).floor()),
+        Op::Unary(Unary::Round) => each(&|x| {
             let below = x.floor();
             let up = x - below > 0.5 || (x - below == 0.5 && below % 2.0 != 0.0);
             below + truth(up)
         }),
-        Op::Log => each(&f64::ln),
-        Op::Sqrt => each(&f64::sqrt),
-        Op::Sigmoid => each(&|x| 1.0 / (1.0 + (-x).exp())),
-        Op::Tanh => each(&f64::tanh),
-        Op::Relu => each(&|x| x.max(0.0)),
-        Op::Flush => each(&|x| if x.abs().log2() < -970.0 { 0.0 } else { x }),
-        Op::ToNum => x.clone(),
-        Op::ToInt => each(&f64::trunc),
-        Op::ToBool => each(&|x| truth(x != 0.0)),
-        Op::Add => both(&|a, b| a + b),
-        Op::Sub => both(&|a, b| a - b),
-        Op::Mul => both(&|a, b| a * b),
-        Op::Div if int => both(&|a, b| if b == 0.0 { 0.0 } else { (a / b).trunc() }),
-        Op::Div => both(&|a, b| a / b),
-        Op::Mod => both(&|a, b| if b == 0.0 { a } else { a - b * (a / b).floor() }),
-        Op::Pow => both(&|a, b| if a >= 0.0 { a.powf(b) } else { f64::NAN }),
-        Op::Minimum => both(&|a, b| if a < b { a } else { b }),
-        Op::Maximum => both(&|a, b| if a > b { a } else { b }),
+        Op::Unary(Unary::Log) => each(&f64::ln),
+        Op::Unary(Unary::Sqrt) => each(&f64::sqrt),
+        Op::Unary(Unary::Sigmoid) => each(&|x| 1.0 / (1.0 + (-x).exp())),
+        Op::Unary(Unary::Tanh) => each(&f64::tanh),
+        Op::Unary(Unary::Relu) => each(&|x| x.max(0.0)),
+        Op::Unary(Unary::Flush) => each(&|x| if x.abs().log2() < -970.0 { 0.0 } else { x }),
+        Op::Convert(DType::Num) => x.clone(),
+        Op::Convert(DType::Int) => each(&f64::trunc),
+        Op::Convert(DType::Bool) => each(&|x| truth(x != 0.0)),
+        Op::Binary(Binary::Add) => both(&|a, b| a + b),
+        Op::Binary(Binary::Sub) => both(&|a, b| a - b),
+        Op::Binary(Binary::Mul) => both(&|a, b| a * b),
+        Op::Binary(Binary::Div) if int => both(&|a, b| if b == 0.0 { 0.0 } else { (a / b).trunc() }),
+        Op::Binary(Binary::Div) => both(&|a, b| a / b),
+        Op::Binary(Binary::Mod) if !int => both(&|a, b| a - b * (a / b).floor()),
+        Op::Binary(Binary::Mod) => both(&|a, b| if b == 0.0 { a } else { a - b * (a / b).floor() }),
+        Op::Binary(Binary::Pow) => both(&|a, b| if a >= 0.0 { a.powf(b) } else { f64::NAN }),
+        Op::Binary(Binary::Minimum) => both(&|a, b| if a < b { a } else { b }),
+        Op::Binary(Binary::Maximum) => both(&|a, b| if a > b { a } else { b }),
         Op::Clip => Nd::from(result, |i| {
             let [x, lo, hi] = [0, 1, 2].map(|k| args[k].spread(i));
             if hi < lo.max(x) { hi } else { lo.max(x) }
@@ -111,12 +113,12 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         }
         Op::And => both(&|a, b| a * b),
         Op::Or => both(&f64::max),
-        Op::Eq => both(&|a, b| truth(a == b)),
-        Op::Ne => both(&|a, b| truth(a != b)),
-        Op::Lt => both(&|a, b| truth(a < b)),
-        Op::Le => both(&|a, b| truth(a <= b)),
-        Op::Gt => both(&|a, b| truth(a > b)),
-        Op::Ge => both(&|a, b| truth(a >= b)),
+        Op::Compare(Compare::Eq) => both(&|a, b| truth(a == b)),
+        Op::Compare(Compare::Ne) => both(&|a, b| truth(a != b)),
+        Op::Compare(Compare::Lt) => both(&|a, b| truth(a < b)),
+        Op::Compare(Compare::Le) => both(&|a, b| truth(a <= b)),
+        Op::Compare(Compare::Gt) => both(&|a, b| truth(a > b)),
+        Op::Compare(Compare::Ge) => both(&|a, b| truth(a >= b)),
         Op::MatMul => matmul(x, &args[1], result),
         Op::Transpose { perm } => Nd::from(result, |i| {
             let mut from = vec![0; perm.len()];
@@ -179,14 +181,20 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
             }
             out
         }
-        Op::Sum { axis } => fold(*axis, &|xs| xs.iter().sum()),
-        Op::Mean { axis } => fold(*axis, &|xs| xs.iter().sum::<f64>() / xs.len() as f64),
-        Op::Max { axis } => fold(*axis, &|xs| xs.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-        Op::ArgMax { axis } => fold(*axis, &argmax),
-        Op::Min { axis } => fold(*axis, &|xs| xs.iter().copied().fold(f64::INFINITY, f64::min)),
-        Op::ArgMin { axis } => fold(*axis, &|xs| argmax(&xs.iter().map(|x| -x).collect::<Vec<_>>())),
-        Op::Any { axis } => fold(*axis, &|xs| truth(xs.contains(&1.0))),
-        Op::All { axis } => fold(*axis, &|xs| truth(xs.iter().all(|x| *x == 1.0))),
+        Op::Reduce(Reduction::Sum, axis) => fold(*axis, &|xs| xs.iter().sum()),
+        Op::Reduce(Reduction::Mean, axis) => fold(*axis, &|xs| xs.iter().sum::<f64>() / xs.len() as f64),
+        Op::Reduce(Reduction::Max, axis) => {
+            fold(*axis, &|xs| xs.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+        }
+        Op::Reduce(Reduction::ArgMax, axis) => fold(*axis, &argmax),
+        Op::Reduce(Reduction::Min, axis) => {
+            fold(*axis, &|xs| xs.iter().copied().fold(f64::INFINITY, f64::min))
+        }
+        Op::Reduce(Reduction::ArgMin, axis) => {
+            fold(*axis, &|xs| argmax(&xs.iter().map(|x| -x).collect::<Vec<_>>()))
+        }
+        Op::Reduce(Reduction::Any, axis) => fold(*axis, &|xs| truth(xs.contains(&1.0))),
+        Op::Reduce(Reduction::All, axis) => fold(*axis, &|xs| truth(xs.iter().all(|x| *x == 1.0))),
         Op::CumSum { axis, reverse } => Nd::from(result, |i| {
             let reached = |k: usize| if *reverse { k >= i[*axis] } else { k <= i[*axis] };
             let mut rest = i.to_vec();

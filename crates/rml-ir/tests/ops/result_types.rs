@@ -1,6 +1,6 @@
 //! Type rules: results, refusals, and what a refusal says.
 
-use rml_ir::op::{AxisIndex, Op, result_type, samples};
+use rml_ir::op::{AxisIndex, Op, Reduction, result_type, samples};
 use rml_ir::{DType, Shape, Type};
 
 fn ty(text: &str) -> Type {
@@ -235,7 +235,7 @@ fn odd_operands_are_refused_not_fatal() {
         .collect();
     let odd = [
         Op::Index { items: vec![AxisIndex::Slice { start: usize::MAX, len: 2, step: isize::MAX }] },
-        Op::Sum { axis: Some(usize::MAX) },
+        Op::Reduce(Reduction::Sum, Some(usize::MAX)),
         Op::Concat { axis: usize::MAX },
         Op::Transpose { perm: vec![usize::MAX, 0] },
     ];
@@ -329,7 +329,7 @@ fn positions_and_masks() {
         Some(2),
         "expected operands of one element type (here num), found num and int",
     );
-    refuses("mod", &["num []", "num []"], Some(0), "expected int, found num []");
+    refuses("mod", &["bool []", "bool []"], Some(0), "expected int or num, found bool []");
     refuses("pow", &["int []", "int []"], Some(0), "expected num, found int []");
     refuses("all", &["int [2]"], Some(0), "expected bool, found int [2]");
     refuses("cumsum{axis=1}", &["num [2]"], Some(0), "expected an operand with an axis 1, found num [2]");

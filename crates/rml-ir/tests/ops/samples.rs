@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rml_ir::op::{EvalError, Op, eval, result_type, samples};
+use rml_ir::op::{Binary, EvalError, Op, Unary, eval, result_type, samples};
 use rml_ir::random::Random;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
@@ -12,7 +12,7 @@ use crate::support::{elements, try_go};
 /// A random operand: integers in -3..=3 (so that comparisons meet equals and divisions meet 0), numbers in
 /// -2..2 with halves and zeros among them, and above 0 where the operator needs it.
 fn operand(op: &Op, ty: &Type, precision: Precision, random: &Random, next: &mut u64) -> Value {
-    let positive = matches!(op, Op::Log | Op::Log1p | Op::Sqrt | Op::Pow);
+    let positive = matches!(op, Op::Unary(Unary::Log | Unary::Log1p | Unary::Sqrt) | Op::Binary(Binary::Pow));
     let position = matches!(op, Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick);
     let mut draw = || {
         *next += 1;

@@ -1,14 +1,14 @@
 //! Text forms: what they look like, and what is refused. (That every sample reads back is checked beside the
 //! samples.)
 
-use rml_ir::op::{AxisIndex, Distribution, Op};
+use rml_ir::op::{AxisIndex, Binary, Distribution, Op, Reduction};
 use rml_ir::{DType, Shape, Type};
 
 #[test]
 fn operators_look_like_this() {
     let slice = AxisIndex::Slice { start: 1, len: 3, step: 2 };
     let expected = [
-        (Op::Add, "add"),
+        (Op::Binary(Binary::Add), "add"),
         (Op::StopGradient, "stop_gradient"),
         (Op::Transpose { perm: vec![1, 0] }, "transpose{1, 0}"),
         (Op::Reshape { shape: Shape::new(&[4, 64]) }, "reshape{[4, 64]}"),
@@ -19,8 +19,8 @@ fn operators_look_like_this() {
             "unindex{[5, 8]; 0, 1:3:2}",
         ),
         (Op::Index { items: vec![AxisIndex::Slice { start: 4, len: 2, step: -2 }] }, "index{4:2:-2}"),
-        (Op::Sum { axis: Some(1) }, "sum{axis=1}"),
-        (Op::Sum { axis: None }, "sum"),
+        (Op::Reduce(Reduction::Sum, Some(1)), "sum{axis=1}"),
+        (Op::Reduce(Reduction::Sum, None), "sum"),
         (Op::Concat { axis: 2 }, "concat{axis=2}"),
         (Op::OneHot { classes: 10 }, "one_hot{10}"),
     ];

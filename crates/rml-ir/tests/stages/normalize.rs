@@ -1,7 +1,7 @@
 //! typed → normal.
 
 use rml_ir::normal::{print, verify};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::pass::normalize;
 use rml_ir::typed::{Callee, ExprKind, NodeId};
 use rml_ir::{Type, Value};
@@ -14,7 +14,7 @@ fn negation(name: &str) -> TypedNode {
     let x = f.input("x", &num());
     let y = f.output("y", &num());
     let x = f.read(x);
-    let neg = f.apply(Op::Neg, vec![x], &num());
+    let neg = f.apply(Op::Unary(Unary::Neg), vec![x], &num());
     f.equation(&[Some(y)], neg);
     f
 }
@@ -37,9 +37,9 @@ fn operands_stand_before_their_reader() {
     let o = main.output("o", &num());
     let (one, next) = (main.literal(Value::F32(1.0)), main.read(x));
     let fby = main.expr(ExprKind::Fby { init: one, next }, &num());
-    let neg = main.apply(Op::Neg, vec![fby], &num());
+    let neg = main.apply(Op::Unary(Unary::Neg), vec![fby], &num());
     let one = main.literal(Value::F32(1.0));
-    let sum = main.apply(Op::Add, vec![neg, one], &num());
+    let sum = main.apply(Op::Binary(Binary::Add), vec![neg, one], &num());
     main.equation(&[Some(o)], sum);
     let expected = ["v3 = fby k0 v0", "v2 = apply neg (v3)", "v4 = const k1", "v1 = apply add (v2, v4)"];
     assert_eq!(root_equations(vec![main]), expected, "every literal has a constant of its own");
@@ -52,7 +52,7 @@ fn initialisers_that_are_no_constants_are_streams() {
     let x = main.input("x", &num());
     let [o, p, c, q] = ["o", "p", "c", "q"].map(|name| main.output(name, &num()));
     let one = main.literal(Value::F32(1.0));
-    let init = main.apply(Op::Neg, vec![one], &num());
+    let init = main.apply(Op::Unary(Unary::Neg), vec![one], &num());
     let next = main.read(x);
     let fby = main.expr(ExprKind::Fby { init, next }, &num());
     main.equation(&[Some(o)], fby);

@@ -1,6 +1,6 @@
 //! The typed stage: text form and invariants.
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 use rml_ir::typed::{Callee, ExprId, ExprKind, Module, NodeId, Var, print, verify};
 use rml_ir::{DType, Type, Value};
 
@@ -13,7 +13,7 @@ fn sample() -> Module {
     let y = f.output("y", &num());
     let one = f.literal(Value::F32(1.0));
     let (a, b) = (f.read(x), f.read(x));
-    let sum = f.apply(Op::Add, vec![a, b], &num());
+    let sum = f.apply(Op::Binary(Binary::Add), vec![a, b], &num());
     let fby = f.expr(ExprKind::Fby { init: one, next: sum }, &num());
     f.equation(&[Some(y)], fby);
 

@@ -121,9 +121,10 @@ pub(crate) fn tanh_within<T: Number>(x: &[T], out: &mut [T]) {
 }
 
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident, $light:literal, $x:ident => $y:expr $(, far $is_far:expr, $far:expr)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident $text:literal, $light:literal, $x:ident => $y:expr
+       $(, far $is_far:expr, $far:expr)?;)*) => {
         /// A function of one number.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Unary {
             $($(#[$doc])* $name,)*
         }
@@ -131,6 +132,13 @@ macro_rules! unary {
         impl Unary {
             /// All of them.
             pub const ALL: &[Unary] = &[$(Unary::$name),*];
+
+            /// The name: `exp`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Unary::$name => $text,)*
+                }
+            }
         }
 
         mod points {
@@ -173,68 +181,84 @@ macro_rules! unary {
 
 unary! {
     /// `-x`.
-    Neg, true, x => -x;
+    Neg "neg", true, x => -x;
     /// The absolute value.
-    Abs, true, x => x.abs();
+    Abs "abs", true, x => x.abs();
     /// -1, 0, 1 or NaN.
-    Sign, true, x => formulas::sign(x);
+    Sign "sign", true, x => formulas::sign(x);
     /// The square root, rounded to nearest.
-    Sqrt, true, x => x.sqrt();
+    Sqrt "sqrt", true, x => x.sqrt();
     /// `x` where it is above 0, else 0.
-    Relu, true, x => formulas::relu(x);
+    Relu "relu", true, x => formulas::relu(x);
     /// `x`, and 0 where its magnitude is below `NEGLIGIBLE`.
-    Flush, true, x => formulas::flush(x);
+    Flush "flush", true, x => formulas::flush(x);
     /// The largest integer that is at most `x`.
-    Floor, true, x => x.floor();
+    Floor "floor", true, x => x.floor();
     /// The smallest integer that is at least `x`.
-    Ceil, true, x => x.ceil();
+    Ceil "ceil", true, x => x.ceil();
     /// The nearest integer; halves go to the even one.
-    Round, true, x => x.round();
+    Round "round", true, x => x.round();
     /// The exponential function.
-    Exp, false, x => formulas::exp(x);
+    Exp "exp", false, x => formulas::exp(x);
     /// `exp(x) - 1`.
-    Expm1, false, x => formulas::expm1(x);
+    Expm1 "expm1", false, x => formulas::expm1(x);
     /// The natural logarithm.
-    Log, false, x => formulas::log(x);
+    Log "log", false, x => formulas::log(x);
     /// `log(1 + x)`.
-    Log1p, false, x => formulas::log1p(x);
+    Log1p "log1p", false, x => formulas::log1p(x);
     /// The sine.
-    Sin, false, x => formulas::sin(x), far x.abs() > T::FAR || x.is_nan(), x.far_sin();
+    Sin "sin", false, x => formulas::sin(x), far x.abs() > T::FAR || x.is_nan(), x.far_sin();
     /// The cosine.
-    Cos, false, x => formulas::cos(x), far x.abs() > T::FAR || x.is_nan(), x.far_cos();
+    Cos "cos", false, x => formulas::cos(x), far x.abs() > T::FAR || x.is_nan(), x.far_cos();
     /// The error function.
-    Erf, false, x => formulas::erf(x);
+    Erf "erf", false, x => formulas::erf(x);
     /// `x / 2 (1 + erf(x / sqrt 2))`.
-    Gelu, false, x => formulas::gelu(x);
+    Gelu "gelu", false, x => formulas::gelu(x);
     /// `log(1 + exp(x))`.
-    Softplus, false, x => formulas::softplus(x);
+    Softplus "softplus", false, x => formulas::softplus(x);
     /// `1 / (1 + exp(-x))`.
-    Sigmoid, false, x => formulas::sigmoid(x);
+    Sigmoid "sigmoid", false, x => formulas::sigmoid(x);
     /// The hyperbolic tangent.
-    Tanh, false, x => formulas::tanh(x);
+    Tanh "tanh", false, x => formulas::tanh(x);
 }
 
-/// A function of two numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Binary {
+macro_rules! binary {
+    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
+        /// A function of two numbers.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Binary {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Binary {
+            /// All of them.
+            pub const ALL: &[Binary] = &[$(Binary::$name),*];
+
+            /// The name: `add`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Binary::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+binary! {
     /// `a + b`.
-    Add,
+    Add "add";
     /// `a - b`.
-    Sub,
+    Sub "sub";
     /// `a b`.
-    Mul,
+    Mul "mul";
     /// `a / b`.
-    Div,
+    Div "div";
+    /// The remainder of `a / b`, with the sign of `b`; NaN for a divisor of 0.
+    Mod "mod";
     /// `a` to the power of `b`.
-    Pow,
+    Pow "pow";
     /// The smaller one; NaN wins.
-    Minimum,
+    Minimum "minimum";
     /// The larger one; NaN wins.
-    Maximum,
-}
-
-impl Binary {
-    /// All of them.
-    pub const ALL: &[Binary] =
-        &[Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Pow, Binary::Minimum, Binary::Maximum];
+    Maximum "maximum";
 }

@@ -10,12 +10,18 @@ trait Function<T> {
     fn apply(a: T, b: T) -> T;
 }
 
-/// A number that can be taken to a power.
+/// A number that can be taken to a power and divided with a remainder.
 pub(crate) trait Power: Number {
     fn pow(self, y: Self) -> Self;
+    /// The exact remainder of `self / y`, with the sign of `self`.
+    fn remainder(self, y: Self) -> Self;
 }
 
 impl Power for f32 {
+    #[inline(always)]
+    fn remainder(self, y: f32) -> f32 {
+        libm::fmodf(self, y)
+    }
     #[inline(always)]
     fn pow(self, y: f32) -> f32 {
         formulas::pow(self, y)
@@ -24,8 +30,25 @@ impl Power for f32 {
 
 impl Power for f64 {
     #[inline(always)]
+    fn remainder(self, y: f64) -> f64 {
+        libm::fmod(self, y)
+    }
+    #[inline(always)]
     fn pow(self, y: f64) -> f64 {
         libm::pow(self, y)
+    }
+}
+
+/// The remainder of `a / b` with the sign of `b`, also where it is 0.
+#[inline(always)]
+fn modulo<T: Power>(a: T, b: T) -> T {
+    let r = a.remainder(b);
+    if r == T::ZERO {
+        T::ZERO.with_sign_of(b)
+    } else if (r < T::ZERO) == (b < T::ZERO) {
+        r
+    } else {
+        r + b
     }
 }
 
@@ -52,6 +75,7 @@ pairs! {
     Sub, a, b => a - b;
     Mul, a, b => a * b;
     Div, a, b => a / b;
+    Mod, a, b => modulo(a, b);
     Pow, a, b => a.pow(b);
     Minimum, a, b => formulas::least(a, b);
     Maximum, a, b => formulas::greatest(a, b);

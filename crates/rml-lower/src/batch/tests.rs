@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml_backend::routine::ByCalls;
 use rml_backend::{Executable, Function, Held, Outcome};
 use rml_backend_cpu::Cpu;
-use rml_ir::op::{Op, eval, result_type, samples};
+use rml_ir::op::{Binary, Op, eval, result_type, samples};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Batch, Val};
@@ -150,7 +150,8 @@ fn sums_over_ticks_are_those_of_each_tick() {
     let mut compared = 0;
     for case in cases().into_iter().filter(|case| case.ty.dtype != DType::Bool) {
         let Some(rows) = case.wanted() else { continue };
-        let add = |a: Value, b: &Value| eval(&Op::Add, &[&a, b], Precision::F64).expect("one type");
+        let add =
+            |a: Value, b: &Value| eval(&Op::Binary(Binary::Add), &[&a, b], Precision::F64).expect("one type");
         let wanted = rows[1..].iter().fold(rows[0].clone(), add);
         let found =
             case.run(|g, args| Batch { g, n: N, span: Function::nowhere() }.sum(&case.op, args, &case.ty));

@@ -1,40 +1,43 @@
 //! Operators element by element.
 
-use rml_ir::Precision;
-use rml_ir::op::{self, Op};
+use rml_ir::op::{self, Binary, Compare, Unary};
+use rml_ir::{DType, Precision};
 
-use super::CHECKED;
 use crate::integer;
-use crate::net::{Elem, Net, V};
+use crate::net::{Attr, Elem, Net, V, broadcast};
 
-/// Operators of one operand; `num` is how numbers are stored.
-pub(super) fn unary(net: &mut Net, op: &Op, x: &V, num: Elem) -> V {
-    match op {
-        Op::Neg => net.map("Neg", x),
-        Op::Not => net.map("Not", x),
-        Op::Abs => net.map("Abs", x),
-        Op::Sign => sign(net, x),
-        Op::Exp => net.map("Exp", x),
-        Op::Expm1 => expm1(net, x),
-        Op::Log => net.map("Log", x),
-        Op::Log1p => log1p(net, x),
-        Op::Sqrt => net.map("Sqrt", x),
-        Op::Sin => net.map("Sin", x),
-        Op::Cos => net.map("Cos", x),
-        Op::Erf => net.map("Erf", x),
-        Op::Sigmoid => net.map("Sigmoid", x),
-        Op::Tanh => net.map("Tanh", x),
-        Op::Relu => relu(net, x),
-        Op::Flush => flush(net, x),
-        Op::Gelu => gelu(net, x),
-        Op::Softplus => softplus(net, x),
-        Op::Floor => net.map("Floor", x),
-        Op::Ceil => net.map("Ceil", x),
-        Op::Round => net.map("Round", x),
-        Op::ToNum => net.cast(x, num),
-        Op::ToInt => net.cast(x, Elem::I64),
-        Op::ToBool => net.cast(x, Elem::Bool),
-        _ => unreachable!("{CHECKED}"),
+/// Functions of one operand.
+pub(super) fn unary(net: &mut Net, f: Unary, x: &V) -> V {
+    match f {
+        Unary::Neg => net.map("Neg", x),
+        Unary::Abs => net.map("Abs", x),
+        Unary::Sign => sign(net, x),
+        Unary::Exp => net.map("Exp", x),
+        Unary::Expm1 => expm1(net, x),
+        Unary::Log => net.map("Log", x),
+        Unary::Log1p => log1p(net, x),
+        Unary::Sqrt => net.map("Sqrt", x),
+        Unary::Sin => net.map("Sin", x),
+        Unary::Cos => net.map("Cos", x),
+        Unary::Erf => net.map("Erf", x),
+        Unary::Sigmoid => net.map("Sigmoid", x),
+        Unary::Tanh => net.map("Tanh", x),
+        Unary::Relu => relu(net, x),
+        Unary::Flush => flush(net, x),
+        Unary::Gelu => gelu(net, x),
+        Unary::Softplus => softplus(net, x),
+        Unary::Floor => net.map("Floor", x),
+        Unary::Ceil => net.map("Ceil", x),
+        Unary::Round => net.map("Round", x),
+    }
+}
+
+/// To another element type; `num` is how numbers are stored.
+pub(super) fn convert(net: &mut Net, to: DType, x: &V, num: Elem) -> V {
+    match to {
+        DType::Num => net.cast(x, num),
+        DType::Int => net.cast(x, Elem::I64),
+        DType::Bool => net.cast(x, Elem::Bool),
     }
 }
 
@@ -112,31 +115,50 @@ fn softplus(net: &mut Net, x: &V) -> V {
     net.zip("Add", &above, &rest)
 }
 
-/// Operators of two operands, which broadcast.
-pub(super) fn binary(net: &mut Net, op: &Op, a: &V, b: &V) -> V {
-    match op {
-        Op::Add => net.zip("Add", a, b),
-        Op::Sub => net.zip("Sub", a, b),
-        Op::Mul => net.zip("Mul", a, b),
-        Op::Div if a.elem == Elem::I64 => integer::divide(net, a, b),
-        Op::Div => net.zip("Div", a, b),
-        Op::Mod => integer::modulo(net, a, b),
-        Op::Pow => net.zip("Pow", a, b),
-        Op::Minimum => extreme(net, a, b, "Less"),
-        Op::Maximum => extreme(net, a, b, "Greater"),
-        Op::And => net.zip("And", a, b),
-        Op::Or => net.zip("Or", a, b),
-        Op::Eq => net.compare("Equal", a, b),
-        Op::Ne => {
+/// Functions of two operands, which broadcast.
+pub(super) fn binary(net: &mut Net, f: Binary, a: &V, b: &V) -> V {
+    match f {
+        Binary::Add => net.zip("Add", a, b),
+        Binary::Sub => net.zip("Sub", a, b),
+        Binary::Mul => net.zip("Mul", a, b),
+        Binary::Div if a.elem == Elem::I64 => integer::divide(net, a, b),
+        Binary::Div => net.zip("Div", a, b),
+        Binary::Mod if a.elem == Elem::I64 => integer::modulo(net, a, b),
+        Binary::Mod => modulo(net, a, b),
+        Binary::Pow => net.zip("Pow", a, b),
+        Binary::Minimum => extreme(net, a, b, "Less"),
+        Binary::Maximum => extreme(net, a, b, "Greater"),
+    }
+}
+
+/// Comparisons of two operands, which broadcast.
+pub(super) fn compare(net: &mut Net, how: Compare, a: &V, b: &V) -> V {
+    match how {
+        Compare::Eq => net.compare("Equal", a, b),
+        Compare::Ne => {
             let same = net.compare("Equal", a, b);
             net.map("Not", &same)
         }
-        Op::Lt => net.compare("Less", a, b),
-        Op::Le => net.compare("LessOrEqual", a, b),
-        Op::Gt => net.compare("Greater", a, b),
-        Op::Ge => net.compare("GreaterOrEqual", a, b),
-        _ => unreachable!("{CHECKED}"),
+        Compare::Lt => net.compare("Less", a, b),
+        Compare::Le => net.compare("LessOrEqual", a, b),
+        Compare::Gt => net.compare("Greater", a, b),
+        Compare::Ge => net.compare("GreaterOrEqual", a, b),
     }
+}
+
+/// The remainder with the sign of the divisor, also where it is 0. The operator `Mod` gives numbers that of the dividend.
+fn modulo(net: &mut Net, a: &V, b: &V) -> V {
+    let zero = net.scalar(0.0, a.elem);
+    let dims = broadcast(&a.dims, &b.dims);
+    let rest = net.node("Mod", &[a, b], &[Attr::Int("fmod", 1)], a.elem, &dims);
+    let (low, high) = (net.compare("Less", &rest, &zero), net.compare("Less", b, &zero));
+    let differs = net.zip("Xor", &low, &high);
+    let moved = net.zip("Add", &rest, b);
+    let kept = net.select(&differs, &moved, &rest);
+    let none = net.compare("Equal", &rest, &zero);
+    let minus = net.scalar(-0.0, a.elem);
+    let zero = net.select(&high, &minus, &zero);
+    net.select(&none, &zero, &kept)
 }
 
 /// The smaller or larger one; NaN wins, of which `Min` and `Max` do not speak.

@@ -1,5 +1,7 @@
 //! Reductions along one axis or over everything, and running sums.
 
+use rml_ir::op::Reduction;
+
 use crate::net::{Attr, Elem, Net, V, signed};
 
 /// The axes that are dropped.
@@ -7,8 +9,22 @@ fn axes(axis: Option<usize>, x: &V) -> Vec<usize> {
     axis.map_or_else(|| (0..x.dims.len()).collect(), |axis| vec![axis])
 }
 
+/// Folds an axis, which it drops, or all elements.
+pub(super) fn reduce(net: &mut Net, by: Reduction, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
+    match by {
+        Reduction::Sum => sum(net, axis, x),
+        Reduction::Mean => mean(net, axis, x, dims),
+        Reduction::Max => extreme(net, axis, x, true, dims),
+        Reduction::Min => extreme(net, axis, x, false, dims),
+        Reduction::ArgMax => position(net, axis, x, true, dims),
+        Reduction::ArgMin => position(net, axis, x, false, dims),
+        Reduction::Any => quantify(net, axis, x, false, dims),
+        Reduction::All => quantify(net, axis, x, true, dims),
+    }
+}
+
 /// Sum; 0 of nothing.
-pub(super) fn sum(net: &mut Net, axis: Option<usize>, x: &V) -> V {
+fn sum(net: &mut Net, axis: Option<usize>, x: &V) -> V {
     let axes = axes(axis, x);
     if x.is_empty() {
         let kept: Vec<usize> = (0..x.dims.len()).filter(|i| !axes.contains(i)).map(|i| x.dims[i]).collect();

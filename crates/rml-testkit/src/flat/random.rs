@@ -5,7 +5,7 @@
 //! operands of the right type anywhere, so that most of them err in some cycle.
 
 use rml_ir::flat::{Drawn, Flat, Init, Rhs, Var, Window};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op};
 use rml_ir::{DType, Value};
 use rml_sim::Input;
 
@@ -158,7 +158,14 @@ impl Generator<'_> {
 
     fn arithmetic(&mut self, clock: usize) -> Option<()> {
         let (x, y) = (self.any(clock, Some(INT))?, self.any(clock, Some(INT))?);
-        let ops = [Op::Add, Op::Add, Op::Sub, Op::Mul, Op::Lt, Op::Eq];
+        let ops = [
+            Op::Binary(Binary::Add),
+            Op::Binary(Binary::Add),
+            Op::Binary(Binary::Sub),
+            Op::Binary(Binary::Mul),
+            Op::Compare(Compare::Lt),
+            Op::Compare(Compare::Eq),
+        ];
         let i = self.e.below(ops.len());
         let v = self.b.apply(ops[i].clone(), &[x, y]);
         self.clocks[clock].vars.push(v);
@@ -171,7 +178,7 @@ impl Generator<'_> {
             0 => self.b.apply(Op::Not, &[x]),
             1 => self.b.apply(Op::And, &[x, y]),
             2 => self.b.apply(Op::Or, &[x, y]),
-            3 => self.b.apply(Op::ToInt, &[x]),
+            3 => self.b.apply(Op::Convert(DType::Int), &[x]),
             4 => self.constant_case(x),
             _ => self.b.apply(Op::Copy, &[x]),
         };
@@ -271,7 +278,7 @@ impl Generator<'_> {
             self.clocks[second].vars.push(back);
         } else {
             let sampled = self.b.when(m, d);
-            let back = self.b.apply(Op::Add, &[sampled, n]);
+            let back = self.b.apply(Op::Binary(Binary::Add), &[sampled, n]);
             self.clocks[first].vars.extend([sampled, back]);
         }
         for (o, init) in [(x, self.b.init(true)), (n, self.b.init(1))] {

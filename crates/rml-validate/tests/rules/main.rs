@@ -2,7 +2,7 @@
 
 use rml::{Options, Source};
 use rml_ir::flat::Var;
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Unary};
 use rml_ir::{Positions, Precision, Value};
 use rml_plan::{Atom, Ends, Kind, Plan, Region, Rule, Tape, Tick};
 use rml_schedule::{Fed, Proved, proved};
@@ -132,8 +132,8 @@ node main(x, y: num [], c, d: bool []) -> (a, b, e, g when c, h when d)
             });
         });
     };
-    refused_of(text, "V5", |plan, _| exchanged(plan, &Op::Exp));
-    refused_of(text, "V5", |plan, _| exchanged(plan, &Op::Tanh));
+    refused_of(text, "V5", |plan, _| exchanged(plan, &Op::Unary(Unary::Exp)));
+    refused_of(text, "V5", |plan, _| exchanged(plan, &Op::Unary(Unary::Tanh)));
 }
 
 #[test]

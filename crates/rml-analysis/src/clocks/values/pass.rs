@@ -4,7 +4,7 @@
 use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var, Window};
-use rml_ir::op::{Op, eval};
+use rml_ir::op::{Compare, Op, eval};
 use rml_ir::{DType, Value};
 
 use super::atoms::Atoms;
@@ -325,8 +325,8 @@ impl<'a> Pass<'a> {
             (Op::Not, None) => bdd.not(a),
             (Op::And, Some(b)) => bdd.and(a, b),
             (Op::Or, Some(b)) => bdd.or(a, b),
-            (Op::Ne, Some(b)) => bdd.xor(a, b),
-            (Op::Eq, Some(b)) => {
+            (Op::Compare(Compare::Ne), Some(b)) => bdd.xor(a, b),
+            (Op::Compare(Compare::Eq), Some(b)) => {
                 let differ = bdd.xor(a, b)?;
                 bdd.not(differ)
             }
@@ -345,14 +345,14 @@ impl<'a> Pass<'a> {
         let is_int = self.flat.vars[x].ty.dtype == DType::Int;
         // The numbers of `COMPARISONS`.
         let (op, a, b, negated) = match op {
-            Op::Lt => (0, a, b, false),
-            Op::Gt => (0, b, a, false),
-            Op::Le if is_int => (0, b, a, true),
-            Op::Ge if is_int => (0, a, b, true),
-            Op::Le => (1, a, b, false),
-            Op::Ge => (1, b, a, false),
-            Op::Eq => (2, a.min(b), a.max(b), false),
-            Op::Ne => (2, a.min(b), a.max(b), true),
+            Op::Compare(Compare::Lt) => (0, a, b, false),
+            Op::Compare(Compare::Gt) => (0, b, a, false),
+            Op::Compare(Compare::Le) if is_int => (0, b, a, true),
+            Op::Compare(Compare::Ge) if is_int => (0, a, b, true),
+            Op::Compare(Compare::Le) => (1, a, b, false),
+            Op::Compare(Compare::Ge) => (1, b, a, false),
+            Op::Compare(Compare::Eq) => (2, a.min(b), a.max(b), false),
+            Op::Compare(Compare::Ne) => (2, a.min(b), a.max(b), true),
             _ => return None,
         };
         let node = match op {

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Compare, Op};
 use rml_ir::{Type, Value};
 
 use crate::clocks::constant::{ConstKey, const_key};
@@ -55,7 +55,8 @@ pub(super) struct Structure {
 }
 
 /// The operators that comparisons are brought to have these numbers.
-pub(super) const COMPARISONS: [Op; 3] = [Op::Lt, Op::Le, Op::Eq];
+pub(super) const COMPARISONS: [Op; 3] =
+    [Op::Compare(Compare::Lt), Op::Compare(Compare::Le), Op::Compare(Compare::Eq)];
 
 impl Structure {
     pub(super) fn new(flat: &Flat) -> Structure {

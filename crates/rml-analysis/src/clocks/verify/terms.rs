@@ -8,7 +8,7 @@
 use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var};
-use rml_ir::op::{Op, eval};
+use rml_ir::op::{Compare, Op, eval};
 use rml_ir::{DType, Data, Shape, Type, Value};
 
 use super::functions::{Function, Functions};
@@ -341,8 +341,8 @@ impl<'a> Terms<'a> {
             (Op::Not, [a]) => self.functions.not(*a),
             (Op::And, [a, b]) => self.functions.and(*a, *b),
             (Op::Or, [a, b]) => self.functions.or(*a, *b),
-            (Op::Eq, [a, b]) => self.functions.equal(*a, *b),
-            (Op::Ne, [a, b]) => {
+            (Op::Compare(Compare::Eq), [a, b]) => self.functions.equal(*a, *b),
+            (Op::Compare(Compare::Ne), [a, b]) => {
                 let equal = self.functions.equal(*a, *b)?;
                 self.functions.not(equal)
             }
@@ -360,18 +360,18 @@ impl<'a> Terms<'a> {
         let ordered = self.ty(x).dtype == DType::Int;
         let (a, b) = (self.of(x), self.of(y));
         let (op, [a, b], opposite) = match op {
-            Op::Lt => (Op::Lt, [a, b], false),
-            Op::Gt => (Op::Lt, [b, a], false),
-            Op::Le if ordered => (Op::Lt, [b, a], true),
-            Op::Ge if ordered => (Op::Lt, [a, b], true),
-            Op::Le => (Op::Le, [a, b], false),
-            Op::Ge => (Op::Le, [b, a], false),
-            Op::Eq => (Op::Eq, [a.min(b), a.max(b)], false),
-            Op::Ne => (Op::Eq, [a.min(b), a.max(b)], true),
+            Op::Compare(Compare::Lt) => (Op::Compare(Compare::Lt), [a, b], false),
+            Op::Compare(Compare::Gt) => (Op::Compare(Compare::Lt), [b, a], false),
+            Op::Compare(Compare::Le) if ordered => (Op::Compare(Compare::Lt), [b, a], true),
+            Op::Compare(Compare::Ge) if ordered => (Op::Compare(Compare::Lt), [a, b], true),
+            Op::Compare(Compare::Le) => (Op::Compare(Compare::Le), [a, b], false),
+            Op::Compare(Compare::Ge) => (Op::Compare(Compare::Le), [b, a], false),
+            Op::Compare(Compare::Eq) => (Op::Compare(Compare::Eq), [a.min(b), a.max(b)], false),
+            Op::Compare(Compare::Ne) => (Op::Compare(Compare::Eq), [a.min(b), a.max(b)], true),
             _ => return None,
         };
         let function = match op {
-            Op::Lt if a == b => Function::NEVER,
+            Op::Compare(Compare::Lt) if a == b => Function::NEVER,
             _ if a == b && ordered => Function::ALWAYS,
             _ => self.atom(Term::Apply(op, vec![a, b])),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rml_ir::Data;
 use rml_ir::flat::{ConstId, ConstKind, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op};
 
 use super::super::{Position, Positions, SlowState};
 use super::view::View;
@@ -72,10 +72,12 @@ fn is_old(view: &View<'_, '_>, state: Var, value: Var, p: Position, given: Optio
                 pending.extend(may(true).then_some((*a, goal)));
                 pending.extend(may(false).then_some((*b, goal)));
             }
-            Some(Rhs::Apply { op: Op::Add, args }) if goal == Goal::Old && is_state(view, state, args[1]) => {
+            Some(Rhs::Apply { op: Op::Binary(Binary::Add), args })
+                if goal == Goal::Old && is_state(view, state, args[1]) =>
+            {
                 pending.extend([(args[0], Goal::Zero), (args[1], Goal::Old)]);
             }
-            Some(Rhs::Apply { op: Op::Add | Op::Sub, args }) if goal == Goal::Old => {
+            Some(Rhs::Apply { op: Op::Binary(Binary::Add | Binary::Sub), args }) if goal == Goal::Old => {
                 pending.extend([(args[0], Goal::Old), (args[1], Goal::Zero)]);
             }
             Some(Rhs::Const(k)) if goal == Goal::Zero && is_zero(view, *k) => {}

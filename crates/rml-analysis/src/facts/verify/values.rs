@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rml_ir::flat::{ConstId, ConstKind, Init, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Compare, Op};
 
 use super::super::{Hold, Position, Truths};
 use super::view::{Delay, Neighbour, View};
@@ -97,8 +97,8 @@ fn possible(view: &View<'_, '_>, v: Var, p: Position, origins: Option<&[Origin]>
             match op {
                 Op::And => table(|a, b| a & b),
                 Op::Or => table(|a, b| a | b),
-                Op::Eq => table(|a, b| a == b),
-                Op::Ne => table(|a, b| a != b),
+                Op::Compare(Compare::Eq) => table(|a, b| a == b),
+                Op::Compare(Compare::Ne) => table(|a, b| a != b),
                 _ => Truths::ANY,
             }
         }

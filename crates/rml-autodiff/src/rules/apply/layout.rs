@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml_ir::Shape;
 use rml_ir::normal::Var;
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Binary, Op};
 
 use super::{Dim, Transposer};
 use crate::build::Placed;
@@ -57,9 +57,10 @@ impl Transposer<'_, '_> {
                 let at = self.b.apply_written(Op::OneHot { classes }, &[i], statics);
                 let rows: Vec<Dim> = dims[..dims.len() - 1].iter().cloned().chain([Dim::one()]).collect();
                 let d = self.reshape(d, &rows);
-                self.apply(Op::Mul, &[d, at])
+                self.apply(Op::Binary(Binary::Mul), &[d, at])
             }
-            _ => d,
+            Op::Copy => d,
+            other => unreachable!("{other} moves no elements"),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use rml_ir::DType;
 use rml_ir::normal::Var;
-use rml_ir::op::{Einsum, Op, Pool};
+use rml_ir::op::{Binary, Compare, Einsum, Op, Pool, Reduction};
 
 use super::{Dim, Transposer};
 
@@ -30,13 +31,13 @@ impl Transposer<'_, '_> {
     fn left_factor(&mut self, a: &[Dim], c: &[Dim]) -> Var {
         let (d, other) = (self.site.d, self.arg_when(1));
         match (a, c) {
-            ([_], [_]) => self.apply(Op::Mul, &[other, d]),
+            ([_], [_]) => self.apply(Op::Binary(Binary::Mul), &[other, d]),
             ([_], _) => self.apply(Op::MatMul, &[other, d]),
             ([rows @ .., _], [_]) => {
                 // The outer product of d [.., m] and the vector [k].
                 let column: Vec<Dim> = rows.iter().cloned().chain([Dim::one()]).collect();
                 let column = self.reshape(d, &column);
-                self.apply(Op::Mul, &[column, other])
+                self.apply(Op::Binary(Binary::Mul), &[column, other])
             }
             _ => {
                 let other = self.transpose(other);
@@ -48,10 +49,10 @@ impl Transposer<'_, '_> {
     fn right_factor(&mut self, a: &[Dim], c: &[Dim]) -> Var {
         let (d, other) = (self.site.d, self.arg_when(0));
         match (a, c) {
-            ([_], [_]) => self.apply(Op::Mul, &[other, d]),
+            ([_], [_]) => self.apply(Op::Binary(Binary::Mul), &[other, d]),
             ([k], _) => {
                 let column = self.reshape(other, &[k.clone(), Dim::one()]);
-                self.apply(Op::Mul, &[column, d])
+                self.apply(Op::Binary(Binary::Mul), &[column, d])
             }
             ([rows @ .., k], [_]) => {
                 let rows = Dim::product(rows);
@@ -137,7 +138,7 @@ impl Transposer<'_, '_> {
                 (conv.clone(), self.site.statics.get(1..).unwrap_or_default())
             }
             Op::Conv(conv) => (conv.clone(), self.site.statics),
-            _ => return d,
+            other => unreachable!("{other} is no convolution"),
         };
         let shaped = self.shape_and(x, written);
         let written = written.to_vec();
@@ -148,21 +149,21 @@ impl Transposer<'_, '_> {
             (Op::Conv(_), _) => (kernel, [other, d], shaped),
             (Op::ConvTranspose { .. }, 0) => (Op::Conv(conv), [d, other], written),
             (Op::ConvTranspose { .. }, _) => (kernel, [d, other], shaped),
-            (_, 0) => (transpose, [other, d], shaped),
-            _ => (Op::Conv(conv), [other, d], written),
+            (Op::ConvKernel { .. }, 0) => (transpose, [other, d], shaped),
+            (Op::ConvKernel { .. }, _) => (Op::Conv(conv), [other, d], written),
+            (other, _) => unreachable!("{other} is no convolution"),
         };
         self.b.apply_written(op, &args, statics)
     }
 
     /// Pooling and patches.
     pub(super) fn windows(&mut self, op: &Op) -> Var {
-        let shape = self.shape(self.x);
         match op {
             Op::AvgPool(pool) => {
                 let n: usize = pool.axes.iter().map(|axis| axis.size).product();
                 #[allow(clippy::cast_precision_loss, reason = "a count of elements")]
                 let n = self.literal(n as f64);
-                let d = self.apply(Op::Div, &[self.site.d, n]);
+                let d = self.apply(Op::Binary(Binary::Div), &[self.site.d, n]);
                 let d = self.over_windows(pool, d);
                 let wide = self.window_shape(pool);
                 let d = self.apply(Op::Broadcast { shape: wide }, &[d]);
@@ -177,10 +178,7 @@ impl Transposer<'_, '_> {
                 let written = self.site.statics.get(1..).unwrap_or_default().to_vec();
                 self.b.apply_written(Op::Patches(pool.clone()), &[self.site.d], written)
             }
-            _ => {
-                debug_assert_eq!(shape, self.shape(self.site.d), "an operator with windows");
-                self.site.d
-            }
+            other => unreachable!("{other} has no windows"),
         }
     }
 
@@ -216,23 +214,23 @@ impl Transposer<'_, '_> {
         let statics = self.site.statics.to_vec();
         let patches = self.b.apply_written(Op::Patches(pool.clone()), &[x], statics.clone());
         let largest = self.over_windows(pool, o);
-        let mut ties = self.apply(Op::Eq, &[patches, largest]);
+        let mut ties = self.apply(Op::Compare(Compare::Eq), &[patches, largest]);
         if pool.axes.iter().any(|axis| axis.lo + axis.hi > 0) {
             // Padding may happen to have the same value.
             let (ty, zero) = (self.b.ty(self.x), self.literal(0.0));
             let ones = self.b.constant(&ty, 1.0);
             let inside = self.b.apply_written(Op::Patches(pool.clone()), &[ones], statics);
-            let inside = self.apply(Op::Gt, &[inside, zero]);
+            let inside = self.apply(Op::Compare(Compare::Gt), &[inside, zero]);
             ties = self.apply(Op::And, &[ties, inside]);
         }
-        let ties = self.apply(Op::ToNum, &[ties]);
+        let ties = self.apply(Op::Convert(DType::Num), &[ties]);
         let mut count = ties;
         for _ in &pool.axes {
             let axis = self.shape(count).rank().checked_sub(2);
-            count = self.apply(Op::Sum { axis }, &[count]);
+            count = self.apply(Op::Reduce(Reduction::Sum, axis), &[count]);
         }
-        let d = self.apply(Op::Div, &[self.site.d, count]);
+        let d = self.apply(Op::Binary(Binary::Div), &[self.site.d, count]);
         let d = self.over_windows(pool, d);
-        self.apply(Op::Mul, &[ties, d])
+        self.apply(Op::Binary(Binary::Mul), &[ties, d])
     }
 }

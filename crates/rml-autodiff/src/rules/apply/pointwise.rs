@@ -1,128 +1,158 @@
 //! Operators that work element by element.
 
+use rml_ir::DType;
 use rml_ir::normal::Var;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Unary};
 
 use super::Transposer;
 
 impl Transposer<'_, '_> {
     /// Functions of one number.
-    pub(super) fn elementary(&mut self, op: &Op) -> Var {
+    pub(super) fn elementary(&mut self, f: Unary) -> Option<Var> {
         let d = self.site.d;
-        let derivative = match op {
-            Op::Neg => return self.apply(Op::Neg, &[d]),
-            Op::Log => {
+        let derivative = match f {
+            Unary::Neg => return Some(self.apply(Op::Unary(Unary::Neg), &[d])),
+            // It is off the operand by less than rounding to a normal number is.
+            Unary::Flush => return Some(d),
+            Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round => return None,
+            Unary::Log => {
                 let x = self.x_when();
-                return self.apply(Op::Div, &[d, x]);
+                return Some(self.apply(Op::Binary(Binary::Div), &[d, x]));
             }
-            Op::Log1p => {
+            Unary::Log1p => {
                 let (one, x) = (self.literal(1.0), self.x_when());
-                let divisor = self.apply(Op::Add, &[one, x]);
-                return self.apply(Op::Div, &[d, divisor]);
+                let divisor = self.apply(Op::Binary(Binary::Add), &[one, x]);
+                return Some(self.apply(Op::Binary(Binary::Div), &[d, divisor]));
             }
-            Op::Sqrt => {
+            Unary::Sqrt => {
                 let (half, o) = (self.literal(0.5), self.out_when());
-                let d = self.apply(Op::Mul, &[d, half]);
-                return self.apply(Op::Div, &[d, o]);
+                let d = self.apply(Op::Binary(Binary::Mul), &[d, half]);
+                return Some(self.apply(Op::Binary(Binary::Div), &[d, o]));
             }
-            Op::Sigmoid => {
+            Unary::Sigmoid => {
                 let (o, one) = (self.out_when(), self.literal(1.0));
-                let d = self.apply(Op::Mul, &[d, o]);
-                let rest = self.apply(Op::Sub, &[one, o]);
-                return self.apply(Op::Mul, &[d, rest]);
+                let d = self.apply(Op::Binary(Binary::Mul), &[d, o]);
+                let rest = self.apply(Op::Binary(Binary::Sub), &[one, o]);
+                return Some(self.apply(Op::Binary(Binary::Mul), &[d, rest]));
             }
-            Op::Cos => {
+            Unary::Cos => {
                 let x = self.x_when();
-                let (sine, d) = (self.apply(Op::Sin, &[x]), self.apply(Op::Neg, &[d]));
-                return self.apply(Op::Mul, &[d, sine]);
+                let sine = self.apply(Op::Unary(Unary::Sin), &[x]);
+                let d = self.apply(Op::Unary(Unary::Neg), &[d]);
+                return Some(self.apply(Op::Binary(Binary::Mul), &[d, sine]));
             }
-            Op::Abs => self.of_x(Op::Sign),
-            Op::Sin => self.of_x(Op::Cos),
-            Op::Softplus => self.of_x(Op::Sigmoid),
-            Op::Exp => self.out_when(),
-            Op::Expm1 => {
+            Unary::Abs => self.of_x(Unary::Sign),
+            Unary::Sin => self.of_x(Unary::Cos),
+            Unary::Softplus => self.of_x(Unary::Sigmoid),
+            Unary::Exp => self.out_when(),
+            Unary::Expm1 => {
                 let (o, one) = (self.out_when(), self.literal(1.0));
-                self.apply(Op::Add, &[o, one])
+                self.apply(Op::Binary(Binary::Add), &[o, one])
             }
-            Op::Tanh => {
+            Unary::Tanh => {
                 let (o, one) = (self.out_when(), self.literal(1.0));
-                let square = self.apply(Op::Mul, &[o, o]);
-                self.apply(Op::Sub, &[one, square])
+                let square = self.apply(Op::Binary(Binary::Mul), &[o, o]);
+                self.apply(Op::Binary(Binary::Sub), &[one, square])
             }
-            Op::Relu => {
+            Unary::Relu => {
                 let (x, zero) = (self.x_when(), self.literal(0.0));
-                let positive = self.apply(Op::Gt, &[x, zero]);
-                self.apply(Op::ToNum, &[positive])
+                let positive = self.apply(Op::Compare(Compare::Gt), &[x, zero]);
+                self.apply(Op::Convert(DType::Num), &[positive])
             }
-            Op::Erf => {
+            Unary::Erf => {
                 let bell = self.bell(-1.0);
                 let scale = self.literal(std::f64::consts::FRAC_2_SQRT_PI);
-                self.apply(Op::Mul, &[scale, bell])
+                self.apply(Op::Binary(Binary::Mul), &[scale, bell])
             }
-            Op::Gelu => self.gelu(),
-            _ => return d,
+            Unary::Gelu => self.gelu(),
         };
-        self.apply(Op::Mul, &[d, derivative])
+        Some(self.apply(Op::Binary(Binary::Mul), &[d, derivative]))
     }
 
-    /// An operator on the operand.
-    fn of_x(&mut self, op: Op) -> Var {
+    /// A function of the operand.
+    fn of_x(&mut self, f: Unary) -> Var {
         let x = self.x_when();
-        self.apply(op, &[x])
+        self.apply(Op::Unary(f), &[x])
     }
 
     /// `exp(scale * x * x)`.
     fn bell(&mut self, scale: f64) -> Var {
         let x = self.x_when();
-        let square = self.apply(Op::Mul, &[x, x]);
+        let square = self.apply(Op::Binary(Binary::Mul), &[x, x]);
         let exponent = if scale == -1.0 {
-            self.apply(Op::Neg, &[square])
+            self.apply(Op::Unary(Unary::Neg), &[square])
         } else {
             let scale = self.literal(scale);
-            self.apply(Op::Mul, &[scale, square])
+            self.apply(Op::Binary(Binary::Mul), &[scale, square])
         };
-        self.apply(Op::Exp, &[exponent])
+        self.apply(Op::Unary(Unary::Exp), &[exponent])
     }
 
     /// `0.5 (1 + erf(x / sqrt 2)) + x exp(-x x / 2) / sqrt(2 pi)`.
     fn gelu(&mut self) -> Var {
         let root = self.literal(std::f64::consts::FRAC_1_SQRT_2);
         let (x, one, half) = (self.x_when(), self.literal(1.0), self.literal(0.5));
-        let scaled = self.apply(Op::Mul, &[x, root]);
-        let erf = self.apply(Op::Erf, &[scaled]);
-        let sum = self.apply(Op::Add, &[one, erf]);
-        let below = self.apply(Op::Mul, &[half, sum]);
+        let scaled = self.apply(Op::Binary(Binary::Mul), &[x, root]);
+        let erf = self.apply(Op::Unary(Unary::Erf), &[scaled]);
+        let sum = self.apply(Op::Binary(Binary::Add), &[one, erf]);
+        let below = self.apply(Op::Binary(Binary::Mul), &[half, sum]);
         let bell = self.bell(-0.5);
-        let weighted = self.apply(Op::Mul, &[x, bell]);
+        let weighted = self.apply(Op::Binary(Binary::Mul), &[x, bell]);
         let scale = self.literal(0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2);
-        let rest = self.apply(Op::Mul, &[weighted, scale]);
-        self.apply(Op::Add, &[below, rest])
+        let rest = self.apply(Op::Binary(Binary::Mul), &[weighted, scale]);
+        self.apply(Op::Binary(Binary::Add), &[below, rest])
     }
 
-    /// Infix operators and powers.
-    pub(super) fn arithmetic(&mut self, op: &Op) -> Var {
+    /// Functions of two numbers.
+    pub(super) fn arithmetic(&mut self, f: Binary) -> Var {
         let d = self.site.d;
-        match op {
-            Op::Mul => self.product(),
-            Op::Div => self.quotient(),
-            Op::Pow => self.power(),
-            Op::Sub if self.site.position == 1 => {
+        match f {
+            Binary::Mul => self.product(),
+            Binary::Div => self.quotient(),
+            Binary::Pow => self.power(),
+            Binary::Minimum => self.extreme_of_two(Compare::Le, Compare::Lt),
+            Binary::Maximum => self.extreme_of_two(Compare::Ge, Compare::Gt),
+            Binary::Sub if self.site.position == 1 => {
                 let sum = self.sum_to_operand(d);
-                self.apply(Op::Neg, &[sum])
+                self.apply(Op::Unary(Unary::Neg), &[sum])
             }
-            _ => self.sum_to_operand(d),
+            Binary::Mod if self.site.position == 1 => self.remainder(),
+            Binary::Add | Binary::Sub | Binary::Mod => self.sum_to_operand(d),
         }
+    }
+
+    /// A remainder is `a - floor(a / b) b`, and the quotient is flat between steps.
+    fn remainder(&mut self) -> Var {
+        let (a, b) = (self.arg_when(0), self.arg_when(1));
+        let quotient = self.apply(Op::Binary(Binary::Div), &[a, b]);
+        let whole = self.apply(Op::Unary(Unary::Floor), &[quotient]);
+        let product = self.apply(Op::Binary(Binary::Mul), &[self.site.d, whole]);
+        let sum = self.sum_to_operand(product);
+        self.apply(Op::Unary(Unary::Neg), &[sum])
+    }
+
+    /// The smaller or larger one of two; equals get one half each.
+    fn extreme_of_two(&mut self, weak: Compare, strict: Compare) -> Var {
+        let (d, own, other) = (self.site.d, self.x_when(), self.arg_when(1 - self.site.position));
+        let [weak, strict] = [weak, strict].map(|how| {
+            let holds = self.apply(Op::Compare(how), &[own, other]);
+            self.apply(Op::Convert(DType::Num), &[holds])
+        });
+        let (half, share) = (self.literal(0.5), self.apply(Op::Binary(Binary::Add), &[weak, strict]));
+        let d = self.apply(Op::Binary(Binary::Mul), &[d, half]);
+        let result = self.apply(Op::Binary(Binary::Mul), &[d, share]);
+        self.sum_to_operand(result)
     }
 
     fn product(&mut self) -> Var {
         let d = self.site.d;
         if self.site.args[0] == self.site.args[1] {
             let (two, x) = (self.literal(2.0), self.x_when());
-            let d = self.apply(Op::Mul, &[d, two]);
-            return self.apply(Op::Mul, &[d, x]);
+            let d = self.apply(Op::Binary(Binary::Mul), &[d, two]);
+            return self.apply(Op::Binary(Binary::Mul), &[d, x]);
         }
         let other = self.arg_when(1 - self.site.position);
-        let product = self.apply(Op::Mul, &[other, d]);
+        let product = self.apply(Op::Binary(Binary::Mul), &[other, d]);
         self.sum_to_operand(product)
     }
 
@@ -131,14 +161,14 @@ impl Transposer<'_, '_> {
         let d = self.site.d;
         let divisor = self.arg_when(1);
         if self.site.position == 0 {
-            let quotient = self.apply(Op::Div, &[d, divisor]);
+            let quotient = self.apply(Op::Binary(Binary::Div), &[d, divisor]);
             return self.sum_to_operand(quotient);
         }
         let o = self.out_when();
-        let product = self.apply(Op::Mul, &[d, o]);
+        let product = self.apply(Op::Binary(Binary::Mul), &[d, o]);
         let sum = self.sum_to_operand(product);
-        let sum = self.apply(Op::Neg, &[sum]);
-        self.apply(Op::Div, &[sum, divisor])
+        let sum = self.apply(Op::Unary(Unary::Neg), &[sum]);
+        self.apply(Op::Binary(Binary::Div), &[sum, divisor])
     }
 
     /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0. Where `b` is 0, the result is 1 for
@@ -147,47 +177,27 @@ impl Transposer<'_, '_> {
         let (d, zero, one) = (self.site.d, self.literal(0.0), self.literal(1.0));
         let (base, exponent) = (self.arg_when(0), self.arg_when(1));
         let (factor, derivative) = if self.site.position == 0 {
-            let nothing = self.apply(Op::Eq, &[exponent, zero]);
-            let less = self.apply(Op::Sub, &[exponent, one]);
+            let nothing = self.apply(Op::Compare(Compare::Eq), &[exponent, zero]);
+            let less = self.apply(Op::Binary(Binary::Sub), &[exponent, one]);
             let less = self.apply(Op::Where, &[nothing, zero, less]);
-            (exponent, self.apply(Op::Pow, &[base, less]))
+            (exponent, self.apply(Op::Binary(Binary::Pow), &[base, less]))
         } else {
-            let nothing = self.apply(Op::Eq, &[base, zero]);
+            let nothing = self.apply(Op::Compare(Compare::Eq), &[base, zero]);
             let inside = self.apply(Op::Where, &[nothing, one, base]);
-            (self.out_when(), self.apply(Op::Log, &[inside]))
+            (self.out_when(), self.apply(Op::Unary(Unary::Log), &[inside]))
         };
-        let d = self.apply(Op::Mul, &[d, factor]);
-        let product = self.apply(Op::Mul, &[d, derivative]);
+        let d = self.apply(Op::Binary(Binary::Mul), &[d, factor]);
+        let product = self.apply(Op::Binary(Binary::Mul), &[d, derivative]);
         self.sum_to_operand(product)
     }
 
-    /// Operators that choose between operands.
+    /// Operators of three operands, which choose one.
     pub(super) fn choice(&mut self, op: &Op) -> Var {
-        let (d, position) = (self.site.d, self.site.position);
-        let result = match op {
-            Op::Where => {
-                let (cond, zero) = (self.arg_when(0), self.literal(0.0));
-                let branches = if position == 1 { [cond, d, zero] } else { [cond, zero, d] };
-                self.apply(Op::Where, &branches)
-            }
-            Op::Clip => {
-                let mask = self.clip_mask();
-                let zero = self.literal(0.0);
-                self.apply(Op::Where, &[mask, d, zero])
-            }
-            _ => {
-                // Equals get one half each.
-                let (own, other) = (self.x_when(), self.arg_when(1 - position));
-                let (weak, strict) = if *op == Op::Minimum { (Op::Le, Op::Lt) } else { (Op::Ge, Op::Gt) };
-                let [weak, strict] = [weak, strict].map(|op| {
-                    let holds = self.apply(op, &[own, other]);
-                    self.apply(Op::ToNum, &[holds])
-                });
-                let (half, share) = (self.literal(0.5), self.apply(Op::Add, &[weak, strict]));
-                let d = self.apply(Op::Mul, &[d, half]);
-                self.apply(Op::Mul, &[d, share])
-            }
-        };
+        let cond = if *op == Op::Clip { self.clip_mask() } else { self.arg_when(0) };
+        let (d, zero) = (self.site.d, self.literal(0.0));
+        let branches =
+            if *op == Op::Where && self.site.position == 2 { [cond, zero, d] } else { [cond, d, zero] };
+        let result = self.apply(Op::Where, &branches);
         self.sum_to_operand(result)
     }
 
@@ -195,9 +205,9 @@ impl Transposer<'_, '_> {
     fn clip_mask(&mut self) -> Var {
         let [x, lo, hi] = [0, 1, 2].map(|i| self.arg_when(i));
         let (one, two, both) = match self.site.position {
-            0 => ((Op::Ge, [x, lo]), (Op::Le, [x, hi]), Op::And),
-            1 => ((Op::Lt, [x, lo]), (Op::Le, [lo, hi]), Op::And),
-            _ => ((Op::Gt, [x, hi]), (Op::Gt, [lo, hi]), Op::Or),
+            0 => ((Op::Compare(Compare::Ge), [x, lo]), (Op::Compare(Compare::Le), [x, hi]), Op::And),
+            1 => ((Op::Compare(Compare::Lt), [x, lo]), (Op::Compare(Compare::Le), [lo, hi]), Op::And),
+            _ => ((Op::Compare(Compare::Gt), [x, hi]), (Op::Compare(Compare::Gt), [lo, hi]), Op::Or),
         };
         let (one, two) = (self.apply(one.0, &one.1), self.apply(two.0, &two.1));
         self.apply(both, &[one, two])

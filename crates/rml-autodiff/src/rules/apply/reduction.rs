@@ -1,40 +1,50 @@
 //! Reductions, running sums and normalisations.
 
+use rml_ir::DType;
 use rml_ir::normal::Var;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 
 use super::Transposer;
 
 impl Transposer<'_, '_> {
-    pub(super) fn reduction(&mut self, op: &Op) -> Var {
+    /// Folds of an axis, or of all elements.
+    pub(super) fn fold(&mut self, by: Reduction, axis: Option<usize>) -> Option<Var> {
         let d = self.site.d;
-        match op {
-            Op::Sum { axis } => self.spread(*axis, d),
-            Op::Mean { axis } => {
+        Some(match by {
+            Reduction::Sum => self.spread(axis, d),
+            Reduction::Mean => {
                 let shape = self.shape(self.x);
                 let n = axis.map_or(shape.len(), |a| shape.dims()[a]);
                 #[allow(clippy::cast_precision_loss, reason = "a count of elements")]
                 let n = self.literal(n as f64);
-                let d = self.apply(Op::Div, &[d, n]);
-                self.spread(*axis, d)
+                let d = self.apply(Op::Binary(Binary::Div), &[d, n]);
+                self.spread(axis, d)
             }
-            Op::Max { axis } | Op::Min { axis } => self.extreme(*axis),
+            Reduction::Max | Reduction::Min => self.extreme(axis),
+            Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return None,
+        })
+    }
+
+    /// Operators along an axis, which stays.
+    pub(super) fn along(&mut self, op: &Op) -> Var {
+        let d = self.site.d;
+        match op {
             Op::CumSum { axis, reverse } => self.apply(Op::CumSum { axis: *axis, reverse: !reverse }, &[d]),
             Op::Softmax => {
                 let o = self.out_when();
-                let product = self.apply(Op::Mul, &[d, o]);
+                let product = self.apply(Op::Binary(Binary::Mul), &[d, o]);
                 let sum = self.last_sum(product);
-                let centred = self.apply(Op::Sub, &[d, sum]);
-                self.apply(Op::Mul, &[o, centred])
+                let centred = self.apply(Op::Binary(Binary::Sub), &[d, sum]);
+                self.apply(Op::Binary(Binary::Mul), &[o, centred])
             }
             Op::LogSoftmax => {
                 let o = self.out_when();
-                let p = self.apply(Op::Exp, &[o]);
+                let p = self.apply(Op::Unary(Unary::Exp), &[o]);
                 let sum = self.last_sum(d);
-                let product = self.apply(Op::Mul, &[p, sum]);
-                self.apply(Op::Sub, &[d, product])
+                let product = self.apply(Op::Binary(Binary::Mul), &[p, sum]);
+                self.apply(Op::Binary(Binary::Sub), &[d, product])
             }
-            _ => d,
+            other => unreachable!("{other} folds no axis that stays"),
         }
     }
 
@@ -42,11 +52,11 @@ impl Transposer<'_, '_> {
     fn extreme(&mut self, axis: Option<usize>) -> Var {
         let (x, o) = (self.x_when(), self.out_when());
         let best = self.keep(axis, o);
-        let ties = self.apply(Op::Eq, &[x, best]);
-        let ties = self.apply(Op::ToNum, &[ties]);
-        let count = self.apply(Op::Sum { axis }, &[ties]);
-        let d = self.apply(Op::Div, &[self.site.d, count]);
+        let ties = self.apply(Op::Compare(Compare::Eq), &[x, best]);
+        let ties = self.apply(Op::Convert(DType::Num), &[ties]);
+        let count = self.apply(Op::Reduce(Reduction::Sum, axis), &[ties]);
+        let d = self.apply(Op::Binary(Binary::Div), &[self.site.d, count]);
         let d = self.keep(axis, d);
-        self.apply(Op::Mul, &[ties, d])
+        self.apply(Op::Binary(Binary::Mul), &[ties, d])
     }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use rml_ir::DType;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Unary};
 use rml_plan::{Atom, Case, Const, Ends, Plan, Reg, Region, Rule, Tape};
 
 use super::super::lower::is_edge;
@@ -352,7 +352,12 @@ impl<'a> Finder<'a> {
     }
 
     fn is_function(&self, tape: Tape) -> bool {
-        let heavy = |case: &Case| matches!(&case.rule, Rule::Apply { op, args } if args.len() == 1 && !matches!(op, Op::Neg | Op::Not | Op::Abs | Op::ToNum) || *op == Op::Pow);
+        let light =
+            |op: &Op| matches!(op, Op::Unary(Unary::Neg | Unary::Abs) | Op::Not | Op::Convert(DType::Num));
+        let heavy = |case: &Case| {
+            matches!(&case.rule, Rule::Apply { op, args }
+                if args.len() == 1 && !light(op) || *op == Op::Binary(Binary::Pow))
+        };
         self.plan.tapes[tape].cases.iter().any(heavy)
     }
 
@@ -417,15 +422,13 @@ impl Groups {
 
 /// Whether an operator has a loop over elements that gives each of them the bits that it gives a scalar.
 fn is_lanewise(op: &Op, dtype: DType) -> bool {
-    use Op::*;
     match op {
-        And | Or | Not | ToNum => dtype == DType::Bool,
-        Where => dtype != DType::Int,
-        Add | Sub | Mul | Div | Pow | Minimum | Maximum | Neg | Lt | Le | Gt | Ge => dtype == DType::Num,
-        Abs | Sign | Exp | Expm1 | Log | Log1p | Sqrt | Sin | Cos | Erf | Sigmoid | Tanh => {
-            dtype == DType::Num
-        }
-        Relu | Flush | Gelu | Softplus | Floor | Ceil | Round => dtype == DType::Num,
+        Op::And | Op::Or | Op::Not => true,
+        Op::Convert(to) => *to == DType::Num && dtype == DType::Bool,
+        Op::Where => dtype != DType::Int,
+        Op::Unary(_) => dtype == DType::Num,
+        Op::Binary(_) => dtype == DType::Num,
+        Op::Compare(how) => dtype == DType::Num && !matches!(how, Compare::Eq | Compare::Ne),
         _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Operators as instructions.
 
-use rml_ir::op::{Around, AxisIndex, Convolution, Op};
+use rml_ir::op::{Around, AxisIndex, Binary, Convolution, Op, Reduction};
 use rml_ir::{DType, Shape, Type};
 
 use super::super::code::Kernel;
@@ -77,8 +77,8 @@ impl Lower<'_> {
     fn clip(&mut self, [x, lo, hi]: [&View; 3], types: &[Type], ty: &Type, out: &View) -> bool {
         let shape = types[0].shape.broadcast(&types[1].shape).unwrap_or_else(|| ty.shape.clone());
         let above = View::of(self.scratch(ty.dtype, shape.len(), false), &shape);
-        self.point(&Op::Maximum, &[x.clone(), lo.clone()], types, &above);
-        self.point(&Op::Minimum, &[above, hi.clone()], types, out)
+        self.point(&Op::Binary(Binary::Maximum), &[x.clone(), lo.clone()], types, &above);
+        self.point(&Op::Binary(Binary::Minimum), &[above, hi.clone()], types, out)
     }
 
     fn joined(&mut self, axis: usize, args: &[View], dtype: DType, out: &View) -> bool {
@@ -116,18 +116,13 @@ impl Lower<'_> {
             (Op::Softmax | Op::LogSoftmax, [x]) => {
                 Kernel::Softmax(*op == Op::LogSoftmax, x.dims.last().copied().unwrap_or(1))
             }
-            (Op::Sum { axis } | Op::Mean { axis } | Op::Max { axis } | Op::Min { axis }, [x]) => {
-                Kernel::Reduce(op.clone(), ty.dtype, Around::axis(&x.dims, *axis))
-            }
-            (Op::Any { axis } | Op::All { axis }, [x]) => {
-                Kernel::Reduce(op.clone(), ty.dtype, Around::axis(&x.dims, *axis))
-            }
-            (Op::ArgMax { axis }, [x]) => {
+            (Op::Reduce(Reduction::ArgMax, axis), [x]) => {
                 Kernel::Position(true, types[0].dtype, Around::axis(&x.dims, *axis))
             }
-            (Op::ArgMin { axis }, [x]) => {
+            (Op::Reduce(Reduction::ArgMin, axis), [x]) => {
                 Kernel::Position(false, types[0].dtype, Around::axis(&x.dims, *axis))
             }
+            (Op::Reduce(by, axis), [x]) => Kernel::Reduce(*by, ty.dtype, Around::axis(&x.dims, *axis)),
             (Op::Pick, [x, _]) => Kernel::Pick(ty.dtype, x.dims.last().copied().unwrap_or(1)),
             (Op::Gather { axis }, [x, _]) => Kernel::Gather(ty.dtype, Around::axis(&x.dims, Some(*axis))),
             (Op::ScatterAdd { shape, axis }, _) if ty.is_num() => {
@@ -164,7 +159,7 @@ impl Lower<'_> {
                 whole(self.scratch(dtype, dims.iter().product(), false), &dims)
             };
             let around = Around::axis(&from.dims, Some(*axis));
-            self.push(Kernel::Reduce(Op::Sum { axis: Some(*axis) }, dtype, around), &to, &[&from]);
+            self.push(Kernel::Reduce(Reduction::Sum, dtype, around), &to, &[&from]);
             from = View { dims, ..to };
         }
         true

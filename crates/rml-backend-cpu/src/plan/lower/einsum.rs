@@ -1,7 +1,7 @@
 //! Contractions as sums, copies and matrix products, in the order of the reference evaluation.
 
 use rml_ir::DType;
-use rml_ir::op::{Around, Einsum, Op};
+use rml_ir::op::{Around, Einsum, Reduction};
 
 use super::super::code::Kernel;
 use super::super::views::View;
@@ -61,8 +61,7 @@ impl Lower<'_> {
             let mut dims = from.dims.clone();
             dims.remove(axis);
             let to = whole(self.scratch(DType::Num, dims.iter().product(), false), &dims);
-            let op = Op::Sum { axis: Some(axis) };
-            self.push(Kernel::Reduce(op, DType::Num, around), &to, &[&from]);
+            self.push(Kernel::Reduce(Reduction::Sum, DType::Num, around), &to, &[&from]);
             x.labels.remove(axis);
             x.view = to;
         }

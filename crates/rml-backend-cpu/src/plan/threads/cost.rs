@@ -1,6 +1,6 @@
 //! Estimates how long instructions take, to decide whether sharing them pays off.
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Unary};
 
 use super::super::code::{Added, Code, Instr, Kernel, Unit};
 
@@ -38,9 +38,11 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
 }
 
 fn is_cheap(op: &Op) -> bool {
-    use Op::{Abs, Add, Div, Flush, Ge, Gt, Le, Lt, Maximum, Minimum, Mul, Neg, Relu, Sub, Where};
-    matches!(
-        op,
-        Add | Sub | Mul | Div | Neg | Abs | Relu | Flush | Minimum | Maximum | Where | Lt | Le | Gt | Ge
-    )
+    match op {
+        Op::Unary(f) => matches!(f, Unary::Neg | Unary::Abs | Unary::Relu | Unary::Flush),
+        Op::Binary(f) => !matches!(f, Binary::Pow | Binary::Mod),
+        Op::Compare(how) => !matches!(how, Compare::Eq | Compare::Ne),
+        Op::Where => true,
+        _ => false,
+    }
 }

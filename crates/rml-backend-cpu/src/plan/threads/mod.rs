@@ -459,7 +459,6 @@ fn bare(code: &Code) -> Code {
     Code {
         scalars: Vec::new(),
         links: Vec::new(),
-        ops: Vec::new(),
         commits: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),

@@ -6,7 +6,7 @@ mod sharing;
 
 use std::sync::Arc;
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::Check;
@@ -61,10 +61,10 @@ fn step(n: usize, precision: Precision) -> Function {
     let half = f.constant(&Value::F64(0.5), at());
     let one = f.constant(&Value::Int(1), at());
     let mut apply = |op, args: &[Val]| f.apply(op, args.to_vec(), at()).expect("the operands fit");
-    let halved = apply(Op::Mul, &[y, half]);
-    let sum = apply(Op::Add, &[x, halved]);
-    let difference = apply(Op::Sub, &[y, x]);
-    let next = apply(Op::Add, &[count, one]);
+    let halved = apply(Op::Binary(Binary::Mul), &[y, half]);
+    let sum = apply(Op::Binary(Binary::Add), &[x, halved]);
+    let difference = apply(Op::Binary(Binary::Sub), &[y, x]);
+    let next = apply(Op::Binary(Binary::Add), &[count, one]);
     f.results = vec![sum, difference, next];
     f
 }
@@ -141,8 +141,8 @@ fn results(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let (x, y) = (f.input(a.ty(), at()), f.input(b.ty(), at()));
     f.input(Type::scalar(DType::Bool), at());
     let c = f.constant(&b, at());
-    let sum = f.apply(Op::Add, vec![x, y], at()).map_err(|e| e.to_string())?;
-    f.apply(Op::Exp, vec![sum], at()).map_err(|e| e.to_string())?;
+    let sum = f.apply(Op::Binary(Binary::Add), vec![x, y], at()).map_err(|e| e.to_string())?;
+    f.apply(Op::Unary(Unary::Exp), vec![sum], at()).map_err(|e| e.to_string())?;
     f.results = vec![sum, x, sum, c, x, y, c];
     let args = [a.clone(), b.clone(), Value::Bool(true)];
     let want = wanted(&f, &args)?;
@@ -163,7 +163,7 @@ fn results(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     expect("that buffer", &one, &a, precision)?;
     let mut constant = Function::new("constant", precision);
     let c = constant.constant(&a, at());
-    let negated = constant.apply(Op::Neg, vec![c], at()).map_err(|e| e.to_string())?;
+    let negated = constant.apply(Op::Unary(Unary::Neg), vec![c], at()).map_err(|e| e.to_string())?;
     constant.results = vec![negated, c];
     let want = wanted(&constant, &[])?;
     expect_all("result without inputs", &call(&prepare(backend, constant)?, Vec::new())?, &want, precision)

@@ -1,6 +1,6 @@
 //! Buffers in several calls, functions side by side, threads.
 
-use rml_ir::op::Op;
+use rml_ir::op::{Op, Unary};
 use rml_ir::{Precision, Value};
 
 use super::{call, expect, expect_all, prepare, ramp, step, upload, uploaded, wanted};
@@ -32,7 +32,8 @@ pub(super) fn alternating(backend: &dyn Backend, precision: Precision) -> Result
     let first = prepare(backend, step(16, precision))?;
     let mut other = step(16, precision);
     let (a, b) = (other.results[0], other.results[1]);
-    let negated = other.apply(Op::Neg, vec![a], Function::nowhere()).map_err(|e| e.to_string())?;
+    let negated =
+        other.apply(Op::Unary(Unary::Neg), vec![a], Function::nowhere()).map_err(|e| e.to_string())?;
     other.results = vec![b, negated, other.results[2]];
     let second = prepare(backend, other)?;
     let mut host = vec![ramp(16, 1.0, precision), ramp(16, 2.0, precision), Value::Int(0)];

@@ -1,7 +1,9 @@
 //! Random functions, well typed and well conditioned: every operator is tried on its operands, and kept if its result
 //! is small and nearly the same in both precisions.
 
-use rml_ir::op::{AxisIndex, Conv, ConvAxis, Op, Pool, PoolAxis, eval, result_type};
+use rml_ir::op::{
+    AxisIndex, Binary, Compare, Conv, ConvAxis, Op, Pool, PoolAxis, Reduction, Unary, eval, result_type,
+};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Sample, distance};
@@ -176,16 +178,61 @@ impl Builder {
     }
 
     fn pointwise(&mut self) -> Option<Op> {
-        let smooth = [Op::Exp, Op::Expm1, Op::Log, Op::Log1p, Op::Sqrt, Op::Sin, Op::Cos, Op::Erf];
-        let nets = [Op::Sigmoid, Op::Tanh, Op::Relu, Op::Gelu, Op::Softplus, Op::Neg, Op::Abs, Op::Copy];
-        let steps = [Op::Sign, Op::Floor, Op::Ceil, Op::Round, Op::ToInt, Op::ToBool, Op::ToNum, Op::Not];
+        let smooth = [
+            Op::Unary(Unary::Exp),
+            Op::Unary(Unary::Expm1),
+            Op::Unary(Unary::Log),
+            Op::Unary(Unary::Log1p),
+            Op::Unary(Unary::Sqrt),
+            Op::Unary(Unary::Sin),
+            Op::Unary(Unary::Cos),
+            Op::Unary(Unary::Erf),
+        ];
+        let nets = [
+            Op::Unary(Unary::Sigmoid),
+            Op::Unary(Unary::Tanh),
+            Op::Unary(Unary::Relu),
+            Op::Unary(Unary::Gelu),
+            Op::Unary(Unary::Softplus),
+            Op::Unary(Unary::Neg),
+            Op::Unary(Unary::Abs),
+            Op::Copy,
+        ];
+        let steps = [
+            Op::Unary(Unary::Sign),
+            Op::Unary(Unary::Floor),
+            Op::Unary(Unary::Ceil),
+            Op::Unary(Unary::Round),
+            Op::Convert(DType::Int),
+            Op::Convert(DType::Bool),
+            Op::Convert(DType::Num),
+            Op::Not,
+        ];
         let family = self.one(&[smooth, nets, steps])?;
         self.one(&family)
     }
 
     fn binary(&mut self) -> Option<Op> {
-        let arithmetic = [Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Minimum, Op::Maximum, Op::Pow, Op::Mod];
-        let logic = [Op::And, Op::Or, Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+        let arithmetic = [
+            Op::Binary(Binary::Add),
+            Op::Binary(Binary::Sub),
+            Op::Binary(Binary::Mul),
+            Op::Binary(Binary::Div),
+            Op::Binary(Binary::Minimum),
+            Op::Binary(Binary::Maximum),
+            Op::Binary(Binary::Pow),
+            Op::Binary(Binary::Mod),
+        ];
+        let logic = [
+            Op::And,
+            Op::Or,
+            Op::Compare(Compare::Eq),
+            Op::Compare(Compare::Ne),
+            Op::Compare(Compare::Lt),
+            Op::Compare(Compare::Le),
+            Op::Compare(Compare::Gt),
+            Op::Compare(Compare::Ge),
+        ];
         let family = self.one(&[arithmetic.clone(), arithmetic, logic])?;
         self.one(&family)
     }
@@ -193,14 +240,14 @@ impl Builder {
     fn reduction(&mut self, axis: usize, over: Option<usize>) -> Option<Op> {
         let reverse = self.dice.flag();
         self.one(&[
-            Op::Sum { axis: over },
-            Op::Mean { axis: over },
-            Op::Max { axis: over },
-            Op::Min { axis: over },
-            Op::ArgMax { axis: over },
-            Op::ArgMin { axis: over },
-            Op::Any { axis: over },
-            Op::All { axis: over },
+            Op::Reduce(Reduction::Sum, over),
+            Op::Reduce(Reduction::Mean, over),
+            Op::Reduce(Reduction::Max, over),
+            Op::Reduce(Reduction::Min, over),
+            Op::Reduce(Reduction::ArgMax, over),
+            Op::Reduce(Reduction::ArgMin, over),
+            Op::Reduce(Reduction::Any, over),
+            Op::Reduce(Reduction::All, over),
             Op::CumSum { axis, reverse },
             Op::Softmax,
             Op::LogSoftmax,
@@ -280,20 +327,37 @@ impl Builder {
 
 /// Whether a result depends on its operands by jumps, so that they have to be exact.
 fn jumps(op: &Op) -> bool {
-    matches!(op, Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::ToInt | Op::ToBool)
-        || matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
-        || matches!(op, Op::ArgMax { .. } | Op::ArgMin { .. })
+    matches!(
+        op,
+        Op::Unary(Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round)
+            | Op::Convert(DType::Int)
+            | Op::Convert(DType::Bool)
+    ) || matches!(
+        op,
+        Op::Compare(_)
+    ) || matches!(op, Op::Reduce(Reduction::ArgMax | Reduction::ArgMin, _))
 }
 
 /// Whether a number in the result may be rounded; ints never are.
 fn rounds(op: &Op) -> bool {
-    let moves = matches!(op, Op::Copy | Op::Neg | Op::Abs | Op::Relu | Op::Minimum | Op::Maximum | Op::Clip)
-        || matches!(op, Op::Flush)
+    let moves = matches!(
+        op,
+        Op::Copy
+            | Op::Unary(Unary::Neg | Unary::Abs | Unary::Relu)
+            | Op::Binary(Binary::Minimum | Binary::Maximum)
+            | Op::Clip
+    ) || matches!(op, Op::Unary(Unary::Flush))
         || matches!(op, Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::Where)
         || matches!(op, Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. })
-        || matches!(op, Op::Gather { .. } | Op::Pick | Op::Max { .. } | Op::Min { .. } | Op::MaxPool(_))
-        || matches!(op, Op::Not | Op::And | Op::Or | Op::Any { .. } | Op::All { .. } | Op::OneHot { .. })
-        || matches!(op, Op::Mod | Op::ToNum);
+        || matches!(
+            op,
+            Op::Gather { .. } | Op::Pick | Op::Reduce(Reduction::Max | Reduction::Min, _) | Op::MaxPool(_)
+        )
+        || matches!(
+            op,
+            Op::Not | Op::And | Op::Or | Op::Reduce(Reduction::Any | Reduction::All, _) | Op::OneHot { .. }
+        )
+        || matches!(op, Op::Binary(Binary::Mod) | Op::Convert(DType::Num));
     !moves && !jumps(op)
 }
 

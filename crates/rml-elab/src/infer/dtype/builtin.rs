@@ -3,10 +3,11 @@
 use rml_base::Span;
 use rml_base::codes::elab as codes;
 use rml_ir::DType;
+use rml_ir::op::{binary_takes, unary_takes};
 
 use super::Infer;
 use super::classes::Class;
-use crate::builtins::{Builtin, Pointwise, Reduce, Unary};
+use crate::builtins::Builtin;
 use crate::hir::ExprId;
 use crate::instance::InstanceId;
 
@@ -30,30 +31,17 @@ impl Infer<'_, '_, '_> {
                 infer.expect(dtype, *operand, codes::TYPE_MISMATCH, &what);
             }
         };
+        // Of several types the operand has one; the check of shapes says which do not fit.
+        let only = |infer: &mut Self, takes: &[DType]| match takes {
+            [dtype] => {
+                all(infer, *dtype);
+                Some(*dtype)
+            }
+            _ => None,
+        };
         let result = match which {
-            Builtin::Unary(
-                Unary::Exp
-                | Unary::Expm1
-                | Unary::Log
-                | Unary::Log1p
-                | Unary::Sqrt
-                | Unary::Sin
-                | Unary::Cos
-                | Unary::Erf
-                | Unary::Gelu
-                | Unary::Softplus
-                | Unary::Floor
-                | Unary::Ceil
-                | Unary::Round
-                | Unary::Sigmoid
-                | Unary::Tanh
-                | Unary::Relu
-                | Unary::Flush
-                | Unary::Softmax
-                | Unary::LogSoftmax,
-            )
-            | Builtin::Reduce(Reduce::Mean)
-            | Builtin::Pointwise(Pointwise::Pow)
+            Builtin::Unary(f) => only(self, unary_takes(f)),
+            Builtin::Softmax { .. }
             | Builtin::MatMul
             | Builtin::Conv(..)
             | Builtin::Einsum
@@ -66,8 +54,8 @@ impl Infer<'_, '_, '_> {
                 all(self, DType::Int);
                 Some(DType::Num)
             }
-            Builtin::Unary(Unary::ToNum)
-            | Builtin::RandomUniform
+            Builtin::Convert(to) => Some(to),
+            Builtin::RandomUniform
             | Builtin::RandomNormal
             | Builtin::Zeros
             | Builtin::Ones
@@ -75,22 +63,15 @@ impl Infer<'_, '_, '_> {
             | Builtin::Orthogonal
             | Builtin::Uniform
             | Builtin::Normal => Some(DType::Num),
-            Builtin::Pointwise(Pointwise::Mod) => {
-                all(self, DType::Int);
-                Some(DType::Int)
+            Builtin::Reduce(by) => {
+                let of = only(self, by.takes());
+                of.or_else(|| (by.gives(DType::Num) != DType::Num).then_some(by.gives(DType::Num)))
             }
-            Builtin::Reduce(Reduce::Any | Reduce::All) => {
-                all(self, DType::Bool);
-                Some(DType::Bool)
-            }
-            Builtin::Unary(Unary::ToInt)
-            | Builtin::Reduce(Reduce::ArgMax | Reduce::ArgMin)
-            | Builtin::Shape
-            | Builtin::Range => Some(DType::Int),
-            Builtin::Unary(Unary::ToBool) => Some(DType::Bool),
-            Builtin::Concat | Builtin::Pointwise(_) | Builtin::Stack => {
+            Builtin::Shape | Builtin::Range => Some(DType::Int),
+            Builtin::Binary(f) if binary_takes(f).len() == 1 => only(self, binary_takes(f)),
+            Builtin::Binary(_) | Builtin::Clip | Builtin::Where | Builtin::Concat | Builtin::Stack => {
                 let mut alike = &operands[..];
-                if which == Builtin::Pointwise(Pointwise::Where)
+                if which == Builtin::Where
                     && let [cond, rest @ ..] = alike
                 {
                     self.expect(DType::Bool, *cond, codes::TYPE_MISMATCH, "the first operand of `where`");
@@ -112,8 +93,7 @@ impl Infer<'_, '_, '_> {
                 self.expect(DType::Int, i, codes::TYPE_MISMATCH, &format!("the second argument of {what}"));
                 return d.0;
             }
-            Builtin::Unary(Unary::Abs | Unary::Sign | Unary::StopGradient)
-            | Builtin::Reduce(Reduce::Sum | Reduce::Max | Reduce::Min)
+            Builtin::StopGradient
             | Builtin::CumSum
             | Builtin::Transpose
             | Builtin::Split { .. }

@@ -2,7 +2,7 @@
 //!
 //! Everything is computed in double precision; ints and truth values are small whole numbers there.
 
-use rml_ir::op::{AxisIndex, Einsum, Op};
+use rml_ir::op::{AxisIndex, Einsum, Op, Reduction};
 use rml_ir::{DType, Data, Value};
 
 mod layout;
@@ -90,14 +90,24 @@ pub(super) fn apply(op: &Op, args: &[Array]) -> Option<Array> {
         }
         Op::Patches(p) => Some(sliding::patches(p, x)),
         Op::Unpatches { shape, pool } => Some(sliding::unpatches(pool, shape.dims(), x)),
-        Op::Sum { axis } => Some(reduce(x, *axis, x.dtype, |v| v.iter().sum())),
-        Op::Mean { axis } => Some(reduce(x, *axis, x.dtype, |v| v.iter().sum::<f64>() / v.len() as f64)),
-        Op::Max { axis } => Some(reduce(x, *axis, x.dtype, |v| v[first(v, |a, b| a > b)])),
-        Op::Min { axis } => Some(reduce(x, *axis, x.dtype, |v| v[first(v, |a, b| a < b)])),
-        Op::ArgMax { axis } => Some(reduce(x, *axis, DType::Int, |v| first(v, |a, b| a > b) as f64)),
-        Op::ArgMin { axis } => Some(reduce(x, *axis, DType::Int, |v| first(v, |a, b| a < b) as f64)),
-        Op::Any { axis } => Some(reduce(x, *axis, DType::Bool, |v| f64::from(u8::from(v.contains(&1.0))))),
-        Op::All { axis } => Some(reduce(x, *axis, DType::Bool, |v| f64::from(u8::from(!v.contains(&0.0))))),
+        Op::Reduce(Reduction::Sum, axis) => Some(reduce(x, *axis, x.dtype, |v| v.iter().sum())),
+        Op::Reduce(Reduction::Mean, axis) => {
+            Some(reduce(x, *axis, x.dtype, |v| v.iter().sum::<f64>() / v.len() as f64))
+        }
+        Op::Reduce(Reduction::Max, axis) => Some(reduce(x, *axis, x.dtype, |v| v[first(v, |a, b| a > b)])),
+        Op::Reduce(Reduction::Min, axis) => Some(reduce(x, *axis, x.dtype, |v| v[first(v, |a, b| a < b)])),
+        Op::Reduce(Reduction::ArgMax, axis) => {
+            Some(reduce(x, *axis, DType::Int, |v| first(v, |a, b| a > b) as f64))
+        }
+        Op::Reduce(Reduction::ArgMin, axis) => {
+            Some(reduce(x, *axis, DType::Int, |v| first(v, |a, b| a < b) as f64))
+        }
+        Op::Reduce(Reduction::Any, axis) => {
+            Some(reduce(x, *axis, DType::Bool, |v| f64::from(u8::from(v.contains(&1.0)))))
+        }
+        Op::Reduce(Reduction::All, axis) => {
+            Some(reduce(x, *axis, DType::Bool, |v| f64::from(u8::from(!v.contains(&0.0)))))
+        }
         Op::CumSum { axis, reverse } => Some(cumsum(x, *axis, *reverse)),
         Op::Softmax | Op::LogSoftmax => Some(softmax(x, *op == Op::LogSoftmax)),
         Op::OneHot { classes } => {

@@ -1,7 +1,7 @@
 //! Operators element by element.
 
 use rml_ir::DType;
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Unary};
 
 use super::{Array, layout};
 
@@ -44,61 +44,61 @@ fn modulo(a: f64, b: f64) -> f64 {
 
 fn unary(op: &Op, x: f64) -> Option<f64> {
     Some(match op {
-        Op::Neg => -x,
+        Op::Unary(Unary::Neg) => -x,
         Op::Not => 1.0 - x,
-        Op::Abs => x.abs(),
-        Op::Sign if x.is_nan() => x,
-        Op::Sign => truth(x > 0.0) - truth(x < 0.0),
-        Op::Exp => x.exp(),
-        Op::Expm1 => x.exp_m1(),
-        Op::Log => x.ln(),
-        Op::Log1p => x.ln_1p(),
-        Op::Sqrt => x.sqrt(),
-        Op::Sin => x.sin(),
-        Op::Cos => x.cos(),
-        Op::Erf => erf(x)?,
-        Op::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-        Op::Tanh => x.tanh(),
-        Op::Relu => {
+        Op::Unary(Unary::Abs) => x.abs(),
+        Op::Unary(Unary::Sign) if x.is_nan() => x,
+        Op::Unary(Unary::Sign) => truth(x > 0.0) - truth(x < 0.0),
+        Op::Unary(Unary::Exp) => x.exp(),
+        Op::Unary(Unary::Expm1) => x.exp_m1(),
+        Op::Unary(Unary::Log) => x.ln(),
+        Op::Unary(Unary::Log1p) => x.ln_1p(),
+        Op::Unary(Unary::Sqrt) => x.sqrt(),
+        Op::Unary(Unary::Sin) => x.sin(),
+        Op::Unary(Unary::Cos) => x.cos(),
+        Op::Unary(Unary::Erf) => erf(x)?,
+        Op::Unary(Unary::Sigmoid) => 1.0 / (1.0 + (-x).exp()),
+        Op::Unary(Unary::Tanh) => x.tanh(),
+        Op::Unary(Unary::Relu) => {
             if x > 0.0 {
                 x
             } else {
                 0.0
             }
         }
-        Op::Flush if x.abs().log2() < -970.0 => 0.0,
-        Op::Flush => x,
-        Op::Gelu => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)?),
-        Op::Softplus if x > 30.0 => x,
-        Op::Softplus => x.exp().ln_1p(),
-        Op::Floor => x.floor(),
-        Op::Ceil => x.ceil(),
-        Op::Round => x.round_ties_even(),
-        Op::ToNum => x,
-        Op::ToInt => x.trunc(),
-        Op::ToBool => truth(x != 0.0),
+        Op::Unary(Unary::Flush) if x.abs().log2() < -970.0 => 0.0,
+        Op::Unary(Unary::Flush) => x,
+        Op::Unary(Unary::Gelu) => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)?),
+        Op::Unary(Unary::Softplus) if x > 30.0 => x,
+        Op::Unary(Unary::Softplus) => x.exp().ln_1p(),
+        Op::Unary(Unary::Floor) => x.floor(),
+        Op::Unary(Unary::Ceil) => x.ceil(),
+        Op::Unary(Unary::Round) => x.round_ties_even(),
+        Op::Convert(DType::Num) => x,
+        Op::Convert(DType::Int) => x.trunc(),
+        Op::Convert(DType::Bool) => truth(x != 0.0),
         _ => return None,
     })
 }
 
 fn binary(op: &Op, a: f64, b: f64, dtype: DType) -> Option<f64> {
     Some(match op {
-        Op::Add => a + b,
-        Op::Sub => a - b,
-        Op::Mul => a * b,
-        Op::Div => divide(a, b, dtype),
-        Op::Mod => modulo(a, b),
-        Op::Pow => a.powf(b),
-        Op::Minimum => minimum(a, b),
-        Op::Maximum => maximum(a, b),
+        Op::Binary(Binary::Add) => a + b,
+        Op::Binary(Binary::Sub) => a - b,
+        Op::Binary(Binary::Mul) => a * b,
+        Op::Binary(Binary::Div) => divide(a, b, dtype),
+        Op::Binary(Binary::Mod) => modulo(a, b),
+        Op::Binary(Binary::Pow) => a.powf(b),
+        Op::Binary(Binary::Minimum) => minimum(a, b),
+        Op::Binary(Binary::Maximum) => maximum(a, b),
         Op::And => a * b,
         Op::Or => a.max(b),
-        Op::Eq => truth(a == b),
-        Op::Ne => truth(a != b),
-        Op::Lt => truth(a < b),
-        Op::Le => truth(a <= b),
-        Op::Gt => truth(a > b),
-        Op::Ge => truth(a >= b),
+        Op::Compare(Compare::Eq) => truth(a == b),
+        Op::Compare(Compare::Ne) => truth(a != b),
+        Op::Compare(Compare::Lt) => truth(a < b),
+        Op::Compare(Compare::Le) => truth(a <= b),
+        Op::Compare(Compare::Gt) => truth(a > b),
+        Op::Compare(Compare::Ge) => truth(a >= b),
         _ => return None,
     })
 }
@@ -106,9 +106,10 @@ fn binary(op: &Op, a: f64, b: f64, dtype: DType) -> Option<f64> {
 /// The result's elements, by the operator.
 fn dtype(op: &Op, args: &[Array]) -> DType {
     match op {
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::ToBool => DType::Bool,
-        Op::ToNum => DType::Num,
-        Op::ToInt => DType::Int,
+        Op::Compare(_)
+        | Op::Convert(DType::Bool) => DType::Bool,
+        Op::Convert(DType::Num) => DType::Num,
+        Op::Convert(DType::Int) => DType::Int,
         Op::Where => args[1].dtype,
         _ => args[0].dtype,
     }

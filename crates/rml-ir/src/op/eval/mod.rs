@@ -10,7 +10,7 @@ use std::fmt;
 
 use rml_base::memory::{self, Shortage};
 
-use super::Op;
+use super::{Binary, Op};
 use crate::types::Precision;
 use crate::value::Value;
 
@@ -110,13 +110,7 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
     let view = View::of(x);
     match op {
         Op::Copy | Op::StopGradient => Ok(x.clone()),
-        Op::Neg | Op::Not | Op::Abs | Op::Sign => pointwise::unary(op, &view, precision),
-        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
-            pointwise::unary(op, &view, precision)
-        }
-        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(op, &view, precision),
-        Op::Flush | Op::Floor | Op::Ceil | Op::Round => pointwise::unary(op, &view, precision),
-        Op::ToNum | Op::ToInt | Op::ToBool => pointwise::unary(op, &view, precision),
+        Op::Unary(_) | Op::Convert(_) | Op::Not => pointwise::unary(op, &view, precision),
         Op::Reshape { shape } | Op::Broadcast { shape } if shape.dims() == view.dims => Ok(x.clone()),
         Op::Transpose { perm } => Ok(layout::transpose(perm, &view)),
         Op::Reshape { shape } => Ok(layout::reshape(shape, x)),
@@ -124,14 +118,7 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
         Op::Index { items } => Ok(layout::index(items, &view)),
         Op::Unindex { shape, items } => Ok(layout::unindex(shape, items, &view)),
         Op::SumTo { shape } => reduce::sum_to(shape, x),
-        Op::Sum { axis } => reduce::sum(*axis, &view),
-        Op::Mean { axis } => Ok(reduce::mean(*axis, &view)),
-        Op::Max { axis } => Ok(reduce::extreme(*axis, &view, true)),
-        Op::Min { axis } => Ok(reduce::extreme(*axis, &view, false)),
-        Op::ArgMax { axis } => Ok(reduce::position(*axis, &view, true)),
-        Op::ArgMin { axis } => Ok(reduce::position(*axis, &view, false)),
-        Op::Any { axis } => Ok(reduce::quantify(*axis, &view, false)),
-        Op::All { axis } => Ok(reduce::quantify(*axis, &view, true)),
+        Op::Reduce(by, axis) => reduce::reduce(*by, *axis, &view),
         Op::CumSum { axis, reverse } => reduce::cumsum(*axis, *reverse, &view),
         Op::MaxPool(pool) => Ok(sliding::max_pool(pool, &view)),
         Op::AvgPool(pool) => Ok(sliding::avg_pool(pool, &view)),
@@ -141,15 +128,11 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
         Op::LogSoftmax => Ok(reduce::softmax(&view, true)),
         Op::OneHot { classes } => Ok(layout::one_hot(*classes, &view, precision)),
         Op::Concat { .. } | Op::Stack { .. } => several(op, &[x]),
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow | Op::And | Op::Or => {
-            unreachable!("an operator of two operands")
-        }
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
         Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&view])),
-        Op::Minimum | Op::Maximum | Op::MatMul | Op::Pick => unreachable!("an operator of two operands"),
-        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
+        Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::MatMul | Op::Pick | Op::Conv(_) => {
             unreachable!("an operator of two operands")
         }
+        Op::ConvTranspose { .. } | Op::ConvKernel { .. } => unreachable!("an operator of two operands"),
         Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
         Op::Clip | Op::Where => unreachable!("an operator of three operands"),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("an operator of a key and a tick"),
@@ -168,7 +151,19 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
         Op::ScatterAdd { shape, axis } => gather::scatter_add(shape, *axis, &left, &right),
         Op::Pick => gather::pick(&left, &right),
         Op::Concat { .. } | Op::Stack { .. } => several(op, &[a, b]),
-        _ => pointwise::binary(op, &left, &right),
+        Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or => pointwise::binary(op, &left, &right),
+        Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) => unreachable!("{CHECKED}"),
+        Op::Clip | Op::Where | Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => {
+            unreachable!("{CHECKED}")
+        }
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => {
+            unreachable!("{CHECKED}")
+        }
+        Op::Index { .. } | Op::Unindex { .. } | Op::Reduce(..) | Op::CumSum { .. } | Op::Softmax => {
+            unreachable!("{CHECKED}")
+        }
+        Op::LogSoftmax | Op::OneHot { .. } => unreachable!("{CHECKED}"),
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{CHECKED}"),
     }
 }
 
@@ -178,8 +173,8 @@ fn several(op: &Op, args: &[&Value]) -> Result<Value, EvalError> {
         (Op::Stack { axis }, _) => Ok(layout::stack(*axis, args)),
         (Op::Where, [cond, a, b]) => Ok(layout::choose(cond, a, b)),
         (Op::Clip, [x, lo, hi]) => {
-            let above = pointwise::binary(&Op::Maximum, &View::of(x), &View::of(lo))?;
-            pointwise::binary(&Op::Minimum, &View::of(&above), &View::of(hi))
+            let above = pointwise::binary(&Op::Binary(Binary::Maximum), &View::of(x), &View::of(lo))?;
+            pointwise::binary(&Op::Binary(Binary::Minimum), &View::of(&above), &View::of(hi))
         }
         _ => unreachable!("an operator of one or two operands"),
     }

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::op::result::picked;
-use crate::op::{Conv, Op, Pool};
+use crate::op::{Conv, Op, Pool, Reduction};
 use crate::types::{DType, Precision, Shape};
 use crate::value::Value;
 
@@ -84,17 +84,13 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
         Op::Copy | Op::StopGradient => 0,
         // The same tensor is shared.
         Op::Reshape { shape } | Op::Broadcast { shape } | Op::SumTo { shape } if shape.dims() == dims(x) => 0,
-        Op::Neg | Op::Not | Op::Abs | Op::Sign => bytes(x),
-        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => bytes(x),
-        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => bytes(x),
-        Op::Floor | Op::Ceil | Op::Round | Op::Transpose { .. } | Op::CumSum { .. } => bytes(x),
-        Op::Flush | Op::Softmax | Op::LogSoftmax => bytes(x),
-        Op::ToNum => extent(x).saturating_mul(num),
-        Op::ToInt => positions(x),
-        Op::ToBool => extent(x),
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => broadcast(args).saturating_mul(size(x)),
-        Op::Minimum | Op::Maximum => broadcast(args).saturating_mul(size(x)),
-        Op::And | Op::Or | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => broadcast(args),
+        Op::Unary(_) | Op::Not | Op::Transpose { .. } | Op::CumSum { .. } => bytes(x),
+        Op::Softmax | Op::LogSoftmax => bytes(x),
+        Op::Convert(DType::Num) => extent(x).saturating_mul(num),
+        Op::Convert(DType::Int) => positions(x),
+        Op::Convert(DType::Bool) => extent(x),
+        Op::Binary(_) => broadcast(args).saturating_mul(size(x)),
+        Op::And | Op::Or | Op::Compare(_) => broadcast(args),
         // A result in between.
         Op::Clip => broadcast(args).saturating_mul(2 * size(x)),
         // The operands are repeated to the shape of the result.
@@ -135,12 +131,14 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
             of_shape(shape, size(d)).saturating_add(positions(x))
         }
         Op::Pick => args.get(1).map_or(0, |i| positions(i).saturating_add(extent(i).saturating_mul(size(x)))),
-        Op::Sum { axis } | Op::Max { axis } | Op::Min { axis } => reduced(x, *axis).saturating_mul(size(x)),
+        Op::Reduce(Reduction::Sum | Reduction::Max | Reduction::Min, axis) => {
+            reduced(x, *axis).saturating_mul(size(x))
+        }
         // The sums, then the quotients.
-        Op::Mean { axis } => reduced(x, *axis).saturating_mul(2 * size(x)),
+        Op::Reduce(Reduction::Mean, axis) => reduced(x, *axis).saturating_mul(2 * size(x)),
         // A pair of element and position each, then the positions.
-        Op::ArgMax { axis } | Op::ArgMin { axis } => reduced(x, *axis).saturating_mul(24),
-        Op::Any { axis } | Op::All { axis } => reduced(x, *axis),
+        Op::Reduce(Reduction::ArgMax | Reduction::ArgMin, axis) => reduced(x, *axis).saturating_mul(24),
+        Op::Reduce(Reduction::Any | Reduction::All, axis) => reduced(x, *axis),
         Op::RandomUniform { shape } | Op::RandomNormal { shape } => {
             of_shape(shape, crate::random::DRAWN + num)
         }

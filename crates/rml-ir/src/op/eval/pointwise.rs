@@ -1,26 +1,24 @@
 //! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by
 //! element.
 
-use super::slices::{function, int_div, int_mod, pairs};
+use super::slices;
 use super::strided;
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
-use crate::op::Op;
-use crate::types::{Precision, Shape};
+use crate::op::{Binary, Compare, Op};
+use crate::types::{DType, Precision, Shape};
 use crate::value::{Data, Value};
 
 fn map<T: Copy, R>(xs: &[T], f: impl FnMut(T) -> R) -> Vec<R> {
     xs.iter().copied().map(f).collect()
 }
 
-/// Integer results that may overflow: the flag tells whether one did.
-fn exact<R>(result: (R, bool), overflow: &mut bool) -> R {
-    *overflow |= result.1;
-    result.0
-}
-
-fn unless(overflow: bool, data: Data) -> Result<Data, EvalError> {
-    if overflow { Err(EvalError::IntegerOverflow) } else { Ok(data) }
+/// An integer, or 0 and its error.
+fn kept(result: Result<i64, EvalError>, failed: &mut Option<EvalError>) -> i64 {
+    result.unwrap_or_else(|e| {
+        *failed = Some(e);
+        0
+    })
 }
 
 /// Operators of one tensor.
@@ -37,40 +35,41 @@ pub(super) fn unary(op: &Op, x: &View<'_>, precision: Precision) -> Result<Value
 fn bool_unary(op: &Op, xs: &[bool], precision: Precision) -> Result<Data, EvalError> {
     Ok(match (op, precision) {
         (Op::Not, _) => Data::Bool(map(xs, |x| !x)),
-        (Op::ToInt, _) => Data::Int(map(xs, i64::from)),
-        (Op::ToNum, Precision::F32) => Data::F32(map(xs, |x| if x { 1.0 } else { 0.0 })),
-        (Op::ToNum, Precision::F64) => Data::F64(map(xs, |x| if x { 1.0 } else { 0.0 })),
+        (Op::Convert(DType::Int), _) => Data::Int(map(xs, i64::from)),
+        (Op::Convert(DType::Num), Precision::F32) => Data::F32(map(xs, |x| if x { 1.0 } else { 0.0 })),
+        (Op::Convert(DType::Num), Precision::F64) => Data::F64(map(xs, |x| if x { 1.0 } else { 0.0 })),
         _ => unreachable!("{CHECKED}"),
     })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest number is meant")]
 fn int_unary(op: &Op, xs: &[i64], precision: Precision) -> Result<Data, EvalError> {
-    let mut overflow = false;
-    let data = match (op, precision) {
-        (Op::Neg, _) => Data::Int(map(xs, |x| exact(x.overflowing_neg(), &mut overflow))),
-        (Op::Abs, _) => Data::Int(map(xs, |x| exact(x.overflowing_abs(), &mut overflow))),
-        (Op::Sign, _) => Data::Int(map(xs, i64::signum)),
-        (Op::ToBool, _) => Data::Bool(map(xs, |x| x != 0)),
-        (Op::ToNum, Precision::F32) => Data::F32(map(xs, |x| x as f32)),
-        (Op::ToNum, Precision::F64) => Data::F64(map(xs, |x| x as f64)),
+    Ok(match (op, precision) {
+        (Op::Unary(f), _) => {
+            let mut failed = None;
+            let ints = map(xs, |x| kept(slices::int_unary(*f, x), &mut failed));
+            return failed.map_or(Ok(Data::Int(ints)), Err);
+        }
+        (Op::Convert(DType::Bool), _) => Data::Bool(map(xs, |x| x != 0)),
+        (Op::Convert(DType::Num), Precision::F32) => Data::F32(map(xs, |x| x as f32)),
+        (Op::Convert(DType::Num), Precision::F64) => Data::F64(map(xs, |x| x as f64)),
         _ => unreachable!("{CHECKED}"),
-    };
-    unless(overflow, data)
+    })
 }
 
 fn float_unary<T: Float>(op: &Op, xs: &[T]) -> Result<Data, EvalError> {
     match op {
-        Op::ToBool => Ok(Data::Bool(map(xs, |x| x != T::ZERO))),
-        Op::ToInt => {
+        Op::Convert(DType::Bool) => Ok(Data::Bool(map(xs, |x| x != T::ZERO))),
+        Op::Convert(DType::Int) => {
             let ints: Option<Vec<i64>> = xs.iter().map(|x| x.to_int()).collect();
             ints.map(Data::Int).ok_or(EvalError::IntegerOverflow)
         }
-        _ => {
+        Op::Unary(f) => {
             let mut out = vec![T::ZERO; xs.len()];
-            rml_kernels::unary(function(op).expect(CHECKED), xs, &mut out);
+            rml_kernels::unary(*f, xs, &mut out);
             Ok(T::data(out))
         }
+        _ => unreachable!("{CHECKED}"),
     }
 }
 
@@ -86,16 +85,16 @@ pub(super) fn binary(op: &Op, a: &View<'_>, b: &View<'_>) -> Result<Value, EvalE
         },
     };
     let data = match (op, a.elements) {
-        (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, elements) => match elements {
-            Elements::Bool(_) => pair.compare::<bool>(op),
-            Elements::Int(_) => pair.compare::<i64>(op),
-            Elements::F32(_) => pair.compare::<f32>(op),
-            Elements::F64(_) => pair.compare::<f64>(op),
-        },
-        (_, Elements::Bool(_)) => pair.logic(op),
-        (_, Elements::Int(_)) => pair.int_arithmetic(op)?,
-        (_, Elements::F32(_)) => pair.arithmetic::<f32>(op),
-        (_, Elements::F64(_)) => pair.arithmetic::<f64>(op),
+        (Op::Compare(by), Elements::Bool(_)) => pair.compare::<bool>(*by),
+        (Op::Compare(by), Elements::Int(_)) => pair.compare::<i64>(*by),
+        (Op::Compare(by), Elements::F32(_)) => pair.compare::<f32>(*by),
+        (Op::Compare(by), Elements::F64(_)) => pair.compare::<f64>(*by),
+        (Op::And, _) => Data::Bool(pair.zip(|a: bool, b: bool| a & b)),
+        (Op::Or, _) => Data::Bool(pair.zip(|a: bool, b: bool| a | b)),
+        (Op::Binary(f), Elements::Int(_)) => pair.int_arithmetic(*f)?,
+        (Op::Binary(f), Elements::F32(_)) => pair.arithmetic::<f32>(*f),
+        (Op::Binary(f), Elements::F64(_)) => pair.arithmetic::<f64>(*f),
+        _ => unreachable!("{CHECKED}"),
     };
     Ok(Value::new(pair.dims, data))
 }
@@ -114,44 +113,25 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn compare<T: Element + PartialOrd>(&self, op: &Op) -> Data {
-        Data::Bool(match op {
-            Op::Eq => self.zip(|a: T, b: T| a == b),
-            Op::Ne => self.zip(|a: T, b: T| a != b),
-            Op::Lt => self.zip(|a: T, b: T| a < b),
-            Op::Le => self.zip(|a: T, b: T| a <= b),
-            Op::Gt => self.zip(|a: T, b: T| a > b),
-            Op::Ge => self.zip(|a: T, b: T| a >= b),
-            _ => unreachable!("{CHECKED}"),
+    fn compare<T: Element + PartialOrd>(&self, by: Compare) -> Data {
+        Data::Bool(match by {
+            Compare::Eq => self.zip(|a: T, b: T| a == b),
+            Compare::Ne => self.zip(|a: T, b: T| a != b),
+            Compare::Lt => self.zip(|a: T, b: T| a < b),
+            Compare::Le => self.zip(|a: T, b: T| a <= b),
+            Compare::Gt => self.zip(|a: T, b: T| a > b),
+            Compare::Ge => self.zip(|a: T, b: T| a >= b),
         })
     }
 
-    fn logic(&self, op: &Op) -> Data {
-        Data::Bool(match op {
-            Op::And => self.zip(|a: bool, b: bool| a & b),
-            Op::Or => self.zip(|a: bool, b: bool| a | b),
-            _ => unreachable!("{CHECKED}"),
-        })
+    fn int_arithmetic(&self, f: Binary) -> Result<Data, EvalError> {
+        let mut failed = None;
+        let ints = self.zip(|a: i64, b: i64| kept(slices::int_binary(f, a, b), &mut failed));
+        failed.map_or(Ok(Data::Int(ints)), Err)
     }
 
-    fn int_arithmetic(&self, op: &Op) -> Result<Data, EvalError> {
-        let mut overflow = false;
-        let flag = &mut overflow;
-        let ints = match op {
-            Op::Add => self.zip(|a: i64, b: i64| exact(a.overflowing_add(b), flag)),
-            Op::Sub => self.zip(|a: i64, b: i64| exact(a.overflowing_sub(b), flag)),
-            Op::Mul => self.zip(|a: i64, b: i64| exact(a.overflowing_mul(b), flag)),
-            Op::Div => self.zip(|a, b| exact(int_div(a, b).map_or((0, true), |q| (q, false)), flag)),
-            Op::Mod => self.zip(int_mod),
-            Op::Minimum => self.zip(i64::min),
-            Op::Maximum => self.zip(i64::max),
-            _ => unreachable!("{CHECKED}"),
-        };
-        unless(overflow, Data::Int(ints))
-    }
-
-    fn arithmetic<T: Float>(&self, op: &Op) -> Data {
-        let (f, a, b) = (pairs(op).expect(CHECKED), T::of(self.a.elements), T::of(self.b.elements));
+    fn arithmetic<T: Float>(&self, f: Binary) -> Data {
+        let (a, b) = (T::of(self.a.elements), T::of(self.b.elements));
         let mut out = vec![T::ZERO; self.dims.len()];
         if repeats(self.a.dims, self.dims.dims()) && repeats(self.b.dims, self.dims.dims()) {
             rml_kernels::binary(f, a, b, &mut out);

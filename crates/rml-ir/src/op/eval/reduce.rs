@@ -9,6 +9,7 @@ use rml_kernels::Unary;
 
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
+use crate::op::Reduction;
 use crate::types::Shape;
 use crate::value::{Data, Value};
 
@@ -111,14 +112,28 @@ fn reduced(dims: &[usize], axis: Option<usize>) -> Shape {
     }
 }
 
+/// Folds an axis, or all elements.
+pub(super) fn reduce(by: Reduction, axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
+    Ok(match by {
+        Reduction::Sum => sum(axis, x)?,
+        Reduction::Mean => mean(axis, x),
+        Reduction::Max => extreme(axis, x, true),
+        Reduction::Min => extreme(axis, x, false),
+        Reduction::ArgMax => position(axis, x, true),
+        Reduction::ArgMin => position(axis, x, false),
+        Reduction::Any => quantify(axis, x, false),
+        Reduction::All => quantify(axis, x, true),
+    })
+}
+
 /// Sum; 0 of nothing.
-pub(super) fn sum(axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
+fn sum(axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
     let data = Around::axis(x.dims, axis).sum(x.elements)?;
     Ok(Value::new(reduced(x.dims, axis), data))
 }
 
 /// Sum divided by the number of elements; NaN of nothing.
-pub(super) fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
+fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
     fn means<T: Float>(around: &Around, xs: &[T]) -> Data {
         let mut out = vec![T::ZERO; around.results()];
         around.mean_into(xs, &mut out);
@@ -230,7 +245,7 @@ pub(super) fn quantify_into(around: Around, xs: &[bool], all: bool, out: &mut [b
 }
 
 /// Largest or smallest element.
-pub(super) fn extreme(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
+fn extreme(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
     fn of<T: Ordered>(around: &Around, xs: &[T], largest: bool) -> Vec<T> {
         let mut out = vec![start(largest); around.results()];
         extreme_into(*around, xs, largest, &mut out);
@@ -247,7 +262,7 @@ pub(super) fn extreme(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value
 }
 
 /// Position of the first largest or smallest element.
-pub(super) fn position(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
+fn position(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
     fn of<T: Ordered>(around: &Around, xs: &[T], largest: bool) -> Vec<i64> {
         let mut out = vec![0; around.results()];
         position_into(*around, xs, largest, &mut out);
@@ -264,7 +279,7 @@ pub(super) fn position(axis: Option<usize>, x: &View<'_>, largest: bool) -> Valu
 }
 
 /// Whether any element, or all of them, are true.
-pub(super) fn quantify(axis: Option<usize>, x: &View<'_>, all: bool) -> Value {
+fn quantify(axis: Option<usize>, x: &View<'_>, all: bool) -> Value {
     let xs = bool::of(x.elements);
     let around = Around::axis(x.dims, axis);
     let mut found = vec![all; around.results()];

@@ -1,19 +1,13 @@
 //! The quick path: operators on scalars, inline and without allocation. `None` = not a case of this path.
 
 use super::EvalError;
-use rml_kernels::Binary;
-
-use super::slices::{function, int_div, int_mod};
+use super::slices::{int_binary, int_unary};
 use super::view::Float;
-use crate::op::Op;
-use crate::types::Precision;
+use crate::op::{Binary, Op, Reduction, Unary};
+use crate::types::{DType, Precision};
 use crate::value::Value;
 
 type Scalar = Option<Result<Value, EvalError>>;
-
-fn exact(result: Option<i64>) -> Scalar {
-    Some(result.map(Value::Int).ok_or(EvalError::IntegerOverflow))
-}
 
 /// Operators of one scalar operand.
 #[inline]
@@ -30,9 +24,9 @@ pub(super) fn unary(op: &Op, x: &Value, precision: Precision) -> Scalar {
 fn of_bool(op: &Op, x: bool, precision: Precision) -> Scalar {
     let value = match op {
         Op::Not => Value::Bool(!x),
-        Op::ToNum => Value::num(f64::from(u8::from(x)), precision),
-        Op::ToInt => Value::Int(i64::from(x)),
-        Op::Copy | Op::StopGradient | Op::Any { .. } | Op::All { .. } => Value::Bool(x),
+        Op::Convert(DType::Num) => Value::num(f64::from(u8::from(x)), precision),
+        Op::Convert(DType::Int) => Value::Int(i64::from(x)),
+        Op::Copy | Op::StopGradient | Op::Reduce(Reduction::Any | Reduction::All, _) => Value::Bool(x),
         _ => return None,
     };
     Some(Ok(value))
@@ -40,15 +34,21 @@ fn of_bool(op: &Op, x: bool, precision: Precision) -> Scalar {
 
 fn of_int(op: &Op, x: i64, precision: Precision) -> Scalar {
     match op {
-        Op::Neg => exact(x.checked_neg()),
-        Op::Abs => exact(x.checked_abs()),
-        Op::Sign => Some(Ok(Value::Int(x.signum()))),
-        Op::ToNum => Some(Ok(int_to_num(x, precision))),
-        Op::ToBool => Some(Ok(Value::Bool(x != 0))),
+        Op::Unary(f) => Some(int_unary(*f, x).map(Value::Int)),
+        Op::Convert(DType::Num) => Some(Ok(int_to_num(x, precision))),
+        Op::Convert(DType::Bool) => Some(Ok(Value::Bool(x != 0))),
         Op::Copy | Op::StopGradient => Some(Ok(Value::Int(x))),
-        Op::Sum { .. } | Op::Max { .. } | Op::Min { .. } => Some(Ok(Value::Int(x))),
-        Op::ArgMax { .. } | Op::ArgMin { .. } => Some(Ok(Value::Int(0))),
+        Op::Reduce(by, _) => folded(*by).map(|same| Ok(Value::Int(if same { x } else { 0 }))),
         _ => None,
+    }
+}
+
+/// Whether a fold of one number is that number; otherwise it is its position, 0. None for what folds no numbers.
+fn folded(by: Reduction) -> Option<bool> {
+    match by {
+        Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min => Some(true),
+        Reduction::ArgMax | Reduction::ArgMin => Some(false),
+        Reduction::Any | Reduction::All => None,
     }
 }
 
@@ -65,12 +65,17 @@ fn int_to_num(x: i64, precision: Precision) -> Value {
 fn of_float<T: Float>(op: &Op, x: T) -> Scalar {
     let result = match op {
         Op::Copy | Op::StopGradient => x,
-        Op::Neg => -x,
-        Op::ToInt => return exact(x.to_int()),
-        Op::ToBool => return Some(Ok(Value::Bool(x != T::ZERO))),
-        Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::Min { .. } => x,
-        Op::ArgMax { .. } | Op::ArgMin { .. } => return Some(Ok(Value::Int(0))),
-        _ => rml_kernels::unary_one(function(op)?, x),
+        Op::Unary(Unary::Neg) => -x,
+        Op::Unary(f) => rml_kernels::unary_one(*f, x),
+        Op::Convert(DType::Int) => {
+            return Some(x.to_int().map(Value::Int).ok_or(EvalError::IntegerOverflow));
+        }
+        Op::Convert(DType::Bool) => return Some(Ok(Value::Bool(x != T::ZERO))),
+        Op::Reduce(by, _) => match folded(*by)? {
+            true => x,
+            false => return Some(Ok(Value::Int(0))),
+        },
+        _ => return None,
     };
     Some(Ok(result.value()))
 }
@@ -78,58 +83,34 @@ fn of_float<T: Float>(op: &Op, x: T) -> Scalar {
 /// Operators of two scalar operands.
 #[inline]
 pub(super) fn binary(op: &Op, a: &Value, b: &Value) -> Scalar {
-    match (a, b) {
-        (&Value::F32(a), &Value::F32(b)) => of_floats(op, a, b),
-        (&Value::F64(a), &Value::F64(b)) => of_floats(op, a, b),
-        (&Value::Int(a), &Value::Int(b)) => match op {
-            Op::Add => exact(a.checked_add(b)),
-            Op::Sub => exact(a.checked_sub(b)),
-            Op::Mul => exact(a.checked_mul(b)),
-            Op::Div => exact(int_div(a, b)),
-            Op::Mod => Some(Ok(Value::Int(int_mod(a, b)))),
-            Op::Minimum => Some(Ok(Value::Int(a.min(b)))),
-            Op::Maximum => Some(Ok(Value::Int(a.max(b)))),
-            _ => compare(op, &a, &b),
-        },
-        (&Value::Bool(a), &Value::Bool(b)) => match op {
-            Op::And => Some(Ok(Value::Bool(a && b))),
-            Op::Or => Some(Ok(Value::Bool(a || b))),
-            _ => compare(op, &a, &b),
-        },
-        // A tensor, or operands of different types.
+    match (op, a, b) {
+        (Op::Binary(f), &Value::F32(a), &Value::F32(b)) => Some(Ok(of_floats(*f, a, b).value())),
+        (Op::Binary(f), &Value::F64(a), &Value::F64(b)) => Some(Ok(of_floats(*f, a, b).value())),
+        (Op::Binary(f), &Value::Int(a), &Value::Int(b)) => Some(int_binary(*f, a, b).map(Value::Int)),
+        (Op::Compare(by), Value::F32(a), Value::F32(b)) => Some(Ok(Value::Bool(by.holds(a, b)))),
+        (Op::Compare(by), Value::F64(a), Value::F64(b)) => Some(Ok(Value::Bool(by.holds(a, b)))),
+        (Op::Compare(by), Value::Int(a), Value::Int(b)) => Some(Ok(Value::Bool(by.holds(a, b)))),
+        (Op::Compare(by), Value::Bool(a), Value::Bool(b)) => Some(Ok(Value::Bool(by.holds(a, b)))),
+        (Op::And, &Value::Bool(a), &Value::Bool(b)) => Some(Ok(Value::Bool(a && b))),
+        (Op::Or, &Value::Bool(a), &Value::Bool(b)) => Some(Ok(Value::Bool(a || b))),
+        // A tensor, or another operator.
         _ => None,
     }
 }
 
 #[inline]
-fn of_floats<T: Float>(op: &Op, a: T, b: T) -> Scalar {
-    let result = match op {
-        Op::Add => a + b,
-        Op::Sub => a - b,
-        Op::Mul => a * b,
-        Op::Div => a / b,
-        Op::Pow => {
+fn of_floats<T: Float>(f: Binary, a: T, b: T) -> T {
+    match f {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => a / b,
+        Binary::Minimum => a.least(b),
+        Binary::Maximum => a.greatest(b),
+        Binary::Pow | Binary::Mod => {
             let mut out = [a];
-            rml_kernels::binary(Binary::Pow, &[a], &[b], &mut out);
+            rml_kernels::binary(f, &[a], &[b], &mut out);
             out[0]
         }
-        Op::Minimum => a.least(b),
-        Op::Maximum => a.greatest(b),
-        _ => return compare(op, &a, &b),
-    };
-    Some(Ok(result.value()))
-}
-
-#[inline]
-fn compare<T: PartialOrd>(op: &Op, a: &T, b: &T) -> Scalar {
-    let result = match op {
-        Op::Eq => a == b,
-        Op::Ne => a != b,
-        Op::Lt => a < b,
-        Op::Le => a <= b,
-        Op::Gt => a > b,
-        Op::Ge => a >= b,
-        _ => return None,
-    };
-    Some(Ok(Value::Bool(result)))
+    }
 }

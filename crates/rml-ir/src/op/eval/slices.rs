@@ -2,13 +2,13 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Range, Sub};
 
-use rml_kernels::{Binary, Direction, Matrix, MatrixMut, Packed, Term, Unary};
+use rml_kernels::{Direction, Matrix, MatrixMut, Packed, Term};
 
 use super::reduce::{self, Around};
 use super::view::Float;
-use super::{Convolution, EvalError, random};
+use super::{CHECKED, Convolution, EvalError, random};
 use crate::Precision;
-use crate::op::Op;
+use crate::op::{Binary, Compare, Op, Reduction, Unary};
 use crate::value::Data;
 
 /// A type of numbers, `f32` or `f64`.
@@ -29,19 +29,18 @@ pub trait Number:
 {
     /// 1.
     const ONE: Self;
-    /// Applies an operator of one num that gives a num to each element; false, and nothing done, for any other operator.
-    fn unary(op: &Op, x: &[Self], out: &mut [Self]) -> bool;
-    /// The same for one element; any other operator leaves it as it is.
-    fn unary_one(op: &Op, x: Self) -> Self;
+    /// Applies a function to each element.
+    fn unary(f: Unary, x: &[Self], out: &mut [Self]);
+    /// Applies a function to one element.
+    fn unary_one(f: Unary, x: Self) -> Self;
     /// `sigmoid` of each element, compiled with the task that it is inlined into.
     fn sigmoid(x: &[Self], out: &mut [Self]);
     /// `flush` of one element, compiled with the task that it is inlined into.
     fn flush(self) -> Self;
     /// `tanh` of each element, compiled with the task that it is inlined into.
     fn tanh(x: &[Self], out: &mut [Self]);
-    /// Applies an arithmetic operator of two nums to pairs of elements; a shorter operand, whose length divides that of `out`, is
-    /// repeated. False, and nothing done, for any other operator.
-    fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool;
+    /// Applies a function to pairs of elements; a shorter operand, whose length divides that of `out`, is repeated.
+    fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
     /// `out = a x b`, or `out += a x b`, for `(m, k, n)`, dense and row-major; `a` is `k x m` if it is `transposed`.
     fn product(
         size: (usize, usize, usize),
@@ -63,8 +62,8 @@ pub trait Number:
     fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     /// A convolution or a gradient of one; or of a gradient that has [rows](Convolution::rows), these alone.
     fn convolve(by: &Convolution, some: Option<&Range<usize>>, a: &[Self], b: &[Self], out: &mut [Self]);
-    /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for any other operator.
-    fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool;
+    /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for what gives no numbers.
+    fn reduce(by: Reduction, around: Around, x: &[Self], out: &mut [Self]) -> bool;
     /// Positions of the first largest, or smallest, elements along an axis.
     fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]);
     /// Softmax, or its logarithm, of rows of so many columns.
@@ -88,13 +87,13 @@ macro_rules! number {
         #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest number is meant")]
         impl Number for $t {
             const ONE: Self = 1.0;
-            fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool {
-                match op {
-                    Op::Sum { .. } => around.sum_floats_into(x, out),
-                    Op::Mean { .. } => around.mean_into(x, out),
-                    Op::Max { .. } => reduce::float_extreme_into(around, x, true, out),
-                    Op::Min { .. } => reduce::float_extreme_into(around, x, false, out),
-                    _ => return false,
+            fn reduce(by: Reduction, around: Around, x: &[Self], out: &mut [Self]) -> bool {
+                match by {
+                    Reduction::Sum => around.sum_floats_into(x, out),
+                    Reduction::Mean => around.mean_into(x, out),
+                    Reduction::Max => reduce::float_extreme_into(around, x, true, out),
+                    Reduction::Min => reduce::float_extreme_into(around, x, false, out),
+                    Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return false,
                 }
                 true
             }
@@ -114,12 +113,12 @@ macro_rules! number {
             fn to_int(self) -> Option<i64> {
                 Float::to_int(self)
             }
-            fn unary(op: &Op, x: &[Self], out: &mut [Self]) -> bool {
-                function(op).map(|f| rml_kernels::unary(f, x, out)).is_some()
+            fn unary(f: Unary, x: &[Self], out: &mut [Self]) {
+                rml_kernels::unary(f, x, out);
             }
             #[inline]
-            fn unary_one(op: &Op, x: Self) -> Self {
-                function(op).map_or(x, |f| rml_kernels::unary_one(f, x))
+            fn unary_one(f: Unary, x: Self) -> Self {
+                rml_kernels::unary_one(f, x)
             }
             #[inline(always)]
             fn sigmoid(x: &[Self], out: &mut [Self]) {
@@ -133,8 +132,8 @@ macro_rules! number {
             fn tanh(x: &[Self], out: &mut [Self]) {
                 rml_kernels::tanh(x, out);
             }
-            fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool {
-                pairs(op).map(|f| rml_kernels::binary(f, a, b, out)).is_some()
+            fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]) {
+                rml_kernels::binary(f, a, b, out);
             }
             fn product(
                 (m, k, n): (usize, usize, usize),
@@ -208,103 +207,69 @@ pub fn negligible(precision: Precision) -> f64 {
     }
 }
 
-/// The kernel of an operator of one num that gives a num.
-#[inline]
-pub(super) fn function(op: &Op) -> Option<Unary> {
-    Some(match op {
-        Op::Neg => Unary::Neg,
-        Op::Abs => Unary::Abs,
-        Op::Sign => Unary::Sign,
-        Op::Sqrt => Unary::Sqrt,
-        Op::Relu => Unary::Relu,
-        Op::Flush => Unary::Flush,
-        Op::Sigmoid => Unary::Sigmoid,
-        Op::Tanh => Unary::Tanh,
-        Op::Exp => Unary::Exp,
-        Op::Log => Unary::Log,
-        Op::Expm1 => Unary::Expm1,
-        Op::Log1p => Unary::Log1p,
-        Op::Sin => Unary::Sin,
-        Op::Cos => Unary::Cos,
-        Op::Erf => Unary::Erf,
-        Op::Gelu => Unary::Gelu,
-        Op::Softplus => Unary::Softplus,
-        Op::Floor => Unary::Floor,
-        Op::Ceil => Unary::Ceil,
-        Op::Round => Unary::Round,
-        _ => return None,
-    })
-}
-
-/// The kernel of an operator of two nums that gives a num.
-#[inline]
-pub(super) fn pairs(op: &Op) -> Option<Binary> {
-    Some(match op {
-        Op::Add => Binary::Add,
-        Op::Sub => Binary::Sub,
-        Op::Mul => Binary::Mul,
-        Op::Div => Binary::Div,
-        Op::Pow => Binary::Pow,
-        Op::Minimum => Binary::Minimum,
-        Op::Maximum => Binary::Maximum,
-        _ => return None,
-    })
-}
-
-/// A comparison of pairs of elements; an operand of one element is repeated. False, and nothing done, for any other operator.
-pub fn compare<T: Copy + PartialOrd>(op: &Op, a: &[T], b: &[T], out: &mut [bool]) -> bool {
-    match op {
-        Op::Eq => zip(a, b, out, |a, b| a == b),
-        Op::Ne => zip(a, b, out, |a, b| a != b),
-        Op::Lt => zip(a, b, out, |a, b| a < b),
-        Op::Le => zip(a, b, out, |a, b| a <= b),
-        Op::Gt => zip(a, b, out, |a, b| a > b),
-        Op::Ge => zip(a, b, out, |a, b| a >= b),
-        _ => return false,
+/// A comparison of pairs of elements; an operand of one element is repeated.
+pub fn compare<T: Copy + PartialOrd>(by: Compare, a: &[T], b: &[T], out: &mut [bool]) {
+    match by {
+        Compare::Eq => zip(a, b, out, |a, b| a == b),
+        Compare::Ne => zip(a, b, out, |a, b| a != b),
+        Compare::Lt => zip(a, b, out, |a, b| a < b),
+        Compare::Le => zip(a, b, out, |a, b| a <= b),
+        Compare::Gt => zip(a, b, out, |a, b| a > b),
+        Compare::Ge => zip(a, b, out, |a, b| a >= b),
     }
-    true
 }
 
-/// `and` or `or` of pairs of elements; an operand of one element is repeated. False, and nothing done, for any other operator.
-pub fn logic(op: &Op, a: &[bool], b: &[bool], out: &mut [bool]) -> bool {
-    match op {
-        Op::And => zip(a, b, out, |a, b| a & b),
-        Op::Or => zip(a, b, out, |a, b| a | b),
-        _ => return false,
+/// `and` of pairs of elements, or `or`; an operand of one element is repeated.
+pub fn logic(and: bool, a: &[bool], b: &[bool], out: &mut [bool]) {
+    if and {
+        zip(a, b, out, |a, b| a & b);
+    } else {
+        zip(a, b, out, |a, b| a | b);
     }
-    true
 }
 
-/// Arithmetic of one integer.
+/// A function of one integer.
 ///
 /// # Errors
 /// A result that does not fit.
+///
+/// # Panics
+/// If it is none of integers.
 #[inline]
-pub fn int_unary(op: &Op, x: i64) -> Result<i64, EvalError> {
-    match op {
-        Op::Neg => x.checked_neg(),
-        Op::Abs => x.checked_abs(),
-        Op::Sign => Some(x.signum()),
-        _ => Some(x),
+pub fn int_unary(f: Unary, x: i64) -> Result<i64, EvalError> {
+    match f {
+        Unary::Neg => x.checked_neg(),
+        Unary::Abs => x.checked_abs(),
+        Unary::Sign => Some(x.signum()),
+        Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::Sqrt | Unary::Sin | Unary::Cos => {
+            unreachable!("{CHECKED}")
+        }
+        Unary::Erf | Unary::Gelu | Unary::Softplus | Unary::Sigmoid | Unary::Tanh | Unary::Relu => {
+            unreachable!("{CHECKED}")
+        }
+        Unary::Flush | Unary::Floor | Unary::Ceil | Unary::Round => unreachable!("{CHECKED}"),
     }
     .ok_or(EvalError::IntegerOverflow)
 }
 
-/// Arithmetic of two integers.
+/// A function of two integers.
 ///
 /// # Errors
 /// A result that does not fit.
+///
+/// # Panics
+/// If it is none of integers.
 #[inline]
-pub fn int_binary(op: &Op, a: i64, b: i64) -> Result<i64, EvalError> {
-    match op {
-        Op::Add => a.checked_add(b),
-        Op::Sub => a.checked_sub(b),
-        Op::Mul => a.checked_mul(b),
-        Op::Div => int_div(a, b),
-        Op::Mod => Some(int_mod(a, b)),
-        Op::Minimum => Some(a.min(b)),
-        Op::Maximum => Some(a.max(b)),
-        _ => Some(a),
+pub fn int_binary(f: Binary, a: i64, b: i64) -> Result<i64, EvalError> {
+    match f {
+        Binary::Add => a.checked_add(b),
+        Binary::Sub => a.checked_sub(b),
+        Binary::Mul => a.checked_mul(b),
+        Binary::Div => int_div(a, b),
+        Binary::Mod => Some(int_mod(a, b)),
+        Binary::Minimum => Some(a.min(b)),
+        Binary::Maximum => Some(a.max(b)),
+        Binary::Pow => unreachable!("{CHECKED}"),
     }
     .ok_or(EvalError::IntegerOverflow)
 }

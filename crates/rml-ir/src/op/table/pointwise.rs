@@ -86,8 +86,11 @@ super::table! {
             "da = sum_to(shape(a), do * b * pow(a, where(b == 0.0, 0.0, b - 1.0))); \
              db = sum_to(shape(b), do * o * log(where(a == 0.0, 1.0, a)))"
             "pow([2.0, 9.0], [3.0, 0.5])" "[8.0, 3.0]";
-        Function "mod" "mod(a, b)" "remainder with the sign of b; mod(n, 0) is n" "int; broadcast" ""
-            "mod([7, -1, 7], [4, 4, 0])" "[3, 3, 7]";
+        Function "mod" "mod(a, b)"
+            "remainder with the sign of b; of ints mod(n, 0) is n, of nums mod(x, 0.0) is NaN"
+            "int or num, both the same; broadcast"
+            "da = sum_to(shape(a), do); db = -sum_to(shape(b), do * floor(a / b))"
+            "mod([7.5, -1.0, 7.0], 4.0)" "[3.5, 3.0, 3.0]";
         Function "minimum" "minimum(a, b)" "the smaller one; NaN wins; equals share the gradient"
             "int or num, both the same; broadcast"
             "da = sum_to(shape(a), do * 0.5 * (to_num(a <= b) + to_num(a < b))); db likewise"

@@ -12,7 +12,7 @@ use super::Inliner;
 use super::states::Named;
 use crate::flat::{Init, Rhs, Var};
 use crate::normal::{ConstId, Eq};
-use crate::op::Op;
+use crate::op::{Binary, Op};
 use crate::types::{DType, Type};
 use crate::value::Value;
 
@@ -30,7 +30,7 @@ impl Inliner<'_> {
         let (zero, step) = (self.int(0), self.int(1));
         let count = self.emit(tick, Rhs::Fby { init: Init::Const(zero), next, window: None }, span);
         self.emit(one, Rhs::Const(step), span);
-        self.emit(next, Rhs::Apply { op: Op::Add, args: vec![tick, one] }, span);
+        self.emit(next, Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![tick, one] }, span);
         let path = self.frame().named(eq).child("tick", "tick");
         self.states.insert(count, Named { path, parameter: false });
         args.push(tick);

@@ -23,7 +23,7 @@ use super::paths::InstancePath;
 use super::states::{Named, Update};
 use crate::flat::{Init, Rhs, Var, Window};
 use crate::normal::{ConstId, NodeId};
-use crate::op::Op;
+use crate::op::{Binary, Op};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -124,7 +124,11 @@ impl Inliner<'_> {
         let total = on.temporary(&ty);
         let zero = on.zero();
         let later = on.fby_back(zero, total, &ty);
-        on.inliner.emit(total, Rhs::Apply { op: Op::Add, args: vec![padded, later] }, update.span);
+        on.inliner.emit(
+            total,
+            Rhs::Apply { op: Op::Binary(Binary::Add), args: vec![padded, later] },
+            update.span,
+        );
 
         let init = on.temporary(&ty);
         let sample = on.inliner.emit(init, Rhs::When { value: update.init, cond: first }, update.span);

@@ -1,6 +1,6 @@
 //! What of a plan may be damaged.
 
-use rml_ir::op::Op;
+use rml_ir::op::{Binary, Compare, Op, Unary};
 use rml_ir::{Data, Position, Positions, Type, Value};
 use rml_plan::{Atom, Guard, Part, Plan, Region, Rule, Term, Tick, Write};
 use rml_testkit::Random;
@@ -184,24 +184,24 @@ pub(super) fn changed(value: &Value) -> Value {
 
 pub(super) fn other_op(op: &Op) -> Option<Op> {
     Some(match op {
-        Op::Add => Op::Sub,
-        Op::Sub => Op::Add,
-        Op::Mul => Op::Minimum,
-        Op::Minimum => Op::Maximum,
-        Op::Maximum | Op::Div => Op::Mul,
+        Op::Binary(Binary::Add) => Op::Binary(Binary::Sub),
+        Op::Binary(Binary::Sub) => Op::Binary(Binary::Add),
+        Op::Binary(Binary::Mul) => Op::Binary(Binary::Minimum),
+        Op::Binary(Binary::Minimum) => Op::Binary(Binary::Maximum),
+        Op::Binary(Binary::Maximum | Binary::Div) => Op::Binary(Binary::Mul),
         Op::And => Op::Or,
         Op::Or => Op::And,
-        Op::Eq => Op::Ne,
-        Op::Ne => Op::Eq,
-        Op::Lt => Op::Le,
-        Op::Le => Op::Gt,
-        Op::Gt => Op::Ge,
-        Op::Ge => Op::Lt,
-        Op::Tanh => Op::Sigmoid,
-        Op::Sigmoid => Op::Tanh,
-        Op::Exp | Op::Sqrt | Op::Abs => Op::Neg,
-        Op::Neg => Op::Abs,
-        Op::Relu => Op::Gelu,
+        Op::Compare(Compare::Eq) => Op::Compare(Compare::Ne),
+        Op::Compare(Compare::Ne) => Op::Compare(Compare::Eq),
+        Op::Compare(Compare::Lt) => Op::Compare(Compare::Le),
+        Op::Compare(Compare::Le) => Op::Compare(Compare::Gt),
+        Op::Compare(Compare::Gt) => Op::Compare(Compare::Ge),
+        Op::Compare(Compare::Ge) => Op::Compare(Compare::Lt),
+        Op::Unary(Unary::Tanh) => Op::Unary(Unary::Sigmoid),
+        Op::Unary(Unary::Sigmoid) => Op::Unary(Unary::Tanh),
+        Op::Unary(Unary::Exp | Unary::Sqrt | Unary::Abs) => Op::Unary(Unary::Neg),
+        Op::Unary(Unary::Neg) => Op::Unary(Unary::Abs),
+        Op::Unary(Unary::Relu) => Op::Unary(Unary::Gelu),
         _ => return None,
     })
 }
