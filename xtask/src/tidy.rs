@@ -6,6 +6,7 @@ mod columns;
 mod dependencies;
 mod licences;
 pub(crate) mod links;
+mod operators;
 mod passages;
 mod prose;
 mod rules;
@@ -34,6 +35,7 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     findings.extend(licences::check()?);
     findings.extend(sources::check(&sources));
     findings.extend(circles::check(&sources));
+    findings.extend(operators::check(&sources));
     findings.extend(system::check(&sources));
     findings.extend(codes::check(&sources)?);
     findings.extend(links::check()?);

@@ -236,15 +236,12 @@ fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term, all: &[Term])
     for case in cases {
         let at = case.at.and(term.at);
         let Rule::Apply { op, args } = &case.rule else { return own() };
-        match op {
-            Op::MatMul if args.len() == 2 => terms.extend(product(plan, at, &term.when, args)),
-            Op::SumTo { .. } => {
-                terms.push(Term { at, when: term.when.clone(), op: op.clone(), args: args.clone() });
-            }
-            _ if term.when.is_empty() => {
-                terms.push(Term { at, when: Vec::new(), op: op.clone(), args: args.clone() });
-            }
-            _ => return own(),
+        if *op == Op::MatMul && args.len() == 2 {
+            terms.extend(product(plan, at, &term.when, args));
+        } else if matches!(op, Op::SumTo { .. }) || term.when.is_empty() {
+            terms.push(Term { at, when: term.when.clone(), op: op.clone(), args: args.clone() });
+        } else {
+            return own();
         }
     }
     terms.retain(|t| !t.at.is_empty());

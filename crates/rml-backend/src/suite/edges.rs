@@ -247,12 +247,12 @@ fn extremes(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> V
 #[allow(clippy::cast_precision_loss, reason = "samples are small")]
 fn outside(op: &Op, types: &[Type]) -> f64 {
     let size = match op {
-        Op::Gather { axis } => types[0].shape.dims()[*axis],
-        Op::ScatterAdd { shape, axis } => shape.dims()[*axis],
-        Op::Pick => types[0].shape.dims().last().copied().unwrap_or(0),
-        _ => 0,
+        Op::Gather { axis } => Some(types[0].shape.dims()[*axis]),
+        Op::ScatterAdd { shape, axis } => Some(shape.dims()[*axis]),
+        Op::Pick => types[0].shape.dims().last().copied(),
+        _ => None,
     };
-    size as f64
+    size.unwrap_or(0) as f64
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The closed table of tensor operators: pure functions from values to one value (TYPE-6, ERROR-4).
 //!
-//! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new
-//! operator makes the compiler list them: its name and text form ([`Op::name`], [`Op::parse`]), its surface name
-//! ([`Op::surface`]), its result type ([`result_type`]), its evaluation ([`eval()`]), its instances for tests
-//! ([`samples()`]), whether it may fail ([`Op::may_fail`]), its adjoint (crate `rml-autodiff`). Attributes are
-//! concrete: elaboration has evaluated every static argument.
+//! Operators that are handled alike stand in families: [`Unary`], [`Binary`], [`Compare`], [`Reduction`], and conversions.
+//! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new operator makes
+//! the compiler list them: its class ([`Op::class`]), its name and text form ([`Op::name`], [`Op::parse`]), its surface
+//! name ([`Op::surface`]), its result type ([`result_type`]), its evaluation ([`eval()`]), what it does for many values at
+//! once ([`Op::over`]), its instances for tests ([`samples()`]), whether it may fail ([`Op::may_fail`]), its adjoint (crate
+//! `rml-autodiff`). Attributes are concrete: elaboration has evaluated every static argument.
 //!
 //! Numbers follow IEEE 754; the only failures are integers that do not fit, positions outside of an axis, and
 //! values that memory has no room for ([`EvalError`]).

@@ -353,27 +353,26 @@ impl<'a> Terms<'a> {
     /// A comparison of scalars, as `a < b`, `a <= b` or `a == b` or the opposite. Integers have no NaN: of them
     /// `a <= b` is not `b < a`.
     fn comparison(&mut self, op: &Op, args: &[Var]) -> Option<Function> {
-        let &[x, y] = args else { return None };
+        let (&Op::Compare(how), &[x, y]) = (op, args) else { return None };
         if !self.ty(x).shape.is_scalar() || !self.ty(y).shape.is_scalar() {
             return None;
         }
         let ordered = self.ty(x).dtype == DType::Int;
         let (a, b) = (self.of(x), self.of(y));
-        let (op, [a, b], opposite) = match op {
-            Op::Compare(Compare::Lt) => (Op::Compare(Compare::Lt), [a, b], false),
-            Op::Compare(Compare::Gt) => (Op::Compare(Compare::Lt), [b, a], false),
-            Op::Compare(Compare::Le) if ordered => (Op::Compare(Compare::Lt), [b, a], true),
-            Op::Compare(Compare::Ge) if ordered => (Op::Compare(Compare::Lt), [a, b], true),
-            Op::Compare(Compare::Le) => (Op::Compare(Compare::Le), [a, b], false),
-            Op::Compare(Compare::Ge) => (Op::Compare(Compare::Le), [b, a], false),
-            Op::Compare(Compare::Eq) => (Op::Compare(Compare::Eq), [a.min(b), a.max(b)], false),
-            Op::Compare(Compare::Ne) => (Op::Compare(Compare::Eq), [a.min(b), a.max(b)], true),
-            _ => return None,
+        let (how, [a, b], opposite) = match how {
+            Compare::Lt => (Compare::Lt, [a, b], false),
+            Compare::Gt => (Compare::Lt, [b, a], false),
+            Compare::Le if ordered => (Compare::Lt, [b, a], true),
+            Compare::Ge if ordered => (Compare::Lt, [a, b], true),
+            Compare::Le => (Compare::Le, [a, b], false),
+            Compare::Ge => (Compare::Le, [b, a], false),
+            Compare::Eq => (Compare::Eq, [a.min(b), a.max(b)], false),
+            Compare::Ne => (Compare::Eq, [a.min(b), a.max(b)], true),
         };
-        let function = match op {
-            Op::Compare(Compare::Lt) if a == b => Function::NEVER,
+        let function = match how {
+            Compare::Lt if a == b => Function::NEVER,
             _ if a == b && ordered => Function::ALWAYS,
-            _ => self.atom(Term::Apply(op, vec![a, b])),
+            how => self.atom(Term::Apply(Op::Compare(how), vec![a, b])),
         };
         if opposite { self.functions.not(function) } else { Some(function) }
     }

@@ -332,10 +332,8 @@ fn jumps(op: &Op) -> bool {
         Op::Unary(Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round)
             | Op::Convert(DType::Int)
             | Op::Convert(DType::Bool)
-    ) || matches!(
-        op,
-        Op::Compare(_)
-    ) || matches!(op, Op::Reduce(Reduction::ArgMax | Reduction::ArgMin, _))
+    ) || matches!(op, Op::Compare(_))
+        || matches!(op, Op::Reduce(Reduction::ArgMax | Reduction::ArgMin, _))
 }
 
 /// Whether a number in the result may be rounded; ints never are.

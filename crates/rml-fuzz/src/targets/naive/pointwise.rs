@@ -106,8 +106,7 @@ fn binary(op: &Op, a: f64, b: f64, dtype: DType) -> Option<f64> {
 /// The result's elements, by the operator.
 fn dtype(op: &Op, args: &[Array]) -> DType {
     match op {
-        Op::Compare(_)
-        | Op::Convert(DType::Bool) => DType::Bool,
+        Op::Compare(_) | Op::Convert(DType::Bool) => DType::Bool,
         Op::Convert(DType::Num) => DType::Num,
         Op::Convert(DType::Int) => DType::Int,
         Op::Where => args[1].dtype,
