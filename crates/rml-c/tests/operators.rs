@@ -4,7 +4,7 @@ mod support;
 
 use support::Close;
 
-use rml_ir::op::{eval, samples};
+use rml_ir::op::{Binary, Op, eval, samples};
 use rml_ir::{DType, Data, Precision, Type, Value};
 use rml_plan::reference::Column;
 use rml_plan::{Atom, Plan, Rule};
@@ -21,10 +21,17 @@ fn value(ty: &Type, precision: Precision, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data).to_precision(precision)
 }
 
+/// Powers come from `math.h`, whose last bit may be another one.
+fn is_power((op, _): &(Op, Vec<Type>)) -> bool {
+    *op == Op::Binary(Binary::Pow)
+}
+
 #[test]
 fn operators_mean_the_same_in_c() {
+    let (powers, others): (Vec<_>, Vec<_>) = samples().into_iter().partition(is_power);
     let mut r = Random(3);
-    for (i, all) in samples().chunks(32).enumerate() {
+    let chunks = others.chunks(32).map(|all| (all, Close::Bits)).chain([(&powers[..], Close::Nearly)]);
+    for (i, (all, close)) in chunks.enumerate() {
         let precision = if i % 2 == 0 { Precision::F32 } else { Precision::F64 };
         let mut columns: Vec<Column> = Vec::new();
         for (op, types) in all {
@@ -40,7 +47,7 @@ fn operators_mean_the_same_in_c() {
         }
         let most = if i % 3 == 0 { 1 } else { 4 };
         let plan = operators(all, precision);
-        let compared = support::compare_in(&support::builds(), &plan, &columns, (4, most), Close::Bits);
+        let compared = support::compare_in(&support::builds(), &plan, &columns, (4, most), close);
         assert!(compared.is_ok(), "{}", compared.unwrap_err());
     }
 }
@@ -85,7 +92,8 @@ fn operators_of_equal_elements_mean_the_same_in_c() {
         };
         Value::new(ty.shape.clone(), data)
     };
-    for (i, all) in samples().chunks(32).enumerate() {
+    let exact: Vec<_> = samples().into_iter().filter(|sample| !is_power(sample)).collect();
+    for (i, all) in exact.chunks(32).enumerate() {
         let precision = if i % 2 == 0 { Precision::F64 } else { Precision::F32 };
         let (mut kept, mut values) = (Vec::new(), Vec::new());
         for (op, types) in all {
