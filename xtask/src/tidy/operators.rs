@@ -1,4 +1,4 @@
-//! What a match over operators says of those that it does not name: that it has nothing for them.
+//! A match over operators does nothing for those that it does not name.
 //!
 //! A match may have a last arm for all other operators only if that arm declines (`None`, `false`, an error, a panic
 //! that names the operator), keeps what holds of any value, or passes the operator on. An arm that computes something
