@@ -91,6 +91,10 @@ pub(crate) fn compare(name: &str) -> Result<(), String> {
             command
         };
         let commands = [command(&old), command(&new)];
+        if !has_job(&commands[0])? {
+            println!("{title:30} the saved program does not have this case");
+            continue;
+        }
         let (verdict, line) = case(&commands, counts)?;
         println!("{title:30} {line} {verdict:?}");
         if verdict == Verdict::Slower {
@@ -109,19 +113,29 @@ fn program(name: &str) -> Result<PathBuf, String> {
     Ok(root().join(FOLDER).join(format!("peers-{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
+/// Whether a program knows the job that it is started for: an older one may not.
+fn has_job(command: &Command) -> Result<bool, String> {
+    match started(command) {
+        Ok(_) => Ok(true),
+        Err(why) if why.contains("is no job") => Ok(false),
+        Err(why) => Err(why),
+    }
+}
+
+fn started(command: &Command) -> Result<Worker, String> {
+    let mut copy = Command::new(command.get_program());
+    Worker::start("the benchmark", copy.args(command.get_args()))
+}
+
 /// The verdict on a case, and the line that says why.
 fn case(commands: &[Command; 2], counts: bool) -> Result<(Verdict, String), String> {
-    let start = |command: &Command| {
-        let mut copy = Command::new(command.get_program());
-        Worker::start("the benchmark", copy.args(command.get_args()))
-    };
     // As many steps as the old one does in a turn.
-    let steps = start(&commands[0])?.turn(Length::Seconds(SECONDS))?.steps.max(2);
+    let steps = started(&commands[0])?.turn(Length::Seconds(SECONDS))?.steps.max(2);
     let mut pairs = Vec::new();
     for round in 0..ROUNDS {
         let mut times = [0.0; 2];
         for i in [round % 2, 1 - round % 2] {
-            times[i] = start(&commands[i])?.turn(Length::Steps(steps))?.least;
+            times[i] = started(&commands[i])?.turn(Length::Steps(steps))?.least;
         }
         pairs.push((times[0], times[1]));
     }
@@ -169,6 +183,19 @@ mod tests {
     #[test]
     fn what_is_not_saved_is_not_compared() {
         assert!(compare("never-saved").unwrap_err().contains("--save never-saved"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_case_that_the_saved_program_lacks_is_left_out() {
+        let command = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        assert_eq!(has_job(&command(r#"echo '{"ready": true}'; read line"#)), Ok(true));
+        assert_eq!(has_job(&command("echo '`x` is no job' >&2; exit 1")), Ok(false));
+        assert!(has_job(&command("echo 'out of memory' >&2; exit 1")).is_err());
     }
 
     #[cfg(unix)]
