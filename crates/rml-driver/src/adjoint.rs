@@ -60,8 +60,8 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
 /// # Errors
 /// As [`differentiate`].
 pub fn adjoint(source: &Source, options: &Options, node: &str) -> Result<Adjoint, Error> {
-    let front = Front::new(source)?;
-    let alone = adjoint_of(&front, options, Root::Diff(node.to_owned()));
+    let front = source.front()?;
+    let alone = adjoint_of(front, options, Root::Diff(node.to_owned()));
     if alone.is_ok() || !options.set.is_empty() {
         return alone;
     }
@@ -69,11 +69,11 @@ pub fn adjoint(source: &Source, options: &Options, node: &str) -> Result<Adjoint
     let Some(signature) = nodes.iter().find(|n| n.name == node) else { return alone };
     let within = nodes.iter().filter(|n| n.name != node).find_map(|caller| {
         let root = Root::DiffWithin { root: caller.name.clone(), node: node.to_owned() };
-        adjoint_of(&front, options, root).ok()
+        adjoint_of(front, options, root).ok()
     });
     let placed = || {
         let options = with_placeholders(signature, options);
-        adjoint_of(&front, &options, Root::Diff(node.to_owned())).ok()
+        adjoint_of(front, &options, Root::Diff(node.to_owned())).ok()
     };
     within.or_else(placed).map_or(alone, Ok)
 }

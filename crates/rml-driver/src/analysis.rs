@@ -21,11 +21,12 @@ use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
 use rml_ir::pass::{self, Keep};
 use rml_ir::typed::StaticValue;
 
+use crate::check::Forms;
 use crate::front::Front;
 use crate::interface::BATCH;
-use crate::lower::{inlined, inlined_alone};
-use crate::options::{Options, with_placeholders};
+use crate::options::{Options, root, with_placeholders};
 use crate::source::Source;
+use crate::unit::Unit;
 use rml_base::Error;
 
 pub use unchecked::Unchecked;
@@ -119,7 +120,7 @@ impl RunFacts {
 }
 
 impl Analysis {
-    fn new(flat: Flat, front: &Front) -> Self {
+    pub(crate) fn new(flat: Flat, front: &Front) -> Self {
         let sources = &front.sources;
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
@@ -170,11 +171,7 @@ impl Analysis {
 /// # Errors
 /// Whatever stops the compilation. What the analyses themselves reject is part of the result.
 pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
-    analyse_one(&Front::new(source)?, options)
-}
-
-pub(crate) fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, Error> {
-    Ok(Analysis::new(inlined(front, options)?, front))
+    Unit::new(source, options)?.analysis()
 }
 
 /// As [`analyse`]; the dimension `batch` gets an arbitrary value where it has none.
@@ -182,12 +179,11 @@ pub(crate) fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, 
 /// # Errors
 /// As [`analyse`].
 pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis, Error> {
-    let front = Front::new(source)?;
-    analyse_one(&front, options).or_else(|error| {
+    analyse(source, options).or_else(|error| {
         let batch = (BATCH.to_owned(), StaticValue::Int(5));
         let mut placed = options.clone();
         placed.defaults.insert(batch.0.clone(), batch.1.clone());
-        let analysis = analyse_one(&front, &placed).map_err(|_| error)?;
+        let analysis = analyse(source, &placed).map_err(|_| error)?;
         Ok(Analysis { assumed: vec![batch], ..analysis })
     })
 }
@@ -196,27 +192,41 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
 /// a node cannot be compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a
 /// static parameter or named dimension without a value is given an arbitrary one.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
-    let Ok(front) = Front::new(source) else { return Vec::new() };
-    let clean = !front.check_all(options).1.has_errors();
-    let (all, _) = analyse_each(&front, options, clean);
+    let Ok(front) = source.front() else { return Vec::new() };
+    let (modules, findings) = front.check_all(options);
+    let (all, _) = analyse_each(front, options, !findings.has_errors(), &Forms::new(front, options, modules));
     all.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
-/// As [`analyse_all`]; `clean` says that no error is known. Says for the other nodes why they are not analysed.
+/// As [`analyse_all`]; `clean` says that no error is known, `forms` has what [`Front::check_all`] makes. Says of the other nodes why they
+/// are not analysed.
 pub(crate) fn analyse_each(
     front: &Front,
     options: &Options,
     clean: bool,
+    forms: &Forms<'_>,
 ) -> (Vec<Arc<Analysis>>, Vec<Unchecked>) {
-    analyse_each_by(front, options, clean, &mut |_, placed| analyse_alone(front, placed).map(Arc::new))
+    analyse_each_by(front, options, clean, &mut |node, placed| {
+        analyse_alone(front, node, placed, forms).map(Arc::new)
+    })
 }
 
-/// The analysis of a node with everything that it calls, whatever is wrong elsewhere; `None` if anything there is in
-/// error.
-pub(crate) fn analyse_alone(front: &Front, placed: &Placed) -> Option<Analysis> {
-    placed.all().find_map(|placed| {
-        let flat = inlined_alone(front, &placed.options)?;
-        Some(Analysis { assumed: placed.assumed, ..Analysis::new(flat, front) })
+/// The analysis of a node with all that it calls, whatever is wrong elsewhere, and where its inputs may be constants, as they may where it
+/// is called; `None` if anything there is in error. What `forms` has of the same values is not made again.
+pub(crate) fn analyse_alone(
+    front: &Front,
+    node: &NodeSignature,
+    placed: &Placed,
+    forms: &Forms<'_>,
+) -> Option<Analysis> {
+    placed.all().find_map(|Placed { options, assumed }| {
+        let analysis = if forms.has(node, &options) {
+            forms.analysis(&node.name, &|_| true)?
+        } else {
+            let module = front.elaborate_alone(&options, root(&options)).ok()?;
+            Forms::new(front, &options, [module]).analysis(&node.name, &|_| true)?
+        };
+        Some(Analysis { assumed, ..analysis })
     })
 }
 
@@ -237,12 +247,7 @@ pub(crate) fn analyse_each_by(
         .iter()
         .map(|n| n.calls.iter().filter_map(|c| by_name.get(c.as_str()).copied()).collect())
         .collect();
-    let defaults =
-        options.defaults.iter().chain(&options.set).map(|(name, value)| (name.clone(), value.clone()));
-    let batch =
-        options.batch.and_then(|n| i64::try_from(n).ok()).map(|n| (BATCH.to_owned(), StaticValue::Int(n)));
-    let defaults = defaults.chain(batch).collect();
-    let options = Options { set: IndexMap::new(), defaults, batch: None, ..options.clone() };
+    let options = Options { set: IndexMap::new(), defaults: options.given(), batch: None, ..options.clone() };
     let mut covered = vec![false; nodes.len()];
     let mut found = Vec::new();
     let mut unchecked = Vec::new();

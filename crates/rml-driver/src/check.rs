@@ -1,28 +1,92 @@
 //! Checking without running: the findings of every stage, for all nodes of a text.
 
-use indexmap::IndexSet;
+use std::cell::OnceCell;
+
+use indexmap::{IndexMap, IndexSet};
 use rml_base::{Code, Diagnostics, Span};
 use rml_elab::{FormalKind, FormalSignature, NodeSignature};
+use rml_ir::typed::StaticValue;
 use rml_ir::{pass, typed};
 
+use crate::analysis::Analysis;
 use crate::front::Front;
 use crate::options::{Options, root};
+use crate::unit::Form;
 
 /// The node that runs if none is named.
 const MAIN: &str = "main";
 /// The node that a training runs if none is named.
 const TRAIN: &str = "train";
 
-/// Checks everything but what the static analyses check. If [`Options::node`] is set, checks that node and its callees,
-/// and the other nodes only if that finds errors. Otherwise checks every node. What passes the front end goes through
-/// all passes. Returns all findings, warnings included.
-pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
+/// Nodes after the front end. Each is differentiated on first use, once for its findings and its analysis.
+pub(crate) struct Forms<'f> {
+    front: &'f Front,
+    /// The values of static parameters and dimensions they were elaborated with.
+    given: IndexMap<String, StaticValue>,
+    modules: IndexMap<String, (typed::Module, OnceCell<Form>)>,
+}
+
+impl<'f> Forms<'f> {
+    /// The roots of modules that were elaborated with these options.
+    pub(crate) fn new(
+        front: &'f Front,
+        options: &Options,
+        modules: impl IntoIterator<Item = typed::Module>,
+    ) -> Self {
+        let entry =
+            |module: typed::Module| (module.nodes[module.root].name.to_string(), (module, OnceCell::new()));
+        Self { front, given: options.given(), modules: modules.into_iter().map(entry).collect() }
+    }
+
+    /// A node by name.
+    pub(crate) fn get(&self, node: &str) -> Option<&Form> {
+        let (module, form) = self.modules.get(node)?;
+        Some(form.get_or_init(|| Form::new(self.front, module, node == TRAIN)))
+    }
+
+    /// Whether it has a node, elaborated with the same values as those options give to its parameters and dimensions.
+    pub(crate) fn has(&self, node: &NodeSignature, options: &Options) -> bool {
+        let mut names = node.formals.iter().map(|formal| &formal.name).chain(&node.dimensions);
+        let given = options.given();
+        self.modules.contains_key(&node.name) && names.all(|name| self.given.get(name) == given.get(name))
+    }
+
+    /// The analysis of a node; its inputs in `open` may be constants. `None` if the node is missing or in error.
+    pub(crate) fn analysis(&self, node: &str, open: &dyn Fn(&str) -> bool) -> Option<Analysis> {
+        let module = self.get(node)?.module.as_ref().ok()?;
+        Some(Analysis::new(pass::inline_open(module, open).ok()?, self.front))
+    }
+
+    /// The findings about all nodes, each once. `find` checks one node, some of whose inputs may be constants.
+    pub(crate) fn findings(&self, find: &mut Find<'_>) -> Diagnostics {
+        let mut found = Findings::default();
+        let inputs = OpenInputs::new(self.front);
+        for (name, (module, _)) in &self.modules {
+            found.add(find(module, &|input| inputs.contains(name, input)));
+        }
+        found.list
+    }
+
+    /// The findings about one node.
+    pub(crate) fn findings_of(&self, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
+        self.get(&module.nodes[module.root].name).map(|form| form.findings(open)).unwrap_or_default()
+    }
+}
+
+/// Checks a module, some of whose root's inputs may be constants.
+type Find<'b> = dyn FnMut(&typed::Module, &dyn Fn(&str) -> bool) -> Diagnostics + 'b;
+
+/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
+/// What passes the front end goes through all passes. Returns the nodes that do, and all findings, warnings included.
+pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>, Diagnostics) {
     let mut found = Findings::default();
+    let mut forms = Forms::new(front, options, []);
     if options.node.is_some() {
         match front.elaborate(options, root(options)) {
             Ok((module, warnings)) => {
                 found.add(warnings);
-                found.add(back(front, &module, &|_| false));
+                forms = Forms::new(front, options, [module]);
+                found.add(forms.findings(&mut |module, _| forms.findings_of(module, &|_| false)));
             }
             Err(findings) => found.add(findings),
         }
@@ -30,24 +94,11 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     if options.node.is_none() || found.list.has_errors() {
         let (modules, findings) = front.check_all(options);
         found.add(findings);
-        found.add(check_modules(front, &modules, &mut |module, open| back(front, module, open)));
+        forms = Forms::new(front, options, modules);
+        found.add(forms.findings(&mut |module, open| forms.findings_of(module, open)));
     }
     found.list.sort();
-    found.list
-}
-
-/// What says what the stages after the front end find in a module, some inputs of whose root may be constants.
-type Back<'b> = dyn FnMut(&typed::Module, &dyn Fn(&str) -> bool) -> Diagnostics + 'b;
-
-/// What the stages after the front end find in the modules of [`Front::check_all`], each finding once.
-pub(crate) fn check_modules(front: &Front, modules: &[typed::Module], back: &mut Back<'_>) -> Diagnostics {
-    let mut found = Findings::default();
-    let inputs = OpenInputs::new(front);
-    for module in modules {
-        let name = &module.nodes[module.root].name;
-        found.add(back(module, &|input| inputs.contains(name, input)));
-    }
-    found.list
+    (forms, found.list)
 }
 
 /// Which inputs of nodes may be constants: all where the node exists to be called, and those without a type, which
@@ -76,16 +127,6 @@ impl OpenInputs {
             _ => true,
         }
     }
-}
-
-/// What the stages after the front end find in a module, of whose root the inputs in `open` may be constants where it
-/// is called; what has to be said about its learning, if they find nothing.
-pub(crate) fn back(front: &Front, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
-    let module = pass::normalize(module);
-    let trained = *module.nodes[module.root].name == *TRAIN;
-    let learning = front.learning(&module, trained);
-    let module = rml_autodiff::differentiate(module);
-    module.and_then(|module| pass::inline_open(&module, open)).err().unwrap_or(learning)
 }
 
 /// Findings, each once: what is wrong with a node is found again for each of its callers.

@@ -5,7 +5,6 @@ use rml_ir::flat::{self, Flat};
 use rml_ir::pass::{self, Step};
 use rml_ir::{normal, typed};
 
-use crate::front::Front;
 use crate::lower::{back, keep, runnable};
 use crate::options::{Options, root};
 use crate::source::Source;
@@ -53,7 +52,7 @@ pub enum Stage {
 /// # Errors
 /// As [`compile`](crate::compile()).
 pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, Error> {
-    let front = Front::new(source)?;
+    let front = source.front()?;
     if stage == Stage::Parse {
         let bump = bumpalo::Bump::new();
         let mut names = lasso::Rodeo::new();

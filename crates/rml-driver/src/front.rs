@@ -1,18 +1,17 @@
 //! The first step of compilation for any node of a source: reads its texts, and binds names.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rml_base::{Diagnostics, Error, FileId, Sources, Span};
 use rml_elab::{Index, Loader, Meaning, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
-use crate::interface::BATCH;
+use crate::interface::{BATCH, Interfaces};
 use crate::library::{LIBRARY, PRELUDE};
 use crate::load;
 use crate::options::Options;
-use crate::source::Source;
+use crate::source::{Origin, Source};
 
 /// Binds names, and tells what else is asked for.
 type Resolve<T> = fn(&mut Sources, FileId, &rml_elab::Options, &mut dyn Loader) -> (Resolved, T);
@@ -25,6 +24,7 @@ pub(crate) struct Front {
     /// The program's own text.
     pub(crate) main: FileId,
     resolved: Resolved,
+    interfaces: OnceLock<Interfaces>,
 }
 
 impl Front {
@@ -50,14 +50,15 @@ impl Front {
         rml_files::memory::prepare();
         let mut sources = Sources::new();
         let main = load::main_text(source, &mut sources)?;
-        let loader: &mut dyn Loader = match source {
-            Source::File(_) => &mut load::Files::default(),
-            Source::Edited { texts, .. } => &mut load::Files { open: Some(texts) },
-            Source::Text { .. } => &mut NoFiles,
+        let loader: &mut dyn Loader = match &source.from {
+            Origin::File(_) => &mut load::Files::default(),
+            Origin::Edited { texts, .. } => &mut load::Files { open: Some(texts) },
+            Origin::Text { .. } => &mut NoFiles,
         };
         let options = elaboration(&Options::default(), Root::Default);
         let (resolved, more) = resolve(&mut sources, main, &options, loader);
-        Ok((Self { sources: Arc::new(sources), main, resolved }, more))
+        let (sources, interfaces) = (Arc::new(sources), OnceLock::new());
+        Ok((Self { sources, main, resolved, interfaces }, more))
     }
 
     /// Whether a place is in the library.
@@ -69,6 +70,11 @@ impl Front {
     /// What has to be said about the learning of a program; `trained` says that its root is a training.
     pub(crate) fn learning(&self, module: &normal::Module, trained: bool) -> Diagnostics {
         rml_analysis::learning(module, trained, &|place| self.is_library(place))
+    }
+
+    /// What the main text says about its nodes.
+    pub(crate) fn interfaces(&self) -> &Interfaces {
+        self.interfaces.get_or_init(|| Interfaces::of(&self.sources, self.main))
     }
 
     /// The interfaces of the nodes of the main text, as far as they resolve.
@@ -111,19 +117,6 @@ impl Front {
     }
 }
 
-impl Source {
-    /// The files that it is read from: its own, and those that are imported, as far as they exist. A text has none.
-    pub fn files(&self) -> Vec<PathBuf> {
-        let (Self::File(path) | Self::Edited { path, .. }) = self else { return Vec::new() };
-        let mut files = vec![path.clone()];
-        if let Ok(front) = Front::new(self) {
-            let names = front.sources.ids().filter(|id| *id != front.main).map(|id| front.sources.name(id));
-            files.extend(names.map(PathBuf::from).filter(|p| p.is_file()));
-        }
-        files
-    }
-}
-
 /// Whether a program's own texts call an adjoint: then it may train its parameters.
 pub(crate) fn differentiates(source: &Source) -> bool {
     let Ok((front, index)) = Front::indexed(source) else { return false };
@@ -133,7 +126,7 @@ pub(crate) fn differentiates(source: &Source) -> bool {
 
 /// The interfaces of the nodes of a source, as far as they resolve.
 pub(crate) fn signatures(source: &Source) -> Result<Vec<NodeSignature>, Error> {
-    Ok(Front::new(source)?.signatures())
+    Ok(source.front()?.signatures())
 }
 
 /// How to elaborate a root.

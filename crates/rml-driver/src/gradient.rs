@@ -39,18 +39,18 @@ pub fn differentiable(
     options: &Options,
     loss: Option<&str>,
 ) -> Result<Differentiable, Error> {
-    let front = Front::new(source)?;
+    let front = source.front()?;
     let node = match &options.node {
         Some(node) => node.clone(),
-        None => run_node(&front, options)?,
+        None => run_node(front, options)?,
     };
     let made = front.elaborate(options, Root::Diff(node)).and_then(|(module, warnings)| {
         let parts = parts(pass::normalize(&module), options, loss)?;
         Ok((parts, warnings))
     });
     let (parts, warnings) = front.fail(made)?;
-    let forward = Program::new(parts.forward, &front, Diagnostics::new());
-    let backward = Program::new(parts.backward, &front, warnings);
+    let forward = Program::new(parts.forward, front, Diagnostics::new());
+    let backward = Program::new(parts.backward, front, warnings);
     Ok(Differentiable { loss: parts.loss, backward, forward, inputs: parts.inputs, params: parts.params })
 }
 

@@ -10,7 +10,7 @@ use rml_ir::flat::Var;
 use rml_ir::typed::{self, Input, StaticValue};
 
 use crate::analysis::{Analysis, Placed, Unchecked, analyse_alone, analyse_each_by};
-use crate::check::{Findings, back, check_modules};
+use crate::check::{Findings, Forms};
 use crate::front::Front;
 use crate::inspect::{Inspection, Survey, VariableName, named, sizes};
 use crate::interface::BATCH;
@@ -54,6 +54,11 @@ struct Surveyed {
     findings: Diagnostics,
 }
 
+/// How a version is surveyed.
+fn surveyed() -> Options {
+    report::any_batch(&Options::default())
+}
+
 impl fmt::Debug for Inspector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inspector").field("surveyed", &self.surveyed.is_some()).finish_non_exhaustive()
@@ -68,7 +73,7 @@ impl Inspector {
     pub fn survey(&mut self, source: &Source) -> Result<Survey, Error> {
         self.surveyed = None;
         let (front, index) = Front::indexed(source)?;
-        let (modules, findings) = front.check_all(&report::any_batch(&Options::default()));
+        let (modules, findings) = front.check_all(&surveyed());
         let survey = Survey {
             sources: Arc::clone(&front.sources),
             main: front.main,
@@ -86,10 +91,10 @@ impl Inspector {
         let Surveyed { front, index, modules, findings } = self.surveyed.take()?;
         let main = front.main;
         let reach = self.versions.update(&front.sources, &index, &findings);
-        let nodes = Nodes::new(&front, &index, reach);
+        let nodes = Nodes::new(&front, &index, reach, Forms::new(&front, &surveyed(), modules));
         let mut all = Findings::default();
         all.add(findings);
-        all.add(self.forms(&nodes, &modules));
+        all.add(self.forms(&nodes));
         let mut findings = all.list;
         let sizes = sizes(&index, main);
         let clean = !findings.has_errors();
@@ -100,14 +105,14 @@ impl Inspector {
         Some(Inspection { report, main, instances, sizes })
     }
 
-    /// What the stages after the front end find.
-    fn forms(&mut self, nodes: &Nodes<'_>, modules: &[typed::Module]) -> Diagnostics {
+    /// What the stages behind the front end find.
+    fn forms(&mut self, nodes: &Nodes<'_>) -> Diagnostics {
         let kept = &mut self.forms;
-        let found = check_modules(nodes.front, modules, &mut |module, open| {
+        let found = nodes.forms.findings(&mut |module, open| {
             let root = &module.nodes[module.root];
             let is_open = |input: &Input| root.vars[input.var].name.as_deref().is_some_and(open);
             let given: Vec<bool> = root.inputs().map(is_open).collect();
-            let find = || (back(nodes.front, module, open), ());
+            let find = || (nodes.forms.findings_of(module, open), ());
             kept.find(&root.name, format!("{given:?}"), nodes.grounds(&root.name), find).0
         });
         kept.end();
@@ -123,7 +128,7 @@ impl Inspector {
         let mut known = 0;
         let (analyses, unchecked) = analyse_each_by(nodes.front, &options, clean, &mut |node, placed| {
             let find = || {
-                let analysis = analyse_alone(nodes.front, placed).map(Arc::new);
+                let analysis = analyse_alone(nodes.front, node, placed, &nodes.forms).map(Arc::new);
                 let findings = analysis.iter().flat_map(|analysis| analysis.findings()).cloned().collect();
                 let named = |analysis| (Arc::clone(&analysis), named(&analysis, nodes.index, &places).into());
                 (Diagnostics(findings), analysis.map(named))
@@ -157,15 +162,17 @@ struct Nodes<'a> {
     front: &'a Front,
     index: &'a Index,
     reach: Reach,
+    /// The nodes that are right in form.
+    forms: Forms<'a>,
     /// The nodes of the main text, by their places in the index.
     own: IndexMap<&'a str, usize>,
 }
 
 impl<'a> Nodes<'a> {
-    fn new(front: &'a Front, index: &'a Index, reach: Reach) -> Self {
+    fn new(front: &'a Front, index: &'a Index, reach: Reach, forms: Forms<'a>) -> Self {
         let all = index.nodes.iter().enumerate().rev();
         let own = all.filter(|(_, node)| node.span.file == front.main).map(|(i, node)| (&*node.name, i));
-        Self { front, index, reach, own: own.collect() }
+        Self { front, index, reach, forms, own: own.collect() }
     }
 
     /// What findings about a node of the main text depend on.

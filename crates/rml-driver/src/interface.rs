@@ -4,7 +4,6 @@ use bumpalo::Bump;
 use rml_base::{Error, FileId, Sources};
 use rml_syntax::ast::{Dim, ExprKind, Node};
 
-use crate::load;
 use crate::source::Source;
 
 /// The dimension that stacked windows share.
@@ -12,10 +11,10 @@ pub const BATCH: &str = "batch";
 
 /// The nodes of a text as far as the dimension `batch` goes.
 #[derive(Debug)]
-pub struct Interfaces(Vec<Interface>);
+pub(crate) struct Interfaces(Vec<Interface>);
 
 /// The interface of one node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Interface {
     name: String,
     /// Formals whose shape begins with `batch`.
@@ -33,20 +32,20 @@ impl Interface {
 
 impl Interfaces {
     /// Reads the interfaces of a text; a text with errors has those nodes that could be read.
-    pub fn of(sources: &Sources, file: FileId) -> Self {
+    pub(crate) fn of(sources: &Sources, file: FileId) -> Self {
         let bump = Bump::new();
         let mut names = lasso::Rodeo::new();
         let parsed = rml_syntax::parse(&bump, &mut names, file, sources.text(file));
-        Self(parsed.file.nodes().map(|n| interface(n, &names)).collect())
+        Self(parsed.file.nodes().map(|n| read(n, &names)).collect())
     }
 
     /// The interface of that node.
-    pub fn get(&self, node: &str) -> Option<&Interface> {
+    pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
     }
 }
 
-fn interface(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
+fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
     let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
     let mut batched = Vec::new();
     let mut has_batch = false;
@@ -62,11 +61,12 @@ fn interface(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
     Interface { name: names.resolve(&node.name.name).to_owned(), batched, has_batch }
 }
 
-/// What the text of a source says about its nodes.
-pub fn interfaces(source: &Source) -> Result<Interfaces, Error> {
-    let mut sources = Sources::new();
-    let main = load::main_text(source, &mut sources)?;
-    Ok(Interfaces::of(&sources, main))
+/// What the text of a source says about a node; `None` if it has no such node.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error> {
+    Ok(source.front()?.interfaces().get(node).cloned())
 }
 
 #[cfg(test)]

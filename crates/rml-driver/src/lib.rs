@@ -1,9 +1,9 @@
 //! The driver compiles the text of a program, with the library that it imports, to a runnable form, and analyses it.
 //!
-//! A [`Source`] and [`Options`] go through all passes: [`compile`](compile()) gives the [`Program`] that runs,
-//! [`differentiable`] that of a gradient, [`differentiate`] an adjoint as text, [`dump`](dump()) each stage as text.
-//! [`analyse`] and [`check_report`] report what is known without a run, [`doc`] shows the comments and interfaces of
-//! nodes. Nothing here runs a program over data.
+//! A [`Source`] and [`Options`] go through the column of passes: [`compile`](compile()) gives the [`Program`] that runs, a [`Unit`]
+//! both that and the analysis of a node,
+//! [`differentiable`] that of a gradient, [`differentiate`] an adjoint as text, [`dump`](dump()) each stage as text. [`analyse`] and
+//! [`check_report`] say what is known without a run, [`doc`] what nodes say of themselves. Nothing here runs a program over data.
 
 mod adjoint;
 mod analysis;
@@ -29,6 +29,7 @@ mod reduce;
 mod report;
 mod source;
 mod stacked;
+mod unit;
 
 pub use adjoint::{Adjoint, adjoint, differentiate};
 pub use analysis::{Analysis, RunFacts, Unchecked, analyse, analyse_all, analyse_any_batch};
@@ -38,7 +39,7 @@ pub use format::format;
 pub use gradient::{Differentiable, differentiable};
 pub use inspect::{Inspection, Survey, VariableName, survey};
 pub use inspector::{Inspector, inspect};
-pub use interface::{BATCH, Interface, Interfaces, interfaces};
+pub use interface::{BATCH, Interface, interface};
 pub use library::{LIBRARY, PRELUDE};
 pub use lower::{parameter_places, written_parameters};
 pub use options::Options;
@@ -48,4 +49,5 @@ pub use report::{CheckReport, check, check_report};
 pub use rml_elab::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind};
 pub use rml_syntax::{is_keyword, keywords};
 pub use source::Source;
-pub use stacked::{Stacked, stacked};
+pub use stacked::Stacked;
+pub use unit::Unit;

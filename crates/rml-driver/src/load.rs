@@ -7,14 +7,14 @@ use rml_base::{Error, FileId, MAX_TEXT, Sources};
 use rml_elab::NotLoaded;
 use rml_files::contents::{self, Unread};
 
-use crate::source::Source;
+use crate::source::{Origin, Source};
 
 /// Reads the main text.
 pub(crate) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId, Error> {
-    match source {
-        Source::Text { name, text } if text.len() > MAX_TEXT => Err(contents::too_large(name).into()),
-        Source::Text { name, text } => Ok(sources.add(name.clone(), text.clone())),
-        Source::File(_) | Source::Edited { .. } => {
+    match &source.from {
+        Origin::Text { name, text } if text.len() > MAX_TEXT => Err(contents::too_large(name).into()),
+        Origin::Text { name, text } => Ok(sources.add(name.clone(), text.clone())),
+        Origin::File(_) | Origin::Edited { .. } => {
             let text = source.read()?;
             match text.len() > MAX_TEXT {
                 true => Err(contents::too_large(&source.name()).into()),

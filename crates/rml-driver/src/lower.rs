@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_base::{Diagnostic, Diagnostics, Error, Span};
+use rml_base::{Diagnostic, Diagnostics, Span};
 use rml_ir::flat::{ConstKind, Drawn, Flat, Rhs, State};
-use rml_ir::normal;
+use rml_ir::normal::{self, Differentiated};
 use rml_ir::pass::{self, Keep};
 
-use crate::front::{Front, differentiates};
+use crate::front::differentiates;
 use crate::options::{Options, root};
 use crate::probe;
 use crate::source::Source;
@@ -46,7 +46,7 @@ pub fn written_parameters(source: &Source, options: &Options) -> IndexSet<Arc<st
 
 /// A program whose parameters keep their values; `None` if it does not compile.
 fn held(source: &Source, options: &Options) -> Option<Flat> {
-    let front = Front::new(source).ok()?;
+    let front = source.front().ok()?;
     let module = front.elaborate_alone(options, root(options)).ok()?;
     let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;
     Some(pass::inline_held(&module).ok()?.flat)
@@ -61,12 +61,9 @@ pub(crate) struct Learning {
     pub(crate) learned: IndexSet<Arc<str>>,
 }
 
-/// As [`back`], with what is known about gradients.
-pub(crate) fn back_with_gradients(
-    module: normal::Module,
-    options: &Options,
-) -> Result<Learning, Diagnostics> {
-    let mut made = pass::inline_with_gradients(&rml_autodiff::differentiate(module)?)?;
+/// As [`back`], with what is known of gradients.
+pub(crate) fn with_gradients(module: &Differentiated, options: &Options) -> Result<Learning, Diagnostics> {
+    let mut made = pass::inline_with_gradients(module)?;
     probe::probe(&mut made.flat, &options.probes)?;
     let learned = made.gradients.keys().cloned().collect();
     if !options.gradients {
@@ -84,24 +81,4 @@ pub(crate) fn runnable(inlined: Flat, options: &Options) -> Result<Drawn, Diagno
 /// Which variables the options ask for.
 pub(crate) fn keep(options: &Options) -> Keep {
     if options.all_vars { Keep::All } else { Keep::Needed }
-}
-
-/// Compiles a program as far as its static analyses need it: inlined, with every variable and every constant as
-/// written.
-///
-/// # Errors
-/// Whatever the front end finds wrong.
-pub(crate) fn inlined(front: &Front, options: &Options) -> Result<Flat, Error> {
-    let flat = front
-        .elaborate(options, root(options))
-        .and_then(|(module, _)| pass::inline(&rml_autodiff::differentiate(pass::normalize(&module))?));
-    front.fail(flat)
-}
-
-/// As [`inlined`], whatever is wrong with nodes that the one that runs does not need, and where its inputs may be
-/// constants, as they may where it is called; `None` if there is an error in what it needs.
-pub(crate) fn inlined_alone(front: &Front, options: &Options) -> Option<Flat> {
-    let module = front.elaborate_alone(options, root(options)).ok()?;
-    let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;
-    pass::inline_open(&module, &|_| true).ok()
 }

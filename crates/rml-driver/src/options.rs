@@ -5,6 +5,8 @@ use rml_elab::{FormalKind, NodeSignature, Root};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
+use crate::interface::BATCH;
+
 /// What to make of a source.
 ///
 /// ```
@@ -41,6 +43,16 @@ pub struct Options {
     pub gradients: bool,
     /// Whether the node is to be trained: then a program that updates no parameter is warned of.
     pub trained: bool,
+}
+
+impl Options {
+    /// The values of static parameters and named dimensions, however they are given.
+    pub(crate) fn given(&self) -> IndexMap<String, StaticValue> {
+        let batch = self.batch.and_then(|n| i64::try_from(n).ok());
+        let batch = batch.map(|n| (BATCH.to_owned(), StaticValue::Int(n)));
+        let given = self.defaults.iter().chain(&self.set).map(|(name, value)| (name.clone(), value.clone()));
+        given.chain(batch).collect()
+    }
 }
 
 /// The node that the options choose to run.

@@ -8,7 +8,6 @@ use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
 
 use crate::front::Front;
-use crate::interface::Interfaces;
 
 /// A compiled program. Cheap to clone.
 ///
@@ -38,8 +37,7 @@ pub struct Program {
 
 impl Program {
     pub(crate) fn new(flat: Drawn, front: &Front, warnings: Diagnostics) -> Self {
-        let interfaces = Interfaces::of(&front.sources, front.main);
-        let interface = interfaces.get(&flat.name);
+        let interface = front.interfaces().get(&flat.name);
         let name = |v: flat::Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
         let inputs = flat.inputs.iter().map(|input| {
             let name_of = name(input.var);

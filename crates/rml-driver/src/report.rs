@@ -8,7 +8,7 @@ use rml_analysis::CALLED;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_ir::typed::StaticValue;
 
-use crate::analysis::{Analysis, Unchecked, analyse_each, analyse_one};
+use crate::analysis::{Analysis, Unchecked, analyse_each};
 use crate::check::check_forms;
 use crate::front::Front;
 use crate::interface::BATCH;
@@ -45,7 +45,7 @@ pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) 
 
 /// As [`check`], with the analyses.
 pub fn check_report(source: &Source, options: &Options) -> CheckReport {
-    match Front::new(source) {
+    match source.front() {
         Ok(front) => report(front, options),
         Err(error) => unread(error),
     }
@@ -57,18 +57,18 @@ pub(crate) fn unread(error: Error) -> CheckReport {
     CheckReport { sources, findings, analyses: Vec::new(), unchecked: Vec::new() }
 }
 
-pub(crate) fn report(front: Front, options: &Options) -> CheckReport {
+fn report(front: &Front, options: &Options) -> CheckReport {
     let options = &any_batch(options);
-    let mut findings = check_forms(&front, options);
-    let (analyses, unchecked) = match options.node {
-        Some(_) if !findings.has_errors() => {
-            (analyse_one(&front, options).into_iter().map(Arc::new).collect(), Vec::new())
+    let (forms, mut findings) = check_forms(front, options);
+    let (analyses, unchecked) = match &options.node {
+        Some(node) if !findings.has_errors() => {
+            (forms.analysis(node, &|_| false).map(Arc::new).into_iter().collect(), Vec::new())
         }
-        _ => analyse_each(&front, options, !findings.has_errors()),
+        _ => analyse_each(front, options, !findings.has_errors(), &forms),
     };
     merge(&mut findings, analyses.iter().flat_map(|analysis| analysis.findings()));
     findings.sort();
-    CheckReport { sources: front.sources, findings, analyses, unchecked }
+    CheckReport { sources: Arc::clone(&front.sources), findings, analyses, unchecked }
 }
 
 /// With a size of a batch, if none is given: nothing that is found depends on how many windows are stacked.

@@ -1,13 +1,19 @@
 //! Where a program's text comes from.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rml_base::Error;
 use rml_files::contents;
 
+use crate::front::Front;
+
 /// Where a program's text comes from.
+///
+/// Compiling, analysing or checking a source reads its files once, on first use. A source and its clones then keep these texts, even if
+/// the files change. To see a change, make a new source.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -21,8 +27,16 @@ use rml_files::contents;
 /// assert_eq!(file.name(), "examples/digits.rml");
 /// # Ok(()) }
 /// ```
+#[derive(Clone)]
+pub struct Source {
+    pub(crate) from: Origin,
+    /// The texts with their names bound, made on first use.
+    front: Arc<OnceLock<Result<Arc<Front>, Error>>>,
+}
+
+/// Where texts are read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Source {
+pub(crate) enum Origin {
     /// A file; imports of files are relative to it.
     File(PathBuf),
     /// A text in memory; it can import the library only.
@@ -42,20 +56,40 @@ pub enum Source {
     },
 }
 
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.from == other.from
+    }
+}
+
+impl Eq for Source {}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.from.fmt(f)
+    }
+}
+
+impl Origin {
+    fn source(self) -> Source {
+        Source { from: self, front: Arc::default() }
+    }
+}
+
 impl Source {
     /// A file.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::File(path.into())
+        Origin::File(path.into()).source()
     }
 
     /// A text in memory, shown as `name` in diagnostics.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::Text { name: name.into(), text: text.into() }
+        Origin::Text { name: name.into(), text: text.into() }.source()
     }
 
     /// A file as an editor has it.
     pub fn edited(path: impl Into<PathBuf>, texts: Arc<BTreeMap<PathBuf, String>>) -> Self {
-        Self::Edited { path: path.into(), texts }
+        Origin::Edited { path: path.into(), texts }.source()
     }
 
     /// A text that is read to its end, from standard input for example.
@@ -65,29 +99,48 @@ impl Source {
     pub fn from_reader(name: impl Into<String>, from: impl std::io::Read) -> Result<Self, Error> {
         let name = name.into();
         let text = contents::text_from(from).map_err(|why| why.diagnostic(&name))?;
-        Ok(Self::Text { name, text })
+        Ok(Self::text(name, text))
     }
 
     /// The name shown in diagnostics.
     pub fn name(&self) -> String {
-        match self {
-            Source::File(path) | Source::Edited { path, .. } => path.display().to_string(),
-            Source::Text { name, .. } => name.clone(),
+        match &self.from {
+            Origin::File(path) | Origin::Edited { path, .. } => path.display().to_string(),
+            Origin::Text { name, .. } => name.clone(),
         }
     }
 
-    /// The text, without what it imports.
+    /// The text as it is now, without what it imports.
     ///
     /// # Errors
     /// A file that cannot be read, is no text, or is larger than a program may be.
     pub fn read(&self) -> Result<String, Error> {
-        match self {
-            Source::File(path) => Ok(contents::text(path).map_err(|why| why.diagnostic(&self.name()))?),
-            Source::Text { text, .. } => Ok(text.clone()),
-            Source::Edited { path, texts } => match texts.get(path) {
-                Some(text) => Ok(text.clone()),
-                None => Source::File(path.clone()).read(),
-            },
+        let file = |path| Ok(contents::text(path).map_err(|why| why.diagnostic(&self.name()))?);
+        match &self.from {
+            Origin::File(path) => file(path),
+            Origin::Text { text, .. } => Ok(text.clone()),
+            Origin::Edited { path, texts } => {
+                texts.get(path).map_or_else(|| file(path), |text| Ok(text.clone()))
+            }
         }
+    }
+
+    /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let (Origin::File(path) | Origin::Edited { path, .. }) = &self.from else { return Vec::new() };
+        let mut files = vec![path.clone()];
+        if let Ok(front) = self.front() {
+            let names = front.sources.ids().filter(|id| *id != front.main).map(|id| front.sources.name(id));
+            files.extend(names.map(PathBuf::from).filter(|p| p.is_file()));
+        }
+        files
+    }
+
+    /// The texts with their names bound, read once.
+    ///
+    /// # Errors
+    /// The main text cannot be read.
+    pub(crate) fn front(&self) -> Result<&Arc<Front>, Error> {
+        self.front.get_or_init(|| Front::new(self).map(Arc::new)).as_ref().map_err(Error::clone)
     }
 }

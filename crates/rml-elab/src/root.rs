@@ -44,6 +44,7 @@ pub(crate) fn elaborate_alone(program: &Program, options: &Options) -> Result<Mo
 }
 
 fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Report) -> Option<Module> {
+    let _span = tracing::debug_span!("instantiate", node = &*program.nodes[spec.source].name).entered();
     let mut builder = Builder::new(options.precision);
     let root = instantiate(program, spec, &mut builder, report)?;
     let differentiated = match &options.root {

@@ -2,7 +2,7 @@
 //! builtins; `m.f` is node `f` of what is imported as `m`. `diff_<f>` names the adjoint of `f` unless a node of that
 //! name is in scope.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{EntityId, FileId, IndexVec, Span, suggest};
@@ -30,7 +30,7 @@ pub(crate) struct Scopes {
     /// The embedded library, for advice.
     pub(crate) library: &'static [(&'static str, &'static str)],
     /// The imports, or names in imports, that something was found by.
-    pub(crate) used: RefCell<IndexSet<Span>>,
+    pub(crate) used: Mutex<IndexSet<Span>>,
 }
 
 /// What one file can name.
@@ -86,11 +86,16 @@ pub(crate) enum Callable {
 const MAX_ORDER: u8 = 4;
 
 impl Scopes {
+    /// The imports, or names in imports, that something was found by.
+    pub(crate) fn used(&self) -> MutexGuard<'_, IndexSet<Span>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The node of exactly that name: `Err` with the imports if several define it.
     pub(crate) fn node(&self, file: FileId, name: &str) -> Result<Option<SourceId>, Vec<Span>> {
         let Some(scope) = self.files.get(&file) else { return Ok(None) };
         let found_by = |import: Span| {
-            self.used.borrow_mut().insert(import);
+            self.used().insert(import);
         };
         if let Some((module, name)) = name.split_once('.') {
             let Some(&(target, import)) = scope.modules.get(module) else { return Ok(None) };

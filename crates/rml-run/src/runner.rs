@@ -8,11 +8,9 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::POSITION_OUTSIDE;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Diagnostics, Error, Severity};
+use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Dataset, Windows};
-use rml_driver::{
-    BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
-};
+use rml_driver::{Analysis, BATCH, Options, Program, Source, Stacked, Unit, interface, keep_inputs};
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
@@ -32,13 +30,47 @@ pub(crate) struct Family {
     options: Options,
     /// Whether windows can be stacked.
     pub(crate) stacks: bool,
+    units: IndexMap<usize, Unit>,
     programs: IndexMap<usize, Program>,
+    /// What `rml check` finds wrong with the node, by the number of stacked windows.
+    checked: IndexMap<usize, Checked>,
     /// Inputs to do without.
     without: Vec<String>,
     /// What runs the programs.
     engine: Engine,
     /// What follows the number of stacked windows, once that is asked.
     stacked: Option<Stacked>,
+}
+
+/// What `rml check` finds wrong with a node.
+#[derive(Debug)]
+struct Checked {
+    sources: Arc<Sources>,
+    rejected: Vec<Diagnostic>,
+    /// Inputs without a declared clock that are used only in some cycles, with the findings.
+    undeclared: Vec<(Option<Arc<str>>, Diagnostic)>,
+}
+
+impl Checked {
+    fn new(analysis: &Analysis) -> Self {
+        let flat = &analysis.flat;
+        let input = |d: &Diagnostic| {
+            let input = flat.inputs.iter().find(|i| Some(flat.vars[i.var].span) == d.span());
+            input.and_then(|i| flat.vars[i.var].name.clone())
+        };
+        Self {
+            sources: Arc::clone(&analysis.sources),
+            rejected: analysis.findings().filter(|d| d.is_error()).cloned().collect(),
+            undeclared: analysis.undeclared.iter().map(|d| (input(d), d.clone())).collect(),
+        }
+    }
+
+    fn refuse(&self, errors: Vec<Diagnostic>) -> Result<(), Error> {
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(Diagnostics(errors), Arc::clone(&self.sources)))
+    }
 }
 
 /// How many windows to stack as far as that is asked for, by `batch` or by `set`, from which it is taken out.
@@ -59,7 +91,7 @@ pub(crate) fn asked_batch(
 
 /// How many windows to stack: as asked for, else the default where the node can stack.
 pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> Result<usize, Error> {
-    let stacks = interfaces(source)?.get(node).is_some_and(|i| i.has_batch);
+    let stacks = interface(source, node)?.is_some_and(|i| i.has_batch);
     match asked {
         Some(0) => Err(Diagnostic::error(codes::BAD_OPTION, "at least one window must be stacked")
             .note("the batch size is 0")
@@ -90,10 +122,19 @@ impl Family {
     /// Node `options.node` of a source, run by that engine; `options.batch` is left to the family.
     pub(crate) fn new(source: &Source, mut options: Options, engine: Engine) -> Result<Self, Error> {
         let node = options.node.clone().unwrap_or_default();
-        let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
+        let stacks = interface(source, &node)?.is_some_and(|i| i.has_batch);
         options.batch = None;
-        let (source, programs, without) = (source.clone(), IndexMap::new(), Vec::new());
-        Ok(Self { source, options, stacks, programs, without, engine, stacked: None })
+        Ok(Self {
+            source: source.clone(),
+            options,
+            stacks,
+            units: IndexMap::new(),
+            programs: IndexMap::new(),
+            checked: IndexMap::new(),
+            without: Vec::new(),
+            engine,
+            stacked: None,
+        })
     }
 
     /// A session of the program for that many stacked windows, in its initial state.
@@ -103,12 +144,9 @@ impl Family {
     }
 
     /// Refuses a node that `rml check` rejects.
-    pub(crate) fn refuse_rejected(&self, size: usize) -> Result<(), Error> {
-        let batch = self.stacks.then_some(size);
-        let options = Options { batch, ..self.options.clone() };
-        let analysis = self.engine.time(Phase::Compile, || analyse(&self.source, &options))?;
-        let errors: Vec<Diagnostic> = analysis.findings().filter(|d| d.is_error()).cloned().collect();
-        if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
+    pub(crate) fn refuse_rejected(&mut self, size: usize) -> Result<(), Error> {
+        let checked = self.checked(size)?;
+        checked.refuse(checked.rejected.clone())
     }
 
     /// Refuses inputs without a declared clock that the program uses in some cycles of windows only, where the data has
@@ -118,31 +156,46 @@ impl Family {
         if !(0..windows.count).any(|w| windows.length(w) > 1) || !has_sampled_input(program.flat()) {
             return Ok(());
         }
-        let batch = self.stacks.then_some(size);
-        let options = Options { batch, ..self.options.clone() };
-        let analysis = self.engine.time(Phase::Compile, || analyse(&self.source, &options))?;
-        let bound = |d: &&Diagnostic| {
-            let flat = &analysis.flat;
-            let input = flat.inputs.iter().find(|i| Some(flat.vars[i.var].span) == d.span());
-            let name = input.and_then(|i| flat.vars[i.var].name.as_deref());
-            program.inputs().iter().any(|i| Some(&*i.name) == name)
-        };
-        let found = analysis.undeclared.iter().filter(bound);
-        let errors: Vec<Diagnostic> =
-            found.map(|d| Diagnostic { severity: Severity::Error, ..d.clone() }).collect();
-        if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
+        let is_bound =
+            |name: &Option<Arc<str>>| program.inputs().iter().any(|i| Some(&i.name) == name.as_ref());
+        let checked = self.checked(size)?;
+        let found = checked.undeclared.iter().filter(|(name, _)| is_bound(name));
+        let error = |(_, d): &(_, Diagnostic)| Diagnostic { severity: Severity::Error, ..d.clone() };
+        checked.refuse(found.map(error).collect())
+    }
+
+    /// What `rml check` finds wrong with the node for that many stacked windows.
+    fn checked(&mut self, size: usize) -> Result<&Checked, Error> {
+        if !self.checked.contains_key(&size) {
+            let engine = self.engine.clone();
+            let unit = self.unit(size)?;
+            let analysis = engine.time(Phase::Compile, || unit.analysis())?;
+            self.checked.insert(size, Checked::new(&analysis));
+        }
+        Ok(&self.checked[&size])
     }
 
     /// The program for that many stacked windows.
     pub(crate) fn program(&mut self, size: usize) -> Result<&Program, Error> {
         if !self.programs.contains_key(&size) {
-            let batch = self.stacks.then_some(size);
-            let options = Options { batch, ..self.options.clone() };
-            let program = self.engine.time(Phase::Compile, || compile(&self.source, &options))?;
+            let engine = self.engine.clone();
+            let unit = self.unit(size)?;
+            let program = engine.time(Phase::Compile, || unit.program())?;
             let program = keep_inputs(&program, |name| !self.without.iter().any(|w| w == name));
             self.programs.insert(size, program);
         }
         Ok(&self.programs[&size])
+    }
+
+    /// The node for that many stacked windows.
+    fn unit(&mut self, size: usize) -> Result<&Unit, Error> {
+        if !self.units.contains_key(&size) {
+            let batch = self.stacks.then_some(size);
+            let options = Options { batch, ..self.options.clone() };
+            let unit = self.engine.time(Phase::Compile, || Unit::new(&self.source, &options))?;
+            self.units.insert(size, unit);
+        }
+        Ok(&self.units[&size])
     }
 
     /// Leaves these inputs out from now on, and the outputs that need them.
@@ -159,11 +212,12 @@ impl Family {
 
     /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.
     pub(crate) fn stacked(&mut self, size: usize) -> Result<&Stacked, Error> {
-        if self.stacked.is_none() {
-            let find = || stacked(&self.source, &self.options, size);
-            let found =
-                if self.stacks { self.engine.time(Phase::Compile, find)? } else { Stacked::default() };
-            self.stacked = Some(found);
+        if self.stacked.is_none() && self.stacks {
+            let twice = size.saturating_mul(2);
+            self.unit(size)?;
+            self.unit(twice)?;
+            let find = || Stacked::new(size, &self.units[&size], &self.units[&twice]);
+            self.stacked = Some(self.engine.time(Phase::Compile, find)?);
         }
         Ok(self.stacked.get_or_insert_default())
     }

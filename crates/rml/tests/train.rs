@@ -64,6 +64,25 @@ fn a_resumed_run_is_the_unbroken_run() {
     }
 }
 
+/// What is edited while it is trained waits for the next training: the short batch at the end of an epoch is compiled from the text that was
+/// read at the beginning.
+#[test]
+fn a_file_that_is_edited_meanwhile_changes_nothing() {
+    struct Editing<'p>(&'p std::path::Path);
+    impl rml::Observer for Editing<'_> {
+        fn batch(&mut self, _: &rml::Progress<'_>) {
+            std::fs::write(self.0, "this is no program").unwrap();
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let [file, whole, edited] = ["p.rml", "whole", "edited"].map(|n| dir.path().join(n));
+    for (save, observer) in [(&whole, &mut () as &mut dyn rml::Observer), (&edited, &mut Editing(&file))] {
+        std::fs::write(&file, CLASSIFIER).unwrap();
+        rml::train(&rml::Source::file(&file), &data(23), &options(save, 2), observer).unwrap();
+    }
+    assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&edited).unwrap());
+}
+
 #[test]
 fn more_epochs_later_are_more_epochs_at_once() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,5 @@
 //! `rml check`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use rml::{CheckReport, Options, Source};
@@ -42,7 +41,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 fn once(args: &Check, options: &Options, output: &mut Output) -> Result<(), Stop> {
     let mut failed = false;
     for file in &args.files {
-        let report = rml::check_report(&Source::file(file), options);
+        let source = Source::file(file);
+        let report = rml::check_report(&source, options);
         failed |= report.findings.has_errors();
         if args.format == VerdictFormat::Json {
             output.print_json(&verdict::json(&report).to_string())?;
@@ -53,19 +53,18 @@ fn once(args: &Check, options: &Options, output: &mut Output) -> Result<(), Stop
             output.print(&text(args, &report, &file.display().to_string()))?;
         }
         if args.types {
-            types(file, options, args.instances, output)?;
+            types(&source, options, args.instances, output)?;
         }
     }
     if failed { Err(Stop::Reported) } else { Ok(()) }
 }
 
-/// Prints types, shapes and clocks of the node, or of each node that can be run by itself. Those of an ill-clocked
-/// program are printed as well: they show what its equations say.
-fn types(file: &Path, options: &Options, instances: bool, output: &mut Output) -> Result<(), Stop> {
-    let source = Source::file(file);
+/// Prints types, shapes and clocks of the node, or of each node that can be run by itself. Those of an ill-clocked program are printed
+/// as well: they show what its equations say.
+fn types(source: &Source, options: &Options, instances: bool, output: &mut Output) -> Result<(), Stop> {
     let analyses = match options.node {
-        Some(_) => rml::analyse_any_batch(&source, options).into_iter().collect(),
-        None => rml::analyse_all(&source, options),
+        Some(_) => rml::analyse_any_batch(source, options).into_iter().collect(),
+        None => rml::analyse_all(source, options),
     };
     for analysis in analyses {
         let assumed = analysis.assumed.iter().map(|(name, value)| format!("{name} = {value}"));

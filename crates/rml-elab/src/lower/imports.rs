@@ -130,7 +130,7 @@ fn last_part(span: Span, name: &str) -> Span {
 
 /// Warns of imports that nothing was found by. One that brings an adjoint may be used without being named.
 pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scopes, report: &mut Report) {
-    let used = scopes.used.borrow();
+    let used = scopes.used();
     for (import, target) in &file.imports {
         let brings_adjoint = |target: &FileId| {
             let exports = scopes.files.get(target).into_iter().flat_map(FileScope::exports);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Kept;
-use rml_driver::{Options, Program, Source, interfaces};
+use rml_driver::{Options, Program, Source, interface};
 use rml_engine::{Snapshot, States};
 use rml_ir::Value;
 use rml_ir::flat::{Rhs, State};
@@ -254,7 +254,7 @@ impl Evaluation {
         };
         let node = match &options.evaluate {
             Evaluate::Nothing => return Ok(None),
-            Evaluate::Usual if interfaces(source)?.get(EVALUATE).is_none() || windows == 0 => {
+            Evaluate::Usual if interface(source, EVALUATE)?.is_none() || windows == 0 => {
                 return Ok(None);
             }
             Evaluate::Usual => EVALUATE,

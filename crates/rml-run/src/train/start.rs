@@ -5,7 +5,7 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Dataset, Kept, Windows};
-use rml_driver::{Options, Program, Source, interfaces};
+use rml_driver::{Options, Program, Source, interface};
 use rml_ir::Precision;
 
 use super::observer::Observer;
@@ -61,7 +61,7 @@ impl Common {
         let before = resumed.as_ref().and_then(|c| c.position.as_ref());
         let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
         let asked = asked_batch(options.batch, &mut set)?;
-        let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
+        let stacks = interface(source, &node)?.is_some_and(|i| i.has_batch);
         let stacked = asked.or(before.map(|p| p.batch).filter(|_| stacks));
         let batch = batch_size(source, &node, stacked)?;
         let compile = Options {
@@ -197,7 +197,7 @@ fn test_node(
 ) -> Result<Option<Nodes>, Error> {
     let node = match &options.evaluate {
         Evaluate::Node(node) => node,
-        Evaluate::Usual if interfaces(source)?.get(INFER).is_some() => INFER,
+        Evaluate::Usual if interface(source, INFER)?.is_some() => INFER,
         Evaluate::Usual | Evaluate::Nothing => return Ok(None),
     };
     let set = std::mem::take(&mut compile.clone().set);

@@ -1,0 +1,104 @@
+//! A node as a unit of compilation: the front end and differentiation run once, for the program and for the analysis.
+
+use std::sync::Arc;
+
+use rml_base::{Diagnostics, Error};
+use rml_ir::flat::Flat;
+use rml_ir::normal::Differentiated;
+use rml_ir::{pass, typed};
+
+use crate::analysis::Analysis;
+use crate::front::Front;
+use crate::lower::{Learning, runnable, with_gradients};
+use crate::options::{Options, root};
+use crate::program::Program;
+use crate::source::Source;
+
+/// A node and its callees after differentiation. Both its program and its analysis are made from that, without running the front end again.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = x + 1.0;");
+/// let unit = rml::Unit::new(&source, &rml::Options::default())?;
+/// assert_eq!(unit.program()?.node(), "f");
+/// assert_eq!(unit.analysis()?.findings().count(), 0);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Unit {
+    front: Arc<Front>,
+    options: Options,
+    warnings: Diagnostics,
+    module: Differentiated,
+}
+
+impl Unit {
+    /// The node that runs, [`Options::node`].
+    ///
+    /// # Errors
+    /// Whatever the front end and differentiation find wrong; a file that cannot be read.
+    pub fn new(source: &Source, options: &Options) -> Result<Self, Error> {
+        let front = Arc::clone(source.front()?);
+        let made = front.elaborate(options, root(options)).and_then(|(module, mut warnings)| {
+            let Form { learning, module } = Form::new(&front, &module, options.trained);
+            warnings.extend(learning);
+            Ok((module?, warnings))
+        });
+        let (module, warnings) = front.fail(made)?;
+        Ok(Self { front, options: options.clone(), warnings, module })
+    }
+
+    /// The program that runs.
+    ///
+    /// # Errors
+    /// What the passes after differentiation find wrong.
+    pub fn program(&self) -> Result<Program, Error> {
+        let made = with_gradients(&self.module, &self.options).and_then(|learning| {
+            let Learning { flat, norms, learned } = learning;
+            Ok((runnable(flat, &self.options)?, norms, learned))
+        });
+        let (flat, gradients, learned) = self.front.fail(made)?;
+        let program = Program::new(flat, &self.front, self.warnings.clone());
+        Ok(Program { gradients, learned: Arc::new(learned), ..program })
+    }
+
+    /// What is known about the node before it runs. What the analyses reject is part of the result.
+    ///
+    /// # Errors
+    /// The program is too large when inlined.
+    pub fn analysis(&self) -> Result<Analysis, Error> {
+        Ok(Analysis::new(self.inlined()?, &self.front))
+    }
+
+    /// The node inlined, with every variable and every constant as written.
+    pub(crate) fn inlined(&self) -> Result<Flat, Error> {
+        self.front.fail(pass::inline(&self.module))
+    }
+}
+
+/// A module after normalisation and differentiation.
+pub(crate) struct Form {
+    /// Findings about what it learns, reported if nothing else is wrong.
+    learning: Diagnostics,
+    /// The differentiated module, or why it cannot be differentiated.
+    pub(crate) module: Result<Differentiated, Diagnostics>,
+}
+
+impl Form {
+    /// `trained` says that the root is a training.
+    pub(crate) fn new(front: &Front, module: &typed::Module, trained: bool) -> Self {
+        let module = pass::normalize(module);
+        let learning = front.learning(&module, trained);
+        Self { learning, module: rml_autodiff::differentiate(module) }
+    }
+
+    /// All findings. The inputs in `open` may be constants.
+    pub(crate) fn findings(&self, open: &dyn Fn(&str) -> bool) -> Diagnostics {
+        let module = self.module.as_ref().map_err(Diagnostics::clone);
+        module
+            .and_then(|module| pass::inline_open(module, open))
+            .err()
+            .unwrap_or_else(|| self.learning.clone())
+    }
+}
