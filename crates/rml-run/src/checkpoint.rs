@@ -2,6 +2,7 @@
 //! needs to continue from there as one JSON text in the file's metadata.
 
 mod mismatch;
+mod position;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,169 +17,15 @@ use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
+use mismatch::Mismatch;
+pub use position::{Best, Position};
+pub(crate) use position::{Done, Origin, Reached, Setup};
 
 /// The version of what stands in the metadata.
 const FORMAT: u32 = 1;
-use mismatch::Mismatch;
 
 /// The entry of the file's metadata that is ours.
 const ENTRY: &str = "rml";
-
-/// Where a training run is. All of it, with the states, is what makes a resumed run continue as if it had not stopped.
-///
-/// ```
-/// # fn main() -> Result<(), rml::Error> {
-/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
-/// #   node train(x: num [], y: num []) -> (loss)
-/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
-/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
-/// # let source = rml::Source::text("line.rml", text);
-/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
-/// use rml::{Observer, TrainInfo};
-///
-/// struct Seed(u64);
-/// impl Observer for Seed {
-///     fn start(&mut self, info: &TrainInfo) {
-///         self.0 = info.position.seed;
-///     }
-/// }
-/// let mut seed = Seed(0);
-/// let options = rml::TrainOptions { seed: Some(7), ..Default::default() };
-/// rml::train(&source, &data, &options, &mut seed)?;
-/// assert_eq!(seed.0, 7);
-/// # Ok(()) }
-/// ```
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Position {
-    /// The node that is trained.
-    pub node: String,
-    /// Whether numbers are in double precision.
-    pub double: bool,
-    /// The seed of initialisers, split and shuffling.
-    pub seed: u64,
-    /// Windows stacked at a time.
-    pub batch: usize,
-    /// Whether the windows are shuffled each epoch.
-    pub shuffle: bool,
-    /// Windows in the data.
-    pub windows: usize,
-    /// Windows kept for testing.
-    pub test: usize,
-    /// Windows kept to compare epochs by.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub validation: usize,
-    /// Whether the windows for testing are the last ones, not drawn by the seed.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub last_test: bool,
-    /// The same of the windows to compare epochs by, of those that are not for testing.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub last_validation: bool,
-    /// Whether windows have different numbers of cycles.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub ragged: bool,
-    /// Epochs done, or reports of a node without inputs.
-    pub epoch: u64,
-    /// Windows done in the epoch or report after that.
-    pub done: usize,
-    /// What a node without inputs has done in all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub length: Option<Done>,
-    /// Sums of the metrics over those windows: name, bits of the sum, weight.
-    pub sums: Vec<(String, u64, u64)>,
-    /// Identifies the program's text.
-    pub program: String,
-    /// Identifies the data in those columns.
-    pub data: String,
-    /// The columns that were read.
-    pub columns: Vec<String>,
-    /// The best epoch or report, if it is searched for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best: Option<Best>,
-    /// The static parameters that were set; `None` if that was not recorded.
-    #[serde(default, with = "crate::settings")]
-    pub set: Option<Settings>,
-}
-
-/// The best epoch or report of a training so far.
-///
-/// ```
-/// # fn main() -> Result<(), rml::Error> {
-/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
-/// #   node train(x: num [], y: num []) -> (loss)
-/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
-/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
-/// # let source = rml::Source::text("line.rml", text);
-/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
-/// use rml::{Criterion, TrainOptions};
-///
-/// let options = TrainOptions { criterion: Some(Criterion::default()), ..TrainOptions::default() };
-/// let report = rml::train(&source, &data, &options, &mut ())?;
-/// let best = report.best.expect("there is a loss");
-/// assert!(best.value() < 1.0);
-/// # Ok(()) }
-/// ```
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Best {
-    /// The metric, with the windows that it is of: `validation.loss`.
-    pub metric: String,
-    /// `min` or `max`.
-    pub direction: String,
-    /// Its best value, as bits.
-    pub(crate) bits: u64,
-    /// The epoch or report, from 1.
-    pub epoch: u64,
-}
-
-impl Best {
-    /// The best value of the metric.
-    pub fn value(&self) -> f64 {
-        f64::from_bits(self.bits)
-    }
-}
-
-/// What a node without inputs has done.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Done {
-    /// Windows in all.
-    pub windows: u64,
-    /// Cycles in all.
-    pub cycles: u64,
-    /// How many windows are averaged in a report.
-    pub report: u64,
-    /// The condition that is to end the training, and in how many reports in a row it has held last.
-    pub until: Option<(String, u64)>,
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-fn is_none(windows: &usize) -> bool {
-    *windows == 0
-}
-
-impl Position {
-    /// Whether the numbers can be those of a run.
-    fn is_possible(&self) -> bool {
-        if let Some(length) = &self.length {
-            let sums = || self.sums.iter().all(|(_, _, n)| *n <= length.cycles);
-            let done = self.done as u64;
-            return self.batch > 0
-                && done < length.report
-                && done <= length.windows
-                && length.windows <= length.cycles
-                && sums();
-        }
-        let train = self.windows.checked_sub(self.test).and_then(|n| n.checked_sub(self.validation));
-        let train = train.filter(|n| *n > 0);
-        // Where windows have different lengths, batches have different sizes.
-        let is_end = |train: usize| self.ragged || self.done.is_multiple_of(self.batch) || self.done == train;
-        let done = |train: usize| self.done <= train && is_end(train);
-        self.batch > 0
-            && train.is_some_and(done)
-            && self.sums.iter().all(|(_, _, n)| *n <= (self.windows as u64).saturating_mul(1 << 20))
-    }
-}
 
 #[derive(Serialize, Deserialize)]
 struct Metadata {
@@ -469,7 +316,7 @@ fn value(view: &TensorView<'_>) -> Option<Value> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use rml_ir::typed::StaticValue;
 
@@ -482,7 +329,11 @@ mod tests {
         states.insert("n".into(), Value::Int(-3));
         states.insert("rst".into(), Value::Bool(true));
         states.insert("x".into(), Value::F64(0.3));
-        let position = Position {
+        Checkpoint::at(states, position())
+    }
+
+    pub(crate) fn position() -> Position {
+        let setup = Setup {
             node: "train".into(),
             double: false,
             seed: u64::MAX,
@@ -494,23 +345,13 @@ mod tests {
             last_test: true,
             last_validation: false,
             ragged: false,
-            epoch: 3,
-            done: 64,
-            length: None,
-            sums: vec![("loss".into(), 0.1_f64.to_bits(), 64)],
-            program: "00".into(),
-            data: "ff".into(),
-            columns: vec!["x".into()],
-            best: None,
-            set: Some(
-                [
-                    ("rate".into(), StaticValue::Num(0.1)),
-                    ("shape".into(), StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)])),
-                ]
-                .into(),
-            ),
         };
-        Checkpoint::at(states, position)
+        let sums = vec![("loss".into(), 0.1_f64.to_bits(), 64)];
+        let reached = Reached { epoch: 3, done: 64, length: None, sums };
+        let origin = Origin { program: "00".into(), data: "ff".into(), columns: vec!["x".into()] };
+        let list = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)]);
+        let set = [("rate".into(), StaticValue::Num(0.1)), ("shape".into(), list)];
+        Position { setup, reached, origin, best: None, set: Some(set.into()) }
     }
 
     #[test]
@@ -531,24 +372,38 @@ mod tests {
             c.position.iter_mut().for_each(f);
             Checkpoint::parse(&c.bytes().unwrap(), "c").is_err()
         };
-        assert!(!refused(&|p| p.done = 1400));
-        assert!(refused(&|p| p.done = 65));
-        assert!(!refused(&|p| (p.done, p.ragged) = (65, true)));
-        assert!(refused(&|p| (p.done, p.ragged) = (1797, true)));
-        assert!(refused(&|p| p.batch = 0));
-        assert!(refused(&|p| p.test = 1797));
-        assert!(refused(&|p| p.windows = 3));
-        assert!(refused(&|p| p.validation = 1500));
-        assert!(refused(&|p| p.sums[0].2 = u64::MAX));
+        assert!(!refused(&|p| p.reached.done = 1400));
+        assert!(refused(&|p| p.reached.done = 65));
+        assert!(!refused(&|p| (p.reached.done, p.setup.ragged) = (65, true)));
+        assert!(refused(&|p| (p.reached.done, p.setup.ragged) = (1797, true)));
+        assert!(refused(&|p| p.setup.batch = 0));
+        assert!(refused(&|p| p.setup.test = 1797));
+        assert!(refused(&|p| p.setup.windows = 3));
+        assert!(refused(&|p| p.setup.validation = 1500));
+        assert!(refused(&|p| p.reached.sums[0].2 = u64::MAX));
         let free = |p: &mut Position, windows, report| {
-            (p.batch, p.windows) = (1, 0);
-            p.length = Some(Done { windows, cycles: 500, report, until: Some(("loss < 1".into(), 2)) });
+            (p.setup.batch, p.setup.windows) = (1, 0);
+            p.reached.length =
+                Some(Done { windows, cycles: 500, report, until: Some(("loss < 1".into(), 2)) });
         };
         assert!(!refused(&|p| free(p, 70, 65)));
         assert!(refused(&|p| free(p, 70, 64)), "a report that is done is no part of the next one");
         assert!(refused(&|p| free(p, 60, 100)), "more windows than in all");
         assert!(refused(&|p| free(p, 501, 100)), "a window has a cycle");
-        assert!(refused(&|p| (free(p, 70, 65), p.batch = 0).1));
+        assert!(refused(&|p| (free(p, 70, 65), p.setup.batch = 0).1));
+    }
+
+    /// Checkpoints of earlier versions can be read, and the same run writes the same bytes.
+    #[test]
+    fn a_position_is_one_flat_object_in_a_fixed_order() {
+        let text = serde_json::to_string(&position()).unwrap();
+        let expected = concat!(
+            r#"{"node":"train","double":false,"seed":18446744073709551615,"batch":32,"shuffle":true,"windows":1797,"test":297,"#,
+            r#""validation":100,"last_test":true,"epoch":3,"done":64,"sums":[["loss",4591870180066957722,64]],"#,
+            r#""program":"00","data":"ff","columns":["x"],"set":[["rate","0.1"],["shape",[2,true]]]}"#,
+        );
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<Position>(&text).unwrap(), position());
     }
 
     /// Damaged files give errors or other states, never a panic.

@@ -255,7 +255,7 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
 
 /// The node, compiled as the checkpoint asks for.
 fn family(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<Family, Error> {
-    let trained = position.map(|p| if p.double { Precision::F64 } else { Precision::F32 });
+    let trained = position.map(|p| if p.setup.double { Precision::F64 } else { Precision::F32 });
     let precision = options.precision.or(trained).unwrap_or_default();
     let mut set = options.set.clone();
     set.shift_remove(BATCH);
@@ -268,7 +268,7 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
 /// How many windows are stacked: as asked for, else as in training.
 fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<usize, Error> {
     match (asked_batch(options.batch, &mut options.set.clone())?, position) {
-        (None, Some(p)) => Ok(p.batch.max(1)),
+        (None, Some(p)) => Ok(p.setup.batch.max(1)),
         (asked, _) => batch_size(source, &options.node, asked),
     }
 }
@@ -281,7 +281,8 @@ fn choose(
     checkpoint: &Checkpoint,
     warnings: &mut Diagnostics,
 ) -> Result<(Split, Vec<usize>), Error> {
-    let Some(position) = checkpoint.position.as_ref().filter(|p| p.test > 0 || split_asked != Split::Auto)
+    let Some(position) =
+        checkpoint.position.as_ref().filter(|p| p.setup.test > 0 || split_asked != Split::Auto)
     else {
         return match split_asked {
             Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
@@ -296,16 +297,16 @@ fn choose(
             }
         };
     };
-    let same = position.windows == count
-        && position.data == fingerprint::data(data, position.columns.iter().map(|c| &**c))?;
+    let same = position.setup.windows == count
+        && position.origin.data == fingerprint::data(data, position.origin.columns.iter().map(|c| &**c))?;
     let asked = if split_asked == Split::Auto && !same { Split::All } else { split_asked };
     if asked == Split::All {
         return Ok((Split::All, (0..count).collect()));
     }
-    if position.windows != count {
+    if position.setup.windows != count {
         let what = "the data is not what the checkpoint was trained on, so its split does not apply here";
         return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-            .note(format!("expected {} windows, found {count}", position.windows))
+            .note(format!("expected {} windows, found {count}", position.setup.windows))
             .help("run over all windows (`--split all`)")
             .into());
     }
@@ -313,7 +314,7 @@ fn choose(
         let what = "the data is not the one that the checkpoint was made with";
         warnings.push(Diagnostic::warning(codes::DATA_CHANGED, what));
     }
-    let parts = position.parts();
+    let parts = position.setup.parts();
     Ok(match asked {
         Split::Train => (Split::Train, parts.train),
         Split::Validation if parts.validation.is_empty() => {

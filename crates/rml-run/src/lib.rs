@@ -13,7 +13,6 @@ mod fingerprint;
 mod grad;
 mod infer;
 mod params;
-mod parts;
 mod profile;
 mod rollout;
 mod runner;

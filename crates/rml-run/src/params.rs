@@ -165,7 +165,7 @@ pub(crate) fn program(
         options.defaults.entry(name).or_insert(value);
     }
     options = any_batch(&options);
-    if checkpoint.and_then(|c| c.position.as_ref()).is_some_and(|p| p.double) {
+    if checkpoint.and_then(|c| c.position.as_ref()).is_some_and(|p| p.setup.double) {
         options.precision = rml_ir::Precision::F64;
     }
     let program = compile(source, &options)?;

@@ -1,5 +1,9 @@
 //! Training: a node run over windows of data, epoch after epoch, or over windows that it makes itself, its states kept in checkpoints.
+//!
+//! `course` has the loop. Its blocks come from a `course::Blocks`, which is `data`, `free` or `stream`. What it keeps are
+//! `records::Keeper`s: `until`, `stats`, `best`, `log` and the checkpoint.
 
+use data::OnData;
 use free::Free;
 use observer::{Observer, TrainReport};
 use options::TrainOptions;
@@ -7,10 +11,12 @@ use rml_base::Error;
 use rml_base::profile::Phase;
 use rml_data::Dataset;
 use rml_driver::Source;
-use training::Training;
 
 mod best;
 pub(crate) mod confusion;
+mod course;
+mod data;
+mod evaluation;
 mod free;
 pub(crate) mod log;
 pub(crate) mod observer;
@@ -20,10 +26,10 @@ pub(crate) mod record;
 mod records;
 mod resume;
 mod start;
+mod stats;
 pub(crate) mod stream;
 pub(crate) mod sweep;
 mod test;
-mod training;
 pub(crate) mod until;
 pub(crate) mod updates;
 
@@ -45,6 +51,6 @@ pub fn train(
         let free = options.engine.time(Phase::Compile, || Free::new(source, length, options, observer));
         return free?.run(observer);
     }
-    let training = options.engine.time(Phase::Compile, || Training::new(source, data, options, observer));
+    let training = options.engine.time(Phase::Compile, || OnData::new(source, data, options, observer));
     training?.run(observer)
 }

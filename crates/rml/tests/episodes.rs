@@ -99,8 +99,9 @@ fn any_stops_on_the_way_leave_the_bits() {
         let path = |what: &str| folder.path().join(format!("{name}-{what}"));
         let done = |what: &str| {
             let position = Checkpoint::read(&path(what)).expect("a checkpoint").position.expect("a position");
-            let done = position.length.expect("without data");
-            (done.windows, done.cycles, position.epoch, position.done)
+            let reached = position.reached;
+            let done = reached.length.expect("without data");
+            (done.windows, done.cycles, reached.epoch, reached.done)
         };
         let whole =
             TrainOptions { evaluate: Evaluate::Usual, ..options(engine.clone(), Some(&path("whole")), 77) };

@@ -85,18 +85,20 @@ impl Mismatch<'_> {
 /// What the checkpoint was made with, as far as it differs.
 fn made_with(before: &Position, program: &Program) -> String {
     let mut with = Vec::new();
-    if before.program != fingerprint::program(program.sources()) {
+    if before.origin.program != fingerprint::program(program.sources()) {
         with.push("another version of the program".to_owned());
     }
-    if before.double != (program.precision() == Precision::F64) {
-        with.push(if before.double { "`--f64`" } else { "single precision (without `--f64`)" }.to_owned());
+    if before.setup.double != (program.precision() == Precision::F64) {
+        with.push(
+            if before.setup.double { "`--f64`" } else { "single precision (without `--f64`)" }.to_owned(),
+        );
     }
     let set = before.set.iter().flatten();
     with.extend(set.map(|(name, value)| format!("`--set {name}={value}`")));
     if with.is_empty() {
         return format!(
             "the program is the one that the checkpoint was made with, by node {}: its node {} has other parameters, or another batch",
-            before.node,
+            before.setup.node,
             program.node()
         );
     }

@@ -1,13 +1,16 @@
 //! The best epoch or report by one metric: which metric that is, which epoch or report had it best, and when to wait for a better one
 //! no longer.
 
+use std::path::Path;
+
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error};
 
 use super::observer::EpochSummary;
 use super::options::{Direction, TrainOptions};
+use super::records::{Keeper, Names, Now};
 use super::until::{quoted, unknown};
-use crate::checkpoint::Best;
+use crate::checkpoint::{Best, Position};
 use crate::runner::Metrics;
 
 /// The windows that metrics are averages over, in the order in which a name without them is looked up.
@@ -31,16 +34,6 @@ impl Of {
     }
 }
 
-/// The names of what a training reports.
-#[derive(Default)]
-pub(super) struct Names {
-    pub(super) train: Vec<String>,
-    pub(super) test: Vec<String>,
-    pub(super) validation: Vec<String>,
-    /// The parameters whose statistics are reported.
-    pub(super) parameters: Vec<String>,
-}
-
 impl Names {
     fn of(&self, of: Of) -> &[String] {
         match of {
@@ -53,24 +46,27 @@ impl Names {
 
 /// Looks for the best epoch or report.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct Search<'a> {
     of: Of,
     name: String,
     direction: Direction,
     patience: Option<u64>,
-    pub(super) best: Option<Best>,
+    /// Where the parameters of the best one are kept.
+    file: Option<&'a Path>,
+    best: Option<Best>,
 }
 
-impl Search {
-    /// The search that the options ask for, going on from the best one before if that was found by the same metric.
-    ///
-    /// # Errors
-    /// A metric that training does not report.
+impl<'a> Search<'a> {
+    /// The search that the options ask for. It continues from the best of the position if that was found by the same metric; otherwise the
+    /// position's best is removed.
     pub(super) fn new(
-        options: &TrainOptions,
+        options: &'a TrainOptions,
         names: &Names,
-        before: Option<&Best>,
+        position: &mut Position,
     ) -> Result<Option<Self>, Error> {
+        // The best of a run before is of no use without its parameters.
+        let has_file = options.best.as_ref().is_none_or(|path| path.exists());
+        let before = position.best.take().filter(|_| has_file);
         if options.best.is_none() && options.patience.is_none() && options.criterion.is_none() {
             return Ok(None);
         }
@@ -81,10 +77,12 @@ impl Search {
             name: name.to_owned(),
             direction: criterion.direction,
             patience: options.patience,
+            file: options.best.as_deref(),
             best: None,
         };
-        let is_same = |b: &&Best| b.metric == search.metric() && b.direction == search.direction.to_string();
-        let best = before.filter(is_same).cloned();
+        let is_same = |b: &Best| b.metric == search.metric() && b.direction == search.direction.to_string();
+        let best = before.filter(is_same);
+        position.best.clone_from(&best);
         Ok(Some(Self { best, ..search }))
     }
 
@@ -95,7 +93,7 @@ impl Search {
     }
 
     /// Looks at an epoch or report, and says whether it is the best one so far. A NaN, or no value, is never the best.
-    pub(super) fn see(&mut self, summary: &EpochSummary) -> bool {
+    fn see(&mut self, summary: &EpochSummary) -> bool {
         let value = self.of.metrics(summary).get(&self.name).copied().filter(|value| !value.is_nan());
         let is_better = |value: f64| match (&self.best, self.direction) {
             (None, _) => true,
@@ -113,9 +111,30 @@ impl Search {
     }
 
     /// Whether so many epochs or reports have passed without a better one that there is no more waiting.
-    pub(super) fn is_over(&self, epoch: u64) -> bool {
+    fn is_too_long_ago(&self, epoch: u64) -> bool {
         let since = epoch - self.best.as_ref().map_or(0, |best| best.epoch.min(epoch));
         self.patience.is_some_and(|patience| since >= patience)
+    }
+}
+
+impl Keeper for Search<'_> {
+    fn epoch(&mut self, summary: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
+        let is_best = self.see(summary);
+        now.position.best.clone_from(&self.best);
+        summary.best.clone_from(&self.best);
+        // Before the checkpoint: a run that stops between the two finds the best again.
+        self.file.filter(|_| is_best).map_or(Ok(()), |file| now.write(file))
+    }
+
+    fn end(&mut self, now: &mut Now<'_>) -> Result<(), Error> {
+        now.report.out_of_patience = !now.report.interrupted && self.is_over(now.position);
+        now.report.best.clone_from(&self.best);
+        now.report.kept_best = self.best.is_some() && self.file.is_some();
+        Ok(())
+    }
+
+    fn is_over(&self, position: &Position) -> bool {
+        self.is_too_long_ago(position.reached.epoch)
     }
 }
 
@@ -162,10 +181,17 @@ mod tests {
         Names { train: vec!["loss".into(), "n".into()], test: vec!["loss".into()], ..Names::default() }
     }
 
-    fn search(metric: &str, direction: Direction, before: Option<&Best>) -> Search {
+    fn position(best: Option<Best>) -> Position {
+        Position { best, ..crate::checkpoint::tests::position() }
+    }
+
+    fn search(metric: &str, direction: Direction, before: Option<&Best>) -> Search<'static> {
         let criterion = Some(Criterion { metric: metric.to_owned(), direction });
         let options = TrainOptions { criterion, patience: Some(2), ..TrainOptions::default() };
-        Search::new(&options, &names(), before).unwrap().unwrap()
+        let mut position = position(before.cloned());
+        let search = Search::new(&options, &names(), &mut position).unwrap().unwrap();
+        assert_eq!(position.best, search.best);
+        Search { file: None, ..search }
     }
 
     #[test]
@@ -177,7 +203,7 @@ mod tests {
         assert_eq!(seen, [false, true, true, false, false]);
         let best = least.best.clone().unwrap();
         assert_eq!((&*best.metric, best.value(), best.epoch), ("test.loss", 2.0, 3));
-        assert!(!least.is_over(4) && least.is_over(5));
+        assert!(!least.is_too_long_ago(4) && least.is_too_long_ago(5));
         let mut greatest = search("test.loss", Direction::Max, None);
         assert!(
             greatest.see(&summary(1, 1.0))
@@ -189,8 +215,8 @@ mod tests {
     #[test]
     fn patience_ends_without_any_best() {
         let mut search = search("loss", Direction::Min, None);
-        assert!(!search.see(&summary(1, f64::NAN)) && !search.is_over(1));
-        assert!(!search.see(&summary(2, f64::NAN)) && search.is_over(2));
+        assert!(!search.see(&summary(1, f64::NAN)) && !search.is_too_long_ago(1));
+        assert!(!search.see(&summary(2, f64::NAN)) && search.is_too_long_ago(2));
     }
 
     #[test]
@@ -207,7 +233,9 @@ mod tests {
         let of = |criterion| {
             let options = TrainOptions { criterion, best: Some("b".into()), ..TrainOptions::default() };
             let names = Names { train: vec!["error".into()], ..Names::default() };
-            Search::new(&options, &names, None).expect_err("there is no such metric").to_string()
+            Search::new(&options, &names, &mut position(None))
+                .expect_err("there is no such metric")
+                .to_string()
         };
         assert!(of(None).contains("`train.error`"));
         let text = of(Some(Criterion { metric: "train.eror".into(), direction: Direction::Min }));

@@ -11,8 +11,9 @@ use rml_base::{Diagnostic, Error};
 use rml_files::{Growing, contents, create_folder, write_output};
 use serde_json::{Map, Value, json};
 
-use super::best::Names;
 use super::observer::EpochSummary;
+use super::options::TrainOptions;
+use super::records::{Keeper, Names, Now};
 use crate::checkpoint::Position;
 
 mod events;
@@ -54,17 +55,17 @@ impl Log {
         folder: &Path,
         names: &Names,
         position: &Position,
-        resumed: bool,
+        options: &TrainOptions,
     ) -> Result<Self, Error> {
         let run = run(position);
         let is_there = FILES.iter().any(|name| folder.join(name).exists());
-        let rows = match (is_there, resumed) {
+        let rows = match (is_there, options.resume.is_some()) {
             (false, _) => Vec::new(),
             (true, false) => return Err(exists(folder).into()),
-            (true, true) => rows(folder, &run, position.epoch)?,
+            (true, true) => rows(folder, &run, position.reached.epoch)?,
         };
         create_folder(folder)?;
-        let columns = columns(names, position.length.is_some());
+        let columns = columns(names, position.reached.length.is_some());
         let header = columns.iter().map(|c| &*c.name).collect::<Vec<_>>().join(",") + "\n";
         let mut table = header.into_bytes();
         let mut lines = Vec::new();
@@ -88,7 +89,7 @@ impl Log {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub(super) fn add(&mut self, summary: &EpochSummary) -> Result<(), Error> {
+    fn add(&mut self, summary: &EpochSummary) -> Result<(), Error> {
         let mut row = summary.json();
         row.insert("time".to_owned(), json!(now()));
         self.lines.write(&line(&row))?;
@@ -97,16 +98,30 @@ impl Log {
     }
 }
 
+impl Keeper for Log {
+    fn epoch(&mut self, summary: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
+        // If it fails, the checkpoint is the last that is done.
+        let unlogged = |e: Error| e.note(format!("this is not in the log: {}", summary.json_line()));
+        now.failed = self.add(summary).err().map(unlogged);
+        Ok(())
+    }
+
+    fn rest(&mut self, summary: &mut EpochSummary, _: &mut Now<'_>) -> Result<(), Error> {
+        self.add(summary)
+    }
+}
+
 /// What tells a run apart: what a resumed run has in common with the one before.
 pub(super) fn run(position: &Position) -> Value {
+    let setup = &position.setup;
     let set = position.set.iter().flatten().map(|(name, value)| (name.clone(), value.to_string().into()));
     json!({
-        "node": position.node,
-        "seed": position.seed,
-        "double": position.double,
-        "batch": position.batch,
-        "shuffle": position.shuffle,
-        "windows": position.windows,
+        "node": setup.node,
+        "seed": setup.seed,
+        "double": setup.double,
+        "batch": setup.batch,
+        "shuffle": setup.shuffle,
+        "windows": setup.windows,
         "set": Value::Object(set.collect()),
     })
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
@@ -14,6 +14,7 @@ use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
 use super::until::Until;
+use crate::checkpoint::Reached;
 use crate::engines::Engine;
 use crate::infer::InferOptions;
 
@@ -248,6 +249,13 @@ pub struct Length {
 impl Length {
     /// How many windows are averaged in a report when nothing is said.
     pub const REPORT: u64 = 100;
+
+    /// Whether a run has reached this length.
+    pub(super) fn is_over(&self, reached: &Reached) -> bool {
+        let is_beyond = |done: u64, limit: Option<u64>| limit.is_some_and(|limit| done >= limit);
+        let done = reached.length.as_ref();
+        done.is_some_and(|done| is_beyond(done.windows, self.windows) || is_beyond(done.cycles, self.cycles))
+    }
 }
 
 impl Default for Length {
@@ -321,6 +329,13 @@ pub struct TrainOptions {
     pub engine: Engine,
     /// Set from outside to stop after the current window.
     pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl TrainOptions {
+    /// Whether training should stop after the current window.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst))
+    }
 }
 
 impl Default for TrainOptions {

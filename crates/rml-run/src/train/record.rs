@@ -9,6 +9,7 @@ use rml_pictures::{Matrix, Report, Trained};
 use super::confusion::Confusion;
 use super::observer::{EpochSummary, Observer, TrainInfo};
 use super::plot::learning_curves;
+use crate::checkpoint::Position;
 use crate::profile::ProfileReport;
 use crate::session::Session;
 
@@ -223,15 +224,15 @@ fn which(windows: usize, last: bool) -> String {
 
 /// What decides the result.
 fn facts(info: &TrainInfo) -> Vec<(String, String)> {
-    let position = &info.position;
+    let Position { setup, origin, set, .. } = &info.position;
     let mut facts = vec![
-        ("node".to_owned(), position.node.clone()),
-        ("seed".to_owned(), position.seed.to_string()),
-        ("precision".to_owned(), if position.double { "double" } else { "single" }.to_owned()),
-        ("stacked windows".to_owned(), position.batch.to_string()),
+        ("node".to_owned(), setup.node.clone()),
+        ("seed".to_owned(), setup.seed.to_string()),
+        ("precision".to_owned(), if setup.double { "double" } else { "single" }.to_owned()),
+        ("stacked windows".to_owned(), setup.batch.to_string()),
         (
             "order".to_owned(),
-            if position.shuffle { "shuffled in each epoch" } else { "that of the data" }.to_owned(),
+            if setup.shuffle { "shuffled in each epoch" } else { "that of the data" }.to_owned(),
         ),
     ];
     match info.epochs {
@@ -239,26 +240,23 @@ fn facts(info: &TrainInfo) -> Vec<(String, String)> {
             "windows".to_owned(),
             format!(
                 "{}: {} to train on, {} to validate, {} to test",
-                position.windows,
+                setup.windows,
                 info.train_windows,
-                which(info.validation_windows, position.last_validation),
-                which(info.test_windows, position.last_test)
+                which(info.validation_windows, setup.last_validation),
+                which(info.test_windows, setup.last_test)
             ),
         )),
         None => facts.push(("windows in a report".to_owned(), info.train_windows.to_string())),
     }
-    let set = position
-        .set
-        .iter()
-        .flatten()
-        .map(|(name, value)| (format!("static parameter {name}"), value.to_string()));
+    let set =
+        set.iter().flatten().map(|(name, value)| (format!("static parameter {name}"), value.to_string()));
     facts.extend(set);
     if info.epochs_done > 0 {
         facts.push(("goes on after epoch or report".to_owned(), info.epochs_done.to_string()));
     }
-    facts.push(("digest of the program".to_owned(), position.program.clone()));
-    if !position.data.is_empty() {
-        facts.push((format!("digest of columns {}", position.columns.join(", ")), position.data.clone()));
+    facts.push(("digest of the program".to_owned(), origin.program.clone()));
+    if !origin.data.is_empty() {
+        facts.push((format!("digest of columns {}", origin.columns.join(", ")), origin.data.clone()));
     }
     facts
 }

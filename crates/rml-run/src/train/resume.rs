@@ -11,7 +11,7 @@ use rml_ir::Precision;
 
 use super::observer::Observer;
 use super::options::TrainOptions;
-use crate::checkpoint::Position;
+use crate::checkpoint::{Position, Reached, Setup};
 use crate::settings::Settings;
 
 /// The terms of a run that do not depend on the data.
@@ -29,7 +29,7 @@ pub(super) struct Terms {
 /// # Errors
 /// Options that contradict the run to resume, all of them.
 pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result<Terms, Error> {
-    let Some(before) = before else {
+    let Some(Position { setup: before, reached, set, .. }) = before else {
         return Ok(Terms {
             node: options.node.clone().unwrap_or_else(|| "train".to_owned()),
             set: options.set.clone(),
@@ -48,8 +48,8 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     let double = before.double || options.precision == Precision::F64;
     let precision = |double| if double { Precision::F64 } else { Precision::F32 };
     check(&mut findings, "precision", &precision(before.double), &precision(double));
-    let set = settings(&options.set, before, &mut findings);
-    findings.extend(beyond(options, before));
+    let set = settings(&options.set, set.as_ref(), &mut findings);
+    findings.extend(beyond(options, reached));
     if !findings.is_empty() {
         return Err(findings.into());
     }
@@ -58,7 +58,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
 }
 
 /// A run that has come further than it is to go, or that went another way.
-fn beyond(options: &TrainOptions, before: &Position) -> Option<Diagnostic> {
+fn beyond(options: &TrainOptions, before: &Reached) -> Option<Diagnostic> {
     let (what, note, help) = match (&options.length, &before.length) {
         (None, None) => {
             let begun =
@@ -96,8 +96,8 @@ fn beyond(options: &TrainOptions, before: &Position) -> Option<Diagnostic> {
 }
 
 /// The static parameters of the run to resume, and the dimension `batch` as it is given now.
-fn settings(now: &Settings, before: &Position, findings: &mut Diagnostics) -> Settings {
-    let Some(recorded) = &before.set else { return now.clone() };
+fn settings(now: &Settings, recorded: Option<&Settings>, findings: &mut Diagnostics) -> Settings {
+    let Some(recorded) = recorded else { return now.clone() };
     for (name, now) in now.iter().filter(|(name, _)| *name != BATCH) {
         let before = recorded.get(name).map_or("no setting".to_owned(), ToString::to_string);
         check(findings, &format!("value of `{name}`"), &*before, &*now.to_string());
@@ -135,13 +135,14 @@ pub(super) fn position(
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
     let mut findings = Diagnostics::new();
-    if before.windows != now.windows {
+    let (setup, setup_now) = (&before.setup, &now.setup);
+    if setup.windows != setup_now.windows {
         let what = "the run to resume had another number of windows in its data";
-        let note = format!("expected {}, found {}", before.windows, now.windows);
+        let note = format!("expected {}, found {}", setup.windows, setup_now.windows);
         findings.push(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note));
     } else {
-        check(&mut findings, "batch size", &before.batch, &now.batch);
-        let ((test, validation), (test_now, validation_now)) = (before.kept(), now.kept());
+        check(&mut findings, "batch size", &setup.batch, &setup_now.batch);
+        let ((test, validation), (test_now, validation_now)) = (setup.kept(), setup_now.kept());
         if options.test.is_some() {
             check_kept(&mut findings, "test windows", test, test_now);
         }
@@ -167,8 +168,10 @@ pub(super) fn position_without_data(
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
     let mut findings = Diagnostics::new();
-    let mut position = Position { test: now.test, ..before.clone() };
-    if let (Some(length), Some(done), Some(now)) = (&options.length, &mut position.length, &now.length) {
+    let mut position = before.clone();
+    position.setup.test = now.setup.test;
+    let (done, done_now) = (&mut position.reached.length, &now.reached.length);
+    if let (Some(length), Some(done), Some(now)) = (&options.length, done, done_now) {
         check(
             &mut findings,
             "number of windows in a report",
@@ -189,8 +192,8 @@ pub(super) fn position_without_data(
 /// The position of a run that goes on, with a warning of what has changed.
 fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut dyn Observer) -> Position {
     for (code, what, same) in [
-        (codes::PROGRAM_CHANGED, "program", before.program == now.program),
-        (codes::DATA_CHANGED, "data", before.data == now.data),
+        (codes::PROGRAM_CHANGED, "program", before.origin.program == now.origin.program),
+        (codes::DATA_CHANGED, "data", before.origin.data == now.origin.data),
     ] {
         if !same {
             let what = format!("the {what} is not the one that the checkpoint was made with");
@@ -203,12 +206,6 @@ fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut d
             observer.warning(&d, &Sources::new());
         }
     }
-    Position {
-        program: now.program.clone(),
-        data: now.data.clone(),
-        columns: now.columns.clone(),
-        ragged: now.ragged,
-        set: now.set.clone(),
-        ..before.clone()
-    }
+    let setup = Setup { ragged: now.setup.ragged, ..before.setup.clone() };
+    Position { setup, origin: now.origin.clone(), set: now.set.clone(), ..before.clone() }
 }

@@ -15,7 +15,6 @@ use rml_files::{create_folder, hold, write_output};
 use rml_ir::typed::StaticValue;
 
 use super::options::TrainOptions;
-use super::training::interrupted;
 use crate::settings::Settings;
 use table::SweepRow;
 
@@ -280,7 +279,7 @@ pub fn sweep(
     if options.jobs > 1 {
         all(runs.iter_mut().filter(|run| is_short_of_memory(run)).collect(), 1);
     }
-    let interrupted = interrupted(&options.train);
+    let interrupted = options.train.is_interrupted();
     let table = table::rows(&runs);
     write_output(&options.folder.join(TABLE), table::csv(&table).as_bytes())?;
     write_output(&options.folder.join(RUNS), table::runs_csv(&runs).as_bytes())?;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, FileId, Sources, Span, suggest};
 
+use super::observer::EpochSummary;
+use super::records::{Keeper, Now};
+use crate::checkpoint::Position;
 use crate::runner::Metrics;
 
 /// The name under which messages show the text.
@@ -76,13 +79,8 @@ impl Until {
         Ok(Self { text: text.to_owned(), comparisons, reports })
     }
 
-    /// In how many reports in a row it has to hold.
-    pub(super) fn reports(&self) -> u64 {
-        self.reports
-    }
-
     /// Whether it holds of what was reported. A metric that had no value is no number.
-    pub(super) fn holds(&self, train: &Metrics, test: &Metrics) -> bool {
+    fn holds(&self, train: &Metrics, test: &Metrics) -> bool {
         self.comparisons.iter().all(|c| {
             let value = match c.name.strip_prefix(TEST) {
                 Some(name) => test.get(name),
@@ -106,6 +104,29 @@ impl Until {
             findings.push(unknown(&c.name, &known, label));
         }
         if findings.is_empty() { Ok(()) } else { Err(Error::new(findings, Arc::new(sources))) }
+    }
+}
+
+/// Ends a training once its condition has held in enough reports in a row.
+pub(super) struct Goal<'a>(pub(super) &'a Until);
+
+impl Keeper for Goal<'_> {
+    fn epoch(&mut self, summary: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
+        if let Some((_, reports)) = now.position.reached.length.as_mut().and_then(|done| done.until.as_mut())
+        {
+            *reports = if self.0.holds(&summary.train, &summary.test) { *reports + 1 } else { 0 };
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, now: &mut Now<'_>) -> Result<(), Error> {
+        now.report.is_met = Some(self.is_over(now.position));
+        Ok(())
+    }
+
+    fn is_over(&self, position: &Position) -> bool {
+        let until = position.reached.length.as_ref().and_then(|done| done.until.as_ref());
+        until.is_some_and(|(_, reports)| *reports >= self.0.reports)
     }
 }
 
@@ -238,12 +259,12 @@ mod tests {
     #[test]
     fn comparisons_hold_together() {
         let until = Until::parse("length>=475 and  test.loss < 1e-1 for 5").unwrap();
-        assert_eq!(until.reports(), 5);
+        assert_eq!(until.reports, 5);
         let holds = |length, loss| until.holds(&metrics(&[("length", length)]), &metrics(&[("loss", loss)]));
         assert!(holds(475.0, 0.05));
         assert!(!holds(474.9, 0.05) && !holds(500.0, 0.1) && !holds(f64::NAN, 0.0));
         assert!(!until.holds(&metrics(&[("length", 500.0)]), &Metrics::new()), "nothing is no number");
-        assert_eq!(Until::parse("x <= -2").unwrap().reports(), 1);
+        assert_eq!(Until::parse("x <= -2").unwrap().reports, 1);
     }
 
     /// What cannot be read is pointed at.

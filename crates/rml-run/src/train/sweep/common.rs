@@ -9,11 +9,11 @@ use rml_driver::Source;
 use rml_files::{contents, write_output};
 use serde_json::{Map, Value, json};
 
+use super::super::data::OnData;
 use super::super::free::Free;
 use super::super::log;
 use super::super::observer::Observer;
 use super::super::options::{Evaluate, TrainOptions, Validate};
-use super::super::training::Training;
 use super::{RunOutcome, SweepObserver, SweepOptions, options_of};
 use crate::checkpoint::Position;
 use crate::fingerprint;
@@ -63,8 +63,8 @@ fn begin(
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
     match &train.length {
-        Some(length) => Ok(Free::new(source, length, train, observer)?.into_position()),
-        None => Ok(Training::new(source, data, train, observer)?.into_position()),
+        Some(length) => Ok(Free::new(source, length, train, observer)?.position().clone()),
+        None => Ok(OnData::new(source, data, train, observer)?.position().clone()),
     }
 }
 
@@ -96,12 +96,12 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         Some(Validate::Split(_)) | None => None,
     };
     let until = train.length.as_ref().and_then(|length| length.until.as_ref()).map(ToString::to_string);
-    let (test, validation) = position.kept();
+    let (test, validation) = position.setup.kept();
     common.extend([
         ("sweep".to_owned(), json!(sweep)),
         ("seeds".to_owned(), json!(!seeds.is_empty())),
-        ("program".to_owned(), json!(position.program)),
-        ("data".to_owned(), json!(position.data)),
+        ("program".to_owned(), json!(position.origin.program)),
+        ("data".to_owned(), json!(position.origin.data)),
         ("test".to_owned(), kept(test)),
         ("validation".to_owned(), kept(validation)),
         ("validation data".to_owned(), json!(validate)),
@@ -109,7 +109,7 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         ("metric".to_owned(), json!(criterion)),
         ("patience".to_owned(), json!(train.patience)),
         ("until".to_owned(), json!(until)),
-        ("report".to_owned(), json!(position.length.as_ref().map(|done| done.report))),
+        ("report".to_owned(), json!(position.reached.length.as_ref().map(|done| done.report))),
         (LENGTH.to_owned(), length(train)),
     ]);
     Ok(Value::Object(common))

@@ -9,7 +9,6 @@ use rml_driver::Source;
 use rml_files::{contents, create_folder, write_output};
 use serde_json::{Value, json};
 
-use super::super::training::interrupted;
 use super::super::{log, options::TrainOptions};
 use super::common::{self, LENGTH};
 use super::{RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
@@ -40,7 +39,7 @@ pub(super) fn read(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) 
 
 /// Trains what is left of a run, and writes its outcome.
 pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions, run: &mut RunOutcome) {
-    if interrupted(&options.train) {
+    if options.train.is_interrupted() {
         return;
     }
     let folder = options.folder.join(&run.name);

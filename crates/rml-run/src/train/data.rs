@@ -1,0 +1,270 @@
+//! Training on windows of data: epoch after epoch, batch after batch.
+
+use std::collections::VecDeque;
+
+use rml_base::codes::run as codes;
+use rml_base::profile::Phase;
+use rml_base::{Diagnostic, Error};
+use rml_data::{Dataset, Kept, Parts, Windows, order};
+use rml_driver::{Options, Program, Source, interface};
+
+use super::confusion;
+use super::course::{Blocks, Course};
+use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
+use super::options::{Classes, Evaluate, TestSplit, TrainOptions, Validate};
+use super::records::Names;
+use super::resume;
+use super::start::{Common, NONE};
+use super::test::{Nodes, Test};
+use super::updates;
+use crate::checkpoint::{Checkpoint, Policy, Position, Reached, Setup};
+use crate::fingerprint;
+use crate::runner::{Averages, Family, Runner};
+use crate::session::Session;
+
+/// The node that is run over the test windows where nothing is said.
+const INFER: &str = "infer";
+
+/// A training on data, compiled and checked, that has not started.
+pub(super) struct OnData<'a> {
+    options: &'a TrainOptions,
+    family: Family,
+    windows: Windows,
+    test: Option<Test>,
+    train_set: Vec<usize>,
+    /// The states to begin with.
+    resumed: Option<Checkpoint>,
+    course: Course<'a>,
+}
+
+impl<'a> OnData<'a> {
+    /// Compiles, binds the data, and reads the checkpoint to go on from.
+    pub(super) fn new(
+        source: &Source,
+        data: &dyn Dataset,
+        options: &'a TrainOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, Error> {
+        let mut common = Common::new(source, Some(data), options, options.stats)?;
+        let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan))?;
+        common.family.refuse_undeclared(common.size, &windows)?;
+        let nodes = test_node(source, data, options, &common.compile, common.size)?;
+        common.warn(observer);
+        let position = position(&common, data, &windows, options, observer)?;
+        check_evaluation(options, &position.setup, nodes.is_some())?;
+        let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
+        for note in updates::notes(&common.program, longest, position.setup.shuffle) {
+            observer.warning(&note, common.program.sources());
+        }
+        if let (None, Classes::Named { .. }) = (&nodes, &options.classes) {
+            return Err(confusion::no_node().into());
+        }
+        let Parts { train: train_set, test, validation } = position.setup.parts();
+        let test = nodes.map(|nodes| Test::new(nodes, test, validation, &options.classes)).transpose()?;
+        let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
+        let names = Names { test: test_names, validation, ..Names::default() };
+        let Common { mut family, resumed, .. } = common;
+        let course = Course::new(options, family.program(position.setup.batch)?, names, position)?;
+        Ok(Self { options, family, windows, test, train_set, resumed, course })
+    }
+
+    /// Where it begins.
+    pub(super) fn position(&self) -> &Position {
+        self.course.position()
+    }
+
+    /// Trains all epochs that are left.
+    pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
+        let setup = self.course.position().setup.clone();
+        let mut runner = Runner::new(&mut self.family, setup.batch, self.windows.same_length())?;
+        if let Some(checkpoint) = &self.resumed {
+            runner.restore(checkpoint, Policy::Exact)?;
+        }
+        let Self { options, windows, test, train_set, .. } = self;
+        let (epochs, of, batches) = (options.epochs, None, VecDeque::new());
+        let mut blocks = Epochs { epochs, setup, runner, windows, test, train_set, of, batches };
+        self.course.run(&mut blocks, observer)
+    }
+}
+
+/// The windows of the data, shuffled anew for each epoch.
+struct Epochs<'f> {
+    /// The number of epochs in all.
+    epochs: u64,
+    setup: Setup,
+    runner: Runner<'f>,
+    windows: Windows,
+    test: Option<Test>,
+    train_set: Vec<usize>,
+    /// The epoch of `batches`.
+    of: Option<u64>,
+    /// The remaining batches of that epoch.
+    batches: VecDeque<Vec<usize>>,
+}
+
+impl Epochs<'_> {
+    /// Puts the windows of an epoch into batches, without the first `done` windows.
+    fn begin_epoch(&mut self, epoch: u64, done: usize) {
+        let Setup { shuffle, seed, batch, .. } = self.setup;
+        let order = order(&self.train_set, shuffle, seed, epoch);
+        self.batches = self.windows.batches(&order, batch).into();
+        let mut end = 0;
+        let is_done = |batch: &Vec<usize>| {
+            end += batch.len();
+            end <= done
+        };
+        let begun = self.batches.iter().map(is_done).take_while(|is_done| *is_done).count();
+        self.batches.drain(..begun);
+        self.of = Some(epoch);
+    }
+}
+
+impl Blocks for Epochs<'_> {
+    fn session(&self) -> &Session {
+        self.runner.session()
+    }
+
+    fn advance(&mut self, reached: &Reached, averages: &mut Averages) -> Result<Ran, Error> {
+        if self.of != Some(reached.epoch) {
+            self.begin_epoch(reached.epoch, reached.done);
+        }
+        let Some(batch) = self.batches.pop_front() else { return Ok(Ran { windows: 0, cycles: 0 }) };
+        let outputs = self.runner.run(&self.windows, &batch)?;
+        averages.add(&outputs, batch.len()).map_err(|d| self.session().fail(d))?;
+        Ok(Ran { windows: batch.len() as u64, cycles: 0 })
+    }
+
+    fn is_over(&self, reached: &Reached) -> bool {
+        reached.epoch >= self.epochs
+    }
+
+    fn describe(&self, info: &mut TrainInfo) {
+        info.train_windows = self.train_set.len();
+        info.validation_windows = self.test.as_ref().map_or(0, Test::validation_windows);
+        info.epochs = Some(self.epochs);
+        info.single_cycles = self.windows.same_length() == Some(1);
+    }
+
+    fn evaluate(&mut self, summary: &mut EpochSummary) -> Result<(), Error> {
+        let Self { runner, setup, test, .. } = self;
+        test.as_mut().map_or(Ok(()), |test| test.evaluate(runner, setup.batch, summary))
+    }
+}
+
+/// The position at which a run on data starts or resumes.
+fn position(
+    common: &Common,
+    data: &dyn Dataset,
+    windows: &Windows,
+    options: &TrainOptions,
+    observer: &mut dyn Observer,
+) -> Result<Position, Error> {
+    let inputs = common.program.inputs();
+    let columns = || fingerprint::data(data, inputs.iter().map(|i| &*i.name));
+    let test = count(options.test.unwrap_or_default(), windows.count, "testing")?;
+    let validation = match &options.validate {
+        Some(Validate::Split(split)) => count(*split, windows.count, "validation")?,
+        Some(Validate::Data(_)) | None => NONE,
+    };
+    let setup = common.setup(windows.count, test, validation, windows.same_length().is_none());
+    let fresh = common.position(setup, None, options.engine.time(Phase::Data, columns)?);
+    match common.before() {
+        None => Ok(fresh),
+        Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer),
+    }
+}
+
+/// Checks that a requested node has windows to evaluate, and that some windows are left to train on.
+fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> Result<(), Diagnostic> {
+    let Setup { windows, test, validation, .. } = setup;
+    if test + validation >= *windows {
+        let what = format!(
+            "{test} of {windows} windows are kept for testing and {validation} for validation, and none is left to train on"
+        );
+        return Err(Diagnostic::error(codes::BAD_OPTION, what));
+    }
+    if options.validate.is_some() && !evaluates {
+        let what = "windows are kept for validation, and no node runs over them";
+        return Err(Diagnostic::error(codes::BAD_OPTION, what)
+            .help("name the node that evaluates them (`--evaluate NODE`), or call it `infer`"));
+    }
+    let validates = *validation > 0 || matches!(options.validate, Some(Validate::Data(_)));
+    match &options.evaluate {
+        Evaluate::Node(node) if *test == 0 && !validates => Err(Diagnostic::error(
+            codes::BAD_OPTION,
+            format!("node {node} is to evaluate the test windows, and there are none"),
+        )
+        .note(format!("of {windows} windows, none is kept for testing"))
+        .help("keep some (`--test COUNT`), or evaluate nothing (leave `--evaluate` out)")),
+        _ => Ok(()),
+    }
+}
+
+fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
+    Windows::bind(data, program.inputs(), program.precision(), allow_nan)
+        .map_err(|d| Error::from(d).with_sources(program.sources()))
+}
+
+/// The node to evaluate, if the program has it.
+fn test_node(
+    source: &Source,
+    data: &dyn Dataset,
+    options: &TrainOptions,
+    compile: &Options,
+    size: usize,
+) -> Result<Option<Nodes>, Error> {
+    let node = match &options.evaluate {
+        Evaluate::Node(node) => node,
+        Evaluate::Usual if interface(source, INFER)?.is_some() => INFER,
+        Evaluate::Usual | Evaluate::Nothing => return Ok(None),
+    };
+    let set = std::mem::take(&mut compile.clone().set);
+    let options_of = Options {
+        node: Some(node.to_owned()),
+        set: Default::default(),
+        defaults: set,
+        gradients: false,
+        trained: false,
+        ..compile.clone()
+    };
+    let mut family = Family::new(source, options_of, options.engine.clone())?;
+    let size = family.size(size, data);
+    let program = family.program(size)?.clone();
+    let windows = bind(data, &program, options.allow_nan)
+        .and_then(|windows| family.refuse_undeclared(size, &windows).map(|()| windows))
+        .map_err(|e| e.note(format!("node {node} is run after each epoch to evaluate the test windows")))?;
+    let validation = match &options.validate {
+        Some(Validate::Data(other)) => Some(bind(&**other, &program, options.allow_nan).map_err(|e| {
+            e.note(format!("node {node} is run after each epoch over the data to validate by"))
+        })?),
+        Some(Validate::Split(_)) | None => None,
+    };
+    Ok(Some(Nodes { family, size, windows, validation }))
+}
+
+/// The windows that are kept for a purpose.
+fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<Kept, Error> {
+    let bad = |what: String| Err(Diagnostic::error(codes::BAD_OPTION, what).into());
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "in 0..=windows"
+    )]
+    let count = match split {
+        TestSplit::Count(n) | TestSplit::LastCount(n) => n,
+        TestSplit::Share(s) | TestSplit::LastShare(s) if (0.0..1.0).contains(&s) => {
+            (s * windows as f64).round() as usize
+        }
+        TestSplit::Share(s) | TestSplit::LastShare(s) => {
+            return bad(format!("a share of {s} of the windows cannot be kept for {purpose}"));
+        }
+    };
+    if count >= windows {
+        return bad(format!(
+            "{count} of {windows} windows are kept for {purpose}, and none is left to train on"
+        ));
+    }
+    let last = matches!(split, TestSplit::LastCount(_) | TestSplit::LastShare(_));
+    Ok(Kept { count, last: last && count > 0 })
+}

@@ -1,0 +1,137 @@
+//! The evaluation of a training without data: a node that makes its own.
+
+use std::sync::Arc;
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_driver::{Options, Program, Source, interface};
+use rml_engine::{Snapshot, States};
+use rml_ir::Value;
+use rml_ir::flat::{Rhs, State};
+use rml_ir::op::Op;
+
+use super::options::{Evaluate, Length, TestSplit, TrainOptions};
+use crate::checkpoint::{Checkpoint, Policy};
+use crate::rollout::{Reach, Rollout};
+use crate::runner::{Averages, Family, Metrics, metric_names};
+use crate::session::Session;
+
+/// The node that evaluates where nothing is said.
+const EVALUATE: &str = "evaluate";
+
+/// A node that is run after each report with the parameters of the training, all its other states anew.
+pub(super) struct Evaluation {
+    rollout: Rollout,
+    /// What it begins with.
+    initial: Snapshot,
+    windows: usize,
+}
+
+impl Evaluation {
+    /// Draws of the evaluation are those of ticks that no training reaches.
+    const FIRST_TICK: i64 = 1 << 40;
+
+    /// The node that the options name, or the usual one.
+    pub(super) fn new(
+        source: &Source,
+        length: &Length,
+        options: &TrainOptions,
+        compile: &Options,
+    ) -> Result<Option<Self>, Error> {
+        let windows = windows(options.test)?;
+        let node = match &options.evaluate {
+            Evaluate::Nothing => return Ok(None),
+            Evaluate::Usual if interface(source, EVALUATE)?.is_none() || windows == 0 => {
+                return Ok(None);
+            }
+            Evaluate::Usual => EVALUATE,
+            Evaluate::Node(_) if windows == 0 => {
+                let what = "a node is to evaluate, and no window is left for it";
+                return Err(Diagnostic::error(codes::BAD_OPTION, what)
+                    .help("give it some (`--test COUNT`)")
+                    .into());
+            }
+            Evaluate::Node(node) => node,
+        };
+        let (set, defaults) = (Default::default(), compile.set.clone());
+        let node_of = Some(node.to_owned());
+        let compile =
+            Options { node: node_of, set, defaults, gradients: false, trained: false, ..compile.clone() };
+        let mut family = Family::new(source, compile, options.engine.clone())?;
+        let open = |family: &mut Family| {
+            let program = family.program(1)?.clone();
+            family.refuse_rejected(1)?;
+            Ok((Rollout::open(&program, &options.engine, length.look_ahead)?, program))
+        };
+        let evaluates = |e: Error| e.note(format!("node {node} is run after each report to evaluate"));
+        let (mut rollout, program) = open(&mut family).map_err(evaluates)?;
+        rollout.session_mut().set_states(&first_ticks(&program))?;
+        let initial = rollout.session().snapshot()?;
+        Ok(Some(Self { rollout, initial, windows }))
+    }
+
+    /// How many windows it runs.
+    pub(super) fn windows(&self) -> usize {
+        self.windows
+    }
+
+    /// The names of its metrics.
+    pub(super) fn names(&self) -> Vec<String> {
+        metric_names(self.rollout.session().program())
+    }
+
+    /// Begins anew with the parameters that training has now.
+    pub(super) fn begin(&mut self, trained: &Session) -> Result<(), Error> {
+        let session = self.rollout.session_mut();
+        session.set_snapshot(&self.initial)?;
+        let flat = trained.program().flat();
+        let mut states = trained.states()?;
+        states.retain(|key, _| flat.states.get(key).is_some_and(|state| state.parameter));
+        session.restore(&Checkpoint::of_states(states), Policy::Inference).map_err(|e| {
+            let (node, trained) = (session.program().node(), trained.program().node());
+            e.note(format!("node {node} evaluates what node {trained} trains, by parameters of the same paths"))
+                .note("so both nodes call the network in the same way: not one itself, and the other one in a node that it calls")
+        })
+    }
+
+    /// The averages over its windows with the parameters that training has now.
+    pub(super) fn run(&mut self, trained: &Session) -> Result<Metrics, Error> {
+        let within = |e: Error| e.note("while the training was evaluated");
+        self.begin(trained)?;
+        let session = self.rollout.session();
+        let mut averages = Averages::new(session.program());
+        let mut left = self.windows as u64;
+        while left > 0 {
+            let stretch = self.rollout.advance(Reach { windows: left, cycles: u64::MAX }).map_err(within)?;
+            averages.add(&stretch.outputs, 1).map_err(|d| self.rollout.session().fail(d))?;
+            left -= stretch.windows;
+        }
+        Ok(averages.metrics())
+    }
+}
+
+/// How many windows are to be run.
+fn windows(test: Option<TestSplit>) -> Result<usize, Diagnostic> {
+    let what = match test {
+        None => return Ok(1),
+        Some(TestSplit::Count(n)) => return Ok(n),
+        Some(TestSplit::Share(share)) => format!("a share of {share} of the windows"),
+        Some(TestSplit::LastShare(_) | TestSplit::LastCount(_)) => "the last windows".to_owned(),
+    };
+    let what = format!("{what} cannot be kept for testing, since there is no data");
+    Err(Diagnostic::error(codes::BAD_OPTION, what)
+        .help("say how many windows the evaluation runs (`--test COUNT`)"))
+}
+
+/// The ticks of the random streams of a program, where the evaluation begins to draw.
+fn first_ticks(program: &Program) -> States {
+    let flat = program.flat();
+    let ticks = flat.equations.iter().filter_map(|equation| match &equation.rhs {
+        Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, args } => args.last(),
+        _ => None,
+    });
+    let ticks: Vec<_> = ticks.collect();
+    let is_tick = |state: &State| ticks.contains(&&flat.equations[state.equation].lhs);
+    let states = flat.states.iter().filter(|(_, state)| is_tick(state));
+    states.map(|(key, _)| (Arc::clone(key), Value::Int(Evaluation::FIRST_TICK))).collect()
+}
