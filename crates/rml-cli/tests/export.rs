@@ -267,6 +267,49 @@ fn what_a_training_does_not_learn_is_as_the_program_says() {
     folder.rml("export p.rml --node fits --format onnx").ok();
 }
 
+/// `check` says that an export needs a checkpoint where one is refused without, and taken with one.
+#[test]
+fn check_says_what_an_export_needs() {
+    let text = "
+node total(x: num []) -> (y)
+  y = x + (0.0 fby y);
+node restarts(x: num [], r: bool []) -> (o)
+  k = param(zeros([1]));
+  o = total(sum(k) * x) every (false fby back r);
+node waits(x: num [], c: bool [], d: bool []) -> (y, z)
+  k = param(zeros([1]));
+  y = if c then sum(k) * x else post y;
+  z = if d then x else post z;
+";
+    let folder =
+        folder().file("r.rml", text).file("n.rml", "node n(x: num []) -> (y)  k = param(2.0);  y = k * x;\n");
+    folder.rml("params import p.rml --node line --from w.json --map m.toml --save c.safetensors").ok();
+    for (node, needs) in [
+        ("p.rml --node line", true),
+        ("p.rml --node parts", true),
+        ("p.rml --node train", false),
+        ("p.rml --node fits", false),
+        ("p.rml --node counted", false),
+        ("n.rml --node n", false),
+        ("r.rml --node restarts", true),
+        ("r.rml --node waits", false),
+    ] {
+        let check = folder.rml(&format!("check {node}")).ok();
+        assert_eq!(check.matches("export: needs `--params FILE`").count(), usize::from(needs), "{check}");
+        let explained = folder.rml(&format!("check {node} --explain")).ok();
+        assert_eq!(explained.contains("export: needs `--params FILE`"), needs, "{explained}");
+        let json = folder.rml(&format!("check {node} --format json")).json();
+        assert_eq!(json["plan"]["export_needs_params"], needs, "{json}");
+        let export = folder.rml(&format!("export {node} --out made"));
+        match needs {
+            true => drop(export.fails(1, &["no-parameters", "--params FILE"])),
+            false if node.ends_with("waits") => drop(export.fails(1, &["export-refused"])),
+            false => drop(export.ok()),
+        }
+    }
+    folder.rml("export r.rml --node restarts --params c.safetensors").ok();
+}
+
 #[test]
 fn graphs_say_what_goes_in_and_out() {
     let folder = folder();

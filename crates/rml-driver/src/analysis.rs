@@ -24,6 +24,7 @@ use rml_ir::typed::StaticValue;
 use crate::check::Forms;
 use crate::front::Front;
 use crate::interface::BATCH;
+use crate::lower::needs_checkpoint;
 use crate::options::{Options, root, with_placeholders};
 use crate::source::Source;
 use crate::unit::Unit;
@@ -78,6 +79,8 @@ pub struct RunFacts {
     pub flat: Arc<Flat>,
     /// What is known about it.
     pub analyses: Analyses,
+    /// Whether it has parameters, learns none of them, and does not give each of them as a number that nothing in its texts trains.
+    pub needs_checkpoint: bool,
 }
 
 impl Deref for RunFacts {
@@ -89,11 +92,12 @@ impl Deref for RunFacts {
 }
 
 impl RunFacts {
-    fn new(flat: Flat) -> Result<Self, Diagnostic> {
-        let flat = pass::lower(flat, Keep::Needed);
+    fn new(inlined: &Flat, front: &Front) -> Result<Self, Diagnostic> {
+        let flat = pass::lower(inlined.clone(), Keep::Needed);
         pass::ask_for_draws(&flat)?;
         let analyses = Analyses::of(&flat);
-        Ok(Self { flat: Arc::new(flat), analyses })
+        let needs_checkpoint = needs_checkpoint(front, inlined, &flat);
+        Ok(Self { flat: Arc::new(flat), analyses, needs_checkpoint })
     }
 
     /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
@@ -124,7 +128,7 @@ impl Analysis {
         let sources = &front.sources;
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
-        let (mut run, shortage) = match (!rejected).then(|| RunFacts::new(flat.clone())).transpose() {
+        let (mut run, shortage) = match (!rejected).then(|| RunFacts::new(&flat, front)).transpose() {
             Ok(run) => (run, None),
             Err(shortage) => (None, Some(shortage)),
         };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use rml_base::{Diagnostics, Error, FileId, Sources, Span};
-use rml_elab::{Index, Loader, Meaning, NoFiles, NodeSignature, Resolved, Root};
+use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
@@ -67,6 +67,11 @@ impl Front {
         text == PRELUDE || LIBRARY.iter().any(|(_, own)| text == *own)
     }
 
+    /// Whether the program's own texts call an adjoint: then they may train parameters.
+    pub(crate) fn differentiates(&self) -> bool {
+        self.resolved.differentiates()
+    }
+
     /// What has to be said about the learning of a program; `trained` says that its root is a training.
     pub(crate) fn learning(&self, module: &normal::Module, trained: bool) -> Diagnostics {
         rml_analysis::learning(module, trained, &|place| self.is_library(place))
@@ -117,12 +122,6 @@ impl Front {
     }
 }
 
-/// Whether a program's own texts call an adjoint: then it may train its parameters.
-pub(crate) fn differentiates(source: &Source) -> bool {
-    let Ok((front, index)) = Front::indexed(source) else { return false };
-    let mut names = index.names.iter().filter(|name| !front.is_library(name.span));
-    names.any(|name| matches!(name.meaning, Meaning::Node(_, order) if order > 0))
-}
 
 /// The interfaces of the nodes of a source, as far as they resolve.
 pub(crate) fn signatures(source: &Source) -> Result<Vec<NodeSignature>, Error> {

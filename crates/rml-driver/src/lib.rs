@@ -41,7 +41,7 @@ pub use inspect::{Inspection, Survey, VariableName, survey};
 pub use inspector::{Inspector, inspect};
 pub use interface::{BATCH, Interface, interface};
 pub use library::{LIBRARY, PRELUDE};
-pub use lower::{parameter_places, written_parameters};
+pub use lower::{parameter_places, unlearned, written_parameters};
 pub use options::Options;
 pub use program::Program;
 pub use reduce::{keep_inputs, show_ends};

@@ -1,14 +1,16 @@
 //! The passes after the front end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostic, Diagnostics, Span};
-use rml_ir::flat::{ConstKind, Drawn, Flat, Rhs, State};
+use rml_ir::flat::{ConstKind, Drawn, Flat, Rhs, State, Var};
 use rml_ir::normal::{self, Differentiated};
 use rml_ir::pass::{self, Keep};
+use rml_ir::Type;
 
-use crate::front::differentiates;
+use crate::front::Front;
 use crate::options::{Options, root};
 use crate::probe;
 use crate::source::Source;
@@ -23,7 +25,8 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
 /// Where the parameters of a program are declared, by checkpoint key: a parameter that is trained is held by an
 /// equation of its optimiser. Empty if the program does not compile.
 pub fn parameter_places(source: &Source, options: &Options) -> IndexMap<Arc<str>, Span> {
-    let Some(held) = held(source, options) else { return IndexMap::new() };
+    let held = source.front().ok().and_then(|front| held(front, options));
+    let Some(held) = held else { return IndexMap::new() };
     let place = |(key, state): (&Arc<str>, &State)| (Arc::clone(key), held.equations[state.equation].span);
     held.states.iter().filter(|(_, state)| state.parameter).map(place).collect()
 }
@@ -31,22 +34,54 @@ pub fn parameter_places(source: &Source, options: &Options) -> IndexMap<Arc<str>
 /// The parameters, by checkpoint key, whose value is a single number that the program writes down and that nothing in
 /// its texts trains. None if the program does not compile.
 pub fn written_parameters(source: &Source, options: &Options) -> IndexSet<Arc<str>> {
-    let Some(held) = held(source, options).filter(|_| !differentiates(source)) else {
+    let Ok(front) = source.front() else { return IndexSet::new() };
+    held(front, options).map_or_else(IndexSet::new, |held| written(front, &held))
+}
+
+/// As [`written_parameters`], of an inlined program.
+fn written(front: &Front, inlined: &Flat) -> IndexSet<Arc<str>> {
+    if front.differentiates() {
         return IndexSet::new();
+    }
+    let constants = inlined.equations.iter().filter_map(|e| match e.rhs {
+        Rhs::Const(id) => Some((e.lhs, &inlined.consts[id])),
+        _ => None,
+    });
+    let numbers = constants.filter(|(_, c)| c.ty.shape.is_scalar() && matches!(c.kind, ConstKind::Value(_)));
+    let numbers: BTreeSet<Var> = numbers.map(|(v, _)| v).collect();
+    let is_number = |state: &State| match inlined.equations[state.equation].rhs {
+        Rhs::Param { init } => numbers.contains(&init),
+        _ => false,
     };
-    let is_number = |state: &&State| {
-        let Rhs::Param { init } = held.equations[state.equation].rhs else { return false };
-        let initial = held.equations.iter().find(|e| e.lhs == init).map(|e| &e.rhs);
-        let constant = if let Some(Rhs::Const(id)) = initial { Some(&held.consts[*id]) } else { None };
-        constant.is_some_and(|c| c.ty.shape.is_scalar() && matches!(c.kind, ConstKind::Value(_)))
-    };
-    let parameters = held.states.iter().filter(|(_, state)| state.parameter);
-    parameters.filter(|(_, state)| is_number(state)).map(|(key, _)| Arc::clone(key)).collect()
+    let parameters = inlined.states.iter().filter(|(_, state)| state.parameter && is_number(state));
+    parameters.map(|(key, _)| Arc::clone(key)).collect()
+}
+
+/// The parameters, with their types, that a checkpoint has to give: all those of a program that learns none of them, unless the program
+/// gives each of them as [written](written_parameters) says.
+///
+/// Requires: what runs, without what it does not need.
+pub fn unlearned(flat: &Flat, written: impl FnOnce() -> IndexSet<Arc<str>>) -> Vec<(&Arc<str>, &Type)> {
+    let parameters: Vec<_> = flat.states.iter().filter(|(_, state)| state.parameter).collect();
+    let is_held = |state: &State| matches!(flat.equations[state.equation].rhs, Rhs::Param { .. });
+    if parameters.is_empty() || !parameters.iter().all(|(_, state)| is_held(state)) {
+        return Vec::new();
+    }
+    let written = written();
+    if parameters.iter().all(|(key, _)| written.contains(*key)) {
+        return Vec::new();
+    }
+    let ty = |state: &State| &flat.vars[flat.equations[state.equation].lhs].ty;
+    parameters.into_iter().map(|(key, state)| (key, ty(state))).collect()
+}
+
+/// Whether a checkpoint has to give parameters of what runs, which was made of an inlined program.
+pub(crate) fn needs_checkpoint(front: &Front, inlined: &Flat, runs: &Flat) -> bool {
+    !unlearned(runs, || written(front, inlined)).is_empty()
 }
 
 /// A program whose parameters keep their values; `None` if it does not compile.
-fn held(source: &Source, options: &Options) -> Option<Flat> {
-    let front = source.front().ok()?;
+fn held(front: &Front, options: &Options) -> Option<Flat> {
     let module = front.elaborate_alone(options, root(options)).ok()?;
     let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;
     Some(pass::inline_held(&module).ok()?.flat)

@@ -139,6 +139,13 @@ impl Resolved {
         (modules, report.finish())
     }
 
+    /// Whether the program's own texts call an adjoint.
+    pub fn differentiates(&self) -> bool {
+        let mut own = self.program.nodes.iter().filter(|node| !self.program.scopes.is_library(node.file));
+        let is_adjoint = |expr: &hir::Expr| matches!(&expr.kind, hir::ExprKind::Call(call) if call.order > 0);
+        own.any(|node| node.exprs.iter().any(is_adjoint))
+    }
+
     /// The interfaces of all nodes of the main text, in textual order, as far as they resolve.
     pub fn signatures(&self) -> Vec<NodeSignature> {
         signature::signatures(&self.program)

@@ -9,18 +9,23 @@ mod plan;
 
 /// How the engines run a node that is not rejected, in one line.
 pub fn engine_line(analysis: &Analysis) -> Option<String> {
-    let run = analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)?;
-    Some(plan::line(analysis, run))
+    runs(analysis).map(|run| plan::line(analysis, run))
 }
 
-/// The verdicts on the nodes of a file that has no errors, two lines each; nothing if it has.
+/// What is known of the runs of a node that is not rejected.
+fn runs(analysis: &Analysis) -> Option<&RunFacts> {
+    analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)
+}
+
+/// The verdicts on the nodes of a file that has no errors, a few lines each; nothing if it has.
 pub fn summary(report: &CheckReport, file: &str) -> String {
     if report.findings.has_errors() {
         return String::new();
     }
     let analysed = report.analyses.iter().fold(format!("{file}: ok\n"), |text, analysis| {
-        let engine = engine_line(analysis).map(|line| format!("    {line}\n"));
-        text + &format!("  {}\n{}", line(analysis), engine.unwrap_or_default())
+        let engine = runs(analysis).into_iter().flat_map(|run| plan::lines(analysis, run));
+        text + &format!("  {}\n", line(analysis))
+            + &engine.map(|line| format!("    {line}\n")).collect::<String>()
     });
     analysed + &unchecked(report, file)
 }
@@ -112,7 +117,7 @@ fn node(analysis: &Analysis) -> Map<String, Value> {
         (name(run, *v), of)
     });
     object.insert("outputs".to_owned(), Value::Object(outputs.collect()));
-    if run.bounds.program.kind != Kind::Rejected {
+    if runs(analysis).is_some() {
         object.insert("plan".to_owned(), plan::json(analysis, run));
     }
     object
@@ -220,7 +225,7 @@ pub fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
     }
     if run.bounds.program.kind != Kind::Rejected {
         text += &kept(run.bounds.bytes);
-        text += &format!("  {}\n", plan::line(analysis, run));
+        text.extend(plan::lines(analysis, run).iter().map(|line| format!("  {line}\n")));
         text += &cycles.and_then(|cycles| plan::window(run, cycles)).unwrap_or_default();
     }
     text

@@ -2,18 +2,17 @@
 
 pub(crate) mod model;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use indexmap::IndexSet;
 use rml_analysis::Analyses;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_c::Refused;
 pub use rml_c::{Exported, Math as CMath, Memory};
-use rml_driver::{Options, Program, Source, written_parameters};
+use rml_driver::{Options, Program, Source, unlearned, written_parameters};
 use rml_ir::Value;
-use rml_plan::{Atom, Case, Ends, Kind, Plan, Region, TapeData, Tick};
+use rml_ir::flat::Drawn;
+use rml_plan::{Atom, Case, Ends, Plan, TapeData, Tick};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
@@ -126,8 +125,9 @@ fn prepare(
     let states = checkpoint.map(|c| c.select(&program, Policy::Available)).transpose().map_err(fail)?;
     let fed = if cycles.is_some() { Fed::Windows } else { Fed::Blocks };
     let plan = plan(&program, fed).map_err(fail)?;
-    if checkpoint.is_none() {
-        learned(&program, &plan, &written_parameters(source, options)).map_err(fail)?;
+    // What waits cannot be exported with a checkpoint either, and its refusal says so.
+    if checkpoint.is_none() && !plan.waits {
+        given(&program, source, options).map_err(fail)?;
     }
     Ok(Prepared { plan, states: States(states.unwrap_or_default()), program })
 }
@@ -136,11 +136,8 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     let flat = program.flat();
     let analyses = Analyses::of(flat);
     let planned = rml_schedule::schedule_known(flat, &analyses, fed).map(|(plan, _)| plan);
-    // Memory is fixed: what restarts with a condition of the next cycle does so when that has come.
     if planned.as_ref().map_or(true, |plan| plan.waits)
-        && let Some(flat) = rml_schedule::restarts(flat, &analyses.clocks.clocks)
-        && let Ok(plan) = rml_schedule::schedule(&flat, fed)
-        && !plan.waits
+        && let Some(plan) = at_once(flat, &analyses, fed)
     {
         return Ok(plan);
     }
@@ -153,19 +150,17 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     })
 }
 
-/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns
-/// some, the others have the values that it gives them, as they have in a training; so have those of `written`.
-fn learned(program: &Program, plan: &Plan, written: &IndexSet<Arc<str>>) -> Result<(), Diagnostic> {
-    let writes = plan.regions.iter().flat_map(Region::writes).chain(&plan.commits);
-    let updated: BTreeSet<_> = writes.map(|write| write.register).collect();
-    let parameters = plan.registers.iter_enumerated().filter_map(|(id, register)| match &register.kind {
-        Kind::State { key, parameter: true } => Some((id, key, &register.ty)),
-        _ => None,
-    });
-    let parameters: Vec<_> = parameters.collect();
-    if parameters.iter().all(|(_, key, _)| written.contains(*key))
-        || parameters.iter().any(|(id, ..)| updated.contains(id))
-    {
+/// A plan of fixed memory of a program whose own plan waits: what restarts with a condition of the next cycle does so when that has come.
+pub(crate) fn at_once(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Option<Plan> {
+    let flat = rml_schedule::restarts(flat, &analyses.clocks.clocks)?;
+    rml_schedule::schedule(&flat, fed).ok().filter(|plan| !plan.waits)
+}
+
+/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns some, the others have the
+/// values that it gives them, as they have in a training; so have those that are [written](written_parameters).
+fn given(program: &Program, source: &Source, options: &Options) -> Result<(), Diagnostic> {
+    let parameters = unlearned(program.flat(), || written_parameters(source, options));
+    if parameters.is_empty() {
         return Ok(());
     }
     let what = format!(
@@ -173,7 +168,7 @@ fn learned(program: &Program, plan: &Plan, written: &IndexSet<Arc<str>>) -> Resu
         program.node()
     );
     let d = Diagnostic::error(codes::NO_PARAMETERS, what);
-    let d = parameters.iter().fold(d, |d, (_, key, ty)| d.note(format!("`{key}`: {ty}")));
+    let d = parameters.iter().fold(d, |d, (key, ty)| d.note(format!("`{key}`: {ty}")));
     Err(d
         .help("name a checkpoint (`--params FILE`): `rml train --save` and `rml params import` write one")
         .help("a number that nothing learns needs no `param`: write the value itself, as in `k = 0.3`"))

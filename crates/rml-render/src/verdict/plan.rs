@@ -1,5 +1,6 @@
 //! How a node runs: the shape of its plan, or why it has none.
 
+use rml::engine::Declined;
 use rml::{Analysis, PlanShape, RunFacts, memory};
 use serde_json::{Value, json};
 
@@ -7,8 +8,21 @@ use super::size;
 
 /// In one line. The reason why there is no plan names the place in the source; a line more says what to write instead.
 pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
-    match PlanShape::new(run) {
-        Ok(PlanShape { outline: plan, footprint }) => {
+    line_of(analysis, &PlanShape::new(run))
+}
+
+/// As [`line`], and in a line more what an export needs.
+pub(super) fn lines(analysis: &Analysis, run: &RunFacts) -> Vec<String> {
+    let shape = PlanShape::new(run);
+    let needs = shape.as_ref().is_ok_and(|shape| shape.needs_checkpoint);
+    let export = needs
+        .then(|| "export: needs `--params FILE`, since the node learns none of its parameters".to_owned());
+    std::iter::once(line_of(analysis, &shape)).chain(export).collect()
+}
+
+fn line_of(analysis: &Analysis, shape: &Result<PlanShape, Declined>) -> String {
+    match shape {
+        Ok(PlanShape { outline: plan, footprint, .. }) => {
             let mut parts = Vec::new();
             parts.extend(plan.waits.then(|| "blocks that wait".to_owned()));
             let mut add = |count: usize, one: &str, many: &str| match count {
@@ -29,7 +43,7 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
                 let (line, column) = analysis.sources.line_column(span.file, span.start);
                 format!(" ({}:{line}:{column})", analysis.sources.name(span.file))
             });
-            let help = declined.help.map(|help| format!("\n      help: {help}"));
+            let help = declined.help.as_ref().map(|help| format!("\n      help: {help}"));
             let (place, help) = (place.unwrap_or_default(), help.unwrap_or_default());
             format!("runs in the simulator: {}{place}{help}", declined.text)
         }
@@ -68,12 +82,13 @@ pub(super) fn window(run: &RunFacts, cycles: usize) -> Option<String> {
 /// As JSON: the numbers of a plan, or `{"declined": reason, "line": .., "column": ..}`.
 pub(super) fn json(analysis: &Analysis, run: &RunFacts) -> Value {
     match PlanShape::new(run) {
-        Ok(PlanShape { outline: plan, footprint }) => json!({
+        Ok(PlanShape { outline: plan, footprint, needs_checkpoint }) => json!({
             "waits": plan.waits,
             "loops": {"forward": plan.forward, "backward": plan.backward},
             "sums": plan.sums,
             "over_all_ticks": plan.over,
             "bytes": {"once": footprint.fixed, "per_tick": footprint.per_tick},
+            "export_needs_params": needs_checkpoint,
         }),
         Err(declined) => {
             let mut object = json!({"declined": declined.text});

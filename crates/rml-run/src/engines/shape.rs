@@ -1,14 +1,14 @@
 //! Predicts how a node runs over windows.
 
-use std::sync::Arc;
-
 use rml_backend_cpu::plan::{Budget, Footprint, budget, footprint};
 use rml_driver::RunFacts;
 use rml_engine::{Declined, Reason};
-use rml_plan::{Outline, Plan};
+use rml_ir::flat::Drawn;
+use rml_plan::Outline;
 use rml_schedule::Fed;
 
 use super::plan::planned;
+use crate::export::at_once;
 
 /// The shape of the plan that runs a node over windows, and its memory.
 ///
@@ -27,6 +27,8 @@ pub struct PlanShape {
     pub outline: Outline,
     /// The bytes that the embedded backend takes for a window.
     pub footprint: Footprint,
+    /// Whether an export takes the node if a checkpoint gives its parameters, and not without one.
+    pub needs_checkpoint: bool,
 }
 
 impl PlanShape {
@@ -35,8 +37,11 @@ impl PlanShape {
     /// # Errors
     /// Why it has none, with the place.
     pub fn new(run: &RunFacts) -> Result<Self, Declined> {
-        let plan = plan(run)?;
-        Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan) })
+        let flat = undrawn(run)?;
+        let plan = planned(&flat, &run.analyses, Fed::Windows)?.plan;
+        let is_fixed = || !plan.waits || at_once(&flat, &run.analyses, Fed::Windows).is_some();
+        let needs_checkpoint = run.needs_checkpoint && is_fixed();
+        Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan), needs_checkpoint })
     }
 
     /// What windows of that many cycles of a node take, and how they run where there are that many bytes.
@@ -44,11 +49,11 @@ impl PlanShape {
     /// # Errors
     /// Why it has no plan, with the place.
     pub fn budget(run: &RunFacts, cycles: usize, available: u64) -> Result<Budget, Declined> {
-        Ok(budget(&plan(run)?, cycles, available))
+        let planned = planned(&undrawn(run)?, &run.analyses, Fed::Windows)?;
+        Ok(budget(&planned.plan, cycles, available))
     }
 }
 
-fn plan(run: &RunFacts) -> Result<Arc<Plan>, Declined> {
-    let lacks = || Declined::new(Reason::Use, "a constant has no value");
-    Ok(planned(&run.undrawn().ok_or_else(lacks)?, &run.analyses, Fed::Windows)?.plan)
+fn undrawn(run: &RunFacts) -> Result<Drawn, Declined> {
+    run.undrawn().ok_or_else(|| Declined::new(Reason::Use, "a constant has no value"))
 }
