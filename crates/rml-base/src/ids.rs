@@ -60,6 +60,11 @@ impl<I: EntityId, T> IndexVec<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
+    /// Gives back the memory of entries that are not there yet.
+    pub fn shrink_to_fit(&mut self) {
+        self.items.shrink_to_fit();
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.items.len()

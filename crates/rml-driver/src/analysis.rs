@@ -93,7 +93,8 @@ impl Deref for RunFacts {
 
 impl RunFacts {
     fn new(inlined: &Flat, front: &Front) -> Result<Self, Diagnostic> {
-        let flat = pass::lower(inlined.clone(), Keep::Needed);
+        let mut flat = pass::lower(inlined.clone(), Keep::Needed);
+        flat.shrink_to_fit();
         pass::ask_for_draws(&flat)?;
         let analyses = Analyses::of(&flat);
         let needs_checkpoint = needs_checkpoint(front, inlined, &flat);
@@ -124,7 +125,8 @@ impl RunFacts {
 }
 
 impl Analysis {
-    pub(crate) fn new(flat: Flat, front: &Front) -> Self {
+    pub(crate) fn new(mut flat: Flat, front: &Front) -> Self {
+        flat.shrink_to_fit();
         let sources = &front.sources;
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));

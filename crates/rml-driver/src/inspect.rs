@@ -32,7 +32,7 @@ pub struct Survey {
     /// Its own text.
     pub main: FileId,
     /// Names and what they mean.
-    pub index: Index,
+    pub index: Arc<Index>,
     /// What is wrong with names, types and shapes, if that was asked for.
     pub findings: Diagnostics,
 }
@@ -93,7 +93,12 @@ impl Survey {
 /// The text cannot be read.
 pub fn survey(source: &Source) -> Result<Survey, Error> {
     let (front, index) = Front::indexed(source)?;
-    Ok(Survey { sources: front.sources, main: front.main, index, findings: Diagnostics::new() })
+    Ok(Survey {
+        sources: front.sources,
+        main: front.main,
+        index: Arc::new(index),
+        findings: Diagnostics::new(),
+    })
 }
 
 /// Sizes that a text is not likely to name, for its named dimensions.

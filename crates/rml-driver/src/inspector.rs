@@ -49,7 +49,7 @@ type Analysed = (Arc<Analysis>, Arc<[(VariableName, Var)]>);
 /// A text of which names, types and shapes are checked.
 struct Surveyed {
     front: Front,
-    index: Index,
+    index: Arc<Index>,
     modules: Vec<typed::Module>,
     findings: Diagnostics,
 }
@@ -73,11 +73,12 @@ impl Inspector {
     pub fn survey(&mut self, source: &Source) -> Result<Survey, Error> {
         self.surveyed = None;
         let (front, index) = Front::indexed(source)?;
+        let index = Arc::new(index);
         let (modules, findings) = front.check_all(&surveyed());
         let survey = Survey {
             sources: Arc::clone(&front.sources),
             main: front.main,
-            index: index.clone(),
+            index: Arc::clone(&index),
             findings: findings.clone(),
         };
         self.surveyed = Some(Surveyed { front, index, modules, findings });

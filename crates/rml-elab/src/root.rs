@@ -97,7 +97,10 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
             cover(program, source, &mut below_open);
         }
         // What only serves a node that lacks a value is no program by itself.
-        modules.extend(module.filter(|_| !below_open.contains(&source)));
+        modules.extend(module.filter(|_| !below_open.contains(&source)).map(|mut module| {
+            module.shrink_to_fit();
+            module
+        }));
         report.extend(found);
     }
     modules

@@ -72,6 +72,17 @@ pub struct Flat {
     pub states: IndexMap<Arc<str>, State>,
 }
 
+impl Flat {
+    /// Gives back the memory that its tables were to grow into, for who keeps it.
+    pub fn shrink_to_fit(&mut self) {
+        self.vars.shrink_to_fit();
+        self.consts.shrink_to_fit();
+        self.windows.shrink_to_fit();
+        self.equations.shrink_to_fit();
+        self.states.shrink_to_fit();
+    }
+}
+
 /// A window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowData {

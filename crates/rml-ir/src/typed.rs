@@ -61,6 +61,18 @@ pub struct Module {
     pub optimisers: IndexMap<Type, NodeId>,
 }
 
+impl Module {
+    /// Gives back the memory that its tables were to grow into, for who keeps it.
+    pub fn shrink_to_fit(&mut self) {
+        self.nodes.shrink_to_fit();
+        for node in self.nodes.iter_mut() {
+            node.vars.shrink_to_fit();
+            node.exprs.shrink_to_fit();
+            node.equations.shrink_to_fit();
+        }
+    }
+}
+
 /// A node instance.
 #[derive(Clone, Debug)]
 pub struct Node {

@@ -77,6 +77,8 @@ pub(super) fn lower<'a>(
         equations.push(Equation { lhs, rhs, span: equation.span });
     }
     equations.extend(parts);
+    lower.locals.shrink_to_fit();
+    lower.exprs.shrink_to_fit();
     let is_input = |local: &Local| lower.locals[*local].kind == LocalKind::Formal;
     let is_extern = ast.equations.is_empty() && !outputs.iter().all(is_input);
     Node {
