@@ -125,6 +125,32 @@ node infer(x: num [], end: bool []) -> (o: num [] when end)
     assert_eq!(streamed("plan"), streamed("sim"));
 }
 
+/// Windows that end before a restart, and with the data: parameters are updated at the end of each.
+#[test]
+fn restarts_train_on_each_engine() {
+    let text = "node cell(x: num []) -> (h)
+  k = param(0.5);
+  h = tanh(k * x + (0.0 fby h));
+node last(r: bool []) -> (l)
+  l = true fby back r;
+node train(x: num [], r: bool [], end: bool []) -> (loss)
+  l = last(r) every end;
+  h, _ = diff_cell(x, true, 0.5 * (x - h)) every l;
+  loss = (x - h) * (x - h);
+";
+    let data = "{\"x\": [[1, 2, 3, 4], [4, 3, 2, 1]], \"r\": [[true, false, true, false], [true, true, false, true]]}";
+    let folder = Folder::new().file("net.rml", text).file("w.json", data);
+    let trained = |engine: &str| {
+        let train = "train net.rml --data w.json --epochs 3 --test 0 --engine";
+        folder.rml(&format!("{train} {engine} --save {engine}.npz")).ok();
+        let list =
+            folder.rml(&format!("params list net.rml --node train --params {engine}.npz --format json"));
+        list.json().to_string()
+    };
+    assert_eq!(trained("plan"), trained("sim"));
+    assert!(folder.rml("dump net.rml --node train --after plan").ok().contains(" until last_0.l\n"));
+}
+
 #[test]
 fn check_says_what_runs_a_node() {
     let folder = folder();
@@ -213,10 +239,16 @@ node doc(x: num [1, 2], we: bool [], se: bool [] when we) -> (o)
             train("e, end: bool []", "p = diff_both(x, e, true, y - p) every end;"),
         ),
         (
-            train("r, end: bool []", "p = diff_fast(x, true, y - p) every ((false fby back r) or end);"),
+            train(
+                "c: bool [], r: bool [] when c, end: bool []",
+                "p = diff_fast(x, true, y - p) every ((false fby back (merge c r false)) or end);",
+            ),
             "the end of a window looks ahead",
             "restart inside of the window",
-            train("r, end: bool []", "p = diff_restarted(x, r, true, y - p) every end;"),
+            train(
+                "c: bool [], r: bool [] when c, end: bool []",
+                "p = diff_restarted(x, merge c r false, true, y - p) every end;",
+            ),
         ),
         (
             train(

@@ -1,9 +1,11 @@
 //! Each stage of the compilation as text.
 
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_ir::flat::{self, Flat};
+use rml_ir::flat::{self, Drawn, Flat};
 use rml_ir::pass::{self, Step};
 use rml_ir::{normal, typed};
+use rml_plan::{Ends, Plan};
+use rml_schedule::{Declined, Fed, schedule};
 
 use crate::lower::{back, keep, runnable};
 use crate::options::{Options, root};
@@ -96,10 +98,22 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         }
         Stage::Plan => {
             let flat = runnable(back(module, options)?, options)?;
-            let plan = rml_schedule::schedule(&flat, rml_schedule::Fed::Windows);
-            rml_plan::print(&plan.map_err(|declined| declined.diagnostic(&flat.name))?)
+            rml_plan::print(&plan(&flat).map_err(|declined| declined.diagnostic(&flat.name))?)
         }
     })
+}
+
+/// The plan that runs whole windows: where their ends look ahead, that of the program that has data of the next cycle as inputs.
+fn plan(flat: &Drawn) -> Result<Plan, Declined> {
+    let plan = schedule(flat, Fed::Windows);
+    if plan.as_ref().map_or(true, |plan| plan.waits)
+        && let Some(foreseen) = rml_schedule::foreseen(flat, &rml_analysis::clocks(flat).clocks)
+        && let Ok(plan) = schedule(&foreseen.program, Fed::Windows)
+        && plan.ends != Ends::Nothing
+    {
+        return Ok(plan);
+    }
+    plan
 }
 
 /// The text after the last step of lowering that is taken, up to `last`.

@@ -18,6 +18,8 @@ mod budget;
 #[cfg(test)]
 mod clocked;
 mod clocks;
+#[cfg(test)]
+mod foreseen;
 mod given;
 mod machine;
 mod plan;

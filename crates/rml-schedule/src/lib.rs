@@ -27,6 +27,7 @@ mod compact;
 mod declined;
 mod demand;
 mod ends;
+mod foresee;
 mod products;
 mod regions;
 mod resolve;
@@ -41,6 +42,7 @@ use rml_plan::{Plan, Reg, verify};
 use rml_validate::{Witness, validate};
 
 pub use declined::Declined;
+pub use foresee::{Foreseen, NextInput, foreseen};
 pub use restarts::restarts;
 
 /// What a run is fed with.

@@ -83,8 +83,35 @@ impl Given {
         })
     }
 
-    /// Whether it is available in a cycle where it is expected, and nowhere else. What the program asks for may be
-    /// offered elsewhere, too.
+    /// The condition that it is in each of its cycles, if it is present in all of them.
+    pub(super) fn all_truths(&self, cycles: usize) -> Option<Vec<bool>> {
+        match &self.data {
+            Data::Bool(values) if (0..cycles).all(|t| self.present.at(t)) => Some(values.clone()),
+            _ => None,
+        }
+    }
+
+    /// The input that is in each of its cycles what this one is in the next: `init` where `ends` is true, if there is one, and anything in
+    /// the last cycle otherwise. Absent if this one is absent anywhere.
+    pub(super) fn next(&self, cycles: usize, ends: &[bool], init: Option<bool>) -> Self {
+        if cycles == 0 || !(0..cycles).all(|t| self.present.at(t)) {
+            return Self { present: Present::Never, on_demand: false, data: Data::Bool(Vec::new()) };
+        }
+        let mut data = self.data.clone();
+        let row = data.len() / cycles;
+        match &mut data {
+            Data::Bool(values) => values.rotate_left(row),
+            Data::Int(values) => values.rotate_left(row),
+            Data::F32(values) => values.rotate_left(row),
+            Data::F64(values) => values.rotate_left(row),
+        }
+        if let (Data::Bool(values), Some(init)) = (&mut data, init) {
+            values.iter_mut().zip(ends).filter(|(_, end)| **end).for_each(|(value, _)| *value = init);
+        }
+        Self { present: Present::Always, on_demand: false, data }
+    }
+
+    /// Whether it is there in a cycle where it is expected, and nowhere else. What the program asks for may be offered elsewhere, too.
     pub(super) fn agrees(&self, t: usize, expected: bool) -> bool {
         let there = self.present.at(t);
         there == expected || there && self.on_demand

@@ -13,7 +13,7 @@ use rml_ir::Precision;
 use rml_ir::flat::{Drawn, Var};
 use rml_lower::Machine as Lowered;
 use rml_plan::{Ends, Plan, Reg};
-use rml_schedule::Fed;
+use rml_schedule::{Fed, Foreseen};
 use rml_sim::SimulatorEngine;
 
 use super::clocks::InputClocks;
@@ -133,8 +133,27 @@ impl PlanEngine {
     }
 }
 
-/// The plan of a program of which everything is known.
+/// The plan of a program of which all that is known. Where the ends of its windows look ahead, whole windows may tell them, which saves that
+/// blocks wait for them.
 pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
+    let found = planned_alone(program, analyses, fed);
+    if fed == Fed::Windows
+        && found.as_ref().map_or(true, |found| found.plan.waits)
+        && let Some(foreseen) = foreseen(program, analyses)
+    {
+        return Ok(foreseen);
+    }
+    found
+}
+
+/// The plan of a program that has data of the next cycle as inputs.
+fn foreseen(program: &Drawn, analyses: &Analyses) -> Option<Planned> {
+    let Foreseen { program, next } = rml_schedule::foreseen(program, &analyses.clocks.clocks)?;
+    let planned = planned_alone(&program, &Analyses::of(&program), Fed::Windows).ok()?;
+    (planned.plan.ends != Ends::Nothing).then(|| Planned { next: Some(next.into()), ..planned })
+}
+
+fn planned_alone(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
     match InputClocks::new(program, &analyses.clocks.clocks) {
         Ok(clocks) if clocks.told.is_empty() => scheduled(program, analyses, fed, clocks),
         Ok(clocks) => telling(program, analyses, fed, clocks),
@@ -167,8 +186,8 @@ fn scheduled(
         return Err(clocks.declined(program, "looks ahead"));
     }
     let outputs = program.outputs.len() - clocks.told.len();
-    let clocks = clocks.of;
-    Ok(Planned { plan: Arc::new(plan), delays: Arc::new(delays), clocks, outputs, ready: Arc::default() })
+    let (plan, delays, clocks) = (Arc::new(plan), Arc::new(delays), clocks.of);
+    Ok(Planned { plan, delays, clocks, next: None, outputs, ready: Arc::default() })
 }
 
 /// The plan of a program, if it is in time for what it is fed with.

@@ -8,6 +8,7 @@ use rml_plan::Outline;
 use rml_schedule::Fed;
 
 use super::plan::planned;
+use super::windows::Planned;
 use crate::export::at_once;
 
 /// The shape of the plan that runs a node over windows, and its memory.
@@ -38,8 +39,9 @@ impl PlanShape {
     /// Why it has none, with the place.
     pub fn new(run: &RunFacts) -> Result<Self, Declined> {
         let flat = undrawn(run)?;
-        let plan = planned(&flat, &run.analyses, Fed::Windows)?.plan;
-        let is_fixed = || !plan.waits || at_once(&flat, &run.analyses, Fed::Windows).is_some();
+        let Planned { plan, next, .. } = planned(&flat, &run.analyses, Fed::Windows)?;
+        let is_fixed =
+            || !plan.waits && next.is_none() || at_once(&flat, &run.analyses, Fed::Windows).is_some();
         let needs_checkpoint = run.needs_checkpoint && is_fixed();
         Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan), needs_checkpoint })
     }

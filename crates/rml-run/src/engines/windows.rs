@@ -10,6 +10,7 @@ use rml_ir::flat::Var;
 use rml_ir::{Data, Shape, Type, Value};
 use rml_lower::Fault;
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
+use rml_schedule::NextInput;
 
 use super::budget::refused;
 use super::clocks::{Checks, Clock};
@@ -26,7 +27,9 @@ pub(super) struct Planned {
     /// The delay or parameter that each register keeps.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Clock>,
-    /// How many outputs the program has; those after tell conditions of clocks.
+    /// What the last inputs of the plan are, which the program does not have; none if it is the plan of the program as it is.
+    pub(super) next: Option<Arc<[NextInput]>>,
+    /// How many outputs the program has; those behind tell conditions of clocks.
     pub(super) outputs: usize,
     /// The plan made ready for the embedded backend, with the threads of the first who asked for it.
     pub(super) ready: Arc<OnceLock<Ready>>,
@@ -49,6 +52,9 @@ pub(super) struct Windows<M> {
     /// The inputs of the cycles that are not done.
     given: Vec<Given>,
     cycles: usize,
+    /// How the last of these inputs are made of the others, and how many of the cycles have them.
+    next: Arc<[NextInput]>,
+    known: usize,
     /// How many of these were looked at for inputs that end a window.
     scanned: usize,
     /// In how many of these the machine searched for the end of a window.
@@ -81,7 +87,7 @@ impl<M: Machine> Windows<M> {
     /// After how many windows of one length in a row that is made ready.
     const REGULAR: u64 = 32;
 
-    pub(super) fn new(Planned { plan, delays, clocks, outputs, .. }: Planned, machine: M) -> Self {
+    pub(super) fn new(Planned { plan, delays, clocks, next, outputs, .. }: Planned, machine: M) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
@@ -102,6 +108,8 @@ impl<M: Machine> Windows<M> {
             foreign,
             given,
             cycles,
+            next: next.unwrap_or_default(),
+            known: 0,
             scanned,
             searched,
             ahead,
@@ -124,13 +132,12 @@ impl<M: Machine> Windows<M> {
             return Ok(ran);
         }
         let ticks = match &self.plan.ends {
-            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are
-            // not many of them.
-            Ends::Nothing if self.plan.waits => match self.cycles - from {
+            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are not many of them.
+            Ends::Nothing if self.plan.waits => match self.known - from {
                 few if few < self.wanted => return Ok(Next::Open),
                 ticks => ticks.min(self.block),
             },
-            Ends::Nothing => match self.cycles - from {
+            Ends::Nothing => match self.known - from {
                 few if few <= self.ahead => return Ok(Next::Open),
                 ticks => ticks.min(BLOCK.max(4 * self.ahead) + self.ahead),
             },
@@ -138,10 +145,10 @@ impl<M: Machine> Windows<M> {
                 let ended = |t: &usize| {
                     ends.iter().any(|(input, value)| self.given[*input as usize].truth(*t) == Some(*value))
                 };
-                match (from.max(self.scanned)..self.cycles).find(ended) {
+                match (from.max(self.scanned)..self.known).find(ended) {
                     Some(t) => t + 1 - from,
                     None => {
-                        self.scanned = self.cycles;
+                        self.scanned = self.known;
                         return Ok(Next::Open);
                     }
                 }
@@ -175,8 +182,7 @@ impl<M: Machine> Windows<M> {
         let counts = [many.then_some(Self::MANY), finds.then_some(1)];
         for count in counts.into_iter().flatten() {
             let all = ticks * count;
-            let is_there =
-                from + all <= self.cycles && self.checks.fit(&self.given, (from, from + all), rows);
+            let is_there = from + all <= self.known && self.checks.fit(&self.given, (from, from + all), rows);
             if !is_there || !self.ends_given(from, ticks, count) || self.machine.ask(all).is_err() {
                 continue;
             }
@@ -201,7 +207,7 @@ impl<M: Machine> Windows<M> {
 
     /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
     fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
-        let all = self.cycles - from;
+        let all = self.known - from;
         // The last window is what the next one is like; where lengths are compiled, there are few of them.
         let first = if M::GUESSES || self.last.0 == 0 { Self::SOME } else { self.last.0 };
         let mut ticks = all.min(self.searched.max(first));
@@ -276,6 +282,21 @@ impl<M: Machine> Windows<M> {
         true
     }
 
+    /// Makes the inputs that are those of the next cycle.
+    fn look_ahead(&mut self) {
+        let own = self.plan.inputs.len() - self.next.len();
+        self.given.truncate(own);
+        self.known = self.cycles;
+        for NextInput { of, end, init } in self.next.iter() {
+            let ends = end.map(|end| self.given[end].all_truths(self.cycles).unwrap_or_default());
+            if ends.as_ref().is_none_or(|ends| ends.last() != Some(&true)) {
+                self.known = self.cycles.saturating_sub(1);
+            }
+            let next = self.given[*of].next(self.cycles, ends.as_deref().unwrap_or_default(), *init);
+            self.given.push(next);
+        }
+    }
+
     /// Forgets the first cycles, of whose inputs that many rows have a value.
     fn drop_front(&mut self, done: usize, rows: &[usize]) {
         if done == self.cycles {
@@ -285,6 +306,7 @@ impl<M: Machine> Windows<M> {
             input.drop_front(done, self.cycles, row * ty.shape.len());
         }
         self.cycles -= done;
+        self.known -= done;
         self.scanned = self.scanned.saturating_sub(done);
     }
 
@@ -336,11 +358,12 @@ impl<M: Machine> Fast for Windows<M> {
             self.given.iter_mut().zip(more).for_each(|(input, more)| input.append(old, more, count));
         }
         self.cycles += count;
+        self.look_ahead();
         let mut rows = vec![0; self.given.len()];
         let empty = || (Vec::new(), Data::Bool(Vec::new()));
         let mut outputs: Vec<(Vec<bool>, Data)> = (0..self.outputs).map(|_| empty()).collect();
         let (mut done, mut is_suspect) = (0, false);
-        while done < self.cycles {
+        while done < self.known {
             let (ticks, ran) = match self.next(done, &rows)? {
                 Next::Window(ticks) => match self.window(done, ticks, &mut rows)? {
                     Some(ran) => (ticks, ran),
@@ -367,7 +390,7 @@ impl<M: Machine> Fast for Windows<M> {
                     marks.push(self.machine.add_output(i, t, data)?);
                 }
             }
-            let goes_on = !self.plan.waits || self.goes_on((ticks, ran), self.cycles - done);
+            let goes_on = !self.plan.waits || self.goes_on((ticks, ran), self.known - done);
             done += ran;
             if !goes_on {
                 break;
@@ -388,7 +411,7 @@ impl<M: Machine> Fast for Windows<M> {
     fn forget(&mut self) {
         self.machine.abandon();
         self.given.clear();
-        (self.cycles, self.scanned, self.searched) = (0, 0, 0);
+        (self.cycles, self.known, self.scanned, self.searched) = (0, 0, 0, 0);
         (self.block, self.wanted) = (BLOCK, 0);
     }
 
