@@ -4,8 +4,8 @@ use rml_ir::flat::Flat;
 
 use crate::{Bounds, Causality, ClockReport, Facts, bounds, causality, clocks, facts};
 
-/// What the analyses know about a program, each by those before it. Whoever needs two of them takes them from here, so
-/// that nothing is found out twice.
+/// The results of all analyses of a program. Code that needs two of them uses this type, so that nothing is computed
+/// twice.
 #[derive(Clone, Debug)]
 pub struct Analyses {
     /// The clocks of its variables, and whether they fit.

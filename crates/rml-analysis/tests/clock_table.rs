@@ -248,7 +248,7 @@ fn k2_a_clock_is_sampled_by_the_condition_that_is_said() {
     });
 }
 
-/// Whoever asks when a clock may tick reads the condition that it is sampled by.
+/// To know when a clock may tick, read the condition that it is sampled by.
 #[test]
 fn k2_a_clock_is_not_sampled_by_another_condition() {
     refused("K2", 15, |case| {

@@ -24,7 +24,7 @@ pub(crate) struct Ready {
 pub(crate) enum Passed<'a> {
     /// Made for this call.
     Own(Tensor),
-    /// Of somebody who keeps it.
+    /// Of an owner that keeps it.
     Kept(&'a Tensor),
 }
 

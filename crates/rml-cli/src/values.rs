@@ -125,7 +125,7 @@ pub(crate) fn report(text: &str) -> Result<Report, String> {
     if path.extension().is_some_and(|extension| extension == "html") {
         return Ok(Report::Page(path));
     }
-    positive(text).map(Report::Every).map_err(|why| format!("{why}, or a name with .html at its end"))
+    positive(text).map(Report::Every).map_err(|why| format!("{why}, or a name that ends with .html"))
 }
 
 /// `LABEL:OUTPUT`.

@@ -139,7 +139,7 @@ fn both_meanings_of_the_flag_go_together() {
     let page = folder.read("r.html");
     assert!(page.contains("It ended after 3 reports.") && page.contains(">report<"), "{page}");
     folder.rml("train w.rml --windows 6 --report 2 --report 3").fails(2, &["given twice"]);
-    folder.rml("train w.rml --windows 6 --report r.htm").fails(2, &[".html at its end"]);
+    folder.rml("train w.rml --windows 6 --report r.htm").fails(2, &["ends with .html"]);
     folder.rml("train l.rml --data d.json --report 2").fails(2, &["--windows"]);
     folder.rml("train w.rml --windows 6 --runs d --seeds 0..2 --report r.html").fails(2, &["one training"]);
 }

@@ -199,7 +199,7 @@ fn only_independent_disagreements_are_told() {
 fn what_cannot_be_decided_is_dynamic() {
     // NaN is neither above nor below.
     is_dynamic("node main(x: num []) -> (o) o = merge (x > 0.0) (x when (x > 0.0)) (x when (x <= 0.0));");
-    // A square is never negative, which nobody knows here.
+    // A square is never negative, but the analysis does not know that.
     is_dynamic("node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));");
 }
 

@@ -27,7 +27,7 @@ impl Line {
             Line::Found(json) => format!("found {json}\n"),
             Line::Done => "done\n".to_owned(),
         };
-        // Where nobody reads any more, the parent is gone, and the process ends with it.
+        // If nothing reads the pipe any more, the parent has ended, and this process ends too.
         let mut out = std::io::stdout().lock();
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             std::process::exit(0);

@@ -122,7 +122,7 @@ pub(crate) fn everywhere(
     let text = own.sources.name(definition.file).to_owned();
     let node = own.sources.snippet(definition);
     for path in server.programs() {
-        // Whoever calls the node, or gives it another name, writes this one.
+        // Callers of the node, and imports that rename it, use this name.
         let names_it = || server.texts.source(&path).read().is_ok_and(|text| text.contains(node));
         if path == place.path || !names_it() {
             continue;

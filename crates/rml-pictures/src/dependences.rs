@@ -113,7 +113,7 @@ impl Finder<'_> {
             Rhs::Apply { args, .. } => here(args),
             Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {
                 let taken = if self.is_true(*cond, cycle) { *a } else { *b };
-                // While the condition is awaited, nobody knows which branch will be.
+                // As long as the condition is unknown, so is the branch.
                 if self.is_unknown(*cond, cycle) { here(&[*cond]) } else { here(&[*cond, taken]) }
             }
             Rhs::When { value, cond } => here(&[*value, *cond]),

@@ -18,7 +18,7 @@ pub struct Declined {
 }
 
 impl Declined {
-    /// As a diagnostic, for somebody who asked for the plan of that node.
+    /// As a diagnostic, if the plan of that node was requested.
     pub fn diagnostic(&self, node: &str) -> Diagnostic {
         let d = Diagnostic::error(
             codes::backend::ENGINE_DECLINES,

@@ -111,7 +111,7 @@ fn what_no_input_can_avoid_is_rejected() {
 const DYNAMIC: &[&str] = &[
     // The error comes after the cycles that are tried.
     "node main(x: int []) -> (o) n = 0 fby n + 1; o = x + (x when (n < 100));",
-    // The conditions are always the same, which nobody knows here.
+    // The conditions are always the same, but the analysis does not know that.
     "node main(x: int []) -> (o) a = true fby not a; n = 0 fby n + 1; o = (x when a) + (x when (mod(n, 2) == 0));",
     // What decides is an input, a parameter, a draw, or a state that an input decides.
     "node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));",

@@ -223,7 +223,7 @@ fn latency(program: &Drawn, causality: &Causality) -> u64 {
     program.outputs.iter().map(of).max().unwrap_or(0)
 }
 
-/// Whether a plan can run a stream: nobody waits for the outputs of a cycle that has no inputs.
+/// Whether a plan can run a stream: no output waits for a cycle that has no inputs.
 fn streams(plan: &Plan) -> bool {
     plan.ends == Ends::Nothing || plan.inputs.is_empty()
 }

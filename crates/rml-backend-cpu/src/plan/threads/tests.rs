@@ -37,7 +37,7 @@ fn rows_ticks_and_sums_of_an_lstm_are_shared() {
     assert_eq!(own.count(), one_tick);
 }
 
-/// Whoever cuts wrongly is found: rows that begin one too early, and places of one tick that threads share.
+/// Wrong cuts are found: rows that begin one too early, and places of one tick that threads share.
 #[test]
 fn parts_that_overlap_are_found() {
     let (code, placement, mut team) = team(2);

@@ -217,7 +217,7 @@ impl Shared {
     }
 
     fn sleep(&self, worker: usize) {
-        // Whoever offers parts, or stops the pool, looks whether there is somebody to wake after that.
+        // A thread that offers parts, or stops the pool, checks after that whether a worker has to be woken.
         self.asleep[worker].store(true, Ordering::SeqCst);
         let is_idle = self.parts.load(Ordering::SeqCst) & ((1 << MOST) - 1) == 0;
         if is_idle && !self.stop.load(Ordering::SeqCst) {
