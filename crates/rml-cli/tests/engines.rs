@@ -163,7 +163,10 @@ fn check_says_what_runs_a_node() {
         "{explained}"
     );
     assert!(explained.contains(" (unplanned.rml:4:3)\n"), "{explained}");
-    assert!(explained.contains("help: first name the values that need no other value, then choose"), "{explained}");
+    assert!(
+        explained.contains("help: first name the values that need no other value, then choose"),
+        "{explained}"
+    );
     let planned = folder.rml("check planned.rml --node main --format json").json();
     assert_eq!(planned["plan"]["loops"], serde_json::json!({"forward": 1, "backward": 0}));
     let declined = folder.rml("check unplanned.rml --format json").json();

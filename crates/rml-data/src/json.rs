@@ -369,7 +369,7 @@ mod tests {
             ("", "EOF"),
             ("[1]", "expected {\"x\": .., ..}"),
             ("{\"x\": 1} 2", "trailing"),
-            ("{\"x\": 1, \"x\": 2}", "the key `x` stands here twice"),
+            ("{\"x\": 1, \"x\": 2}", "the key `x` occurs twice"),
         ] {
             let found = cells(text).unwrap_err().why;
             assert!(found.contains(why), "{text}: {found}");
@@ -404,7 +404,7 @@ mod tests {
         let unusable = |columns: Columns| (columns.columns["o"].clone(), columns.unusable["x"].to_string());
         for (x, why) in [
             ("1,\n  true", "line 2, column 3: row 1: truth values and numbers are mixed"),
-            ("1, [2]", "line 1, column 24: row 1: its shape is another than in the rows before"),
+            ("1, [2]", "line 1, column 24: row 1: its shape differs from the rows before"),
             ("[1, [2]], 0", "line 1, column 21: row 0: the rows of a tensor have different shapes"),
             ("[null], 0", "line 1, column 21: row 0: `null` inside a tensor"),
             ("\"a]\", 0", "line 1, column 21: row 0: the text \"a]\" is no value"),
@@ -430,7 +430,7 @@ mod tests {
         let found = read(b"{\"x\": [1,\n 2}").unwrap_err();
         assert!(found.what().starts_with("line 2, column 3: not a JSON document"), "{found:?}");
         let found = read_lines(b"{\"x\": 1}\n\n{\"x\": 1, \"x\": 2}\n").unwrap_err();
-        assert_eq!(found.what(), "line 3, column 10: the key `x` stands here twice");
+        assert_eq!(found.what(), "line 3, column 10: the key `x` occurs twice");
     }
 
     #[test]

@@ -190,8 +190,8 @@ fn references_and_renames_reach_all_texts() {
         client.ask("textDocument/rename", params).expect_err("refused")
     };
     assert!(refused("h = cell", 0, "y").contains("something else is called `y`"));
-    assert!(refused("h = cell", 0, "when").contains("word of the language"));
-    assert!(refused("h = cell", 0, "2h").contains("no name"));
+    assert!(refused("h = cell", 0, "when").contains("keyword of the language"));
+    assert!(refused("h = cell", 0, "2h").contains("not a name"));
     assert!(refused("dense", 0, "d").contains("library"));
     assert!(refused("node net", 0, "d").contains("no name here"));
     let params = client.at("net.rml", NET, "h = cell", 0);
