@@ -122,7 +122,6 @@ impl Front {
     }
 }
 
-
 /// The interfaces of the nodes of a source, as far as they resolve.
 pub(crate) fn signatures(source: &Source) -> Result<Vec<NodeSignature>, Error> {
     Ok(source.front()?.signatures())

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostic, Diagnostics, Span};
+use rml_ir::Type;
 use rml_ir::flat::{ConstKind, Drawn, Flat, Rhs, State, Var};
 use rml_ir::normal::{self, Differentiated};
 use rml_ir::pass::{self, Keep};
-use rml_ir::Type;
 
 use crate::front::Front;
 use crate::options::{Options, root};
