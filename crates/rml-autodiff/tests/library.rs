@@ -131,6 +131,7 @@ fn losses_and_statistics() {
         gradients(&[LOSSES], &format!("node tried(a: num [3], b: bool [3]) -> (l)\n  l = {call};\n"));
     }
     gradients(&[STATISTICS], "node tried(x: num [2]) -> (m, v)\n  m, v = running_var(x);\n");
+    gradients(&[STATISTICS], "node tried(x: num [2, 3]) -> (y)\n  y, i = top_k(2, x);\n");
     gradients(
         &[STATISTICS],
         "node tried(x: num [2]) -> (m, e)\n  m = running_mean(x);\n  e = ema(0.9, x);\n",

@@ -33,6 +33,7 @@ mod registers;
 mod run;
 mod scope;
 mod sliding;
+mod sort;
 mod source;
 mod store;
 mod sums;

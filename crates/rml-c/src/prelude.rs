@@ -181,6 +181,45 @@ static inline num rml_fma(num a, num b, num c) {
     ),
 ];
 
+/// A stable merge sort of keys of one type.
+macro_rules! order {
+    ($name:literal, $of:literal) => {
+        concat!(
+            "/* The positions of n keys, which are so far apart, in order; equal ones stay in turn, and NaN comes last. */
+static void ",
+            $name,
+            "(const ",
+            $of,
+            " *x, long n, long apart, bool down, long *order, long *spare) {
+    for (long i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    for (long half = 1; half < n; half *= 2) {
+        for (long from = 0; from < n; from += 2 * half) {
+            const long middle = from + half < n ? from + half : n;
+            const long end = middle + half < n ? middle + half : n;
+            long left = from, right = middle;
+            for (long i = from; i < end; i++) {
+                bool first = left == middle;
+                if (left < middle && right < end) {
+                    const ",
+            $of,
+            " a = x[order[left] * apart], b = x[order[right] * apart];
+                    first = (down ? b > a : b < a) || (b == b && a != a);
+                }
+                spare[i] = first ? order[right++] : order[left++];
+            }
+        }
+        for (long i = 0; i < n; i++) {
+            order[i] = spare[i];
+        }
+    }
+}
+"
+        )
+    };
+}
+
 /// The name of each, what it calls, and its text, in which `@` ends the name of a function of `math.h`, and `{exp}` is the function that the program takes.
 const TABLE: &[Entry] = &[
     ("rml_sign", &[], "static inline num rml_sign(num x) {
@@ -327,6 +366,8 @@ static num rml_sum(const num *x, long n, long apart) {
     return lanes[0];
 }
 "),
+    ("rml_order", &[], order!("rml_order", "num")),
+    ("rml_order_int", &[], order!("rml_order_int", "int64_t")),
     ("rml_softmax", &["rml_sum", "exp"], "/* Softmax of n numbers; the largest one is subtracted first. */
 static void rml_softmax(const num *x, num *out, long n) {
     num most = x[0], all;

@@ -7,7 +7,7 @@ use crate::exprs::pointwise;
 use crate::function::Function;
 use crate::nest::{indices, nest, plus};
 use crate::operand::{Operand, linear, strides};
-use crate::{picked, products, reduce, sliding};
+use crate::{picked, products, reduce, sliding, sort};
 
 /// Computes a value; where it is to be added, what the result holds is added to.
 pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add: bool) {
@@ -72,6 +72,11 @@ fn by_family(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add
         Op::OneHot { classes } => one_hot(f, *classes, &args[0], out),
         Op::CumSum { axis, reverse } => {
             cumsum(f, Around::axis(args[0].dims(), Some(*axis)), *reverse, &args[0], out)
+        }
+        Op::Sort { axis, descending }
+        | Op::ArgSort { axis, descending }
+        | Op::SortBy { axis, descending } => {
+            sort::sort(f, op, Around::axis(out.dims(), Some(*axis)), *descending, args, out);
         }
         Op::Softmax => rows(f, "rml_softmax", &args[0], out),
         Op::LogSoftmax => rows(f, "rml_log_softmax", &args[0], out),

@@ -110,6 +110,7 @@ const CALLS: &[Call] = &[
     call("schedules", "on: bool []", "y = cosine(0.1, 100, ticks(on)) * warm_up(10, ticks(on));"),
     call("statistics", "x: num [3]", "y = running_mean(x);"),
     call("statistics", "x: num [3]", "m, v = running_var(x);\n  y = m + v;"),
+    call("statistics", "x: num [2, 3]", "v, i = top_k(2, x);\n  y = v + to_num(i);"),
     call("statistics", "x: num [3]", "y = ema(0.9, x);"),
     call("time", "x: num [3]", "y = window(x);"),
     call("time", "x: num [3]", "y = last(3, x);"),

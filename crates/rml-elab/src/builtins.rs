@@ -32,6 +32,12 @@ pub(crate) enum Builtin {
     Pool(Pool, usize),
     /// `cumsum(x[, axis[, reverse]])`
     CumSum,
+    /// `sort(x[, axis[, descending]])`
+    Sort,
+    /// `argsort(x[, axis[, descending]])`
+    ArgSort,
+    /// `sort_by(keys, x[, axis[, descending]])`
+    SortBy,
     /// `gather(x, i[, axis])`
     Gather,
     /// `scatter_add(shape, i, d[, axis])`
@@ -117,6 +123,9 @@ const TABLE: &[(&str, Builtin)] = &[
     ("clip", Builtin::Clip),
     ("where", Builtin::Where),
     ("cumsum", Builtin::CumSum),
+    ("sort", Builtin::Sort),
+    ("argsort", Builtin::ArgSort),
+    ("sort_by", Builtin::SortBy),
     ("conv1d", Builtin::Conv(Conv::Forward, 1)),
     ("conv2d", Builtin::Conv(Conv::Forward, 2)),
     ("conv1d_transpose", Builtin::Conv(Conv::Transpose, 1)),
@@ -207,6 +216,8 @@ impl Builtin {
             Builtin::Pool(Pool::Unpatches, _) => (3, 5, "(shape, d, size, stride, padding)"),
             Builtin::Pool(..) => (2, 4, "(x, size, stride, padding)"),
             Builtin::CumSum => (1, 3, "(x), (x, axis) or (x, axis, reverse)"),
+            Builtin::Sort | Builtin::ArgSort => (1, 3, "(x), (x, axis) or (x, axis, descending)"),
+            Builtin::SortBy => (2, 4, "(keys, x), (keys, x, axis) or (keys, x, axis, descending)"),
             Builtin::Gather => (2, 3, "(x, i) or (x, i, axis)"),
             Builtin::ScatterAdd => (3, 4, "(shape, i, d) or (shape, i, d, axis)"),
             Builtin::Pick => (2, 2, "(x, i)"),
@@ -248,7 +259,8 @@ impl Builtin {
             Builtin::Reduce(_) | Builtin::Transpose | Builtin::Split { .. } => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
             Builtin::Stack | Builtin::Einsum => i == 0,
-            Builtin::CumSum => i > 0,
+            Builtin::CumSum | Builtin::Sort | Builtin::ArgSort => i > 0,
+            Builtin::SortBy => i > 1,
             Builtin::Unindex => i != 1,
             Builtin::Concat | Builtin::Gather => i == 2,
             Builtin::Conv(Conv::Forward, _) => i > 1,

@@ -151,6 +151,18 @@ impl Typed<'_> {
                     (Some(_), None) => return Ok(unknown(which, operands)),
                 }
             }
+            Builtin::Sort | Builtin::ArgSort | Builtin::SortBy => {
+                let statics = usize::from(which == Builtin::SortBy) + 1;
+                let descending = args.get(statics + 1).map_or(Ok(false), |&arg| self.flag(id, arg))?;
+                let Some(shape) = operand else { return Ok(unknown(which, operands)) };
+                let last = shape.rank().saturating_sub(1);
+                let axis = args.get(statics).map_or(Ok(last), |&axis| self.axis(id, axis, shape))?;
+                match which {
+                    Builtin::Sort => Op::Sort { axis, descending },
+                    Builtin::ArgSort => Op::ArgSort { axis, descending },
+                    _ => Op::SortBy { axis, descending },
+                }
+            }
             Builtin::Stack => match (args.first(), operand) {
                 (Some(&axis), Some(shape)) => {
                     let wider: Shape = shape.dims().iter().copied().chain([1]).collect();
@@ -282,6 +294,8 @@ impl Typed<'_> {
 fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
     let dtype = match which {
         Builtin::Reduce(by) => operands.first().map_or(DType::Num, |o| by.gives(o.0.dtype)),
+        Builtin::ArgSort => DType::Int,
+        Builtin::SortBy => operands.get(1).map_or(DType::Num, |o| o.0.dtype),
         _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
     };
     (Rule::Form, Partial { dtype, shape: None })
@@ -352,7 +366,10 @@ fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
         Op::OneHot { .. } => DType::Num,
         Op::Compare(_) => DType::Bool,
         Op::Reduce(by, _) => by.gives(first),
-        Op::Where | Op::ScatterAdd { .. } => operands.get(1).map_or(DType::Num, |o| o.0.dtype),
+        Op::ArgSort { .. } => DType::Int,
+        Op::Where | Op::ScatterAdd { .. } | Op::SortBy { .. } => {
+            operands.get(1).map_or(DType::Num, |o| o.0.dtype)
+        }
         Op::Copy
         | Op::StopGradient
         | Op::Not
@@ -361,7 +378,7 @@ fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
         | Op::And
         | Op::Or
         | Op::Clip => first,
-        Op::Gather { .. } | Op::Pick | Op::SumTo { .. } | Op::CumSum { .. } => first,
+        Op::Gather { .. } | Op::Pick | Op::SumTo { .. } | Op::CumSum { .. } | Op::Sort { .. } => first,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::Concat { .. } => first,
         Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => first,
         Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
@@ -411,7 +428,8 @@ fn misfit(
     span: Span,
 ) -> Diagnostic {
     let scalars: Vec<Type> = types.iter().map(|t| Type::scalar(t.dtype)).collect();
-    let mixed = matches!(op, Op::Where | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick);
+    let mixed =
+        matches!(op, Op::Where | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick | Op::SortBy { .. });
     let same = mixed || types.windows(2).all(|w| w[0].dtype == w[1].dtype);
     let elements = !same || (is_elementwise(op) && result_type(op, &scalars).is_err());
     let (code, what) = match elements {

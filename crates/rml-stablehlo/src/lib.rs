@@ -25,6 +25,7 @@ mod random;
 mod reduce;
 mod routine;
 mod shape;
+mod sort;
 mod text;
 mod windows;
 
@@ -207,6 +208,12 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
         Op::Pick => gather::pick(t, x, args[1]),
         Op::Reduce(by, axis) => reduce::reduce(t, *by, *axis, x),
         Op::CumSum { axis, reverse } => reduce::cumsum(t, *axis, *reverse, x),
+        Op::Sort { axis, descending } => sort::by(t, *axis, *descending, &[x]),
+        Op::ArgSort { axis, descending } => {
+            let positions = t.iota(&x.ty.with(Elem::I64), *axis);
+            sort::by(t, *axis, *descending, &[x, &positions])
+        }
+        Op::SortBy { axis, descending } => sort::by(t, *axis, *descending, args),
         Op::RandomUniform { shape } => random::uniform(t, args, shape, num),
         Op::RandomNormal { .. } => random::normal(t, args, shape, num),
         Op::Softmax => reduce::softmax(t, x, false),

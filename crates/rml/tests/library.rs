@@ -64,6 +64,12 @@ fn running_statistics() {
     near(&flat(&out[1]), &means);
     near(&flat(&out[2]), &(0..4).map(|n| var(prefix(n))).collect::<Vec<_>>());
     near(&flat(&out[3]), &[2.0, 2.5, 4.125, 2.84375]);
+    let largest = outputs(
+        "import std.statistics;\nnode main(x: num [5]) -> (v, i)\n  v, at = top_k(3, x);\n  i = to_num(at);\n",
+        &[2.0, 7.0, f64::NAN, 7.0, -1.0],
+    );
+    near(&flat(&largest[0]), &[7.0, 7.0, 2.0]);
+    near(&flat(&largest[1]), &[1.0, 3.0, 0.0]);
 }
 
 #[test]

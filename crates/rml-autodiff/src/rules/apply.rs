@@ -45,12 +45,14 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
             Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min => true,
             Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => false,
         },
-        Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => true,
+        Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax | Op::Sort { .. } => true,
+        Op::SortBy { .. } => position == 1,
         Op::Gather { .. } | Op::Pick => position == 0,
         Op::ScatterAdd { .. } => position == 1,
         Op::Where => position > 0,
         Op::StopGradient | Op::Not | Op::Convert(_) | Op::And | Op::Or | Op::Compare(_) => false,
-        Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => false,
+        Op::ArgSort { .. } | Op::OneHot { .. } => false,
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => false,
     }
 }
 
@@ -81,8 +83,10 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::Unindex { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick => t.layout(op),
         Op::Reduce(by, axis) => return t.fold(*by, *axis),
         Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => t.along(op),
+        Op::Sort { axis, descending } | Op::SortBy { axis, descending } => t.unsort(*axis, *descending),
         Op::StopGradient | Op::Not | Op::Convert(_) | Op::And | Op::Or | Op::Compare(_) => return None,
-        Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => return None,
+        Op::ArgSort { .. } | Op::OneHot { .. } => return None,
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => return None,
     })
 }
 

@@ -71,6 +71,9 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
             Reduction::All => reduce::all(*axis),
         },
         Op::CumSum { axis, reverse } => reduce::cumsum(*axis, *reverse, cx),
+        Op::Sort { axis, descending }
+        | Op::ArgSort { axis, descending }
+        | Op::SortBy { axis, descending } => reduce::sort(op, *axis, *descending, cx),
         Op::RandomUniform { shape: _ } | Op::RandomNormal { shape: _ } => {
             unreachable!("random numbers are drawn on the host")
         }

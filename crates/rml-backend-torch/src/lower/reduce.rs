@@ -1,6 +1,7 @@
 //! Reductions along one axis or over everything.
 
 use rml_ir::Shape;
+use rml_ir::op::Op;
 use tch::{TchError, Tensor};
 
 use super::arithmetic::watched_sum;
@@ -92,5 +93,23 @@ pub(super) fn cumsum(axis: usize, reverse: bool, cx: &Context<'_>) -> Kernel {
         sums(cx, move |x| x.f_flip(axis)?.f_cumsum(axis, None)?.f_flip(axis))
     } else {
         sums(cx, move |x| x.f_cumsum(axis, None))
+    }
+}
+
+/// The order along an axis: positions, or the last operand's elements at these. libtorch takes NaN for the largest number, and it comes
+/// last: so of numbers, the negative ones are sorted where the largest one is first.
+pub(super) fn sort(op: &Op, axis: usize, descending: bool, cx: &Context<'_>) -> Kernel {
+    let (axis, int) = (dim(axis), cx.is_int());
+    let order = move |keys: &Tensor| -> Result<Tensor, TchError> {
+        if int {
+            return keys.f_argsort_stable(true, axis, descending);
+        }
+        // 0 is added so that zeros have one sign.
+        let keys = if descending { keys.f_neg()? } else { keys.shallow_clone() };
+        keys.f_add_scalar(0.0)?.f_argsort_stable(true, axis, false)
+    };
+    match op {
+        Op::ArgSort { .. } => one(order),
+        _ => Box::new(move |args, _| args[args.len() - 1].f_gather(axis, &order(args[0])?, false)),
     }
 }

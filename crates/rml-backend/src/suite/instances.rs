@@ -138,6 +138,9 @@ fn shapes(op: &Op) -> Vec<Shaped> {
         Op::Pick => of(op, &[&[&[1], &[]], &[&[33, 65], &[33]], &[&[0, 3], &[0]], &[&[0, 0], &[0]]]),
         Op::Reduce(by, _) => reduced(by.has_neutral(), |axis| Op::Reduce(*by, axis)),
         Op::CumSum { .. } => cumsums(),
+        Op::Sort { .. } => sorts(1, |axis, descending| Op::Sort { axis, descending }),
+        Op::ArgSort { .. } => sorts(1, |axis, descending| Op::ArgSort { axis, descending }),
+        Op::SortBy { .. } => sorts(2, |axis, descending| Op::SortBy { axis, descending }),
         Op::RandomUniform { .. } => drawn(|shape| Op::RandomUniform { shape }),
         Op::RandomNormal { .. } => drawn(|shape| Op::RandomNormal { shape }),
         Op::Softmax | Op::LogSoftmax => {
@@ -404,6 +407,16 @@ fn cumsums() -> Vec<Shaped> {
         [(0, &[1037]), (0, &[33, 65]), (1, &[33, 65]), (2, &[2, 3, 4, 5]), (0, &[0, 3]), (0, &[1])];
     let both = |(axis, dims): (usize, &'static [usize])| {
         [false, true].map(|reverse| one(Op::CumSum { axis, reverse }, &[dims]))
+    };
+    CASES.into_iter().flat_map(both).collect()
+}
+
+/// Sorts of so many operands.
+fn sorts(operands: usize, op: impl Fn(usize, bool) -> Op) -> Vec<Shaped> {
+    const CASES: [(usize, &[usize]); 6] =
+        [(0, &[1037]), (0, &[33, 65]), (1, &[33, 65]), (2, &[2, 3, 4, 5]), (0, &[0, 3]), (0, &[1])];
+    let both = |(axis, dims): (usize, &'static [usize])| {
+        [false, true].map(|descending| one(op(axis, descending), &vec![dims; operands]))
     };
     CASES.into_iter().flat_map(both).collect()
 }

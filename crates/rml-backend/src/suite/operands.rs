@@ -73,6 +73,7 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
             Domain::nums(Grid)
         }
         Op::Reduce(Reduction::Any | Reduction::All, _) => Domain::nums(Scales),
+        Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Domain::nums(Grid),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => Domain::ints(WIDE),
         Op::Softmax | Op::LogSoftmax => Domain::nums(Scales),
         Op::OneHot { classes } => Domain::ints((-2, i64::try_from(*classes).unwrap_or(0) + 2)),

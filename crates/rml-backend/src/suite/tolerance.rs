@@ -46,6 +46,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => Tolerance::Bits,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => Tolerance::Bits,
         Op::Gather { .. } | Op::Pick | Op::Where | Op::Patches(_) => Tolerance::Bits,
+        Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Tolerance::Bits,
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => Tolerance::Bits,
         Op::Not | Op::And | Op::Or | Op::Reduce(Reduction::Any | Reduction::All, _) => Tolerance::Equal,
         Op::Compare(_) => Tolerance::Equal,

@@ -39,6 +39,7 @@ impl Op {
             Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => Class::Layout,
             Op::SumTo { .. } | Op::Reduce(..) => Class::Fold,
             Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => Class::Along,
+            Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Class::Along,
             Op::MatMul | Op::Einsum(_) => Class::Product,
             Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Class::Sliding,
             Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Class::Sliding,

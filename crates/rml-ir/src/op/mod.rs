@@ -196,6 +196,29 @@ pub enum Op {
         /// Whether it begins at the end.
         reverse: bool,
     },
+    /// The elements in order along an axis; int and num. The sort is stable: equal elements, among them zeros of both
+    /// signs, keep their order. NaN comes last, whatever the direction.
+    Sort {
+        /// The axis.
+        axis: usize,
+        /// Whether the largest element comes first.
+        descending: bool,
+    },
+    /// The positions along an axis that [`Op::Sort`] takes the elements from.
+    ArgSort {
+        /// The axis.
+        axis: usize,
+        /// Whether the position of the largest element comes first.
+        descending: bool,
+    },
+    /// Of `(keys, x)`, which have one shape: the elements of `x` in the order in which [`Op::Sort`] puts the keys; `x` of
+    /// all types.
+    SortBy {
+        /// The axis.
+        axis: usize,
+        /// Whether the element with the largest key comes first.
+        descending: bool,
+    },
     /// Uniform numbers in `0..1`, of `(key, tick)`: a pure function of the two ints. Before inlining it has the key
     /// alone; inlining gives it the tick, which counts the cycles of its clock.
     RandomUniform {

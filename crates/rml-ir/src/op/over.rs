@@ -32,6 +32,9 @@ impl Op {
             Op::Unindex { shape, items } => Some(Op::Unindex { shape: longer(shape), items: all(items) }),
             Op::Reduce(by, Some(axis)) => Some(Op::Reduce(*by, Some(axis + 1))),
             Op::CumSum { axis, reverse } => Some(Op::CumSum { axis: axis + 1, reverse: *reverse }),
+            Op::Sort { axis, descending } => Some(Op::Sort { axis: axis + 1, descending: *descending }),
+            Op::ArgSort { axis, descending } => Some(Op::ArgSort { axis: axis + 1, descending: *descending }),
+            Op::SortBy { axis, descending } => Some(Op::SortBy { axis: axis + 1, descending: *descending }),
             Op::MatMul | Op::Einsum(_) | Op::ConvKernel { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => {
                 None
             }

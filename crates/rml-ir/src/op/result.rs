@@ -109,6 +109,10 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             let [x, i] = operands(args)?;
             parts::pick(x, i)
         }
+        Op::SortBy { axis, .. } => {
+            let [keys, x] = operands(args)?;
+            sort_by(*axis, keys, x)
+        }
         Op::RandomUniform { shape } | Op::RandomNormal { shape } => random(shape, args),
         Op::Concat { axis } => concat(*axis, args),
         Op::Stack { axis } => stack(*axis, args),
@@ -118,7 +122,7 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => one(op, args),
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => one(op, args),
         Op::Index { .. } | Op::Unindex { .. } | Op::CumSum { .. } | Op::OneHot { .. } => one(op, args),
-        Op::Softmax | Op::LogSoftmax => one(op, args),
+        Op::Sort { .. } | Op::ArgSort { .. } | Op::Softmax | Op::LogSoftmax => one(op, args),
     }?;
     match ty.shape.extent() {
         Some(n) if n <= MAX_ELEMENTS => Ok(ty),
@@ -207,16 +211,16 @@ fn one(op: &Op, args: &[Type]) -> Checked<Type> {
         Op::Patches(pool) => sliding::patches(pool, x),
         Op::Unpatches { shape, pool } => sliding::unpatches(shape, pool, x),
         Op::Reduce(by, axis) => reduce(*by, *axis, x),
-        Op::CumSum { axis, .. } => {
+        Op::CumSum { axis, .. } | Op::Sort { axis, .. } | Op::ArgSort { axis, .. } => {
             if *axis >= x.shape.rank() {
                 return refuse(Some(0), format!("an operand with an axis {axis}"), x);
             }
-            map(ARITHMETIC, x.dtype)
+            map(ARITHMETIC, if let Op::ArgSort { .. } = op { DType::Int } else { x.dtype })
         }
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => unreachable!("{SEVERAL}"),
         Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } => unreachable!("{SEVERAL}"),
         Op::ConvKernel { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("{SEVERAL}"),
-        Op::Pick | Op::Concat { .. } | Op::Stack { .. } => unreachable!("{SEVERAL}"),
+        Op::Pick | Op::SortBy { .. } | Op::Concat { .. } | Op::Stack { .. } => unreachable!("{SEVERAL}"),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{SEVERAL}"),
     }
 }
@@ -322,6 +326,17 @@ fn transpose(perm: &[usize], x: &Type) -> Checked<Type> {
         return refuse(Some(0), format!("{} dimensions", perm.len()), x);
     }
     Ok(Type { dtype: x.dtype, shape: perm.iter().map(|&i| x.shape.dims()[i]).collect() })
+}
+
+fn sort_by(axis: usize, keys: &Type, x: &Type) -> Checked<Type> {
+    element(0, keys, ARITHMETIC)?;
+    if axis >= keys.shape.rank() {
+        return refuse(Some(0), format!("an operand with an axis {axis}"), keys);
+    }
+    if keys.shape != x.shape {
+        return refuse(Some(1), format!("the shape {} of the keys", keys.shape), x);
+    }
+    Ok(x.clone())
 }
 
 fn reduce(by: Reduction, axis: Option<usize>, x: &Type) -> Checked<Type> {

@@ -251,6 +251,18 @@ samples! {
         (Op::CumSum { axis: 0, reverse: false }, NUM [4]); (Op::CumSum { axis: 0, reverse: true }, NUM [4]);
         (Op::CumSum { axis: 1, reverse: false }, NUM [2, 3, 2]); (Op::CumSum { axis: 0, reverse: true }, INT [3, 2]);
         (Op::CumSum { axis: 1, reverse: true }, NUM [2, 0]);
+    Sort =>
+        (Op::Sort { axis: 0, descending: false }, NUM [5]); (Op::Sort { axis: 1, descending: true }, NUM [2, 3, 2]);
+        (Op::Sort { axis: 0, descending: true }, INT [4, 2]); (Op::Sort { axis: 1, descending: false }, NUM [2, 0]);
+    ArgSort =>
+        (Op::ArgSort { axis: 0, descending: true }, NUM [5]); (Op::ArgSort { axis: 1, descending: false }, NUM [2, 3, 2]);
+        (Op::ArgSort { axis: 1, descending: true }, INT [2, 4]); (Op::ArgSort { axis: 0, descending: false }, INT [0]);
+    SortBy =>
+        (Op::SortBy { axis: 0, descending: false }, NUM [5], NUM [5]);
+        (Op::SortBy { axis: 1, descending: true }, NUM [2, 3, 2], NUM [2, 3, 2]);
+        (Op::SortBy { axis: 1, descending: false }, INT [2, 4], NUM [2, 4]);
+        (Op::SortBy { axis: 0, descending: true }, NUM [4, 2], BOOL [4, 2]);
+        (Op::SortBy { axis: 0, descending: false }, INT [0], INT [0]);
     RandomUniform =>
         (Op::RandomUniform { shape: shape(&[]) }, INT [], INT []); (Op::RandomUniform { shape: shape(&[2, 3]) }, INT [], INT []);
         (Op::RandomUniform { shape: shape(&[0]) }, INT []);

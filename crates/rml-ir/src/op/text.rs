@@ -61,6 +61,9 @@ impl Op {
             Op::Pick => "pick",
             Op::Reduce(by, _) => by.name(),
             Op::CumSum { .. } => "cumsum",
+            Op::Sort { .. } => "sort",
+            Op::ArgSort { .. } => "argsort",
+            Op::SortBy { .. } => "sort_by",
             Op::RandomUniform { .. } => "random_uniform",
             Op::RandomNormal { .. } => "random_normal",
             Op::Softmax => "softmax",
@@ -98,6 +101,11 @@ impl fmt::Display for Op {
             Op::ScatterAdd { shape, axis } => write!(f, "{{{shape}; axis={axis}}}"),
             Op::CumSum { axis, reverse } => {
                 write!(f, "{{{}axis={axis}}}", if *reverse { "reverse, " } else { "" })
+            }
+            Op::Sort { axis, descending }
+            | Op::ArgSort { axis, descending }
+            | Op::SortBy { axis, descending } => {
+                write!(f, "{{{}axis={axis}}}", if *descending { "descending, " } else { "" })
             }
             Op::Einsum(labels) => write!(f, "{{{labels}}}"),
             Op::Conv(conv) => write!(f, "{{{conv}}}"),
@@ -223,10 +231,18 @@ fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
             let (to, at) = shaped(attributes)?;
             Op::ScatterAdd { shape: to, axis: axis(at)? }
         }
-        "cumsum" => match attributes.trim().strip_prefix("reverse,") {
-            Some(at) => Op::CumSum { axis: axis(at)?, reverse: true },
-            None => Op::CumSum { axis: axis(attributes)?, reverse: false },
-        },
+        "cumsum" => {
+            let (reverse, axis) = flagged("reverse,", attributes)?;
+            Op::CumSum { axis, reverse }
+        }
+        "sort" | "argsort" | "sort_by" => {
+            let (descending, axis) = flagged("descending,", attributes)?;
+            match name {
+                "sort" => Op::Sort { axis, descending },
+                "argsort" => Op::ArgSort { axis, descending },
+                _ => Op::SortBy { axis, descending },
+            }
+        }
         "index" => Op::Index { items: items(attributes)? },
         "unindex" => {
             let (to, at) = shaped(attributes)?;
@@ -291,6 +307,14 @@ fn shape(text: &str) -> Result<Shape, String> {
 
 fn axis(text: &str) -> Result<usize, String> {
     value(text.trim().strip_prefix("axis=").ok_or("`axis=` is missing")?)
+}
+
+/// An axis, and whether a word stands before it.
+fn flagged(word: &str, attributes: &str) -> Result<(bool, usize), String> {
+    match attributes.trim().strip_prefix(word) {
+        Some(at) => Ok((true, axis(at)?)),
+        None => Ok((false, axis(attributes)?)),
+    }
 }
 
 fn items(text: &str) -> Result<Vec<AxisIndex>, String> {

@@ -81,6 +81,18 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             let written = (!statics.is_empty()).then(|| Arc::from(statics.join(", ")));
             Piece::atom(format!("cumsum({}{})", first.text, optional(written.as_ref(), made)))
         }
+        Op::Sort { axis, descending }
+        | Op::ArgSort { axis, descending }
+        | Op::SortBy { axis, descending } => {
+            let last = types.first().is_some_and(|ty| axis + 1 == ty.shape.rank());
+            let made = match descending {
+                true => Some(format!("{axis}, true")),
+                false => (!last).then(|| axis.to_string()),
+            };
+            let written = (!statics.is_empty()).then(|| Arc::from(statics.join(", ")));
+            let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
+            Piece::atom(format!("{}({}{})", op.name(), items.join(", "), optional(written.as_ref(), made)))
+        }
         Op::Index { items } => {
             let dims = types.first().map_or(&[][..], |ty| ty.shape.dims());
             let entries = if statics.is_empty() { slices(items, dims) } else { statics.join(", ") };

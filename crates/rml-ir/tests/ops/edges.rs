@@ -39,6 +39,24 @@ fn int_overflow_is_an_error_for_scalars_and_tensors() {
 }
 
 #[test]
+fn sorting_is_stable_and_puts_nan_last() {
+    let x = num(&[7], &[0.0, NAN, -0.0, INF, 2.0, -NAN, -INF]);
+    let (up, down) = (&[6, 0, 2, 4, 3, 1, 5], &[3, 4, 0, 2, 6, 1, 5]);
+    for (descending, order) in [(false, up), (true, down)] {
+        let sorted = order.map(|i: i64| elements(&x)[i as usize]);
+        check(&Op::ArgSort { axis: 0, descending }, &[&x], &int(&[7], order));
+        check(&Op::Sort { axis: 0, descending }, &[&x], &num(&[7], &sorted));
+        let moved = Op::SortBy { axis: 0, descending };
+        check(&moved, &[&x, &int(&[7], &[0, 1, 2, 3, 4, 5, 6])], &int(&[7], order));
+        let bits = |v: &Value| elements(v).iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let found = go(&Op::Sort { axis: 0, descending }, &[&x]);
+        assert_eq!(bits(&found), sorted.map(f64::to_bits));
+    }
+    let extremes = int(&[1, 4], &[i64::MAX, 3, i64::MIN, 3]);
+    check(&Op::ArgSort { axis: 1, descending: true }, &[&extremes], &int(&[1, 4], &[0, 1, 3, 2]));
+}
+
+#[test]
 fn int_division_truncates_and_is_total() {
     for (a, b, q) in [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (5, 0, 0), (0, 0, 0), (i64::MIN, 0, 0)] {
         check(&Op::Binary(Binary::Div), &[&Value::Int(a), &Value::Int(b)], &Value::Int(q));

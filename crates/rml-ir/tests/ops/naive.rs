@@ -202,6 +202,18 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
             let line = x.along(Some(*axis), &rest);
             line.iter().enumerate().filter(|(k, _)| reached(*k)).map(|(_, x)| x).sum()
         }),
+        Op::Sort { axis, descending }
+        | Op::ArgSort { axis, descending }
+        | Op::SortBy { axis, descending } => Nd::from(result, |i| {
+            let mut rest = i.to_vec();
+            let rank = rest.remove(*axis);
+            let keys = x.along(Some(*axis), &rest);
+            let at = (0..keys.len()).find(|&k| before(&keys, k, *descending) == rank).expect("a rank");
+            match op {
+                Op::ArgSort { .. } => at as f64,
+                _ => args.last().expect("an operand").along(Some(*axis), &rest)[at],
+            }
+        }),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => {
             let tick = args.get(1).map_or(0, |tick| tick.xs[0] as i64);
             let random = Random::keyed(x.xs[0] as i64, tick as u64);
@@ -217,6 +229,22 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
             Nd::from(result, |i| truth(x.at(&i[..rank]) == i[rank] as f64))
         }
     }
+}
+
+/// How many keys come before key `k`: those that are smaller (or larger), and equal ones on its left. NaN comes last.
+fn before(keys: &[f64], k: usize, descending: bool) -> usize {
+    let rank = |x: f64| {
+        if x.is_nan() {
+            f64::INFINITY
+        } else if descending {
+            -x
+        } else {
+            x
+        }
+    };
+    let nan = |x: f64| truth(x.is_nan());
+    let key = |i: usize| (nan(keys[i]), rank(keys[i]));
+    (0..keys.len()).filter(|&i| key(i) < key(k) || (i < k && key(i) == key(k))).count()
 }
 
 fn argmax(xs: &[f64]) -> f64 {

@@ -332,6 +332,20 @@ fn positions_and_masks() {
     refuses("mod", &["bool []", "bool []"], Some(0), "expected int or num, found bool []");
     refuses("pow", &["int []", "int []"], Some(0), "expected num, found int []");
     refuses("all", &["int [2]"], Some(0), "expected bool, found int [2]");
+    refuses("sort{axis=0}", &["num []"], Some(0), "expected an operand with an axis 0, found num []");
+    refuses("argsort{axis=0}", &["bool [2]"], Some(0), "expected int or num, found bool [2]");
+    refuses(
+        "sort_by{axis=0}",
+        &["int [2]", "num [3]"],
+        Some(1),
+        "expected the shape [2] of the keys, found num [3]",
+    );
+    refuses(
+        "sort_by{axis=1}",
+        &["int [2]", "num [2]"],
+        Some(0),
+        "expected an operand with an axis 1, found int [2]",
+    );
     refuses("cumsum{axis=1}", &["num [2]"], Some(0), "expected an operand with an axis 1, found num [2]");
     refuses(
         "stack{axis=2}",

@@ -10,6 +10,7 @@ mod pointwise;
 mod product;
 mod random;
 mod reduce;
+mod sort;
 mod windows;
 
 pub(crate) use layout::reverse;
@@ -51,6 +52,9 @@ pub(crate) fn operator(net: &mut Net, op: &Op, args: &[&V], dims: &[usize], num:
         Op::Pick => gather::pick(net, x, args[1]),
         Op::Reduce(by, axis) => reduce::reduce(net, *by, *axis, x, dims),
         Op::CumSum { axis, reverse } => reduce::cumsum(net, *axis, *reverse, x),
+        Op::Sort { axis, descending } => sort::by(net, *axis, *descending, x, x),
+        Op::ArgSort { axis, descending } => sort::order(net, *axis, *descending, x),
+        Op::SortBy { axis, descending } => sort::by(net, *axis, *descending, x, args[1]),
         Op::RandomUniform { .. } => random::uniform(net, args, dims, num),
         Op::RandomNormal { .. } => random::normal(net, args, dims, num),
         Op::Softmax => net.map("Softmax", x),

@@ -48,6 +48,15 @@ impl Transposer<'_, '_> {
         }
     }
 
+    /// The gradient goes back to where the elements came from: in the order of the positions that they were taken from.
+    pub(super) fn unsort(&mut self, axis: usize, descending: bool) -> Var {
+        let keys = self.arg_when(0);
+        let statics = self.site.statics.to_vec();
+        let along = statics.get(..1).unwrap_or_default().to_vec();
+        let from = self.b.apply_written(Op::ArgSort { axis, descending }, &[keys], statics);
+        self.b.apply_written(Op::SortBy { axis, descending: false }, &[from, self.site.d], along)
+    }
+
     /// The gradient goes to the largest (or smallest) elements, in equal parts.
     fn extreme(&mut self, axis: Option<usize>) -> Var {
         let (x, o) = (self.x_when(), self.out_when());

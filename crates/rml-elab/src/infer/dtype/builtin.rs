@@ -67,7 +67,8 @@ impl Infer<'_, '_, '_> {
                 let of = only(self, by.takes());
                 of.or_else(|| (by.gives(DType::Num) != DType::Num).then_some(by.gives(DType::Num)))
             }
-            Builtin::Shape | Builtin::Range => Some(DType::Int),
+            Builtin::Shape | Builtin::Range | Builtin::ArgSort => Some(DType::Int),
+            Builtin::SortBy => return operands[1].0,
             Builtin::Binary(f) if binary_takes(f).len() == 1 => only(self, binary_takes(f)),
             Builtin::Binary(_) | Builtin::Clip | Builtin::Where | Builtin::Concat | Builtin::Stack => {
                 let mut alike = &operands[..];
@@ -95,6 +96,7 @@ impl Infer<'_, '_, '_> {
             }
             Builtin::StopGradient
             | Builtin::CumSum
+            | Builtin::Sort
             | Builtin::Transpose
             | Builtin::Split { .. }
             | Builtin::Reshape

@@ -109,6 +109,9 @@ pub(super) fn apply(op: &Op, args: &[Array]) -> Option<Array> {
             Some(reduce(x, *axis, DType::Bool, |v| f64::from(u8::from(!v.contains(&0.0)))))
         }
         Op::CumSum { axis, reverse } => Some(cumsum(x, *axis, *reverse)),
+        Op::Sort { axis, descending }
+        | Op::ArgSort { axis, descending }
+        | Op::SortBy { axis, descending } => Some(sorted(op, args, *axis, *descending)),
         Op::Softmax | Op::LogSoftmax => Some(softmax(x, *op == Op::LogSoftmax)),
         Op::OneHot { classes } => {
             let dims = [&x.dims[..], &[*classes]].concat();
@@ -157,6 +160,32 @@ fn cumsum(x: &Array, axis: usize, reverse: bool) -> Array {
         let i = rest.remove(axis);
         let line = along(x, &rest, axis, x.dims[axis]);
         if reverse { line[i..].iter().rev().sum() } else { line[..=i].iter().sum() }
+    })
+}
+
+/// By insertion: an element goes in front of those before it that it precedes.
+fn sorted(op: &Op, args: &[Array], axis: usize, descending: bool) -> Array {
+    let (keys, x) = (&args[0], &args[args.len() - 1]);
+    let positions = matches!(op, Op::ArgSort { .. });
+    Array::each(if positions { DType::Int } else { x.dtype }, &x.dims, |at| {
+        let mut rest = at.to_vec();
+        let i = rest.remove(axis);
+        let line = along(keys, &rest, axis, keys.dims[axis]);
+        let precedes = |a: f64, b: f64| {
+            if a.is_nan() || b.is_nan() {
+                !a.is_nan()
+            } else if descending {
+                a > b
+            } else {
+                a < b
+            }
+        };
+        let mut order: Vec<usize> = Vec::new();
+        for (k, &key) in line.iter().enumerate() {
+            let place = order.iter().rposition(|&other| !precedes(key, line[other]));
+            order.insert(place.map_or(0, |p| p + 1), k);
+        }
+        if positions { order[i] as f64 } else { along(x, &rest, axis, x.dims[axis])[order[i]] }
     })
 }
 

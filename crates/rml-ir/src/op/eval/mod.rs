@@ -25,6 +25,7 @@ mod reduce;
 mod scalar;
 pub mod slices;
 mod sliding;
+mod sort;
 mod strided;
 mod view;
 
@@ -120,6 +121,8 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
         Op::SumTo { shape } => reduce::sum_to(shape, x),
         Op::Reduce(by, axis) => reduce::reduce(*by, *axis, &view),
         Op::CumSum { axis, reverse } => reduce::cumsum(*axis, *reverse, &view),
+        Op::Sort { axis, descending } => Ok(sort::sort_by(*axis, *descending, &view, &view)),
+        Op::ArgSort { axis, descending } => Ok(sort::positions(*axis, *descending, &view)),
         Op::MaxPool(pool) => Ok(sliding::max_pool(pool, &view)),
         Op::AvgPool(pool) => Ok(sliding::avg_pool(pool, &view)),
         Op::Patches(pool) => Ok(sliding::patches(pool, &view)),
@@ -133,7 +136,9 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
             unreachable!("an operator of two operands")
         }
         Op::ConvTranspose { .. } | Op::ConvKernel { .. } => unreachable!("an operator of two operands"),
-        Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
+        Op::Gather { .. } | Op::ScatterAdd { .. } | Op::SortBy { .. } => {
+            unreachable!("an operator of two operands")
+        }
         Op::Clip | Op::Where => unreachable!("an operator of three operands"),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("an operator of a key and a tick"),
     }
@@ -150,6 +155,7 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
         Op::Gather { axis } => gather::gather(*axis, &left, &right),
         Op::ScatterAdd { shape, axis } => gather::scatter_add(shape, *axis, &left, &right),
         Op::Pick => gather::pick(&left, &right),
+        Op::SortBy { axis, descending } => Ok(sort::sort_by(*axis, *descending, &left, &right)),
         Op::Concat { .. } | Op::Stack { .. } => several(op, &[a, b]),
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or => pointwise::binary(op, &left, &right),
         Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) => unreachable!("{CHECKED}"),
@@ -162,7 +168,9 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
         Op::Index { .. } | Op::Unindex { .. } | Op::Reduce(..) | Op::CumSum { .. } | Op::Softmax => {
             unreachable!("{CHECKED}")
         }
-        Op::LogSoftmax | Op::OneHot { .. } => unreachable!("{CHECKED}"),
+        Op::LogSoftmax | Op::OneHot { .. } | Op::Sort { .. } | Op::ArgSort { .. } => {
+            unreachable!("{CHECKED}")
+        }
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{CHECKED}"),
     }
 }

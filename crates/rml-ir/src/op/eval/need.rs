@@ -139,6 +139,13 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
         // A pair of element and position each, then the positions.
         Op::Reduce(Reduction::ArgMax | Reduction::ArgMin, axis) => reduced(x, *axis).saturating_mul(24),
         Op::Reduce(Reduction::Any | Reduction::All, axis) => reduced(x, *axis),
+        // The order of one line, and what a stable sort of it works with, beside the result.
+        Op::Sort { axis, .. } | Op::ArgSort { axis, .. } | Op::SortBy { axis, .. } => {
+            let line = product([dims(x).get(*axis).copied().unwrap_or(1)]);
+            let element = args.get(1).map_or_else(|| size(x).max(8), |x| size(x));
+            let sorted = line.saturating_mul(2 * size_of::<usize>() as u64).saturating_add(4096);
+            extent(x).saturating_mul(element).saturating_add(sorted)
+        }
         Op::RandomUniform { shape } | Op::RandomNormal { shape } => {
             of_shape(shape, crate::random::DRAWN + num)
         }

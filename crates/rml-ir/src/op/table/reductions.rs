@@ -40,6 +40,21 @@ super::table! {
             "int or num [s..] -> the same"
             "dx = cumsum(do, axis, not reverse)"
             "cumsum([1, 2, 3])" "[1, 3, 6]";
+        Function "sort" "sort(x[, axis[, descending]])"
+            "the elements in order along an axis (the last), the smallest one first; with true, the largest one; equal elements, \
+             and zeros of both signs, keep their order; NaN comes last in both directions"
+            "int or num [s..] -> the same"
+            "dx = sort_by(argsort(x, axis, descending), do, axis)"
+            "sort([[3, 1, 2], [6, 4, 5]])" "[[1, 2, 3], [4, 5, 6]]";
+        Function "argsort" "argsort(x[, axis[, descending]])"
+            "the positions along an axis (the last) from which sort takes the elements"
+            "int or num [s..] -> int [s..]" ""
+            "argsort([2.0, 3.0, 1.0], 0, true)" "[1, 0, 2]";
+        Function "sort_by" "sort_by(keys, x[, axis[, descending]])"
+            "the elements of x in the order in which sort puts the keys"
+            "int or num keys [s..] and x [s..] of any type -> x [s..]"
+            "dx = sort_by(argsort(keys, axis, descending), do, axis)"
+            "sort_by([2.0, 3.0, 1.0], [20, 30, 10])" "[10, 20, 30]";
         Function "softmax" "softmax(x)" "exp(x) / sum(exp(x)) over the last axis, without overflow"
             "num [s.., n] -> num [s.., n]"
             "dx = o * (do - sum(do * o) over the last axis)"
