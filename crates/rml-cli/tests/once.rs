@@ -1,4 +1,5 @@
-//! A command reads a program once, and elaborates and differentiates each node of it once for each number of stacked windows.
+//! A command reads a program once, and elaborates and differentiates each node of it once for each number of stacked
+//! windows.
 
 mod support;
 

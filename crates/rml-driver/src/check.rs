@@ -76,8 +76,9 @@ impl<'f> Forms<'f> {
 /// Checks a module, some of whose root's inputs may be constants.
 type Find<'b> = dyn FnMut(&typed::Module, &dyn Fn(&str) -> bool) -> Diagnostics + 'b;
 
-/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
-/// What passes the front end goes through all passes. Returns the nodes that do, and all findings, warnings included.
+/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all
+/// others too if anything is wrong there; else every node. What passes the front end goes through all passes. Returns
+/// the nodes that do, and all findings, warnings included.
 pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>, Diagnostics) {
     let mut found = Findings::default();
     let mut forms = Forms::new(front, options, []);

@@ -12,7 +12,6 @@ use rml_syntax::ast::{DTypeName, Decl, File, Node};
 
 pub use forms::FormDoc;
 
-use crate::front::signatures;
 use crate::library::{LIBRARY, PRELUDE};
 use crate::load;
 use crate::source::Source;
@@ -87,12 +86,12 @@ pub fn library() -> Vec<ModuleDoc> {
 /// A file that cannot be read; a text that does not parse.
 pub fn document(source: &Source) -> Result<ModuleDoc, Error> {
     let mut sources = Sources::new();
-    let id = load::main_text(source, &mut sources)?;
+    let id = load::main_text(&source.from, &mut sources)?;
     let parsed = rml_syntax::parse(&Bump::new(), &mut lasso::Rodeo::new(), id, sources.text(id)).diagnostics;
     if !parsed.is_empty() {
         return Err(Error::new(Diagnostics(parsed), std::sync::Arc::new(sources)));
     }
-    let known = signatures(source).unwrap_or_default();
+    let known = source.front().map(|front| front.signatures()).unwrap_or_default();
     Ok(read(sources.name(id), sources.text(id), &known))
 }
 
@@ -148,7 +147,7 @@ pub fn node<'m>(module: &'m ModuleDoc, name: &str) -> Result<&'m NodeDoc, Diagno
 
 /// The nodes of a text with their comments, as far as it parses.
 pub fn module(name: &str, text: &str) -> ModuleDoc {
-    let known = signatures(&Source::text(name, text)).unwrap_or_default();
+    let known = Source::text(name, text).front().map(|front| front.signatures()).unwrap_or_default();
     read(name, text, &known)
 }
 

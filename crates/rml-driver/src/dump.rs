@@ -103,7 +103,8 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
     })
 }
 
-/// The plan that runs whole windows: where their ends look ahead, that of the program that has data of the next cycle as inputs.
+/// The plan that runs whole windows: where their ends look ahead, that of the program that has data of the next cycle
+/// as inputs.
 fn plan(flat: &Drawn) -> Result<Plan, Declined> {
     let plan = schedule(flat, Fed::Windows);
     if plan.as_ref().map_or(true, |plan| plan.waits)

@@ -11,7 +11,7 @@ use crate::interface::{BATCH, Interfaces};
 use crate::library::{LIBRARY, PRELUDE};
 use crate::load;
 use crate::options::Options;
-use crate::source::{Origin, Source};
+use crate::origin::Origin;
 
 /// Binds names, and tells what else is asked for.
 type Resolve<T> = fn(&mut Sources, FileId, &rml_elab::Options, &mut dyn Loader) -> (Resolved, T);
@@ -32,25 +32,25 @@ impl Front {
     ///
     /// # Errors
     /// The main text cannot be read.
-    pub(crate) fn new(source: &Source) -> Result<Self, Error> {
+    pub(crate) fn new(origin: &Origin) -> Result<Self, Error> {
         let resolve: Resolve<_> =
             |sources, main, options, loader| (Resolved::new(sources, main, options, loader), ());
-        Ok(Self::with(source, resolve)?.0)
+        Ok(Self::with(origin, resolve)?.0)
     }
 
     /// As [`new`](Self::new), with an index of all names.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(crate) fn indexed(source: &Source) -> Result<(Self, Index), Error> {
-        Self::with(source, Resolved::indexed)
+    pub(crate) fn indexed(origin: &Origin) -> Result<(Self, Index), Error> {
+        Self::with(origin, Resolved::indexed)
     }
 
-    fn with<T>(source: &Source, resolve: Resolve<T>) -> Result<(Self, T), Error> {
+    fn with<T>(origin: &Origin, resolve: Resolve<T>) -> Result<(Self, T), Error> {
         rml_files::memory::prepare();
         let mut sources = Sources::new();
-        let main = load::main_text(source, &mut sources)?;
-        let loader: &mut dyn Loader = match &source.from {
+        let main = load::main_text(origin, &mut sources)?;
+        let loader: &mut dyn Loader = match origin {
             Origin::File(_) => &mut load::Files::default(),
             Origin::Edited { texts, .. } => &mut load::Files { open: Some(texts) },
             Origin::Text { .. } => &mut NoFiles,
@@ -120,11 +120,6 @@ impl Front {
     pub(crate) fn fail<T>(&self, result: Result<T, Diagnostics>) -> Result<T, Error> {
         result.map_err(|findings| Error::new(findings, Arc::clone(&self.sources)))
     }
-}
-
-/// The interfaces of the nodes of a source, as far as they resolve.
-pub(crate) fn signatures(source: &Source) -> Result<Vec<NodeSignature>, Error> {
-    Ok(source.front()?.signatures())
 }
 
 /// How to elaborate a root.

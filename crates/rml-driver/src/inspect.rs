@@ -92,7 +92,7 @@ impl Survey {
 /// # Errors
 /// The text cannot be read.
 pub fn survey(source: &Source) -> Result<Survey, Error> {
-    let (front, index) = Front::indexed(source)?;
+    let (front, index) = Front::indexed(&source.from)?;
     Ok(Survey {
         sources: front.sources,
         main: front.main,

@@ -9,7 +9,8 @@ use rml_elab::{FormalKind, Index, NodeSignature};
 use rml_ir::flat::Var;
 use rml_ir::typed::{self, Input, StaticValue};
 
-use crate::analysis::{Analysis, Placed, Unchecked, analyse_alone, analyse_each_by};
+use crate::analyse::{Placed, Unchecked, analyse_alone, analyse_each_by};
+use crate::analysis::Analysis;
 use crate::check::{Findings, Forms};
 use crate::front::Front;
 use crate::inspect::{Inspection, Survey, VariableName, named, sizes};
@@ -72,7 +73,7 @@ impl Inspector {
     /// The text cannot be read.
     pub fn survey(&mut self, source: &Source) -> Result<Survey, Error> {
         self.surveyed = None;
-        let (front, index) = Front::indexed(source)?;
+        let (front, index) = Front::indexed(&source.from)?;
         let index = Arc::new(index);
         let (modules, findings) = front.check_all(&surveyed());
         let survey = Survey {

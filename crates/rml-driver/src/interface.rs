@@ -1,10 +1,8 @@
 //! The part of a node's interface that is in its text but not in its types: which shapes begin with `batch`.
 
 use bumpalo::Bump;
-use rml_base::{Error, FileId, Sources};
+use rml_base::{FileId, Sources};
 use rml_syntax::ast::{Dim, ExprKind, Node};
-
-use crate::source::Source;
 
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
@@ -59,14 +57,6 @@ fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
         }
     }
     Interface { name: names.resolve(&node.name.name).to_owned(), batched, has_batch }
-}
-
-/// What the text of a source says about a node; `None` if it has no such node.
-///
-/// # Errors
-/// The text cannot be read.
-pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error> {
-    Ok(source.front()?.interfaces().get(node).cloned())
 }
 
 #[cfg(test)]

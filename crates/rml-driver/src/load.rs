@@ -7,18 +7,18 @@ use rml_base::{Error, FileId, MAX_TEXT, Sources};
 use rml_elab::NotLoaded;
 use rml_files::contents::{self, Unread};
 
-use crate::source::{Origin, Source};
+use crate::origin::Origin;
 
 /// Reads the main text.
-pub(crate) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId, Error> {
-    match &source.from {
+pub(crate) fn main_text(origin: &Origin, sources: &mut Sources) -> Result<FileId, Error> {
+    match origin {
         Origin::Text { name, text } if text.len() > MAX_TEXT => Err(contents::too_large(name).into()),
         Origin::Text { name, text } => Ok(sources.add(name.clone(), text.clone())),
         Origin::File(_) | Origin::Edited { .. } => {
-            let text = source.read()?;
+            let text = origin.read()?;
             match text.len() > MAX_TEXT {
-                true => Err(contents::too_large(&source.name()).into()),
-                false => Ok(sources.add(source.name(), text)),
+                true => Err(contents::too_large(&origin.name()).into()),
+                false => Ok(sources.add(origin.name(), text)),
             }
         }
     }

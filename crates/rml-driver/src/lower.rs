@@ -57,8 +57,8 @@ fn written(front: &Front, inlined: &Flat) -> IndexSet<Arc<str>> {
     parameters.map(|(key, _)| Arc::clone(key)).collect()
 }
 
-/// The parameters, with their types, that a checkpoint has to give: all those of a program that learns none of them, unless the program
-/// gives each of them as [written](written_parameters) says.
+/// The parameters, with their types, that a checkpoint has to give: all those of a program that learns none of them,
+/// unless the program gives each of them as [written](written_parameters) says.
 ///
 /// Requires: what runs, without what it does not need.
 pub fn unlearned(flat: &Flat, written: impl FnOnce() -> IndexSet<Arc<str>>) -> Vec<(&Arc<str>, &Type)> {
@@ -96,7 +96,7 @@ pub(crate) struct Learning {
     pub(crate) learned: IndexSet<Arc<str>>,
 }
 
-/// As [`back`], with what is known of gradients.
+/// As [`back`], with what is known about gradients.
 pub(crate) fn with_gradients(module: &Differentiated, options: &Options) -> Result<Learning, Diagnostics> {
     let mut made = pass::inline_with_gradients(module)?;
     probe::probe(&mut made.flat, &options.probes)?;

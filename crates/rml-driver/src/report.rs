@@ -8,7 +8,8 @@ use rml_analysis::CALLED;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_ir::typed::StaticValue;
 
-use crate::analysis::{Analysis, Unchecked, analyse_each};
+use crate::analyse::{Unchecked, analyse_each};
+use crate::analysis::Analysis;
 use crate::check::check_forms;
 use crate::front::Front;
 use crate::interface::BATCH;

@@ -9,11 +9,13 @@ use rml_base::Error;
 use rml_files::contents;
 
 use crate::front::Front;
+use crate::interface::Interface;
+use crate::origin::Origin;
 
 /// Where a program's text comes from.
 ///
-/// Compiling, analysing or checking a source reads its files once, on first use. A source and its clones then keep these texts, even if
-/// the files change. To see a change, make a new source.
+/// Compiling, analysing or checking a source reads its files once, on first use. A source and its clones then keep
+/// these texts, even if the files change. To see a change, make a new source.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -34,28 +36,6 @@ pub struct Source {
     front: Arc<OnceLock<Result<Arc<Front>, Error>>>,
 }
 
-/// Where texts are read from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Origin {
-    /// A file; imports of files are relative to it.
-    File(PathBuf),
-    /// A text in memory; it can import the library only.
-    Text {
-        /// The name shown in diagnostics.
-        name: String,
-        /// The text.
-        text: String,
-    },
-    /// A file as an editor has it, whose imports of files are relative to it.
-    Edited {
-        /// The file.
-        path: PathBuf,
-        /// The texts that are open, by path. Each stands for what is on disk; what is not among them is read from
-        /// there.
-        texts: Arc<BTreeMap<PathBuf, String>>,
-    },
-}
-
 impl PartialEq for Source {
     fn eq(&self, other: &Self) -> bool {
         self.from == other.from
@@ -70,26 +50,24 @@ impl fmt::Debug for Source {
     }
 }
 
-impl Origin {
-    fn source(self) -> Source {
-        Source { from: self, front: Arc::default() }
-    }
-}
-
 impl Source {
+    fn of(from: Origin) -> Self {
+        Self { from, front: Arc::default() }
+    }
+
     /// A file.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Origin::File(path.into()).source()
+        Self::of(Origin::File(path.into()))
     }
 
     /// A text in memory, shown as `name` in diagnostics.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Origin::Text { name: name.into(), text: text.into() }.source()
+        Self::of(Origin::Text { name: name.into(), text: text.into() })
     }
 
     /// A file as an editor has it.
     pub fn edited(path: impl Into<PathBuf>, texts: Arc<BTreeMap<PathBuf, String>>) -> Self {
-        Origin::Edited { path: path.into(), texts }.source()
+        Self::of(Origin::Edited { path: path.into(), texts })
     }
 
     /// A text that is read to its end, from standard input for example.
@@ -104,10 +82,7 @@ impl Source {
 
     /// The name shown in diagnostics.
     pub fn name(&self) -> String {
-        match &self.from {
-            Origin::File(path) | Origin::Edited { path, .. } => path.display().to_string(),
-            Origin::Text { name, .. } => name.clone(),
-        }
+        self.from.name()
     }
 
     /// The text as it is now, without what it imports.
@@ -115,14 +90,7 @@ impl Source {
     /// # Errors
     /// A file that cannot be read, is no text, or is larger than a program may be.
     pub fn read(&self) -> Result<String, Error> {
-        let file = |path| Ok(contents::text(path).map_err(|why| why.diagnostic(&self.name()))?);
-        match &self.from {
-            Origin::File(path) => file(path),
-            Origin::Text { text, .. } => Ok(text.clone()),
-            Origin::Edited { path, texts } => {
-                texts.get(path).map_or_else(|| file(path), |text| Ok(text.clone()))
-            }
-        }
+        self.from.read()
     }
 
     /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
@@ -141,6 +109,14 @@ impl Source {
     /// # Errors
     /// The main text cannot be read.
     pub(crate) fn front(&self) -> Result<&Arc<Front>, Error> {
-        self.front.get_or_init(|| Front::new(self).map(Arc::new)).as_ref().map_err(Error::clone)
+        self.front.get_or_init(|| Front::new(&self.from).map(Arc::new)).as_ref().map_err(Error::clone)
     }
+}
+
+/// What the text of a source says about a node; `None` if it has no such node.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error> {
+    Ok(source.front()?.interfaces().get(node).cloned())
 }

@@ -19,10 +19,11 @@ pub struct Stacked {
 }
 
 impl Stacked {
-    /// What follows `batch` in a node, which has to have such a dimension: `one` is the node for a `size` of it, `other` for twice as many.
+    /// What follows `batch` in a node, which has to have such a dimension: `one` is the node for a `size` of it,
+    /// `other` for twice as many.
     ///
-    /// Shapes are numbers in every stage, so one program cannot tell 32 windows from 32 units. The shapes for `size` windows are compared with those
-    /// for twice as many, as far as inlining finds them; nothing is prepared to run.
+    /// Shapes are numbers in every stage, so one program cannot tell 32 windows from 32 units. The shapes for `size`
+    /// windows are compared with those for twice as many, as far as inlining finds them; nothing is prepared to run.
     ///
     /// # Errors
     /// A program that is too large when inlined, for either number of windows.

@@ -14,7 +14,8 @@ use crate::options::{Options, root};
 use crate::program::Program;
 use crate::source::Source;
 
-/// A node and its callees after differentiation. Both its program and its analysis are made from that, without running the front end again.
+/// A node and its callees after differentiation. Both its program and its analysis are made from that, without running
+/// the front end again.
 ///
 /// ```
 /// # use rml_driver as rml;

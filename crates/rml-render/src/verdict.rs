@@ -12,7 +12,7 @@ pub fn engine_line(analysis: &Analysis) -> Option<String> {
     runs(analysis).map(|run| plan::line(analysis, run))
 }
 
-/// What is known of the runs of a node that is not rejected.
+/// What is known about the runs of a node that is not rejected.
 fn runs(analysis: &Analysis) -> Option<&RunFacts> {
     analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)
 }

@@ -150,14 +150,16 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     })
 }
 
-/// A plan of fixed memory of a program whose own plan waits: what restarts with a condition of the next cycle does so when that has come.
+/// A plan of fixed memory of a program whose own plan waits: what restarts with a condition of the next cycle does so
+/// when that has come.
 pub(crate) fn at_once(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Option<Plan> {
     let flat = rml_schedule::restarts(flat, &analyses.clocks.clocks)?;
     rml_schedule::schedule(&flat, fed).ok().filter(|plan| !plan.waits)
 }
 
-/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns some, the others have the
-/// values that it gives them, as they have in a training; so have those that are [written](written_parameters).
+/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns
+/// some, the others have the values that it gives them, as they have in a training; so have those that are
+/// [written](written_parameters).
 fn given(program: &Program, source: &Source, options: &Options) -> Result<(), Diagnostic> {
     let parameters = unlearned(program.flat(), || written_parameters(source, options));
     if parameters.is_empty() {

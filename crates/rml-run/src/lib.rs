@@ -38,14 +38,12 @@ pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
-pub use train::confusion::Confusion;
+pub use train::confusion::{Classes, Confusion};
 pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
 };
-pub use train::options::{
-    Classes, Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate,
-};
+pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::stream::{StreamEnd, TrainStream};

@@ -1,7 +1,7 @@
 //! Training: a node run over windows of data, epoch after epoch, or over windows that it makes itself, its states kept in checkpoints.
 //!
 //! `course` has the loop. Its blocks come from a `course::Blocks`, which is `data`, `free` or `stream`. What it keeps are
-//! `records::Keeper`s: `until`, `stats`, `best`, `log` and the checkpoint.
+//! `keeper::Keeper`s: `until`, `stats`, `best`, `log` and the checkpoint.
 
 use data::OnData;
 use free::Free;
@@ -18,6 +18,7 @@ mod course;
 mod data;
 mod evaluation;
 mod free;
+mod keeper;
 pub(crate) mod log;
 pub(crate) mod observer;
 pub(crate) mod options;

@@ -14,7 +14,7 @@ const DEPTH: usize = 100;
 /// A program that has data of the next cycle as inputs of its own.
 #[derive(Clone, Debug)]
 pub struct Foreseen {
-    /// The program. Its new inputs stand behind the others, and have a value in every cycle.
+    /// The program. Its new inputs follow the others, and have a value in every cycle.
     pub program: Drawn,
     /// What each new input is.
     pub next: Vec<NextInput>,
@@ -31,14 +31,16 @@ pub struct NextInput {
     pub init: Option<bool>,
 }
 
-/// The same program, in which the delays back that the ends of its outermost windows are computed from read new inputs: `false fby back r`
-/// is an input whose value is that of `r` in the next cycle, and `false` where a window around the delay ends. None if there is no such
-/// delay, or if one needs more of the next cycle than inputs and what delays remember.
+/// The same program, in which the delays back that the ends of its outermost windows are computed from read new inputs:
+/// `false fby back r` is an input whose value is that of `r` in the next cycle, and `false` where a window around the
+/// delay ends. None if there is no such delay, or if one needs more of the next cycle than inputs and what delays
+/// remember.
 ///
 /// A cycle is determined if the next one is there, or if the input [`NextInput::end`] is true in it.
 ///
-/// Requires: clocks of that program. Ensures: F1 to F8; variables and states keep their ids and keys. All outputs and states are those of
-/// the program in the cycles that are determined, but an operator that may fail may do so a cycle earlier.
+/// Requires: clocks of that program. Ensures: F1 to F8; variables and states keep their ids and keys. All outputs and
+/// states are those of the program in the cycles that are determined, but an operator that may fail may do so a cycle
+/// earlier.
 pub fn foreseen(drawn: &Drawn, clocks: &Clocks) -> Option<Foreseen> {
     let mut defs = IndexVec::filled(None, drawn.vars.len());
     for (eq, equation) in drawn.equations.iter_enumerated() {
@@ -94,7 +96,7 @@ impl Foresee<'_> {
         Some(delays).filter(|delays| !delays.is_empty())
     }
 
-    /// Makes a delay an input, or computes it from what is there in the next cycle.
+    /// Makes a delay an input, or computes it from what exists in the next cycle.
     fn delay(&mut self, eq: Eq) -> Option<()> {
         let Equation { lhs, rhs, span } = self.drawn.equations[eq].clone();
         let (init, next, window) = match rhs {

@@ -1,4 +1,5 @@
-//! Windows whose ends data of the next cycle tell: the form that has these data as inputs means the same, and has a plan of whole windows.
+//! Windows whose ends data of the next cycle tell: the form that has these data as inputs means the same, and has a
+//! plan of whole windows.
 
 use std::sync::Arc;
 

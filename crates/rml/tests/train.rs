@@ -64,8 +64,8 @@ fn a_resumed_run_is_the_unbroken_run() {
     }
 }
 
-/// What is edited while it is trained waits for the next training: the short batch at the end of an epoch is compiled from the text that was
-/// read at the beginning.
+/// What is edited while it is trained waits for the next training: the short batch at the end of an epoch is compiled
+/// from the text that was read at the beginning.
 #[test]
 fn a_file_that_is_edited_meanwhile_changes_nothing() {
     struct Editing<'p>(&'p std::path::Path);

@@ -96,8 +96,8 @@ pub(super) fn cumsum(axis: usize, reverse: bool, cx: &Context<'_>) -> Kernel {
     }
 }
 
-/// The order along an axis: positions, or the last operand's elements at these. libtorch takes NaN for the largest number, and it comes
-/// last: so of numbers, the negative ones are sorted where the largest one is first.
+/// The order along an axis: positions, or the last operand's elements at these. libtorch takes NaN for the largest
+/// number, and it comes last: so of numbers, the negative ones are sorted where the largest one is first.
 pub(super) fn sort(op: &Op, axis: usize, descending: bool, cx: &Context<'_>) -> Kernel {
     let (axis, int) = (dim(axis), cx.is_int());
     let order = move |keys: &Tensor| -> Result<Tensor, TchError> {
@@ -108,8 +108,8 @@ pub(super) fn sort(op: &Op, axis: usize, descending: bool, cx: &Context<'_>) -> 
         let keys = if descending { keys.f_neg()? } else { keys.shallow_clone() };
         keys.f_add_scalar(0.0)?.f_argsort_stable(true, axis, false)
     };
-    match op {
-        Op::ArgSort { .. } => one(order),
-        _ => Box::new(move |args, _| args[args.len() - 1].f_gather(axis, &order(args[0])?, false)),
+    if matches!(op, Op::ArgSort { .. }) {
+        return one(order);
     }
+    Box::new(move |args, _| args[args.len() - 1].f_gather(axis, &order(args[0])?, false))
 }

@@ -411,7 +411,7 @@ fn cumsums() -> Vec<Shaped> {
     CASES.into_iter().flat_map(both).collect()
 }
 
-/// Sorts of so many operands.
+/// Sorts of that many operands.
 fn sorts(operands: usize, op: impl Fn(usize, bool) -> Op) -> Vec<Shaped> {
     const CASES: [(usize, &[usize]); 6] =
         [(0, &[1037]), (0, &[33, 65]), (1, &[33, 65]), (2, &[2, 3, 4, 5]), (0, &[0, 3]), (0, &[1])];

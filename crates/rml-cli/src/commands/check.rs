@@ -59,8 +59,8 @@ fn once(args: &Check, options: &Options, output: &mut Output) -> Result<(), Stop
     if failed { Err(Stop::Reported) } else { Ok(()) }
 }
 
-/// Prints types, shapes and clocks of the node, or of each node that can be run by itself. Those of an ill-clocked program are printed
-/// as well: they show what its equations say.
+/// Prints types, shapes and clocks of the node, or of each node that can be run by itself. Those of an ill-clocked
+/// program are printed as well: they show what its equations say.
 fn types(source: &Source, options: &Options, instances: bool, output: &mut Output) -> Result<(), Stop> {
     let analyses = match options.node {
         Some(_) => rml::analyse_any_batch(source, options).into_iter().collect(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::{self, Settings};
 
-/// Where a training run is. All of it, with the states, is what makes a resumed run go on as if it had not stopped.
+/// Where a training run is. All of it, with the states, is what makes a resumed run continue as if it had not stopped.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -41,7 +41,7 @@ pub struct Position {
     /// What identifies its program and its data.
     #[serde(flatten)]
     pub origin: Origin,
-    /// The best epoch or report, if it is looked for.
+    /// The best epoch or report, if it is searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
     /// The static parameters that were set; `None` if that was not recorded.

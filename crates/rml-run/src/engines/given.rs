@@ -91,8 +91,8 @@ impl Given {
         }
     }
 
-    /// The input that is in each of its cycles what this one is in the next: `init` where `ends` is true, if there is one, and anything in
-    /// the last cycle otherwise. Absent if this one is absent anywhere.
+    /// The input that is in each of its cycles what this one is in the next: `init` where `ends` is true, if there is
+    /// one, and anything in the last cycle otherwise. Absent if this one is absent anywhere.
     pub(super) fn next(&self, cycles: usize, ends: &[bool], init: Option<bool>) -> Self {
         if cycles == 0 || !(0..cycles).all(|t| self.present.at(t)) {
             return Self { present: Present::Never, on_demand: false, data: Data::Bool(Vec::new()) };
@@ -111,7 +111,8 @@ impl Given {
         Self { present: Present::Always, on_demand: false, data }
     }
 
-    /// Whether it is there in a cycle where it is expected, and nowhere else. What the program asks for may be offered elsewhere, too.
+    /// Whether it is present in a cycle where it is expected, and nowhere else. What the program asks for may be
+    /// offered elsewhere, too.
     pub(super) fn agrees(&self, t: usize, expected: bool) -> bool {
         let there = self.present.at(t);
         there == expected || there && self.on_demand

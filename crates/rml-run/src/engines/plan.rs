@@ -133,8 +133,8 @@ impl PlanEngine {
     }
 }
 
-/// The plan of a program of which all that is known. Where the ends of its windows look ahead, whole windows may tell them, which saves that
-/// blocks wait for them.
+/// The plan of a program that is known. Where the ends of its windows look ahead, whole windows may tell
+/// them, which saves that blocks wait for them.
 pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
     let found = planned_alone(program, analyses, fed);
     if fed == Fed::Windows

@@ -27,7 +27,8 @@ pub(super) struct Planned {
     /// The delay or parameter that each register keeps.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Clock>,
-    /// What the last inputs of the plan are, which the program does not have; none if it is the plan of the program as it is.
+    /// What the last inputs of the plan are, which the program does not have; none if it is the plan of the program as
+    /// it is.
     pub(super) next: Option<Arc<[NextInput]>>,
     /// How many outputs the program has; those behind tell conditions of clocks.
     pub(super) outputs: usize,
@@ -132,7 +133,8 @@ impl<M: Machine> Windows<M> {
             return Ok(ran);
         }
         let ticks = match &self.plan.ends {
-            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are not many of them.
+            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are
+            // not many of them.
             Ends::Nothing if self.plan.waits => match self.known - from {
                 few if few < self.wanted => return Ok(Next::Open),
                 ticks => ticks.min(self.block),

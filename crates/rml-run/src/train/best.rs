@@ -1,14 +1,14 @@
-//! The best epoch or report by one metric: which metric that is, which epoch or report had it best, and when to wait for a better one
-//! no longer.
+//! The best epoch or report by one metric: which metric that is, which epoch or report had it best, and when to wait
+//! for a better one no longer.
 
 use std::path::Path;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error};
 
+use super::keeper::{Keeper, Names, Now};
 use super::observer::EpochSummary;
 use super::options::{Direction, TrainOptions};
-use super::records::{Keeper, Names, Now};
 use super::until::{quoted, unknown};
 use crate::checkpoint::{Best, Position};
 use crate::runner::Metrics;
@@ -57,8 +57,8 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The search that the options ask for. It continues from the best of the position if that was found by the same metric; otherwise the
-    /// position's best is removed.
+    /// The search that the options ask for. It continues from the best of the position if that was found by the same
+    /// metric; otherwise the position's best is removed.
     pub(super) fn new(
         options: &'a TrainOptions,
         names: &Names,

@@ -7,8 +7,6 @@ use rml_driver::{Program, keep_inputs};
 use rml_engine::{Block, Input, Outputs};
 use rml_ir::{DType, Data, Type, Value};
 
-use super::options::Classes;
-
 /// The most classes that are counted.
 const MOST: usize = 100;
 
@@ -27,6 +25,29 @@ const MOST: usize = 100;
 /// # let data = rml::Columns::parse(rows, rml::Format::Csv, "data.csv")?;
 /// use rml::{Classes, TestSplit, TrainOptions};
 ///
+/// Of which classes an evaluation over windows of data counts how often one was taken for another.
+///
+/// ```
+/// assert!(matches!(rml::TrainOptions::default().classes, rml::Classes::Nothing));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Classes {
+    /// Of none.
+    #[default]
+    Nothing,
+    /// Of an integer input, if there is exactly one pair of such an input and an output that does not depend on it and
+    /// has one score for each of 2 to 100 classes behind the shape of the input.
+    Usual,
+    /// Of an integer input or output, and of an output of the same shape that is a class, or that has a score for each
+    /// class behind it.
+    Named {
+        /// The class that is right.
+        label: String,
+        /// The class that is found, or scores.
+        found: String,
+    },
+}
+
 /// let test = Some(TestSplit::Count(2));
 /// let options = TrainOptions { classes: Classes::Usual, test, ..TrainOptions::default() };
 /// let report = rml::train(&source, &data, &options, &mut ())?;
@@ -44,7 +65,8 @@ pub struct Confusion {
     pub of: &'static str,
     /// For each class that is right, how often each class was found. There are as many of both.
     pub counts: Vec<Vec<u64>>,
-    /// How often one of both was no class that is counted: below 0, beyond the scores, or above 99; or all scores were NaN.
+    /// How often one of both was no class that is counted: below 0, beyond the scores, or above 99; or all scores were
+    /// NaN.
     pub others: u64,
 }
 

@@ -9,9 +9,10 @@ use rml_base::{Diagnostic, Error};
 use rml_driver::Program;
 use rml_ir::Value;
 
+use super::keeper::{Keeper, Names, Now};
 use super::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainReport};
 use super::options::TrainOptions;
-use super::records::{Keeper, Names, Now, Records};
+use super::records::Records;
 use super::updates::updates;
 use crate::checkpoint::{Position, Reached};
 use crate::runner::{Averages, Metrics, metric_names};
@@ -41,7 +42,8 @@ pub(super) trait Blocks {
         true
     }
 
-    /// Returns whether states can be saved after this block. If so, a source that cannot always save keeps them with `reached`.
+    /// Returns whether states can be saved after this block. If so, a source that cannot always save keeps them with
+    /// `reached`.
     fn settle(&mut self, _reached: &dyn Fn() -> Reached) -> bool {
         true
     }

@@ -9,10 +9,11 @@ use rml_data::{Dataset, Kept, Parts, Windows, order};
 use rml_driver::{Options, Program, Source, interface};
 
 use super::confusion;
+use super::confusion::Classes;
 use super::course::{Blocks, Course};
+use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
-use super::options::{Classes, Evaluate, TestSplit, TrainOptions, Validate};
-use super::records::Names;
+use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::resume;
 use super::start::{Common, NONE};
 use super::test::{Nodes, Test};

@@ -4,11 +4,12 @@ use rml_base::Error;
 use rml_driver::Source;
 
 use super::confusion;
+use super::confusion::Classes;
 use super::course::{Blocks, Course};
 use super::evaluation::Evaluation;
+use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
-use super::options::{Classes, Length, TrainOptions};
-use super::records::Names;
+use super::options::{Length, TrainOptions};
 use super::start::Common;
 use crate::checkpoint::{Done, Policy, Position, Reached};
 use crate::rollout::{Reach, Rollout};

@@ -1,7 +1,8 @@
-//! The log of a training: a folder with what each epoch or report gave, as JSON lines, as a table, and as events for TensorBoard.
+//! The log of a training: a folder with what each epoch or report gave, as JSON lines, as a table, and as events for
+//! TensorBoard.
 //!
-//! The lines are what counts; the other two are made of them. A resumed run cuts off what was logged beyond its checkpoint, since it does that
-//! again.
+//! The lines are what counts; the other two are made of them. A resumed run cuts off what was logged beyond its
+//! checkpoint, since it does that again.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,9 +12,9 @@ use rml_base::{Diagnostic, Error};
 use rml_files::{Growing, contents, create_folder, write_output};
 use serde_json::{Map, Value, json};
 
+use super::keeper::{Keeper, Names, Now};
 use super::observer::EpochSummary;
 use super::options::TrainOptions;
-use super::records::{Keeper, Names, Now};
 use crate::checkpoint::Position;
 
 mod events;

@@ -50,8 +50,9 @@ pub trait Observer {
     fn epoch(&mut self, summary: &EpochSummary) {
         let _ = summary;
     }
-    /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) tells of it, and at the end of the training:
-    /// the session that is trained, between two windows. A stream that ends within a window does not tell of it.
+    /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) tells of it, and at the
+    /// end of the training: the session that is trained, between two windows. A stream that ends within a window does
+    /// not tell of it.
     fn learned(&mut self, session: &Session) {
         let _ = session;
     }
@@ -210,8 +211,9 @@ pub struct EpochSummary {
     pub compiled: Compiled,
     /// What the parameters are like, if that is asked for, by checkpoint key.
     pub parameters: IndexMap<String, ParameterStats>,
-    /// The norms of the gradients that updated parameters, if that is asked for, by checkpoint key: the root of the mean of the squared
-    /// norms over the updates. A parameter has none if no adjoint trains it, or if nothing updated it.
+    /// The norms of the gradients that updated parameters, if that is asked for, by checkpoint key: the root of the
+    /// mean of the squared norms over the updates. A parameter has none if no adjoint trains it, or if nothing updated
+    /// it.
     pub gradients: IndexMap<String, f64>,
 }
 
@@ -401,8 +403,8 @@ pub struct TrainReport {
 }
 
 impl TrainReport {
-    /// The epoch or report whose parameters are the result: the best one if those are kept in a file of their own, else the last. Nothing
-    /// if that one was in a run before, or if there is none.
+    /// The epoch or report whose parameters are the result: the best one if those are kept in a file of their own, else
+    /// the last. Nothing if that one was in a run before, or if there is none.
     pub fn result(&self) -> Option<&EpochSummary> {
         match self.best.as_ref().filter(|_| self.kept_best) {
             Some(best) => self.epochs.iter().rev().find(|epoch| epoch.epoch == best.epoch),

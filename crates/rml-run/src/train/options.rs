@@ -13,6 +13,7 @@ use rml_data::Dataset;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
+use super::confusion::Classes;
 use super::until::Until;
 use crate::checkpoint::Reached;
 use crate::engines::Engine;
@@ -139,28 +140,6 @@ pub enum Evaluate {
     Nothing,
 }
 
-/// Of which classes an evaluation over windows of data counts how often one was taken for another.
-///
-/// ```
-/// assert!(matches!(rml::TrainOptions::default().classes, rml::Classes::Nothing));
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Classes {
-    /// Of none.
-    #[default]
-    Nothing,
-    /// Of an integer input, if there is exactly one pair of such an input and an output that does not depend on it and has one score for
-    /// each of 2 to 100 classes behind the shape of the input.
-    Usual,
-    /// Of an integer input or output, and of an output of the same shape that is a class, or that has a score for each class behind it.
-    Named {
-        /// The class that is right.
-        label: String,
-        /// The class that is found, or scores.
-        found: String,
-    },
-}
-
 /// What is better.
 ///
 /// ```
@@ -215,8 +194,8 @@ impl Default for Criterion {
     }
 }
 
-/// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or `until` says so,
-/// whichever comes first; if none does, it goes on until it is interrupted.
+/// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or
+/// `until` says so, whichever comes first; if none does, it goes on until it is interrupted.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -297,7 +276,8 @@ pub struct TrainOptions {
     pub length: Option<Length>,
     /// The seed of initialisers, split and shuffling; by default 0.
     pub seed: Option<u64>,
-    /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows are run to evaluate; by default 1.
+    /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows are run to
+    /// evaluate; by default 1.
     pub test: Option<TestSplit>,
     /// What epochs are compared by. A run to resume that kept windows for that goes on so.
     pub validate: Option<Validate>,
@@ -315,7 +295,8 @@ pub struct TrainOptions {
     pub best: Option<PathBuf>,
     /// After how many epochs or reports without a better one training ends.
     pub patience: Option<u64>,
-    /// What the best one is; by default that with the smallest `loss`. It is looked for if this, `best` or `patience` is given.
+    /// What the best one is; by default that with the smallest `loss`. It is looked for if this, `best` or `patience`
+    /// is given.
     pub criterion: Option<Criterion>,
     /// The folder for a log of the metrics: JSON lines, a table, and events for TensorBoard.
     pub log: Option<PathBuf>,

@@ -13,8 +13,8 @@ use super::observer::EpochSummary;
 use super::sweep::table::Spread;
 use super::sweep::{RunOutcome, SweepReport};
 
-/// The learning curves of epochs or reports as SVG: a picture for each metric, in it a line for the windows that were trained on, those for
-/// validation, and those of the evaluation.
+/// The learning curves of epochs or reports as SVG: a picture for each metric, in it a line for the windows that were
+/// trained on, those for validation, and those of the evaluation.
 pub fn learning_curves(epochs: &[EpochSummary]) -> String {
     let mut panels: Vec<Panel> = Vec::new();
     for (i, part) in ["train", "validation", "test"].into_iter().enumerate() {
@@ -39,8 +39,9 @@ pub fn learning_curves(epochs: &[EpochSummary]) -> String {
     curves(if has_reports { "report" } else { "epoch" }, &panels)
 }
 
-/// The learning curves of several runs as SVG, from their logs in the folder of the runs: a picture for each metric, in it a line for each
-/// combination of settings. A line is the mean over the seeds, in a band as wide as their standard deviation on both sides.
+/// The learning curves of several runs as SVG, from their logs in the folder of the runs: a picture for each metric, in
+/// it a line for each combination of settings. A line is the mean over the seeds, in a band as wide as their standard
+/// deviation on both sides.
 ///
 /// # Errors
 /// A log that cannot be read.

@@ -67,8 +67,8 @@ pub struct TrainPage {
     pub verdict: Vec<String>,
     /// The command that does it again.
     pub command: String,
-    /// What else decides the result, such as versions and files: names and values. Seed, splits and digests of the program and the data
-    /// are put behind them.
+    /// What else decides the result, such as versions and files: names and values. Seed, splits and digests of the
+    /// program and the data are put behind them.
     pub facts: Vec<(String, String)>,
     /// Where the time went.
     pub profile: Option<ProfileReport>,

@@ -1,5 +1,5 @@
-//! What a run that is resumed takes from its checkpoint, and in what the options must agree with it. A setting that is given is never
-//! ignored: it agrees, or it is refused with both values.
+//! What a run that is resumed takes from its checkpoint, and in what the options must agree with it. A setting that is
+//! given is never ignored: it agrees, or it is refused with both values.
 
 use std::fmt::Display;
 
@@ -123,7 +123,8 @@ fn check_kept(findings: &mut Diagnostics, purpose: &str, before: Kept, now: Kept
     check(findings, &format!("{differ} of {purpose}"), &before, &now);
 }
 
-/// Where to go on; the states `anew` are not in the checkpoint, `now` is where a run with these options and this data would begin.
+/// Where to go on; the states `anew` are not in the checkpoint, `now` is where a run with these options and this data
+/// would begin.
 ///
 /// # Errors
 /// Data, or options about it, that contradict the run to resume, all of them.

@@ -1,5 +1,5 @@
-//! The start of a training, as far as it is the same for all sources of blocks: compiles the program, and checks the options, the files and
-//! the checkpoint to resume from.
+//! The start of a training, as far as it is the same for all sources of blocks: compiles the program, and checks the
+//! options, the files and the checkpoint to resume from.
 
 use std::path::PathBuf;
 
@@ -34,8 +34,8 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Reads the checkpoint to go on from, and compiles. Without data, as many windows are stacked as are asked for. With `gradients`,
-    /// their norms are outputs.
+    /// Reads the checkpoint to go on from, and compiles. Without data, as many windows are stacked as are asked for.
+    /// With `gradients`, their norms are outputs.
     pub(super) fn new(
         source: &Source,
         data: Option<&dyn Dataset>,
@@ -102,7 +102,8 @@ impl Common {
         }
     }
 
-    /// The position at which a run without data starts or resumes. Its evaluation runs `windows` windows and reports the metrics `test`.
+    /// The position at which a run without data starts or resumes. Its evaluation runs `windows` windows and reports
+    /// the metrics `test`.
     ///
     /// # Errors
     /// A condition about metrics that there are not; options that contradict the run to resume.

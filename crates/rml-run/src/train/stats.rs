@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use rml_base::Error;
 use rml_ir::{Data, Value};
 
+use super::keeper::{Keeper, Now, States};
 use super::observer::{EpochSummary, ParameterStats};
-use super::records::{Keeper, Now, States};
 
 /// Parameters as they were when they were last looked at.
 pub(super) struct Watched {

@@ -12,9 +12,9 @@ use rml_engine::Row;
 use rml_ir::{Data, Value};
 
 use super::course::{Blocks, Course, diverged};
+use super::keeper::Names;
 use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
-use super::records::Names;
 use super::start::Common;
 use crate::checkpoint::{Policy, Reached};
 use crate::infer::lines::{Format, Line, object};
@@ -24,9 +24,10 @@ use crate::session::Session;
 
 /// A node that learns from JSON objects, one a cycle, and answers each as soon as its outputs are known.
 ///
-/// Each line names all inputs, with `null` where one is absent. A line that is refused does not happen: there is no cycle for it, and the
-/// states are those before it. [`TrainOptions::length`] says how many cycles there are and after how many of them it reports and saves. States
-/// can be saved where no window is open, so a checkpoint is that of the last such cycle.
+/// Each line names all inputs, with `null` where one is absent. A line that is refused does not happen: there is no
+/// cycle for it, and the states are those before it. [`TrainOptions::length`] says how many cycles there are and after
+/// how many of them it reports and saves. States can be saved where no window is open, so a checkpoint is that of the
+/// last such cycle.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -90,8 +91,8 @@ impl<'a> TrainStream<'a> {
     /// Compiles, and reads the checkpoint to go on from.
     ///
     /// # Errors
-    /// A program, options or a checkpoint that do not fit each other; a program that [`check`](rml_driver::check) rejects, since sooner or
-    /// later it would stop or never answer.
+    /// A program, options or a checkpoint that do not fit each other; a program that [`check`](rml_driver::check)
+    /// rejects, since sooner or later it would stop or never answer.
     pub fn new(
         source: &Source,
         options: &'a TrainOptions,
@@ -125,12 +126,13 @@ impl<'a> TrainStream<'a> {
         self.lines.program.sources()
     }
 
-    /// Feeds one line, and returns the answers that became known, as [`Stream::line`](crate::Stream::line) does. A blank line is nothing.
-    /// Call [`TrainStream::keep`] behind it.
+    /// Feeds one line, and returns the answers that became known, as [`Stream::line`](crate::Stream::line) does. A
+    /// blank line is nothing. Call [`TrainStream::keep`] behind it.
     ///
     /// # Errors
-    /// A line that is no object, lacks an input, or has values that do not fit; what goes wrong in the run. Then there is no cycle for
-    /// this line, nothing has changed, and the next line can be fed, unless the stream [is stuck](Self::is_stuck).
+    /// A line that is no object, lacks an input, or has values that do not fit; what goes wrong in the run. Then there
+    /// is no cycle for this line, nothing has changed, and the next line can be fed, unless the stream [is
+    /// stuck](Self::is_stuck).
     pub fn line(&mut self, line: &str) -> Result<Vec<String>, Error> {
         if line.trim().is_empty() { Ok(Vec::new()) } else { self.lines.feed(&object(line)?) }
     }

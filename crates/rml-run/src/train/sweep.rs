@@ -1,7 +1,8 @@
-//! Several trainings of one program: one for each seed and each combination of settings, several at once, each in a folder of its own.
+//! Several trainings of one program: one for each seed and each combination of settings, several at once, each in a
+//! folder of its own.
 //!
-//! The folder says what was done: a run that ended left its outcome there and is not run again, one that was broken off goes on from its
-//! checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
+//! The folder says what was done: a run that ended left its outcome there and is not run again, one that was broken off
+//! goes on from its checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
@@ -58,8 +59,9 @@ const STACK: usize = 8 << 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SweepOptions {
-    /// What all runs have in common. Each has its own files, so `save`, `log`, `best` and `resume` are not looked at. With a `criterion` or
-    /// `patience`, each run keeps its best parameters, and the table tells of the best epochs in place of the last ones.
+    /// What all runs have in common. Each has its own files, so `save`, `log`, `best` and `resume` are not looked at.
+    /// With a `criterion` or `patience`, each run keeps its best parameters, and the table tells of the best epochs in
+    /// place of the last ones.
     pub train: TrainOptions,
     /// The folder for the runs and the table. One that has runs already is gone on with.
     pub folder: PathBuf,
@@ -239,14 +241,15 @@ pub struct SweepReport {
     pub interrupted: bool,
 }
 
-/// Trains once for each seed and each combination of settings. Each run has a folder with its checkpoint (`checkpoint.safetensors`), its log
-/// ([`TrainOptions::log`]) and, once it has ended, its outcome (`outcome.json`). Beside them stand `table.csv` and `runs.csv`.
+/// Trains once for each seed and each combination of settings. Each run has a folder with its checkpoint
+/// (`checkpoint.safetensors`), its log ([`TrainOptions::log`]) and, once it has ended, its outcome (`outcome.json`).
+/// Beside them stand `table.csv` and `runs.csv`.
 ///
 /// A run that fails does not stop the others; [`RunState::Failed`] tells why.
 ///
 /// # Errors
-/// A program, data or options that let no run begin; a setting for a name that the program does not have; a folder that has runs of
-/// other data, another program or other options; files that cannot be written.
+/// A program, data or options that let no run begin; a setting for a name that the program does not have; a folder that
+/// has runs of other data, another program or other options; files that cannot be written.
 pub fn sweep(
     source: &Source,
     data: &dyn Dataset,

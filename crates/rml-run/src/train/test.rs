@@ -3,9 +3,9 @@
 use rml_base::Error;
 use rml_data::Windows;
 
+use super::confusion::Classes;
 use super::confusion::{self, Counts, Pair};
 use super::observer::EpochSummary;
-use super::options::Classes;
 use crate::checkpoint::Checkpoint;
 use crate::infer::{From, evaluate};
 use crate::runner::{Family, Metrics, Runner, metric_names};
@@ -59,7 +59,8 @@ impl Test {
         self.validation.len()
     }
 
-    /// Notes the averages over both, and the confusion matrix of the first that has windows, with the states that training has now.
+    /// Notes the averages over both, and the confusion matrix of the first that has windows, with the states that
+    /// training has now.
     pub(super) fn evaluate(
         &mut self,
         trained: &Runner<'_>,

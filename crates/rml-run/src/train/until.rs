@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, FileId, Sources, Span, suggest};
 
+use super::keeper::{Keeper, Now};
 use super::observer::EpochSummary;
-use super::records::{Keeper, Now};
 use crate::checkpoint::Position;
 use crate::runner::Metrics;
 
@@ -63,8 +63,8 @@ impl Relation {
 }
 
 impl Until {
-    /// Reads `METRIC >= NUMBER`, several of them joined by `and`, and `for N` behind them for N reports in a row. The relations are
-    /// `<`, `<=`, `>` and `>=`; `test.METRIC` is a metric of the evaluation.
+    /// Reads `METRIC >= NUMBER`, several of them joined by `and`, and `for N` behind them for N reports in a row. The
+    /// relations are `<`, `<=`, `>` and `>=`; `test.METRIC` is a metric of the evaluation.
     ///
     /// # Errors
     /// Any other text.

@@ -150,8 +150,8 @@ fn mixed(program: &Program) -> Option<Diagnostic> {
     )
 }
 
-/// States that carry what they make of the data from one window into the next, and on which what is learned depends, where the windows
-/// come in random order.
+/// States that carry what they make of the data from one window into the next, and on which what is learned depends,
+/// where the windows come in random order.
 fn crossing(program: &Program) -> Option<Diagnostic> {
     let flat = program.flat();
     let is_own = |(key, state): &(&Arc<str>, &State)| !state.parameter && !is_of_optimiser(flat, key);

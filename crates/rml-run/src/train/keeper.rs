@@ -1,0 +1,76 @@
+//! What observes a training: it is called at the end of each epoch or report, and keeps something.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::Error;
+use rml_base::profile::Phase;
+use rml_ir::Value;
+
+use super::observer::{EpochSummary, TrainReport};
+use crate::checkpoint::{Checkpoint, Position};
+use crate::engines::Engine;
+
+/// What gives the states for a checkpoint.
+pub(super) type States<'s> = &'s mut dyn FnMut() -> Result<IndexMap<Arc<str>, Value>, Error>;
+
+/// The names of what a training reports.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) train: Vec<String>,
+    pub(super) test: Vec<String>,
+    pub(super) validation: Vec<String>,
+    /// The parameters whose statistics are reported.
+    pub(super) parameters: Vec<String>,
+}
+
+/// Observes a training and keeps something of it. Keepers are called in order: what one adds to a summary or position,
+/// later ones see.
+pub(super) trait Keeper {
+    /// Training begins with these states.
+    fn begin(&mut self, _: States<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// An epoch or report has ended. After an error, later keepers are not called.
+    fn epoch(&mut self, _: &mut EpochSummary, _: &mut Now<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Training has ended in the middle of a report.
+    fn rest(&mut self, _: &mut EpochSummary, _: &mut Now<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Training has ended, or was interrupted.
+    fn end(&mut self, _: &mut Now<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether training should end.
+    fn is_over(&self, _: &Position) -> bool {
+        false
+    }
+}
+
+/// The state of a training when keepers are called.
+pub(super) struct Now<'n> {
+    pub(super) position: &'n mut Position,
+    pub(super) report: &'n mut TrainReport,
+    pub(super) states: States<'n>,
+    pub(super) engine: &'n Engine,
+    /// An error that ends the training after all keepers were called.
+    pub(super) failed: Option<Error>,
+}
+
+impl Now<'_> {
+    /// Writes a checkpoint.
+    pub(super) fn write(&mut self, path: &Path) -> Result<(), Error> {
+        let Self { position, states, engine, .. } = self;
+        engine.time(Phase::Checkpoint, || Checkpoint::at(states()?, position.clone()).write(path))?;
+        let reached = &position.reached;
+        tracing::debug!(epoch = reached.epoch, done = reached.done, "wrote a checkpoint");
+        Ok(())
+    }
+}
