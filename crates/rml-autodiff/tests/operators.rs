@@ -50,7 +50,8 @@ fn check(op: &Op, types: &[Type], r: &mut Random, same_operand: bool) {
     f.apply(o, op.clone(), &args);
     f.0.outputs.push(o);
     let made = differentiate_node(module(vec![f.0]), NodeId(0)).unwrap_or_else(|e| panic!("{op}: {e}"));
-    let mut values: Vec<Value> = types.iter().map(|ty| operand(op, ty, r)).collect();
+    let mut values: Vec<Value> =
+        types.iter().enumerate().map(|(i, ty)| op::conditioned(op, i, &operand(op, ty, r))).collect();
     if same_operand {
         values = vec![values[0].clone(); values.len()];
     }

@@ -74,7 +74,7 @@ impl Prelude {
                 ("rml_fma", Math::Own, Precision::F64) => functions::FMA_DOUBLE,
                 _ => text,
             };
-            let text = ["exp", "log"].iter().fold((*text).to_owned(), |text, name| {
+            let text = ["exp", "log", "sqrt"].iter().fold((*text).to_owned(), |text, name| {
                 let own = if self.math == Math::Own { format!("rml_{name}") } else { format!("{name}@") };
                 text.replace(&format!("{{{name}}}"), &own)
             });
@@ -364,6 +364,64 @@ static num rml_sum(const num *x, long n, long apart) {
         }
     }
     return lanes[0];
+}
+"),
+    ("rml_cholesky", &["sqrt"], "/* The lower triangular factor of a matrix; NaN if it is not positive definite. */
+static void rml_cholesky(const num *a, num *l, long n) {
+    for (long i = 0; i < n; i++) {
+        for (long j = 0; j < n; j++) {
+            num rest = j > i ? 0 : a[i * n + j];
+            for (long k = 0; k < j && j <= i; k++) {
+                rest = rest - l[i * n + k] * l[j * n + k];
+            }
+            if (j == i && !(rest > 0)) {
+                for (long k = 0; k < n * n; k++) {
+                    l[k] = RML_NAN;
+                }
+                return;
+            }
+            l[i * n + j] = j > i ? 0 : j == i ? {sqrt}(rest) : rest / l[j * n + j];
+        }
+    }
+}
+"),
+    ("rml_solve", &[], "/* Makes m columns x the solutions of a x = x, by elimination with the first of the largest pivots. The matrix is used up. */
+static void rml_solve(num *a, num *x, long n, long m) {
+    for (long k = 0; k < n; k++) {
+        long pivot = k;
+        for (long i = k + 1; i < n; i++) {
+            const num new = a[i * n + k], old = a[pivot * n + k];
+            pivot = (new < 0 ? -new : new) > (old < 0 ? -old : old) ? i : pivot;
+        }
+        for (long j = 0; j < n && pivot != k; j++) {
+            const num swapped = a[k * n + j];
+            a[k * n + j] = a[pivot * n + j];
+            a[pivot * n + j] = swapped;
+        }
+        for (long j = 0; j < m && pivot != k; j++) {
+            const num swapped = x[k * m + j];
+            x[k * m + j] = x[pivot * m + j];
+            x[pivot * m + j] = swapped;
+        }
+        for (long i = k + 1; i < n; i++) {
+            const num factor = a[i * n + k] / a[k * n + k];
+            for (long j = k + 1; j < n; j++) {
+                a[i * n + j] = a[i * n + j] - factor * a[k * n + j];
+            }
+            for (long j = 0; j < m; j++) {
+                x[i * m + j] = x[i * m + j] - factor * x[k * m + j];
+            }
+        }
+    }
+    for (long i = n - 1; i >= 0; i--) {
+        for (long c = 0; c < m; c++) {
+            num rest = x[i * m + c];
+            for (long j = i + 1; j < n; j++) {
+                rest = rest - a[i * n + j] * x[j * m + c];
+            }
+            x[i * m + c] = rest / a[i * n + i];
+        }
+    }
 }
 "),
     ("rml_order", &[], order!("rml_order", "num")),

@@ -78,8 +78,15 @@ fn by_family(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add
         | Op::SortBy { axis, descending } => {
             sort::sort(f, op, Around::axis(out.dims(), Some(*axis)), *descending, args, out);
         }
-        Op::Softmax => rows(f, "rml_softmax", &args[0], out),
-        Op::LogSoftmax => rows(f, "rml_log_softmax", &args[0], out),
+        Op::Softmax | Op::LogSoftmax => {
+            let n = last(&args[0]);
+            rows(f, if *op == Op::Softmax { "rml_softmax" } else { "rml_log_softmax" }, &args[0], out, n, n);
+        }
+        Op::Cholesky => {
+            let n = last(&args[0]);
+            rows(f, "rml_cholesky", &args[0], out, n * n, n);
+        }
+        Op::Solve => solve(f, &args[0], &args[1], out),
         Op::RandomUniform { .. } => draw(f, "rml_uniform", args, out),
         Op::RandomNormal { .. } => draw(f, "rml_normal", args, out),
         Op::Reduce(by, axis) => {
@@ -239,8 +246,13 @@ fn cumsum(
     f.check(&line);
 }
 
-fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand) {
-    let columns = x.dims().last().copied().unwrap_or(1);
+/// The length of the last axis.
+fn last(x: &Operand) -> usize {
+    x.dims().last().copied().unwrap_or(1)
+}
+
+/// A function of rows, or other parts, of so many elements each; it is also told `n`.
+fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, columns: usize, n: usize) {
     let function = f.scope.prelude.helper(function);
     let row = linear(&[(if out.len() == columns { "0" } else { "i0" }.to_owned(), columns)], 0);
     let beside = x.is_alike();
@@ -254,9 +266,29 @@ fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand) {
     } else {
         x.at(&row)
     };
-    let line = format!("{function}(&{from}, &{}, {columns});", out.at(&row));
+    let line = format!("{function}(&{from}, &{}, {n});", out.at(&row));
     nest(f, &[out.len() / columns.max(1)], &[line]);
     f.lines.close_all(usize::from(beside));
+}
+
+/// Systems of equations: the columns become their solutions, and a copy of each matrix is used up.
+fn solve(f: &mut Function<'_>, a: &Operand, b: &Operand, out: &Operand) {
+    f.copy(b, out);
+    let n = last(a);
+    let count = a.len() / (n * n);
+    let columns = out.len() / (count * n);
+    let function = f.scope.prelude.helper("rml_solve");
+    let block = if count == 1 { "0" } else { "i0" };
+    let from = a.at(&linear(&[(block.to_owned(), n * n), ("i1".to_owned(), 1)], 0));
+    let to = out.at(&linear(&[(block.to_owned(), n * columns)], 0));
+    let looped = f.lines.over("i0", count);
+    f.lines.open("");
+    f.lines.line(format!("num matrix[{}];", n * n));
+    f.lines.open(format!("for (long i1 = 0; i1 < {}; i1++)", n * n));
+    f.lines.line(format!("matrix[i1] = {from};"));
+    f.lines.close();
+    f.lines.line(format!("{function}(matrix, &{to}, {n}, {columns});"));
+    f.lines.close_all(1 + usize::from(looped));
 }
 
 fn draw(f: &mut Function<'_>, function: &str, args: &[Operand], out: &Operand) {

@@ -4,7 +4,7 @@ mod support;
 
 use support::Close;
 
-use rml_ir::op::{Binary, Op, eval, samples};
+use rml_ir::op::{Binary, Op, conditioned, eval, samples};
 use rml_ir::{DType, Data, Precision, Type, Value};
 use rml_plan::reference::Column;
 use rml_plan::{Atom, Plan, Rule};
@@ -41,6 +41,7 @@ fn operators_mean_the_same_in_c() {
             // Draws for which the operator has a result.
             while own.first().map_or(4, Vec::len) < 4 {
                 let args: Vec<Value> = types.iter().map(|ty| value(ty, precision, &mut r)).collect();
+                let args: Vec<Value> = args.iter().enumerate().map(|(i, x)| conditioned(op, i, x)).collect();
                 if eval(op, &args.iter().collect::<Vec<_>>(), precision).is_ok() {
                     own.iter_mut().zip(args).for_each(|(column, arg)| column.push(Some(arg)));
                 }

@@ -65,6 +65,10 @@ pub(crate) enum Builtin {
     OneHot,
     /// `matmul(a, b)`
     MatMul,
+    /// `cholesky(a)`
+    Cholesky,
+    /// `solve(a, b)`
+    Solve,
     /// `transpose(x[, perm])`
     Transpose,
     /// `reshape(shape, x)`
@@ -151,6 +155,8 @@ const TABLE: &[(&str, Builtin)] = &[
     ("random_normal", Builtin::RandomNormal),
     ("one_hot", Builtin::OneHot),
     ("matmul", Builtin::MatMul),
+    ("cholesky", Builtin::Cholesky),
+    ("solve", Builtin::Solve),
     ("transpose", Builtin::Transpose),
     ("reshape", Builtin::Reshape),
     ("broadcast", Builtin::Broadcast),
@@ -204,7 +210,8 @@ impl Builtin {
             Builtin::Param | Builtin::Shape => (1, 1, "(x)"),
             Builtin::Reduce(_) => (1, 2, "(x) or (x, axis)"),
             Builtin::OneHot => (2, 2, "(classes, i)"),
-            Builtin::MatMul => (2, 2, "(a, b)"),
+            Builtin::MatMul | Builtin::Solve => (2, 2, "(a, b)"),
+            Builtin::Cholesky => (1, 1, "(a)"),
             Builtin::Clip => (3, 3, "(x, lo, hi)"),
             Builtin::Where => (3, 3, "(condition, a, b)"),
             Builtin::Binary(_) => (2, 2, "(a, b)"),
@@ -255,7 +262,7 @@ impl Builtin {
             Builtin::Softmax { .. } | Builtin::Clip | Builtin::Where | Builtin::MatMul | Builtin::Pick => {
                 false
             }
-            Builtin::Param | Builtin::Shape => false,
+            Builtin::Param | Builtin::Shape | Builtin::Cholesky | Builtin::Solve => false,
             Builtin::Reduce(_) | Builtin::Transpose | Builtin::Split { .. } => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
             Builtin::Stack | Builtin::Einsum => i == 0,

@@ -108,6 +108,8 @@ impl Typed<'_> {
             Builtin::Softmax { log: false } => Op::Softmax,
             Builtin::Softmax { log: true } => Op::LogSoftmax,
             Builtin::MatMul => Op::MatMul,
+            Builtin::Cholesky => Op::Cholesky,
+            Builtin::Solve => Op::Solve,
             Builtin::Param => {
                 let init = operands.first().ok_or(Failure::Unknown)?;
                 return Ok((Rule::Form, init.0.clone()));
@@ -385,6 +387,7 @@ fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
             DType::Num
         }
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => DType::Num,
+        Op::Cholesky | Op::Solve => DType::Num,
         Op::Softmax | Op::LogSoftmax | Op::RandomUniform { .. } | Op::RandomNormal { .. } => DType::Num,
     }
 }

@@ -25,12 +25,15 @@ const IR: i64 = 8;
 /// Why there is no model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// ONNX Runtime has no operator of that precision: an error function of double precision.
+    /// ONNX has no such operator (a factor of a matrix, a system of equations), or ONNX Runtime has it in single precision only
+    /// (an error function).
     Operator {
         /// Its name.
         name: &'static str,
         /// Where it stands.
         span: Span,
+        /// Whether it is there in single precision.
+        single: bool,
     },
     /// The model would have so many bytes; a message has 2 GiB at most.
     Large(u64),

@@ -198,8 +198,13 @@ fn call(net: &mut Net, function: &Function, args: &[V]) -> Result<(Vec<V>, Vec<V
                 if dims.contains(&0) {
                     net.splat(0.0, elem, dims)
                 } else {
-                    operators::operator(net, op, &args, dims, Elem::num(function.precision))
-                        .ok_or(Refused::Operator { name: op.name(), span: def.span })?
+                    operators::operator(net, op, &args, dims, Elem::num(function.precision)).ok_or(
+                        Refused::Operator {
+                            name: op.name(),
+                            span: def.span,
+                            single: matches!(op, rml_ir::op::Op::Unary(_)),
+                        },
+                    )?
                 }
             }
         };

@@ -19,6 +19,7 @@ mod gather;
 mod host;
 mod integer;
 mod layout;
+mod matrices;
 mod pointwise;
 mod product;
 mod random;
@@ -187,6 +188,8 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
             broadcast(t, op, &args)
         }
         Op::MatMul => product::matmul(t, x, args[1]),
+        Op::Cholesky => matrices::cholesky(t, x),
+        Op::Solve => matrices::solve(t, x, args[1]),
         Op::Einsum(labels) => product::einsum(t, labels, args, shape),
         Op::Conv(conv) => convolution::conv(t, conv, x, args[1], shape),
         Op::ConvTranspose { shape, conv } => convolution::conv_transpose(t, conv, x, args[1], shape),

@@ -12,6 +12,7 @@ use crate::build::Builder;
 
 mod layout;
 mod linear;
+mod matrices;
 mod pointwise;
 mod reduction;
 
@@ -38,6 +39,7 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
         Op::Binary(Binary::Mul) => position == 0 || args.first() != args.get(1),
         Op::Binary(_) | Op::Copy | Op::Clip | Op::Einsum(_) => true,
         Op::MatMul | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => true,
+        Op::Cholesky | Op::Solve => true,
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => true,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => true,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => true,
@@ -75,6 +77,8 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::Binary(f) => t.arithmetic(*f),
         Op::Clip | Op::Where => t.choice(op),
         Op::MatMul => t.matmul(),
+        Op::Cholesky => t.cholesky(),
+        Op::Solve => t.solve(),
         Op::Einsum(labels) => t.einsum(labels),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => t.convolution(op),
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => t.windows(op),

@@ -11,6 +11,7 @@ mod convolution;
 mod gather;
 mod layout;
 mod linear;
+mod matrices;
 mod pointwise;
 mod reduce;
 mod windows;
@@ -42,6 +43,8 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Or => two(Tensor::f_logical_or),
         Op::MatMul => linear::matmul(cx),
         Op::Einsum(labels) => linear::einsum(labels, cx),
+        Op::Cholesky => one(matrices::cholesky),
+        Op::Solve => matrices::solve(cx),
         Op::Conv(conv) => convolution::forward(conv, cx),
         Op::ConvTranspose { shape: _, conv } => convolution::transpose(conv, cx),
         Op::ConvKernel { shape: _, conv } => convolution::kernel(conv, cx),

@@ -110,6 +110,18 @@ fn shapes(op: &Op) -> Vec<Shaped> {
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or => of(op, TWO),
         Op::Clip | Op::Where => of(op, THREE),
         Op::MatMul => matmuls(),
+        Op::Cholesky => of(op, &[&[&[1, 1]], &[&[17, 17]], &[&[3, 5, 5]], &[&[2, 0, 0]], &[&[0, 2, 2]]]),
+        Op::Solve => of(
+            op,
+            &[
+                &[&[1, 1], &[1]],
+                &[&[17, 17], &[17, 9]],
+                &[&[3, 5, 5], &[3, 5]],
+                &[&[2, 1, 5, 5], &[2, 1, 5, 3]],
+                &[&[0, 0], &[0, 3]],
+                &[&[0, 2, 2], &[0, 2]],
+            ],
+        ),
         Op::Einsum(_) => einsums(),
         Op::Conv(conv) => convs(conv.axes.len()).into_iter().map(|c| c.forward()).collect(),
         Op::ConvTranspose { conv, .. } => convs(conv.axes.len()).into_iter().map(|c| c.transpose()).collect(),

@@ -1,6 +1,6 @@
 //! Random operands for an operator: numbers where its result is interesting, ints and positions for which it has one.
 
-use rml_ir::op::{Binary, Op, Reduction, Unary};
+use rml_ir::op::{Binary, Op, Reduction, Unary, conditioned};
 use rml_ir::{DType, Data, Precision, Type, Value};
 
 use super::dice::{Dice, Nums};
@@ -55,7 +55,7 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
         Op::Binary(Binary::Minimum | Binary::Maximum) | Op::Clip | Op::Where => Domain::nums(Grid),
         Op::And | Op::Or => Domain::nums(Scales),
         Op::Compare(_) => Domain::nums(Grid),
-        Op::MatMul | Op::Einsum(_) => Domain::nums(Unit),
+        Op::MatMul | Op::Einsum(_) | Op::Cholesky | Op::Solve => Domain::nums(Unit),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Domain::nums(Unit),
         Op::MaxPool(_) => Domain::nums(Grid),
         Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Domain::nums(Unit),
@@ -84,7 +84,7 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
 pub(super) fn operands(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> Vec<Value> {
     let operand = |(i, ty): (usize, &Type)| {
         let domain = domain(op, i, types);
-        value(ty, precision, dice, domain.nums, domain.ints)
+        conditioned(op, i, &value(ty, precision, dice, domain.nums, domain.ints))
     };
     types.iter().enumerate().map(operand).collect()
 }

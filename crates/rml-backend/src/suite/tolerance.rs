@@ -74,7 +74,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
             Tolerance::Terms(4.0)
         }
         Op::Softmax => Tolerance::Result(64.0),
-        Op::LogSoftmax => Tolerance::ResultOrOne(64.0),
+        Op::LogSoftmax | Op::Cholesky | Op::Solve => Tolerance::ResultOrOne(64.0),
     }
 }
 

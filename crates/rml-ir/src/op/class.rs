@@ -16,7 +16,7 @@ pub enum Class {
     Fold,
     /// Each element depends on those along one axis, and the shape stays.
     Along,
-    /// Sums of products of elements.
+    /// Sums of products of elements, and what undoes them.
     Product,
     /// Windows over spatial axes.
     Sliding,
@@ -40,7 +40,7 @@ impl Op {
             Op::SumTo { .. } | Op::Reduce(..) => Class::Fold,
             Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => Class::Along,
             Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Class::Along,
-            Op::MatMul | Op::Einsum(_) => Class::Product,
+            Op::MatMul | Op::Einsum(_) | Op::Cholesky | Op::Solve => Class::Product,
             Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Class::Sliding,
             Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Class::Sliding,
             Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick | Op::OneHot { .. } => Class::Lookup,

@@ -32,7 +32,7 @@ pub use eval::{Around, Convolution, EvalError, Number, eval, need, negligible, s
 pub use reduction::Reduction;
 pub use result::{MAX_ELEMENTS, TypeError, binary_takes, result_type, unary_takes};
 pub use rml_kernels::{Binary, Unary};
-pub use samples::samples;
+pub use samples::{conditioned, samples};
 pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};
 pub use table::{Form, OpInfo, Topic, entries, info, names};
 
@@ -99,6 +99,12 @@ pub enum Op {
     /// Matrix product by NumPy's rule: a vector is one row on the left and one column on the right, leading
     /// axes are stacks of matrices and broadcast.
     MatMul,
+    /// The Cholesky factor of `a [.., n, n]`, a lower triangular `l` with `l l' = a`, of which the lower triangle is read.
+    /// All of it is NaN where the matrix is not positive definite.
+    Cholesky,
+    /// The solution `x` of `a x = b`, of square matrices `a [.., n, n]` and columns `b [.., n, m]`, or one column each,
+    /// `b [.., n]`. Elimination with partial pivoting; a singular matrix gives infinities and NaN.
+    Solve,
     /// Contraction of one or two operands over the labels that the result lacks.
     Einsum(Einsum),
     /// Convolution (without flipping) of `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.

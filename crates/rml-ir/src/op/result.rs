@@ -84,6 +84,15 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             let [a, b] = operands(args)?;
             linear::matmul(a, b)
         }
+        Op::Cholesky => {
+            let [a] = operands(args)?;
+            linear::square(a)?;
+            Ok(a.clone())
+        }
+        Op::Solve => {
+            let [a, b] = operands(args)?;
+            linear::solve(a, b)
+        }
         Op::Einsum(labels) => linear::einsum(labels, args),
         Op::Conv(conv) => {
             let [x, kernel] = operands(args)?;
@@ -219,6 +228,7 @@ fn one(op: &Op, args: &[Type]) -> Checked<Type> {
         }
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => unreachable!("{SEVERAL}"),
         Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } => unreachable!("{SEVERAL}"),
+        Op::Cholesky | Op::Solve => unreachable!("{SEVERAL}"),
         Op::ConvKernel { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("{SEVERAL}"),
         Op::Pick | Op::SortBy { .. } | Op::Concat { .. } | Op::Stack { .. } => unreachable!("{SEVERAL}"),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{SEVERAL}"),

@@ -4,6 +4,7 @@
 use super::result::{binary_takes, unary_takes};
 use super::{AxisIndex, Binary, Compare, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, Reduction, Unary};
 use crate::types::{DType, Shape, Type};
+use crate::value::{Data, Value};
 
 const BOOL: DType = DType::Bool;
 const INT: DType = DType::Int;
@@ -263,6 +264,10 @@ samples! {
         (Op::SortBy { axis: 1, descending: false }, INT [2, 4], NUM [2, 4]);
         (Op::SortBy { axis: 0, descending: true }, NUM [4, 2], BOOL [4, 2]);
         (Op::SortBy { axis: 0, descending: false }, INT [0], INT [0]);
+    Cholesky => (Op::Cholesky, NUM [3, 3]); (Op::Cholesky, NUM [2, 2, 2]); (Op::Cholesky, NUM [0, 0]);
+    Solve =>
+        (Op::Solve, NUM [3, 3], NUM [3]); (Op::Solve, NUM [3, 3], NUM [3, 2]); (Op::Solve, NUM [2, 2, 2], NUM [2, 2]);
+        (Op::Solve, NUM [2, 3, 3], NUM [2, 3, 2]); (Op::Solve, NUM [2, 2], NUM [2, 2]); (Op::Solve, NUM [2, 2], NUM [2, 0]);
     RandomUniform =>
         (Op::RandomUniform { shape: shape(&[]) }, INT [], INT []); (Op::RandomUniform { shape: shape(&[2, 3]) }, INT [], INT []);
         (Op::RandomUniform { shape: shape(&[0]) }, INT []);
@@ -272,6 +277,32 @@ samples! {
     Softmax => (Op::Softmax, NUM [4]); (Op::Softmax, NUM [2, 3]); (Op::Softmax, NUM [2, 2, 3]);
     LogSoftmax => (Op::LogSoftmax, NUM [4]); (Op::LogSoftmax, NUM [2, 3]); (Op::LogSoftmax, NUM [2, 2, 3]);
     OneHot => (Op::OneHot { classes: 4 }, INT []); (Op::OneHot { classes: 3 }, INT [2]);
+}
+
+/// A random operand (of numbers of magnitude 2 at most) for which the operator has a result that a small change does not
+/// change much: to one element of each row of a square matrix, more is added than the others make up. Other operands stay.
+pub fn conditioned(op: &Op, operand: usize, value: &Value) -> Value {
+    let place = match (op, operand) {
+        (Op::Cholesky, 0) => |row: usize, _: usize| row,
+        // Not on the diagonal, so that rows are exchanged.
+        (Op::Solve, 0) => |row: usize, n: usize| (row + 1) % n,
+        _ => return value.clone(),
+    };
+    let shape = value.shape();
+    let n = shape.dims().last().copied().unwrap_or(0);
+    let at = |i: usize| i % n.max(1) == place(i / n.max(1) % n.max(1), n);
+    #[allow(clippy::cast_precision_loss, reason = "a count of elements")]
+    let more = (2 * n + 1) as f64;
+    let shifted = |(i, x): (usize, f64)| if at(i) { x + more } else { x };
+    #[allow(clippy::cast_possible_truncation, reason = "single precision is meant")]
+    let data = match value.to_data() {
+        Data::F32(v) => {
+            Data::F32(v.into_iter().map(f64::from).enumerate().map(|x| shifted(x) as f32).collect())
+        }
+        Data::F64(v) => Data::F64(v.into_iter().enumerate().map(shifted).collect()),
+        other => other,
+    };
+    Value::new(shape, data)
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ impl Op {
             Op::Clip => "clip",
             Op::Where => "where",
             Op::MatMul => "matmul",
+            Op::Cholesky => "cholesky",
+            Op::Solve => "solve",
             Op::Einsum(_) => "einsum",
             Op::Conv(conv) => by_rank(conv.axes.len(), "conv1d", "conv2d"),
             Op::ConvTranspose { conv, .. } => {
@@ -120,7 +122,7 @@ impl fmt::Display for Op {
             Op::OneHot { classes } => write!(f, "{{{classes}}}"),
             Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Binary(_) => Ok(()),
             Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where | Op::MatMul | Op::Pick => Ok(()),
-            Op::Reduce(_, None) | Op::Softmax | Op::LogSoftmax => Ok(()),
+            Op::Reduce(_, None) | Op::Softmax | Op::LogSoftmax | Op::Cholesky | Op::Solve => Ok(()),
         }
     }
 }
@@ -202,7 +204,7 @@ fn without_attributes() -> impl Iterator<Item = Op> {
     let converts = [DType::Num, DType::Int, DType::Bool].map(Op::Convert);
     others
         .into_iter()
-        .chain([Op::Pick, Op::Softmax, Op::LogSoftmax])
+        .chain([Op::Pick, Op::Softmax, Op::LogSoftmax, Op::Cholesky, Op::Solve])
         .chain(converts)
         .chain(Unary::ALL.iter().map(|f| Op::Unary(*f)))
         .chain(Binary::ALL.iter().map(|f| Op::Binary(*f)))

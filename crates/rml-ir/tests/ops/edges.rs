@@ -57,6 +57,20 @@ fn sorting_is_stable_and_puts_nan_last() {
 }
 
 #[test]
+fn a_matrix_that_is_not_positive_definite_has_no_factor() {
+    let stack = num(&[3, 2, 2], &[4.0, NAN, 2.0, 5.0, 1.0, 0.0, 2.0, 4.0, NAN, 0.0, 0.0, 1.0]);
+    let factors = num(&[3, 2, 2], &[2.0, 0.0, 1.0, 2.0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN]);
+    check(&Op::Cholesky, &[&stack], &factors);
+}
+
+#[test]
+fn a_singular_matrix_gives_what_divisions_by_zero_give() {
+    let a = num(&[2, 2], &[1.0, 2.0, 2.0, 4.0]);
+    check(&Op::Solve, &[&a, &num(&[2], &[1.0, 1.0])], &num(&[2], &[-INF, INF]));
+    check(&Op::Solve, &[&a, &num(&[2], &[1.0, 2.0])], &num(&[2], &[NAN, NAN]));
+}
+
+#[test]
 fn int_division_truncates_and_is_total() {
     for (a, b, q) in [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (5, 0, 0), (0, 0, 0), (i64::MIN, 0, 0)] {
         check(&Op::Binary(Binary::Div), &[&Value::Int(a), &Value::Int(b)], &Value::Int(q));

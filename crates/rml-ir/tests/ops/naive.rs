@@ -120,6 +120,27 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Compare(Compare::Gt) => both(&|a, b| truth(a > b)),
         Op::Compare(Compare::Ge) => both(&|a, b| truth(a >= b)),
         Op::MatMul => matmul(x, &args[1], result),
+        Op::Cholesky => Nd::from(result, |i| {
+            let (stack, row, column) = (&i[..i.len() - 2], i[i.len() - 2], i[i.len() - 1]);
+            // The upper triangle of the operand does not count.
+            let a = |r: usize, c: usize| x.at(&[stack, &[r.max(c), r.min(c)]].concat());
+            // By minors: those of the first rows and columns, the last row exchanged.
+            let minor =
+                |n: usize, last: usize| determinant(n, &|r, c| a(if r + 1 == n { last } else { r }, c));
+            let scale = (determinant(column, &a) * minor(column + 1, column)).sqrt();
+            if row < column { 0.0 } else { minor(column + 1, row) / scale }
+        }),
+        Op::Solve => Nd::from(result, |i| {
+            let stack = x.dims.len() - 2;
+            let (n, b) = (x.dims[stack], &args[1]);
+            let (rows, column) = (&i[..stack], &i[stack + 1..]);
+            let a = |r: usize, c: usize| x.at(&[rows, &[r, c]].concat());
+            // By Cramer's rule.
+            let replaced = |r: usize, c: usize| {
+                if c == i[stack] { b.at(&[rows, &[r], column].concat()) } else { a(r, c) }
+            };
+            determinant(n, &replaced) / determinant(n, &a)
+        }),
         Op::Transpose { perm } => Nd::from(result, |i| {
             let mut from = vec![0; perm.len()];
             perm.iter().zip(i).for_each(|(&p, &i)| from[p] = i);
@@ -245,6 +266,15 @@ fn before(keys: &[f64], k: usize, descending: bool) -> usize {
     let nan = |x: f64| truth(x.is_nan());
     let key = |i: usize| (nan(keys[i]), rank(keys[i]));
     (0..keys.len()).filter(|&i| key(i) < key(k) || (i < k && key(i) == key(k))).count()
+}
+
+/// By the first row.
+fn determinant(n: usize, a: &dyn Fn(usize, usize) -> f64) -> f64 {
+    if n == 0 {
+        return 1.0;
+    }
+    let without = |k: usize| determinant(n - 1, &|r, c| a(r + 1, c + usize::from(c >= k)));
+    (0..n).map(|k| if k % 2 == 0 { a(0, k) * without(k) } else { -a(0, k) * without(k) }).sum()
 }
 
 fn argmax(xs: &[f64]) -> f64 {

@@ -346,6 +346,12 @@ fn positions_and_masks() {
         Some(0),
         "expected an operand with an axis 1, found int [2]",
     );
+    let square = "a square matrix or a stack of square matrices";
+    refuses("cholesky", &["num [2, 3]"], Some(0), &format!("expected {square}, found num [2, 3]"));
+    refuses("solve", &["num [3]", "num [3]"], Some(0), &format!("expected {square}, found num [3]"));
+    refuses("solve", &["int [3, 3]", "num [3]"], Some(0), "expected num, found int [3, 3]");
+    let columns = "the shape [2, 3] of a column of each matrix, or one of columns";
+    refuses("solve", &["num [2, 3, 3]", "num [3]"], Some(1), &format!("expected {columns}, found num [3]"));
     refuses("cumsum{axis=1}", &["num [2]"], Some(0), "expected an operand with an axis 1, found num [2]");
     refuses(
         "stack{axis=2}",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rml_ir::op::{Binary, EvalError, Op, Unary, eval, result_type, samples};
+use rml_ir::op::{Binary, EvalError, Op, Unary, conditioned, eval, result_type, samples};
 use rml_ir::random::Random;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
@@ -52,6 +52,7 @@ fn compare(precision: Precision) {
             let mut next = 0;
             let args: Vec<Value> =
                 types.iter().map(|ty| operand(op, ty, precision, &random, &mut next)).collect();
+            let args: Vec<Value> = args.iter().enumerate().map(|(i, x)| conditioned(op, i, x)).collect();
             let found = try_go(op, &args.iter().collect::<Vec<_>>(), precision).expect("no overflow");
             let plain: Vec<Nd> =
                 args.iter().map(|v| Nd { dims: v.shape().dims().to_vec(), xs: elements(v) }).collect();

@@ -143,14 +143,14 @@ fn check(program: &Program, plan: &Plan, ticks: usize) -> Result<(), Diagnostic>
 
 fn refused(program: &Program, why: &Refused) -> Diagnostic {
     match why {
-        Refused::Operator { name, span } => {
-            let what = format!(
-                "node {} cannot be exported: ONNX Runtime has no `{name}` of double precision",
-                program.node()
-            );
-            Diagnostic::error(codes::EXPORT_REFUSED, what)
-                .label(*span, "because of this")
-                .help("export it without `--f64`, or with `--format stablehlo`")
+        Refused::Operator { name, span, single } => {
+            let (of, help) = match single {
+                true => (" of double precision", "export it without `--f64`, or with `--format stablehlo`"),
+                false => ("", "export it with `--format stablehlo` or `--format c`"),
+            };
+            let what =
+                format!("node {} cannot be exported: ONNX Runtime has no `{name}`{of}", program.node());
+            Diagnostic::error(codes::EXPORT_REFUSED, what).label(*span, "because of this").help(help)
         }
         Refused::Large(bytes) => {
             let what = format!("the model would have {}", rml_base::memory::size(*bytes));

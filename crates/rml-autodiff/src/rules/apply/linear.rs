@@ -10,7 +10,7 @@ use super::{Dim, Transposer};
 
 impl Transposer<'_, '_> {
     /// The last two axes exchanged.
-    fn transpose(&mut self, v: Var) -> Var {
+    pub(super) fn transpose(&mut self, v: Var) -> Var {
         let rank = self.shape(v).rank();
         let mut perm: Vec<usize> = (0..rank).collect();
         if rank > 1 {

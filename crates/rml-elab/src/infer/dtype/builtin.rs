@@ -43,6 +43,8 @@ impl Infer<'_, '_, '_> {
             Builtin::Unary(f) => only(self, unary_takes(f)),
             Builtin::Softmax { .. }
             | Builtin::MatMul
+            | Builtin::Cholesky
+            | Builtin::Solve
             | Builtin::Conv(..)
             | Builtin::Einsum
             | Builtin::Pool(..)

@@ -18,6 +18,7 @@ mod einsum;
 mod gather;
 mod layout;
 mod linear;
+mod matrices;
 mod need;
 mod pointwise;
 mod random;
@@ -132,11 +133,12 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
         Op::OneHot { classes } => Ok(layout::one_hot(*classes, &view, precision)),
         Op::Concat { .. } | Op::Stack { .. } => several(op, &[x]),
         Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&view])),
+        Op::Cholesky => Ok(matrices::cholesky(&view)),
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::MatMul | Op::Pick | Op::Conv(_) => {
             unreachable!("an operator of two operands")
         }
         Op::ConvTranspose { .. } | Op::ConvKernel { .. } => unreachable!("an operator of two operands"),
-        Op::Gather { .. } | Op::ScatterAdd { .. } | Op::SortBy { .. } => {
+        Op::Gather { .. } | Op::ScatterAdd { .. } | Op::SortBy { .. } | Op::Solve => {
             unreachable!("an operator of two operands")
         }
         Op::Clip | Op::Where => unreachable!("an operator of three operands"),
@@ -149,6 +151,7 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
     match op {
         Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&left, &right])),
         Op::MatMul => Ok(linear::matmul(&left, &right)),
+        Op::Solve => Ok(matrices::solve(&left, &right)),
         Op::Conv(conv) => Ok(sliding::conv(conv, &left, &right)),
         Op::ConvTranspose { shape, conv } => Ok(sliding::conv_transpose(shape, conv, &left, &right)),
         Op::ConvKernel { shape, conv } => Ok(sliding::conv_kernel(shape, conv, &left, &right)),
@@ -168,7 +171,7 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
         Op::Index { .. } | Op::Unindex { .. } | Op::Reduce(..) | Op::CumSum { .. } | Op::Softmax => {
             unreachable!("{CHECKED}")
         }
-        Op::LogSoftmax | Op::OneHot { .. } | Op::Sort { .. } | Op::ArgSort { .. } => {
+        Op::LogSoftmax | Op::OneHot { .. } | Op::Sort { .. } | Op::ArgSort { .. } | Op::Cholesky => {
             unreachable!("{CHECKED}")
         }
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{CHECKED}"),

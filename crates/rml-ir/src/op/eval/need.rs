@@ -96,6 +96,13 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
         // The operands are repeated to the shape of the result.
         Op::Where => broadcast(args).saturating_mul(args.get(1).map_or(0, |a| 1 + 3 * size(a))),
         Op::MatMul => matmul(args, num).saturating_add(blocks(sum_of_bytes(args))),
+        Op::Cholesky => bytes(x),
+        // The result, and one matrix.
+        Op::Solve => {
+            let n = product([dims(x).last().copied().unwrap_or(1)]);
+            let matrix = n.saturating_mul(n).saturating_mul(num);
+            args.get(1).map_or(0, |b| bytes(b)).saturating_add(matrix)
+        }
         Op::Einsum(labels) => {
             let size_of = |label: &char| {
                 let places = args.iter().zip(labels.operands());

@@ -33,6 +33,29 @@ pub(super) fn matmul(a: &Type, b: &Type) -> Checked<Type> {
     Ok(Type { dtype: DType::Num, shape: dims.collect() })
 }
 
+/// A square matrix or a stack of them: the shape of its rows.
+pub(super) fn square(a: &Type) -> Checked<&[usize]> {
+    element(0, a, &[DType::Num])?;
+    match a.shape.dims() {
+        [.., m, n] if m == n => Ok(&a.shape.dims()[..a.shape.rank() - 1]),
+        _ => refuse(Some(0), "a square matrix or a stack of square matrices", a),
+    }
+}
+
+/// The solutions of systems of equations, one column or several for each matrix.
+pub(super) fn solve(a: &Type, b: &Type) -> Checked<Type> {
+    let rows = square(a)?;
+    element(1, b, &[DType::Num])?;
+    match b.shape.dims() {
+        dims if dims == rows => Ok(b.clone()),
+        [dims @ .., _] if dims == rows => Ok(b.clone()),
+        _ => {
+            let rows = Shape::new(rows);
+            refuse(Some(1), format!("the shape {rows} of a column of each matrix, or one of columns"), b)
+        }
+    }
+}
+
 /// A contraction.
 pub(super) fn einsum(labels: &Einsum, args: &[Type]) -> Checked<Type> {
     if args.len() != labels.operands().len() {

@@ -73,6 +73,19 @@ super::table! {
             "num [s.., m, k] x [s.., k, n] -> [s.., m, n]; [s.., m, k] x [k] -> [s.., m]; [k] x [s.., k, n] -> [s.., n]"
             "da = sum_to(shape(a), matmul(do, b')); db = sum_to(shape(b), matmul(a', do)), where ' swaps the last two axes"
             "matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])" "[3.0, 7.0]";
+        Function "cholesky" "cholesky(a)"
+            "the lower triangular l with matmul(l, l') = a, a symmetric matrix of which the lower triangle is read; NaN everywhere \
+             if a is not positive definite; leading dimensions are stacks of matrices"
+            "num [s.., n, n] -> num [s.., n, n]"
+            "da = half(y + y') with y = solve(o', (solve(o', half(matmul(o', lower(do)))))'), where lower keeps the lower triangle, \
+             half also halves the diagonal, and ' swaps the last two axes"
+            "cholesky([[4.0, 2.0], [2.0, 5.0]])" "[[2.0, 0.0], [1.0, 2.0]]";
+        Function "solve" "solve(a, b)"
+            "the x with matmul(a, x) = b, by elimination with partial pivoting (of equal pivots the first one); a singular matrix \
+             gives infinities and NaN; leading dimensions are stacks, which are equal"
+            "num [s.., n, n] and num [s.., n, m], or a column [s.., n] -> the shape of b"
+            "db = solve(a', do); da = -matmul(db, o'), where ' swaps the last two axes, and a column is a matrix with one column"
+            "solve([[0.0, 2.0], [4.0, 0.0]], [2.0, 4.0])" "[1.0, 1.0]";
         Function "einsum" "einsum(labels, a[, b])"
             "contraction: axes with the same letter have the same length, and products are summed over the letters that the result \
              lacks; each operand has a letter once"
