@@ -74,7 +74,7 @@ impl Prelude {
                 ("rml_fma", Math::Own, Precision::F64) => functions::FMA_DOUBLE,
                 _ => text,
             };
-            let text = ["exp", "log", "sqrt"].iter().fold((*text).to_owned(), |text, name| {
+            let text = ["exp", "log", "sqrt", "sin", "cos"].iter().fold((*text).to_owned(), |text, name| {
                 let own = if self.math == Math::Own { format!("rml_{name}") } else { format!("{name}@") };
                 text.replace(&format!("{{{name}}}"), &own)
             });
@@ -421,6 +421,85 @@ static void rml_solve(num *a, num *x, long n, long m) {
             }
             x[i * m + c] = rest / a[i * n + i];
         }
+    }
+}
+"),
+    ("rml_dft", &["sin", "cos"], "/* The discrete Fourier transform of n complex numbers; the room has six times as many: their parts, factors, and sums. */
+static void rml_dft(num *room, long n, bool forward) {
+    num *part[2] = {room, room + n};
+    num *cosine = room + 2 * n, *sine = room + 3 * n;
+    const num turn = (num)6.283185307179586;
+    for (long k = 0; k < n; k++) {
+        const num angle = turn * (num)k / (num)n;
+        cosine[k] = {cos}(angle);
+        sine[k] = forward ? -{sin}(angle) : {sin}(angle);
+    }
+    if ((n & (n - 1)) != 0) {
+        for (long k = 0; k < n; k++) {
+            num re = 0, im = 0;
+            for (long j = 0; j < n; j++) {
+                const long at = j * k % n;
+                re = re + (part[0][j] * cosine[at] - part[1][j] * sine[at]);
+                im = im + (part[0][j] * sine[at] + part[1][j] * cosine[at]);
+            }
+            room[4 * n + k] = re;
+            room[5 * n + k] = im;
+        }
+        for (long i = 0; i < 2 * n; i++) {
+            room[i] = room[4 * n + i];
+        }
+        return;
+    }
+    for (long i = 1, j = 0; i < n; i++) {
+        long bit = n / 2;
+        for (; (j & bit) != 0; bit /= 2) {
+            j ^= bit;
+        }
+        j |= bit;
+        for (long p = 0; p < 2 && i < j; p++) {
+            const num swapped = part[p][i];
+            part[p][i] = part[p][j];
+            part[p][j] = swapped;
+        }
+    }
+    for (long half = 1; half < n; half *= 2) {
+        for (long start = 0; start < n; start += 2 * half) {
+            for (long k = 0; k < half; k++) {
+                const long a = start + k, b = a + half, at = k * (n / (2 * half));
+                const num re = part[0][b] * cosine[at] - part[1][b] * sine[at];
+                const num im = part[0][b] * sine[at] + part[1][b] * cosine[at];
+                part[0][b] = part[0][a] - re;
+                part[0][a] = part[0][a] + re;
+                part[1][b] = part[1][a] - im;
+                part[1][a] = part[1][a] + im;
+            }
+        }
+    }
+}
+"),
+    ("rml_rfft", &["rml_dft"], "/* The frequencies 0 to n / 2 of n numbers. */
+static void rml_rfft(const num *x, num *y, num *room, long n) {
+    for (long i = 0; i < n; i++) {
+        room[i] = x[i];
+        room[n + i] = 0;
+    }
+    rml_dft(room, n, true);
+    for (long k = 0; k <= n / 2; k++) {
+        y[2 * k] = room[k];
+        y[2 * k + 1] = k == 0 || 2 * k == n ? 0 : room[n + k];
+    }
+}
+"),
+    ("rml_irfft", &["rml_dft"], "/* The n numbers of their frequencies 0 to n / 2. */
+static void rml_irfft(const num *y, num *x, num *room, long n) {
+    for (long k = 0; k < n; k++) {
+        const long at = 2 * k <= n ? k : n - k;
+        room[k] = y[2 * at];
+        room[n + k] = k == 0 || 2 * k == n ? 0 : k == at ? y[2 * at + 1] : -y[2 * at + 1];
+    }
+    rml_dft(room, n, false);
+    for (long i = 0; i < n; i++) {
+        x[i] = room[i] / (num)n;
     }
 }
 "),

@@ -6,7 +6,7 @@ use rml_ir::op::{Around, AxisIndex, Op};
 use crate::exprs::pointwise;
 use crate::function::Function;
 use crate::nest::{indices, nest, plus};
-use crate::operand::{Operand, linear, strides};
+use crate::operand::{Operand, linear, strides, sum};
 use crate::{picked, products, reduce, sliding, sort};
 
 /// Computes a value; where it is to be added, what the result holds is added to.
@@ -87,6 +87,8 @@ fn by_family(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add
             rows(f, "rml_cholesky", &args[0], out, n * n, n);
         }
         Op::Solve => solve(f, &args[0], &args[1], out),
+        Op::Rfft => fourier(f, "rml_rfft", &args[0], out, [last(&args[0]), (last(&args[0]) / 2 + 1) * 2]),
+        Op::Irfft { n } => fourier(f, "rml_irfft", &args[0], out, [(n / 2 + 1) * 2, *n]),
         Op::RandomUniform { .. } => draw(f, "rml_uniform", args, out),
         Op::RandomNormal { .. } => draw(f, "rml_normal", args, out),
         Op::Reduce(by, axis) => {
@@ -288,6 +290,23 @@ fn solve(f: &mut Function<'_>, a: &Operand, b: &Operand, out: &Operand) {
     f.lines.line(format!("matrix[i1] = {from};"));
     f.lines.close();
     f.lines.line(format!("{function}(matrix, &{to}, {n}, {columns});"));
+    f.lines.close_all(1 + usize::from(looped));
+}
+
+/// Transforms of rows: so many numbers go into one, and so many come out.
+fn fourier(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, [from, to]: [usize; 2]) {
+    let n = if function == "rml_rfft" { from } else { to };
+    let function = f.scope.prelude.helper(function);
+    let count = out.len() / to;
+    let row = |width: usize| linear(&[((if count == 1 { "0" } else { "i0" }).to_owned(), width)], 0);
+    let looped = f.lines.over("i0", count);
+    f.lines.open("");
+    f.lines.line(format!("num room[{}], row[{from}];", 6 * n));
+    f.lines.open(format!("for (long i1 = 0; i1 < {from}; i1++)"));
+    let at = sum(&[&row(from), "i1"]);
+    f.lines.line(format!("row[i1] = {};", x.at(&at)));
+    f.lines.close();
+    f.lines.line(format!("{function}(row, &{}, room, {n});", out.at(&row(to))));
     f.lines.close_all(1 + usize::from(looped));
 }
 

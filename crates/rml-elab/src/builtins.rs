@@ -69,6 +69,10 @@ pub(crate) enum Builtin {
     Cholesky,
     /// `solve(a, b)`
     Solve,
+    /// `rfft(x)`
+    Rfft,
+    /// `irfft(n, y)`
+    Irfft,
     /// `transpose(x[, perm])`
     Transpose,
     /// `reshape(shape, x)`
@@ -156,6 +160,8 @@ const TABLE: &[(&str, Builtin)] = &[
     ("one_hot", Builtin::OneHot),
     ("matmul", Builtin::MatMul),
     ("cholesky", Builtin::Cholesky),
+    ("rfft", Builtin::Rfft),
+    ("irfft", Builtin::Irfft),
     ("solve", Builtin::Solve),
     ("transpose", Builtin::Transpose),
     ("reshape", Builtin::Reshape),
@@ -212,6 +218,8 @@ impl Builtin {
             Builtin::OneHot => (2, 2, "(classes, i)"),
             Builtin::MatMul | Builtin::Solve => (2, 2, "(a, b)"),
             Builtin::Cholesky => (1, 1, "(a)"),
+            Builtin::Rfft => (1, 1, "(x)"),
+            Builtin::Irfft => (2, 2, "(n, y)"),
             Builtin::Clip => (3, 3, "(x, lo, hi)"),
             Builtin::Where => (3, 3, "(condition, a, b)"),
             Builtin::Binary(_) => (2, 2, "(a, b)"),
@@ -262,10 +270,10 @@ impl Builtin {
             Builtin::Softmax { .. } | Builtin::Clip | Builtin::Where | Builtin::MatMul | Builtin::Pick => {
                 false
             }
-            Builtin::Param | Builtin::Shape | Builtin::Cholesky | Builtin::Solve => false,
+            Builtin::Param | Builtin::Shape | Builtin::Cholesky | Builtin::Solve | Builtin::Rfft => false,
             Builtin::Reduce(_) | Builtin::Transpose | Builtin::Split { .. } => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
-            Builtin::Stack | Builtin::Einsum => i == 0,
+            Builtin::Stack | Builtin::Einsum | Builtin::Irfft => i == 0,
             Builtin::CumSum | Builtin::Sort | Builtin::ArgSort => i > 0,
             Builtin::SortBy => i > 1,
             Builtin::Unindex => i != 1,

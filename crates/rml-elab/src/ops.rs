@@ -109,6 +109,11 @@ impl Typed<'_> {
             Builtin::Softmax { log: true } => Op::LogSoftmax,
             Builtin::MatMul => Op::MatMul,
             Builtin::Cholesky => Op::Cholesky,
+            Builtin::Rfft => Op::Rfft,
+            Builtin::Irfft => match args.first() {
+                Some(&arg) => Op::Irfft { n: self.size(id, arg)? },
+                None => return Err(Failure::Unknown),
+            },
             Builtin::Solve => Op::Solve,
             Builtin::Param => {
                 let init = operands.first().ok_or(Failure::Unknown)?;
@@ -387,7 +392,7 @@ fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
             DType::Num
         }
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => DType::Num,
-        Op::Cholesky | Op::Solve => DType::Num,
+        Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => DType::Num,
         Op::Softmax | Op::LogSoftmax | Op::RandomUniform { .. } | Op::RandomNormal { .. } => DType::Num,
     }
 }

@@ -118,7 +118,7 @@ fn overflow(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> Option<V> {
         Op::Gather { .. } | Op::Pick | Op::MatMul | Op::Einsum(_) => None,
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => None,
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => None,
-        Op::Cholesky | Op::Solve => None,
+        Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => None,
         Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => None,
         Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => None,
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => None,

@@ -15,6 +15,7 @@ use rml_ir::{Type, Value};
 
 mod convolution;
 mod export;
+mod fourier;
 mod gather;
 mod host;
 mod integer;
@@ -188,6 +189,8 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
             broadcast(t, op, &args)
         }
         Op::MatMul => product::matmul(t, x, args[1]),
+        Op::Rfft => fourier::rfft(t, x),
+        Op::Irfft { n } => fourier::irfft(t, *n, x),
         Op::Cholesky => matrices::cholesky(t, x),
         Op::Solve => matrices::solve(t, x, args[1]),
         Op::Einsum(labels) => product::einsum(t, labels, args, shape),

@@ -13,6 +13,10 @@ pub(crate) enum Elem {
     U64,
     F32,
     F64,
+    /// Pairs of two numbers of single precision.
+    C64,
+    /// Pairs of two numbers of double precision.
+    C128,
 }
 
 impl Elem {
@@ -49,6 +53,7 @@ impl Elem {
             Elem::I64 => (x as i64).to_string(),
             Elem::U32 => (x as u32).to_string(),
             Elem::U64 => (x as u64).to_string(),
+            Elem::C64 | Elem::C128 => unreachable!("no literal is complex"),
             Elem::F32 => format!("0x{:08X}", (x as f32).to_bits()),
             Elem::F64 => format!("0x{:016X}", x.to_bits()),
         }
@@ -64,6 +69,8 @@ impl fmt::Display for Elem {
             Elem::U64 => "ui64",
             Elem::F32 => "f32",
             Elem::F64 => "f64",
+            Elem::C64 => "complex<f32>",
+            Elem::C128 => "complex<f64>",
         })
     }
 }

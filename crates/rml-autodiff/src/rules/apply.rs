@@ -10,6 +10,7 @@ use rml_ir::{Shape, Type};
 
 use crate::build::Builder;
 
+mod fourier;
 mod layout;
 mod linear;
 mod matrices;
@@ -39,7 +40,7 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
         Op::Binary(Binary::Mul) => position == 0 || args.first() != args.get(1),
         Op::Binary(_) | Op::Copy | Op::Clip | Op::Einsum(_) => true,
         Op::MatMul | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => true,
-        Op::Cholesky | Op::Solve => true,
+        Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => true,
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => true,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => true,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => true,
@@ -77,6 +78,8 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::Binary(f) => t.arithmetic(*f),
         Op::Clip | Op::Where => t.choice(op),
         Op::MatMul => t.matmul(),
+        Op::Rfft => t.rfft(),
+        Op::Irfft { n } => t.irfft(*n),
         Op::Cholesky => t.cholesky(),
         Op::Solve => t.solve(),
         Op::Einsum(labels) => t.einsum(labels),

@@ -191,10 +191,11 @@ fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
 }
 
 /// Whether special numbers may stand in an operand. Zeros that pad a convolution meet the numbers of the other operand
-/// or not, as a backend likes, and 0 times infinity is no number. So do steps of an elimination.
+/// or not, as a backend likes, and 0 times infinity is no number. So do steps of an elimination or a transform.
 fn takes_specials(op: &Op, operand: usize) -> bool {
     let is_convolution = matches!(op, Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. });
-    (operand == 0 || !is_convolution) && !matches!(op, Op::Cholesky | Op::Solve)
+    let is_solved = matches!(op, Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. });
+    (operand == 0 || !is_convolution) && !is_solved
 }
 
 /// The value with those numbers at random places.

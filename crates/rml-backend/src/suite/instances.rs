@@ -110,6 +110,12 @@ fn shapes(op: &Op) -> Vec<Shaped> {
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or => of(op, TWO),
         Op::Clip | Op::Where => of(op, THREE),
         Op::MatMul => matmuls(),
+        Op::Rfft => of(op, &[&[&[64]], &[&[17, 65]], &[&[2, 3, 8]], &[&[0, 4]], &[&[1, 1]]]),
+        Op::Irfft { .. } => {
+            let cases: [(usize, &[usize]); 4] =
+                [(64, &[33, 2]), (65, &[17, 33, 2]), (8, &[2, 3, 5, 2]), (4, &[0, 3, 2])];
+            cases.into_iter().map(|(n, y)| one(Op::Irfft { n }, &[y])).collect()
+        }
         Op::Cholesky => of(op, &[&[&[1, 1]], &[&[17, 17]], &[&[3, 5, 5]], &[&[2, 0, 0]], &[&[0, 2, 2]]]),
         Op::Solve => of(
             op,

@@ -56,6 +56,7 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
         Op::And | Op::Or => Domain::nums(Scales),
         Op::Compare(_) => Domain::nums(Grid),
         Op::MatMul | Op::Einsum(_) | Op::Cholesky | Op::Solve => Domain::nums(Unit),
+        Op::Rfft | Op::Irfft { .. } => Domain::nums(Unit),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Domain::nums(Unit),
         Op::MaxPool(_) => Domain::nums(Grid),
         Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Domain::nums(Unit),

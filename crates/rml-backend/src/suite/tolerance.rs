@@ -75,6 +75,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
         }
         Op::Softmax => Tolerance::Result(64.0),
         Op::LogSoftmax | Op::Cholesky | Op::Solve => Tolerance::ResultOrOne(64.0),
+        Op::Rfft | Op::Irfft { .. } => Tolerance::ResultOrOne(64.0),
     }
 }
 

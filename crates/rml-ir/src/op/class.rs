@@ -41,6 +41,7 @@ impl Op {
             Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax => Class::Along,
             Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Class::Along,
             Op::MatMul | Op::Einsum(_) | Op::Cholesky | Op::Solve => Class::Product,
+            Op::Rfft | Op::Irfft { .. } => Class::Product,
             Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Class::Sliding,
             Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Class::Sliding,
             Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick | Op::OneHot { .. } => Class::Lookup,

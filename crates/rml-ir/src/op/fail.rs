@@ -30,7 +30,7 @@ impl Op {
             Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => false,
             Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::Concat { .. } => false,
             Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } | Op::OneHot { .. } => false,
-            Op::Cholesky | Op::Solve => false,
+            Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => false,
             Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => false,
             Op::RandomUniform { .. } | Op::RandomNormal { .. } => false,
         }

@@ -105,6 +105,15 @@ pub enum Op {
     /// The solution `x` of `a x = b`, of square matrices `a [.., n, n]` and columns `b [.., n, m]`, or one column each,
     /// `b [.., n]`. Elimination with partial pivoting; a singular matrix gives infinities and NaN.
     Solve,
+    /// The discrete Fourier transform of the last axis, of numbers: `x [.., n] -> [.., n / 2 + 1, 2]`, the real and imaginary
+    /// parts of the frequencies that are not conjugates of others.
+    Rfft,
+    /// What [`Op::Rfft`] transforms to the operand: `y [.., n / 2 + 1, 2] -> [.., n]`. The imaginary parts of frequency 0, and
+    /// of frequency `n / 2` where `n` is even, do not count.
+    Irfft {
+        /// How many numbers.
+        n: usize,
+    },
     /// Contraction of one or two operands over the labels that the result lacks.
     Einsum(Einsum),
     /// Convolution (without flipping) of `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.

@@ -16,7 +16,7 @@ impl Op {
         match self {
             Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) => Some(self.clone()),
             Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => Some(self.clone()),
-            Op::Cholesky | Op::Solve => Some(self.clone()),
+            Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => Some(self.clone()),
             Op::Pick | Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => Some(self.clone()),
             Op::Conv(_) | Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) => Some(self.clone()),
             Op::ConvTranspose { shape, conv } => {

@@ -93,6 +93,14 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             let [a, b] = operands(args)?;
             linear::solve(a, b)
         }
+        Op::Rfft => {
+            let [x] = operands(args)?;
+            linear::rfft(x)
+        }
+        Op::Irfft { n } => {
+            let [y] = operands(args)?;
+            linear::irfft(*n, y)
+        }
         Op::Einsum(labels) => linear::einsum(labels, args),
         Op::Conv(conv) => {
             let [x, kernel] = operands(args)?;
@@ -228,7 +236,7 @@ fn one(op: &Op, args: &[Type]) -> Checked<Type> {
         }
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => unreachable!("{SEVERAL}"),
         Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } => unreachable!("{SEVERAL}"),
-        Op::Cholesky | Op::Solve => unreachable!("{SEVERAL}"),
+        Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => unreachable!("{SEVERAL}"),
         Op::ConvKernel { .. } | Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("{SEVERAL}"),
         Op::Pick | Op::SortBy { .. } | Op::Concat { .. } | Op::Stack { .. } => unreachable!("{SEVERAL}"),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("{SEVERAL}"),

@@ -268,6 +268,10 @@ samples! {
     Solve =>
         (Op::Solve, NUM [3, 3], NUM [3]); (Op::Solve, NUM [3, 3], NUM [3, 2]); (Op::Solve, NUM [2, 2, 2], NUM [2, 2]);
         (Op::Solve, NUM [2, 3, 3], NUM [2, 3, 2]); (Op::Solve, NUM [2, 2], NUM [2, 2]); (Op::Solve, NUM [2, 2], NUM [2, 0]);
+    Rfft => (Op::Rfft, NUM [4]); (Op::Rfft, NUM [2, 3]); (Op::Rfft, NUM [1]); (Op::Rfft, NUM [2, 6]); (Op::Rfft, NUM [0, 2]);
+    Irfft =>
+        (Op::Irfft { n: 4 }, NUM [3, 2]); (Op::Irfft { n: 3 }, NUM [2, 2, 2]); (Op::Irfft { n: 1 }, NUM [1, 2]);
+        (Op::Irfft { n: 5 }, NUM [3, 2]); (Op::Irfft { n: 2 }, NUM [2, 2]);
     RandomUniform =>
         (Op::RandomUniform { shape: shape(&[]) }, INT [], INT []); (Op::RandomUniform { shape: shape(&[2, 3]) }, INT [], INT []);
         (Op::RandomUniform { shape: shape(&[0]) }, INT []);

@@ -40,6 +40,8 @@ impl Op {
             Op::MatMul => "matmul",
             Op::Cholesky => "cholesky",
             Op::Solve => "solve",
+            Op::Rfft => "rfft",
+            Op::Irfft { .. } => "irfft",
             Op::Einsum(_) => "einsum",
             Op::Conv(conv) => by_rank(conv.axes.len(), "conv1d", "conv2d"),
             Op::ConvTranspose { conv, .. } => {
@@ -119,10 +121,12 @@ impl fmt::Display for Op {
             Op::Index { items } => write!(f, "{{{}}}", List(items)),
             Op::Unindex { shape, items } => write!(f, "{{{shape}; {}}}", List(items)),
             Op::Reduce(_, Some(axis)) => write!(f, "{{axis={axis}}}"),
-            Op::OneHot { classes } => write!(f, "{{{classes}}}"),
+            Op::OneHot { classes: n } | Op::Irfft { n } => write!(f, "{{{n}}}"),
             Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Binary(_) => Ok(()),
             Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where | Op::MatMul | Op::Pick => Ok(()),
-            Op::Reduce(_, None) | Op::Softmax | Op::LogSoftmax | Op::Cholesky | Op::Solve => Ok(()),
+            Op::Reduce(_, None) | Op::Softmax | Op::LogSoftmax | Op::Cholesky | Op::Solve | Op::Rfft => {
+                Ok(())
+            }
         }
     }
 }
@@ -204,7 +208,7 @@ fn without_attributes() -> impl Iterator<Item = Op> {
     let converts = [DType::Num, DType::Int, DType::Bool].map(Op::Convert);
     others
         .into_iter()
-        .chain([Op::Pick, Op::Softmax, Op::LogSoftmax, Op::Cholesky, Op::Solve])
+        .chain([Op::Pick, Op::Softmax, Op::LogSoftmax, Op::Cholesky, Op::Solve, Op::Rfft])
         .chain(converts)
         .chain(Unary::ALL.iter().map(|f| Op::Unary(*f)))
         .chain(Binary::ALL.iter().map(|f| Op::Binary(*f)))
@@ -250,6 +254,7 @@ fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
             let (to, at) = shaped(attributes)?;
             Op::Unindex { shape: to, items: items(at)? }
         }
+        "irfft" => Op::Irfft { n: value(attributes)? },
         "one_hot" => Op::OneHot { classes: value(attributes)? },
         _ => match Reduction::ALL.into_iter().find(|by| by.name() == name) {
             Some(by) => Op::Reduce(by, Some(axis(attributes)?)),

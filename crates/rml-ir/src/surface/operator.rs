@@ -129,6 +129,10 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             };
             Piece::atom(format!("{}({}{axis})", op.name(), first.text))
         }
+        Op::Irfft { n } => {
+            let n = statics.first().map_or_else(|| n.to_string(), |text| text.to_string());
+            Piece::atom(format!("irfft({n}, {})", first.text))
+        }
         Op::OneHot { classes } => {
             let classes = statics.first().map_or_else(|| classes.to_string(), |text| text.to_string());
             Piece::atom(format!("one_hot({classes}, {})", first.text))

@@ -120,6 +120,28 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Compare(Compare::Gt) => both(&|a, b| truth(a > b)),
         Op::Compare(Compare::Ge) => both(&|a, b| truth(a >= b)),
         Op::MatMul => matmul(x, &args[1], result),
+        Op::Rfft => Nd::from(result, |i| {
+            let (row, k, part) = (&i[..i.len() - 2], i[i.len() - 2], i[i.len() - 1]);
+            let n = x.dims[x.dims.len() - 1];
+            let wave = if part == 0 { |a: f64| a.cos() } else { |a: f64| -a.sin() };
+            let angle = |j: usize| std::f64::consts::TAU * ((j * k % n) as f64) / n as f64;
+            (0..n).map(|j| x.at(&[row, &[j]].concat()) * wave(angle(j))).sum()
+        }),
+        Op::Irfft { n } => Nd::from(result, |i| {
+            let (row, j) = (&i[..i.len() - 1], i[i.len() - 1]);
+            // Waves of the frequencies, of which those between the ends stand for two.
+            let wave = |k: usize| {
+                let angle = std::f64::consts::TAU * ((j * k % n) as f64) / *n as f64;
+                let part = |part: usize| x.at(&[row, &[k, part]].concat());
+                let once = k == 0 || 2 * k == *n;
+                if once {
+                    part(0) * angle.cos()
+                } else {
+                    2.0 * (part(0) * angle.cos() - part(1) * angle.sin())
+                }
+            };
+            (0..=n / 2).map(wave).sum::<f64>() / *n as f64
+        }),
         Op::Cholesky => Nd::from(result, |i| {
             let (stack, row, column) = (&i[..i.len() - 2], i[i.len() - 2], i[i.len() - 1]);
             // The upper triangle of the operand does not count.

@@ -346,6 +346,15 @@ fn positions_and_masks() {
         Some(0),
         "expected an operand with an axis 1, found int [2]",
     );
+    refuses(
+        "rfft",
+        &["num [3, 0]"],
+        Some(0),
+        "expected at least one number along the last axis, found num [3, 0]",
+    );
+    let ends = "a shape that ends with 3, 2, as that of 4 numbers";
+    refuses("irfft{4}", &["num [2, 2]"], Some(0), &format!("expected {ends}, found num [2, 2]"));
+    refuses("irfft{0}", &["num [1, 2]"], None, "expected at least one number, found 0");
     let square = "a square matrix or a stack of square matrices";
     refuses("cholesky", &["num [2, 3]"], Some(0), &format!("expected {square}, found num [2, 3]"));
     refuses("solve", &["num [3]", "num [3]"], Some(0), &format!("expected {square}, found num [3]"));

@@ -40,7 +40,7 @@ pub(super) fn index(net: &mut Net, items: &[AxisIndex], x: &V, dims: &[usize]) -
 }
 
 /// So many elements along some axes, from a start on, a step apart.
-fn slice(net: &mut Net, x: &V, picked: &[(usize, usize, usize, i64)], dims: &[usize]) -> V {
+pub(super) fn slice(net: &mut Net, x: &V, picked: &[(usize, usize, usize, i64)], dims: &[usize]) -> V {
     if picked.is_empty() {
         return x.clone();
     }

@@ -4,6 +4,7 @@ use rml_ir::op::{Op, Unary};
 
 use crate::net::{Elem, Net, V};
 
+mod fourier;
 mod gather;
 mod layout;
 mod pointwise;
@@ -21,6 +22,8 @@ pub(crate) fn operator(net: &mut Net, op: &Op, args: &[&V], dims: &[usize], num:
     Some(match op {
         Op::Unary(Unary::Erf | Unary::Gelu) if num == Elem::F64 => return None,
         Op::Cholesky | Op::Solve => return None,
+        Op::Rfft => fourier::rfft(net, x, dims),
+        Op::Irfft { n } => fourier::irfft(net, *n, x, dims),
         Op::Copy | Op::StopGradient => x.clone(),
         Op::Not => net.map("Not", x),
         Op::Unary(f) => pointwise::unary(net, *f, x),

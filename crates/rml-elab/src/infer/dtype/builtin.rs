@@ -44,6 +44,8 @@ impl Infer<'_, '_, '_> {
             Builtin::Softmax { .. }
             | Builtin::MatMul
             | Builtin::Cholesky
+            | Builtin::Rfft
+            | Builtin::Irfft
             | Builtin::Solve
             | Builtin::Conv(..)
             | Builtin::Einsum

@@ -15,6 +15,7 @@ use crate::types::Precision;
 use crate::value::Value;
 
 mod einsum;
+mod fourier;
 mod gather;
 mod layout;
 mod linear;
@@ -134,6 +135,8 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
         Op::Concat { .. } | Op::Stack { .. } => several(op, &[x]),
         Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&view])),
         Op::Cholesky => Ok(matrices::cholesky(&view)),
+        Op::Rfft => Ok(fourier::rfft(&view)),
+        Op::Irfft { n } => Ok(fourier::irfft(*n, &view)),
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::MatMul | Op::Pick | Op::Conv(_) => {
             unreachable!("an operator of two operands")
         }
@@ -171,6 +174,7 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
         Op::Index { .. } | Op::Unindex { .. } | Op::Reduce(..) | Op::CumSum { .. } | Op::Softmax => {
             unreachable!("{CHECKED}")
         }
+        Op::Rfft | Op::Irfft { .. } => unreachable!("{CHECKED}"),
         Op::LogSoftmax | Op::OneHot { .. } | Op::Sort { .. } | Op::ArgSort { .. } | Op::Cholesky => {
             unreachable!("{CHECKED}")
         }

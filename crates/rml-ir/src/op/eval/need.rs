@@ -97,6 +97,12 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
         Op::Where => broadcast(args).saturating_mul(args.get(1).map_or(0, |a| 1 + 3 * size(a))),
         Op::MatMul => matmul(args, num).saturating_add(blocks(sum_of_bytes(args))),
         Op::Cholesky => bytes(x),
+        // The result; factors, both parts, and copies of them, of one transform.
+        Op::Rfft => {
+            let n = product([dims(x).last().copied().unwrap_or(1)]);
+            bytes(x).saturating_mul(4).saturating_add(n.saturating_mul(6 * num))
+        }
+        Op::Irfft { n } => bytes(x).saturating_mul(2).saturating_add((*n as u64).saturating_mul(6 * num)),
         // The result, and one matrix.
         Op::Solve => {
             let n = product([dims(x).last().copied().unwrap_or(1)]);

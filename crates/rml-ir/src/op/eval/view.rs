@@ -107,6 +107,8 @@ pub(super) trait Float:
     fn value(self) -> Value;
     fn data(elements: Vec<Self>) -> Data;
     fn from_count(n: usize) -> Self;
+    /// Rounded.
+    fn rounded(x: f64) -> Self;
     /// The smaller one; NaN wins.
     fn least(self, other: Self) -> Self;
     /// The larger one; NaN wins.
@@ -128,6 +130,9 @@ macro_rules! float {
             }
             fn from_count(n: usize) -> Self {
                 n as $t
+            }
+            fn rounded(x: f64) -> Self {
+                x as $t
             }
             #[inline]
             fn least(self, other: Self) -> Self {

@@ -56,6 +56,30 @@ pub(super) fn solve(a: &Type, b: &Type) -> Checked<Type> {
     }
 }
 
+/// The frequencies of the last axis.
+pub(super) fn rfft(x: &Type) -> Checked<Type> {
+    element(0, x, &[DType::Num])?;
+    match x.shape.dims() {
+        [before @ .., n] if *n > 0 => {
+            let dims = before.iter().copied().chain([n / 2 + 1, 2]).collect();
+            Ok(Type { dtype: DType::Num, shape: dims })
+        }
+        _ => refuse(Some(0), "at least one number along the last axis", x),
+    }
+}
+
+/// As many numbers of the frequencies.
+pub(super) fn irfft(n: usize, y: &Type) -> Checked<Type> {
+    element(0, y, &[DType::Num])?;
+    match y.shape.dims() {
+        [before @ .., m, 2] if n > 0 && *m == n / 2 + 1 => {
+            Ok(Type { dtype: DType::Num, shape: before.iter().copied().chain([n]).collect() })
+        }
+        _ if n == 0 => refuse(None, "at least one number", 0),
+        _ => refuse(Some(0), format!("a shape that ends with {}, 2, as that of {n} numbers", n / 2 + 1), y),
+    }
+}
+
 /// A contraction.
 pub(super) fn einsum(labels: &Einsum, args: &[Type]) -> Checked<Type> {
     if args.len() != labels.operands().len() {

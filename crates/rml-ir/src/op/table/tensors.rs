@@ -86,6 +86,17 @@ super::table! {
             "num [s.., n, n] and num [s.., n, m], or a column [s.., n] -> the shape of b"
             "db = solve(a', do); da = -matmul(db, o'), where ' swaps the last two axes, and a column is a matrix with one column"
             "solve([[0.0, 2.0], [4.0, 0.0]], [2.0, 4.0])" "[1.0, 1.0]";
+        Function "rfft" "rfft(x)"
+            "the discrete Fourier transform of the last axis: the real and imaginary part of the frequencies 0 .. n / 2; in about \
+             n log n steps if n is a power of two, else in n n"
+            "num [s.., n] -> num [s.., n / 2 + 1, 2]"
+            "dx = n * irfft(n, do / weights), where the weight of frequency 0, and of n / 2 if n is even, is 1, and the others' is 2"
+            "rfft([3.0, 1.0])" "[[4.0, 0.0], [2.0, 0.0]]";
+        Function "irfft" "irfft(n, y)"
+            "the n numbers of which rfft makes y; the imaginary parts of frequency 0, and of n / 2 if n is even, do not count"
+            "num [s.., n / 2 + 1, 2] -> num [s.., n]"
+            "dy = rfft(do) * weights / n, with the weights of rfft"
+            "irfft(2, [[4.0, 0.0], [2.0, 0.0]])" "[3.0, 1.0]";
         Function "einsum" "einsum(labels, a[, b])"
             "contraction: axes with the same letter have the same length, and products are summed over the letters that the result \
              lacks; each operand has a letter once"
