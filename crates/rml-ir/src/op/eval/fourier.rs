@@ -66,7 +66,7 @@ impl<T: Float> Transform<T> {
                     let turned = self.product(b, k * (n / (2 * half)));
                     for (part, x) in self.parts.iter_mut().zip(turned) {
                         part[b] = part[a] - x;
-                        part[a] = part[a] + x;
+                        part[a] += x;
                     }
                 }
             }
@@ -80,7 +80,7 @@ impl<T: Float> Transform<T> {
         for k in 0..n {
             for j in 0..n {
                 let term = self.product(j, j * k % n);
-                sums.iter_mut().zip(term).for_each(|(sum, x)| sum[k] = sum[k] + x);
+                sums.iter_mut().zip(term).for_each(|(sum, x)| sum[k] += x);
             }
         }
         self.parts = sums;
