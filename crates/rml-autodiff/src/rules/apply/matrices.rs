@@ -49,8 +49,8 @@ impl Transposer<'_, '_> {
         self.apply(mul, &[sum, half])
     }
 
-    /// Matrices of the size of the operand's: ones in the lower triangle and zeros above; and the same with halves on the
-    /// diagonal.
+    /// Matrices of the size of the operand's: ones in the lower triangle and zeros above; and the same with halves on
+    /// the diagonal.
     fn triangles(&mut self) -> (Var, Var) {
         let n = self.dims(self.x).pop().unwrap_or_else(Dim::one);
         let ones = self.b.constant(&Type::new(DType::Num, &[n.size]), 1.0);
