@@ -10,21 +10,6 @@ use rml_ir::{DType, Data, Type, Value};
 /// The most classes that are counted.
 const MOST: usize = 100;
 
-/// How often an evaluation took one class for another.
-///
-/// ```
-/// # fn main() -> Result<(), rml::Error> {
-/// # let text = "import std.losses;
-/// #   node net(x: num [2]) -> (logits: num [2])  logits = param(zeros([2])) + x;
-/// #   node train(x: num [2], y: int []) -> (loss: num [], logits: num [2])
-/// #     logits, _ = diff_net(x, true, d);  loss, d = diff_cross_entropy(logits, y, true, -0.1);
-/// #   node infer(x: num [2], y: int []) -> (logits: num [2], loss: num [])
-/// #     logits = net(x);  loss = cross_entropy(logits, y);";
-/// # let source = rml::Source::text("net.rml", text);
-/// # let rows = b"x[0],x[1],y\n1,0,0\n0,1,1\n3,0,0\n0,2,1\n";
-/// # let data = rml::Columns::parse(rows, rml::Format::Csv, "data.csv")?;
-/// use rml::{Classes, TestSplit, TrainOptions};
-///
 /// Of which classes an evaluation over windows of data counts how often one was taken for another.
 ///
 /// ```
@@ -48,6 +33,21 @@ pub enum Classes {
     },
 }
 
+/// How often an evaluation took one class for another.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "import std.losses;
+/// #   node net(x: num [2]) -> (logits: num [2])  logits = param(zeros([2])) + x;
+/// #   node train(x: num [2], y: int []) -> (loss: num [], logits: num [2])
+/// #     logits, _ = diff_net(x, true, d);  loss, d = diff_cross_entropy(logits, y, true, -0.1);
+/// #   node infer(x: num [2], y: int []) -> (logits: num [2], loss: num [])
+/// #     logits = net(x);  loss = cross_entropy(logits, y);";
+/// # let source = rml::Source::text("net.rml", text);
+/// # let rows = b"x[0],x[1],y\n1,0,0\n0,1,1\n3,0,0\n0,2,1\n";
+/// # let data = rml::Columns::parse(rows, rml::Format::Csv, "data.csv")?;
+/// use rml::{Classes, TestSplit, TrainOptions};
+///
 /// let test = Some(TestSplit::Count(2));
 /// let options = TrainOptions { classes: Classes::Usual, test, ..TrainOptions::default() };
 /// let report = rml::train(&source, &data, &options, &mut ())?;
