@@ -8,6 +8,7 @@ use crate::kernel::{Context, Kernel, dim, kind, one, two};
 
 mod arithmetic;
 mod convolution;
+mod fourier;
 mod gather;
 mod layout;
 mod linear;
@@ -43,11 +44,8 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Or => two(Tensor::f_logical_or),
         Op::MatMul => linear::matmul(cx),
         Op::Einsum(labels) => linear::einsum(labels, cx),
-        Op::Rfft => one(|x| x.f_fft_rfft(None, -1, "backward")?.f_view_as_real()),
-        Op::Irfft { n } => {
-            let n = dim(*n);
-            one(move |y| y.f_contiguous()?.f_view_as_complex()?.f_fft_irfft(n, -1, "backward"))
-        }
+        Op::Rfft => one(fourier::rfft),
+        Op::Irfft { n } => fourier::irfft(*n),
         Op::Cholesky => one(matrices::cholesky),
         Op::Solve => matrices::solve(cx),
         Op::Conv(conv) => convolution::forward(conv, cx),

@@ -46,7 +46,8 @@ pub fn tolerance(op: &Op) -> Tolerance {
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => Tolerance::Bits,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => Tolerance::Bits,
         Op::Gather { .. } | Op::Pick | Op::Where | Op::Patches(_) => Tolerance::Bits,
-        Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Tolerance::Bits,
+        Op::Sort { .. } => Tolerance::Bits,
+        Op::ArgSort { .. } | Op::SortBy { .. } => Tolerance::Equal,
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => Tolerance::Bits,
         Op::Not | Op::And | Op::Or | Op::Reduce(Reduction::Any | Reduction::All, _) => Tolerance::Equal,
         Op::Compare(_) => Tolerance::Equal,
@@ -54,7 +55,9 @@ pub fn tolerance(op: &Op) -> Tolerance {
         Op::Unary(Unary::Sign | Unary::Relu | Unary::Flush | Unary::Floor | Unary::Ceil | Unary::Round) => {
             Tolerance::Equal
         }
-        Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div) => Tolerance::Equal,
+        Op::Binary(Binary::Add | Binary::Sub | Binary::Mul) => Tolerance::Equal,
+        // XLA takes the reciprocal of a divisor that is repeated.
+        Op::Binary(Binary::Div) => Tolerance::Result(1.0),
         Op::Unary(Unary::Sqrt) => Tolerance::Result(1.0),
         Op::Binary(Binary::Minimum | Binary::Maximum) | Op::Clip | Op::MaxPool(_) => Tolerance::Equal,
         Op::Reduce(Reduction::Max | Reduction::Min | Reduction::ArgMax | Reduction::ArgMin, _) => {
