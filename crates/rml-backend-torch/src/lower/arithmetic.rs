@@ -63,7 +63,11 @@ pub(super) fn int_mod(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
 
 /// The remainder of nums with the sign of the divisor, also where it is 0.
 pub(super) fn num_mod(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
-    let rest = a.f_fmod_tensor(b)?;
+    // libtorch's remainder of a huge quotient is NaN. That by a multiple of the divisor has the same remainder, and an
+    // infinite multiple changes nothing.
+    let scale = if a.kind() == Kind::Double { 2_f64.powi(900) } else { 2_f64.powi(100) };
+    let far = b.f_mul_scalar(scale)?;
+    let rest = a.f_fmod_tensor(&far.f_mul_scalar(scale)?)?.f_fmod_tensor(&far)?.f_fmod_tensor(b)?;
     let differs = rest.f_lt(0.0)?.f_ne_tensor(&b.f_lt(0.0)?)?;
     let kept = rest.f_add(b)?.f_where_self(&differs, &rest)?;
     let zero = kept.f_zeros_like()?.f_copysign(b)?;

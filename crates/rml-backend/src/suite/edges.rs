@@ -1,7 +1,7 @@
 //! Every operator at the edges: special numbers, extreme ints, positions outside of their axis. The same result as the
 //! reference's, or the same error.
 
-use rml_ir::op::{Binary, Op, eval, result_type};
+use rml_ir::op::{Op, eval, result_type};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::Check;
@@ -191,13 +191,11 @@ fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
 }
 
 /// Whether special numbers may stand in an operand. Zeros that pad a convolution meet the numbers of the other operand
-/// or not, as a backend likes, and 0 times infinity is no number. So do steps of an elimination or a transform. The
-/// remainder of a quotient beyond 1e300 is NaN in libtorch.
+/// or not, as a backend likes, and 0 times infinity is no number. So do steps of an elimination or a transform.
 fn takes_specials(op: &Op, operand: usize) -> bool {
     let is_convolution = matches!(op, Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. });
     let is_solved = matches!(op, Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. });
-    let is_remainder = *op == Op::Binary(Binary::Mod);
-    (operand == 0 || !is_convolution) && !is_solved && !is_remainder
+    (operand == 0 || !is_convolution) && !is_solved
 }
 
 /// The value with those numbers at random places.
