@@ -183,7 +183,7 @@ static inline num rml_fma(num a, num b, num c) {
 
 /// A stable merge sort of keys of one type.
 macro_rules! order {
-    ($name:literal, $of:literal) => {
+    ($name:literal, $of:literal, $nan:literal) => {
         concat!(
             "/* The positions of n keys, which are so far apart, in order; equal ones stay in turn, and NaN comes last. */
 static void ",
@@ -205,7 +205,9 @@ static void ",
                     const ",
             $of,
             " a = x[order[left] * apart], b = x[order[right] * apart];
-                    first = (down ? b > a : b < a) || (b == b && a != a);
+                    first = (down ? b > a : b < a)",
+            $nan,
+            ";
                 }
                 spare[i] = first ? order[right++] : order[left++];
             }
@@ -503,8 +505,8 @@ static void rml_irfft(const num *y, num *x, num *room, long n) {
     }
 }
 "),
-    ("rml_order", &[], order!("rml_order", "num")),
-    ("rml_order_int", &[], order!("rml_order_int", "int64_t")),
+    ("rml_order", &[], order!("rml_order", "num", " || (b == b && a != a)")),
+    ("rml_order_int", &[], order!("rml_order_int", "int64_t", "")),
     ("rml_softmax", &["rml_sum", "exp"], "/* Softmax of n numbers; the largest one is subtracted first. */
 static void rml_softmax(const num *x, num *out, long n) {
     num most = x[0], all;
