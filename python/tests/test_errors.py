@@ -106,7 +106,9 @@ def test_files_that_vanish(tmp_path):
     path.write_text("node f(x: num []) -> (o)  o = x;\n")
     program = rml.compile(path)
     path.unlink()
+    # A program keeps the texts that it was compiled from.
     assert float(program.session().step(x=1)["o"]) == 1.0
-    assert refused(program.session, seed=1).code == "unreadable-file"
-    assert refused(program.diff, "f").code == "unreadable-file"
-    assert not program.check() and program.check().findings[0].code == "unreadable-file"
+    assert float(program.session(seed=1).step(x=1)["o"]) == 1.0
+    assert "diff_f" in program.diff("f")
+    assert program.check()
+    assert refused(rml.compile, path).code == "unreadable-file"
