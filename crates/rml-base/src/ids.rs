@@ -60,7 +60,7 @@ impl<I: EntityId, T> IndexVec<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
-    /// Gives back the memory of entries that are not there yet.
+    /// Frees the room that is reserved for further entries.
     pub fn shrink_to_fit(&mut self) {
         self.items.shrink_to_fit();
     }

@@ -253,7 +253,7 @@ fn last(x: &Operand) -> usize {
     x.dims().last().copied().unwrap_or(1)
 }
 
-/// A function of rows, or other parts, of so many elements each; it is also told `n`.
+/// Calls a C function on each row (or other part) of `n` elements, with `n` as its last argument.
 fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, columns: usize, n: usize) {
     let function = f.scope.prelude.helper(function);
     let row = linear(&[(if out.len() == columns { "0" } else { "i0" }.to_owned(), columns)], 0);
@@ -293,7 +293,7 @@ fn solve(f: &mut Function<'_>, a: &Operand, b: &Operand, out: &Operand) {
     f.lines.close_all(1 + usize::from(looped));
 }
 
-/// Transforms of rows: so many numbers go into one, and so many come out.
+/// Transforms each row: from the first number of elements to the second.
 fn fourier(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, [from, to]: [usize; 2]) {
     let n = if function == "rml_rfft" { from } else { to };
     let function = f.scope.prelude.helper(function);

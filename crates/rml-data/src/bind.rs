@@ -46,7 +46,7 @@ impl Converted {
         Value::new(shape.clone(), data)
     }
 
-    /// Where a row stands among those that are present; `None` = it is not there.
+    /// The index of a row among the present rows; `None` if the row is absent.
     pub fn place(&self, row: usize) -> Option<usize> {
         place(self.present.as_deref(), row)
     }

@@ -54,7 +54,7 @@ impl Cells {
         }
     }
 
-    /// Where a row stands among those that are present; `None` = it is not there.
+    /// The index of a row among the present rows; `None` if the row is absent.
     pub(crate) fn place(&self, row: usize) -> Option<usize> {
         match self {
             Self::Memory(converted) => converted.place(row),

@@ -99,7 +99,12 @@ impl Batch<'_> {
                     }
                     // The kernel of a convolution is one for all ticks.
                     Class::Sliding => args.iter().map(|a| a.node).collect(),
-                    _ => args.iter().map(|a| self.stacked(*a)).collect(),
+                    Class::Layout
+                    | Class::Fold
+                    | Class::Along
+                    | Class::Product
+                    | Class::Lookup
+                    | Class::Random => args.iter().map(|a| self.stacked(*a)).collect(),
                 };
                 self.apply(moved, &nodes)
             }

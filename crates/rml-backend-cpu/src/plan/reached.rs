@@ -27,7 +27,7 @@ impl Reached {
         self.known.resize(registers, true);
     }
 
-    /// The first of that many ticks at which something that is wanted is not there.
+    /// The first of that many ticks at which a wanted value is missing.
     pub(super) fn end(&self, wants: &Wants, ticks: usize) -> usize {
         if wants.first.iter().any(|want| self.tapes[want.tape] <= want.far(0)) {
             return 0;
