@@ -4,7 +4,7 @@ use rml_ir::DType;
 use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 use tch::{TchError, Tensor};
 
-use crate::kernel::{Context, Kernel, dim, kind, one, two};
+use crate::kernel::{Context, Kernel, kind, one, two};
 
 mod arithmetic;
 mod convolution;
