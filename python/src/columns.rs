@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{Column, Columns, DType, Data, Dataset, Elements, OnDisk, Precision, Shape, Type, Value};
+use rml::{Column, Columns, DType, Data, Dataset, Elements, OnDisk, Precision, Shape, Source, Type, Value};
 
 use crate::unlocked;
 use crate::value::{Array, from_data};
@@ -26,10 +26,23 @@ pub(crate) enum Table<'py> {
 type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>);
 
 impl Table<'_> {
-    /// What trains and infers from the table: its columns, or files that are read in pieces.
-    pub(crate) fn dataset(self, py: Python<'_>, on_disk: bool) -> PyResult<Box<dyn Dataset>> {
+    /// What trains and infers from the table: its columns, or of files those that a node of the source may ask for.
+    pub(crate) fn dataset(
+        self,
+        py: Python<'_>,
+        on_disk: bool,
+        source: &Source,
+        node: Option<&str>,
+    ) -> PyResult<Box<dyn Dataset>> {
         match self {
-            Table::Files(files) if on_disk => Ok(Box::new(unlocked(py, || OnDisk::read_all(&files))?)),
+            Table::Files(files) if !files.is_empty() => unlocked(py, || {
+                let selection = rml::columns_for(source, node)?;
+                Ok(if on_disk {
+                    Box::new(OnDisk::read_selected(&files, &selection)?) as Box<dyn Dataset>
+                } else {
+                    Box::new(Columns::read_selected(&files, &selection)?)
+                })
+            }),
             table => Ok(Box::new(table.columns(py)?)),
         }
     }

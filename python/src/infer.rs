@@ -52,8 +52,9 @@ fn split(name: &str) -> PyResult<Split> {
 /// Runs a node over data.
 #[pyfunction]
 pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -> PyResult<Found<'py>> {
-    let (data, runner) = (data.dataset(py, asked.on_disk)?, asked.computing.runner()?);
     let source = source(asked.name, asked.text);
+    let data = data.dataset(py, asked.on_disk, &source, Some(&asked.node))?;
+    let runner = asked.computing.runner()?;
     let precision = asked.precision.as_deref().map(precision).transpose()?;
     let options = InferOptions {
         node: asked.node,

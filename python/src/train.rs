@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
     Columns, Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate, Length, Metrics,
-    Observer, Progress, Session, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate,
-    Value,
+    Observer, Progress, Session, Source, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until,
+    Validate, Value,
 };
 
 use crate::columns::Table;
@@ -82,7 +82,7 @@ pub(crate) struct Asked<'py> {
 
 impl Asked<'_> {
     /// How to train, but for the engine.
-    fn options(self, py: Python<'_>, has_data: bool) -> PyResult<TrainOptions> {
+    fn options(self, py: Python<'_>, source: &Source, has_data: bool) -> PyResult<TrainOptions> {
         let until = self.until.as_deref().map(Until::parse).transpose().map_err(|e| error::raised(py, &e))?;
         let length = Length {
             windows: self.windows,
@@ -93,7 +93,10 @@ impl Asked<'_> {
         };
         let validate = match (self.validate, self.validate_data) {
             (Some(part), _) => Some(Validate::Split(part.split()?)),
-            (None, Some(table)) => Some(Validate::Data(table.dataset(py, self.on_disk)?.into())),
+            (None, Some(table)) => {
+                let data = table.dataset(py, self.on_disk, source, self.node.as_deref())?;
+                Some(Validate::Data(data.into()))
+            }
             (None, None) => None,
         };
         let criterion = |(metric, greater)| Criterion {
@@ -205,10 +208,12 @@ pub(crate) fn train(
     mut asked: Asked<'_>,
     batches: bool,
 ) -> PyResult<Training> {
-    let data = data.map(|table| table.dataset(py, asked.on_disk)).transpose()?;
     let (source, runner) = (source(asked.name.clone(), asked.text.take()), asked.computing.runner()?);
+    let node = asked.node.clone();
+    let read = |table: Table<'_>| table.dataset(py, asked.on_disk, &source, node.as_deref());
+    let data = data.map(read).transpose()?;
     let computing = asked.computing.clone();
-    let options = asked.options(py, data.is_some())?;
+    let options = asked.options(py, &source, data.is_some())?;
     let interrupt = Arc::new(AtomicBool::new(false));
     let (events, told) = sync_channel(0);
     let mut teller = Teller { events, interrupt: Arc::clone(&interrupt), batches, learned: Vec::new() };

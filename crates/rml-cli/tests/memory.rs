@@ -178,3 +178,23 @@ fn data_that_does_not_fit_can_stay_on_disk() {
     folder.rml("train p.rml --node infer --windows 3 --on-disk").fails(2, &["--data"]);
     folder.rml("infer p.rml --data d.jsonl --stream --on-disk").fails(2, &["--stream"]);
 }
+
+#[test]
+fn columns_that_nothing_uses_stay_packed() {
+    let rows: Vec<String> = (0..100).map(|x| format!("{x}.0")).collect();
+    let folder = Folder::new()
+        .file(
+            "make.rml",
+            "node infer(x: num []) -> (y, wide)\n  y = x;\n  wide = broadcast([50000], 0.0 * x);\n",
+        )
+        .file("d.json", format!("{{\"x\": [{}]}}", rows.join(", ")))
+        .file("p.rml", "node infer(y: num []) -> (m)\n  m = 2.0 * y;\n")
+        .file("q.rml", "node infer(yy: num []) -> (m)\n  m = 2.0 * yy;\n");
+    folder.rml("infer make.rml --data d.json --out t.npz").ok();
+    for command in ["infer p.rml --data", "infer p.rml --on-disk --data", "run p.rml --inputs"] {
+        folder.rml(&format!("{command} t.npz --memory 2M")).ok();
+    }
+    // It is still known to be there.
+    let words = ["missing-column", "t.npz has `window`, `y`, `wide`"];
+    folder.rml("infer q.rml --data t.npz --memory 2M").fails(1, &words);
+}

@@ -100,12 +100,12 @@ pub(crate) fn named<'a>(
         }
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
-        if let Some(near) = suggest(&input.name, columns.columns.keys().map(String::as_str)) {
+        let all = || columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str);
+        if let Some(near) = suggest(&input.name, all()) {
             d = d.help(format!("there is `{near}`"));
         }
-        let names: Vec<String> =
-            columns.columns.keys().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
-        let more = match columns.columns.len().saturating_sub(NAMED) {
+        let names: Vec<String> = all().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
+        let more = match all().count().saturating_sub(NAMED) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };

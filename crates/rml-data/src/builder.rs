@@ -218,12 +218,6 @@ pub(crate) enum Reading {
     Refused(Malformed),
 }
 
-impl Default for Reading {
-    fn default() -> Self {
-        Self::Cells(Builder::default())
-    }
-}
-
 impl Reading {
     /// Whether a cell could not be read.
     pub(crate) fn is_refused(&self) -> bool {

@@ -16,6 +16,7 @@ use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
 use crate::malformed::{self, Malformed, Wrong};
 use crate::records::{Cell, Records};
+use crate::selection::Selection;
 
 /// The cells that make up a column: for each the index in the header, and its place in the tensor.
 type Parts = Vec<(usize, Vec<usize>)>;
@@ -32,10 +33,10 @@ struct Column<'a> {
 
 impl<'a> Column<'a> {
     /// A column without rows, whose elements have those cells in the header.
-    fn new(name: &'a str, parts: &Parts, header: &[Cell<'_>], text: &str) -> Self {
+    fn new(name: &'a str, parts: &Parts, header: &[Cell<'_>], text: &str, selection: &Selection) -> Self {
         match layout(parts) {
             Ok((dims, fields)) => {
-                let reading = Reading::Cells(Builder::of_shape(&dims));
+                let reading = selection.reading(name, || Builder::of_shape(&dims));
                 Self { name, dims, fields, reading }
             }
             Err((field, why)) => {
@@ -48,12 +49,12 @@ impl<'a> Column<'a> {
 }
 
 /// Reads a table. Says how many rows it has.
-pub(crate) fn read(bytes: &[u8]) -> Result<(Columns, usize), Malformed> {
+pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<(Columns, usize), Malformed> {
     let text = malformed::text(bytes)?;
     let mut records = Records::new(text);
     let header = records.header()?;
     let groups = groups(&header);
-    let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text));
+    let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text, selection));
     let mut columns: Vec<Column<'_>> = columns.collect();
     let mut memory = Reservation::default();
     let mut rows = 0;
@@ -193,6 +194,10 @@ mod tests {
     use super::*;
     use crate::columns::{Column, Elements};
     use crate::malformed::MAX_COLUMNS;
+
+    fn read(bytes: &[u8]) -> Result<(Columns, usize), Malformed> {
+        super::read(bytes, &Selection::all())
+    }
 
     #[test]
     fn numbers_out_of_range_are_refused() {

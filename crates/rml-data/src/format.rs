@@ -9,6 +9,7 @@ use rml_files::contents;
 
 use crate::columns::Columns;
 use crate::malformed::Malformed;
+use crate::selection::Selection;
 use crate::{csv, json, npz};
 
 /// The formats of data files.
@@ -55,12 +56,12 @@ pub(crate) const EXTENSIONS: &str = ".npz, .csv, .json, .jsonl, .ndjson or .parq
 
 /// Reads a Parquet file.
 #[cfg(feature = "parquet")]
-fn parquet(bytes: &[u8]) -> Result<Columns, Malformed> {
+fn parquet(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
     rml_base::memory::ask(bytes.len() as u64)
         .map_err(|short| Malformed::short(short.diagnostic("a copy of its bytes")))?;
     let mut columns = Columns::default();
     let from = bytes::Bytes::copy_from_slice(bytes);
-    crate::parquet::read(from, bytes.len() as u64, usize::MAX, &mut |read, _| {
+    crate::parquet::read(from, bytes.len() as u64, selection, usize::MAX, &mut |read, _| {
         columns = read;
         Ok(())
     })?;
@@ -68,7 +69,7 @@ fn parquet(bytes: &[u8]) -> Result<Columns, Malformed> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: &[u8]) -> Result<Columns, Malformed> {
+fn parquet(_: &[u8], _: &Selection) -> Result<Columns, Malformed> {
     Err(no_parquet())
 }
 
@@ -97,7 +98,11 @@ impl Columns {
     /// # Errors
     /// A file that cannot be read, or is malformed.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
+        Self::read_one(path.as_ref(), &Selection::all())
+    }
+
+    /// The same, of the columns that are selected.
+    pub(crate) fn read_one(path: &Path, selection: &Selection) -> Result<Self, Error> {
         let Some(format) = Format::of(path) else {
             return Err(Diagnostic::error(
                 codes::UNKNOWN_FORMAT,
@@ -107,7 +112,7 @@ impl Columns {
             .into());
         };
         let file = contents::data(path)?;
-        Self::parse(&file.bytes, format, &path.display().to_string())
+        Self::parsed(&file.bytes, selection, format, &path.display().to_string())
     }
 
     /// Reads the bytes of a file; `origin` names it in messages.
@@ -115,12 +120,16 @@ impl Columns {
     /// # Errors
     /// Bytes that are not in that format.
     pub fn parse(bytes: &[u8], format: Format, origin: &str) -> Result<Self, Error> {
+        Self::parsed(bytes, &Selection::all(), format, origin)
+    }
+
+    fn parsed(bytes: &[u8], selection: &Selection, format: Format, origin: &str) -> Result<Self, Error> {
         let mut columns = match format {
-            Format::Npz => npz::read(bytes),
-            Format::Csv => csv::read(bytes).map(|(columns, _)| columns),
-            Format::Json => json::read(bytes),
-            Format::JsonLines => json::read_lines(bytes),
-            Format::Parquet => parquet(bytes),
+            Format::Npz => npz::read(bytes, selection),
+            Format::Csv => csv::read(bytes, selection).map(|(columns, _)| columns),
+            Format::Json => json::read(bytes, selection),
+            Format::JsonLines => json::read_lines(bytes, selection),
+            Format::Parquet => parquet(bytes, selection),
         }
         .map_err(|e| e.at(origin))?;
         columns.origin = origin.to_owned();

@@ -10,6 +10,7 @@ use crate::builder::{exact, gaps_in_sequences};
 use crate::columns::{Column, Columns, Elements};
 use crate::format::{EXTENSIONS, Format};
 use crate::malformed::{Malformed, Unusable};
+use crate::selection::Selection;
 
 /// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of
 /// their names.
@@ -45,11 +46,19 @@ impl Columns {
     /// # Errors
     /// A file or folder that cannot be read, or is malformed.
     pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Error> {
+        Self::read_selected(paths, &Selection::all())
+    }
+
+    /// As [`read_all`](Self::read_all), of the columns that are selected.
+    ///
+    /// # Errors
+    /// As [`read_all`](Self::read_all).
+    pub fn read_selected<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Result<Self, Error> {
         let files = data_files(paths)?;
         let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
-        let mut all = Self::read(first)?;
+        let mut all = Self::read_one(first, selection)?;
         for file in others {
-            all.append(Self::read(file)?)?;
+            all.append(Self::read_one(file, selection)?)?;
         }
         Ok(all)
     }

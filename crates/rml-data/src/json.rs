@@ -13,6 +13,7 @@ use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::scan::{Ill, Scan, said};
+use crate::selection::Selection;
 
 /// Tensors have at most that many dimensions, as those of NumPy.
 const MAX_RANK: usize = 64;
@@ -20,17 +21,17 @@ const MAX_RANK: usize = 64;
 const EXPECTED: &str = "expected {\"x\": [..], ..}, {\"inputs\": {\"x\": [..], ..}} or [{\"x\": .., ..}, ..]";
 
 /// Reads one document.
-pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
     let text = malformed::text(bytes)?;
     let mut scan = Scan::new(text).map_err(|ill| malformed("not a JSON document", ill))?;
     if scan.sees('{') {
-        return arrays(scan);
+        return arrays(scan, selection);
     }
     let start = scan;
     if !scan.accept('[') {
         return Err(start.place(Malformed::new("not a table").note(EXPECTED)));
     }
-    let mut rows = Rows::default();
+    let mut rows = Rows::new(selection, 0);
     while !scan.accept(']') {
         rows.row(&mut scan, EXPECTED)?;
         scan.accept(',');
@@ -39,13 +40,17 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
 }
 
 /// Reads one object a line; blank lines are nothing.
-pub(crate) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
-    Ok(lines(bytes, 0)?.0)
+pub(crate) fn read_lines(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
+    Ok(lines(bytes, selection, 0)?.0)
 }
 
 /// As [`read_lines`], of lines that stand after that many rows. Says how many rows there are.
-pub(crate) fn lines(bytes: &[u8], before: usize) -> Result<(Columns, usize), Malformed> {
-    let mut rows = Rows { before, ..Rows::default() };
+pub(crate) fn lines(
+    bytes: &[u8],
+    selection: &Selection,
+    before: usize,
+) -> Result<(Columns, usize), Malformed> {
+    let mut rows = Rows::new(selection, before);
     for line in Scan::lines(malformed::text(bytes)?) {
         let mut line = line.map_err(|ill| malformed("not a JSON object", ill))?;
         rows.row(&mut line, "expected {\"x\": .., ..}")?;
@@ -59,7 +64,7 @@ fn malformed(what: &str, ill: Ill) -> Malformed {
 }
 
 /// Reads an object of arrays.
-fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
+fn arrays(mut scan: Scan<'_>, selection: &Selection) -> Result<Columns, Malformed> {
     let mut entries = scan.entries()?;
     if let Some(mut inputs) = entries.get("inputs").filter(|inputs| inputs.sees('{')).copied() {
         entries = inputs.entries()?;
@@ -75,7 +80,7 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
             columns.unusable.insert(name.into_owned(), scan.place(why).into());
             continue;
         }
-        let mut reading = Reading::default();
+        let mut reading = selection.reading(&name, Builder::default);
         let mut rows = 0;
         while !scan.accept(']') {
             cell(&name, (rows, 0), &mut reading, &mut scan, &mut columns.memory)?;
@@ -88,8 +93,8 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
 }
 
 /// A table while it is read row by row.
-#[derive(Default)]
-struct Rows {
+struct Rows<'s> {
+    selection: &'s Selection,
     /// The columns, each with how many rows there were when its key was read last.
     columns: IndexMap<String, (Reading, usize)>,
     rows: usize,
@@ -98,7 +103,12 @@ struct Rows {
     memory: Reservation,
 }
 
-impl Rows {
+impl<'s> Rows<'s> {
+    /// A table without rows, which stands after that many rows.
+    fn new(selection: &'s Selection, before: usize) -> Self {
+        Self { selection, columns: IndexMap::new(), rows: 0, before, memory: Reservation::default() }
+    }
+
     /// Reads the row that begins here.
     fn row(&mut self, scan: &mut Scan<'_>, expected: &str) -> Result<(), Malformed> {
         let start = *scan;
@@ -122,7 +132,8 @@ impl Rows {
                     start
                         .place(Malformed::short(short.diagnostic(format!("column `{}`", visible_name(&key)))))
                 })?;
-                self.columns.insert(key.to_string(), Default::default());
+                let reading = self.selection.reading(&key, Builder::default);
+                self.columns.insert(key.to_string(), (reading, 0));
             }
             let Some((reading, last)) = self.columns.get_mut(&*key) else { continue };
             if std::mem::replace(last, self.rows) == self.rows {
@@ -314,6 +325,14 @@ pub(crate) fn write(columns: &Columns) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+        super::read(bytes, &Selection::all())
+    }
+
+    fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
+        super::read_lines(bytes, &Selection::all())
+    }
 
     fn get(text: &str, name: &str) -> Column {
         read(text.as_bytes()).unwrap().columns[name].clone()

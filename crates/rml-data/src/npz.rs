@@ -13,6 +13,7 @@ use rml_ir::Shape;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::malformed::Malformed;
 use crate::npy::{self, Header};
+use crate::selection::{self, Selection};
 
 /// All arrays of an archive may unpack to this much, whatever its size.
 const ALWAYS_ALLOWED: u64 = 1 << 30;
@@ -28,23 +29,24 @@ const MAX_ARRAYS: usize = 4096;
 /// How many bytes a piece of an array has, and what takes its elements, with the name of the array.
 pub(crate) type Put<'p> = (usize, &'p mut dyn FnMut(&str, &Elements) -> Result<(), Malformed>);
 
-/// Reads all numeric arrays.
-pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    read_limited(bytes, limit(bytes.len() as u64))
+/// Reads the numeric arrays that are selected.
+pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
+    read_limited(bytes, selection, limit(bytes.len() as u64))
 }
 
-/// Reads all numeric arrays of an archive that is so long. The elements of those that can be read in pieces go to
+/// The same of an archive that is so long. The elements of those that can be read in pieces go to
 /// `put`, and are not in the columns.
 pub(crate) fn read_in_pieces(
     mut from: impl Read + Seek,
     length: u64,
+    selection: &Selection,
     put: Put<'_>,
 ) -> Result<Columns, Malformed> {
     let unreadable = |e: std::io::Error| Malformed::new("it cannot be read").note(e.to_string());
     let mut end = Vec::new();
     from.seek(SeekFrom::Start(length.saturating_sub(MAX_END))).map_err(unreadable)?;
     (&mut from).take(MAX_END).read_to_end(&mut end).map_err(unreadable)?;
-    arrays(from, &end, limit(length), Some(put))
+    arrays(from, &end, selection, limit(length), Some(put))
 }
 
 /// What an archive of that length may unpack to.
@@ -52,14 +54,15 @@ fn limit(length: u64) -> u64 {
     ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION))
 }
 
-fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
-    arrays(Cursor::new(bytes), bytes, limit, None)
+fn read_limited(bytes: &[u8], selection: &Selection, limit: u64) -> Result<Columns, Malformed> {
+    arrays(Cursor::new(bytes), bytes, selection, limit, None)
 }
 
 /// Reads an archive; `end` has its last bytes.
 fn arrays(
     from: impl Read + Seek,
     end: &[u8],
+    selection: &Selection,
     limit: u64,
     mut put: Option<Put<'_>>,
 ) -> Result<Columns, Malformed> {
@@ -81,6 +84,10 @@ fn arrays(
         let Some(name) = entry.name().map_err(damaged)?.strip_suffix(EXTENSION).map(str::to_owned) else {
             continue;
         };
+        if !selection.has(&name) {
+            columns.unusable.insert(name, selection::left_out().into());
+            continue;
+        }
         let size = entry.size();
         let named = put.as_mut().filter(|_| name != LENGTHS);
         let mut own = named.map(|(size, put)| (*size, |elements: &Elements| put(&name, elements)));
@@ -284,16 +291,16 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        assert_eq!(read(&write(&sample()).unwrap()).unwrap(), sample());
+        assert_eq!(read(&write(&sample()).unwrap(), &Selection::all()).unwrap(), sample());
     }
 
     #[test]
     fn sequences_have_a_column_of_lengths() {
-        let parse = |text: &str| crate::json::read(text.as_bytes()).unwrap();
+        let parse = |text: &str| crate::json::read(text.as_bytes(), &Selection::all()).unwrap();
         let columns = parse(
             r#"{"x": [[1, 2], [3], [4, 5, 6]], "y": [7, 8, 9], "z": [[[1], [2]], [[3]], [[4], [5], [6]]]}"#,
         );
-        let back = read(&write(&columns).unwrap()).unwrap();
+        let back = read(&write(&columns).unwrap(), &Selection::all()).unwrap();
         assert_eq!(back.columns[LENGTHS].elements, Elements::Int(vec![2, 1, 3]));
         assert_eq!((back.columns["x"].shape.dims(), back.columns["z"].shape.dims()), (&[6][..], &[6, 1][..]));
         assert_eq!(back.columns["x"].elements, columns.columns["x"].elements);
@@ -317,8 +324,8 @@ mod tests {
     #[test]
     fn unpacking_is_bounded() {
         let bytes = write(&sample()).unwrap();
-        assert!(read_limited(&bytes, 40).is_ok());
-        let e = read_limited(&bytes, 39).unwrap_err();
+        assert!(read_limited(&bytes, &Selection::all(), 40).is_ok());
+        let e = read_limited(&bytes, &Selection::all(), 39).unwrap_err();
         assert_eq!(e.code, rml_base::codes::run::DATA_TOO_LARGE);
     }
 
@@ -328,7 +335,7 @@ mod tests {
         while let Some(at) = bytes.windows(5).position(|w| w == b"y.npy") {
             bytes[at] = b'x';
         }
-        assert!(read(&bytes).unwrap_err().what().contains("the same name"));
+        assert!(read(&bytes, &Selection::all()).unwrap_err().what().contains("the same name"));
     }
 
     /// Damaged archives give errors or what was there, never a panic nor other values.
@@ -336,7 +343,7 @@ mod tests {
     fn damage_is_found() {
         let sample = sample();
         let check = |bytes: &[u8]| {
-            let columns = read(bytes).unwrap_or_default().columns;
+            let columns = read(bytes, &Selection::all()).unwrap_or_default().columns;
             for (name, column) in columns {
                 assert!(sample.columns.get(&name).is_none_or(|c| *c == column), "{name}: {column:?}");
             }

@@ -11,6 +11,7 @@ use rml_files::Scratch;
 use crate::columns::{Columns, Elements};
 use crate::joined::data_files;
 use crate::pieces::{self, PIECE};
+use crate::selection::Selection;
 use crate::stored::{AT_ONCE, Stored};
 
 /// A table of columns whose elements are in a temporary file. In memory are the names, the shapes, a number for each
@@ -106,7 +107,15 @@ impl OnDisk {
     /// # Errors
     /// As [`Columns::read_all`]; a temporary file that cannot be written.
     pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Error> {
-        Self::read_by(paths, PIECE)
+        Self::read_selected(paths, &Selection::all())
+    }
+
+    /// As [`OnDisk::read_all`], of the columns that are selected.
+    ///
+    /// # Errors
+    /// As [`OnDisk::read_all`].
+    pub fn read_selected<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Result<Self, Error> {
+        Self::read_by(paths, selection, PIECE)
     }
 
     /// The same, in pieces of about that many bytes.
@@ -114,11 +123,11 @@ impl OnDisk {
     /// # Errors
     /// As [`OnDisk::read_all`].
     #[doc(hidden)]
-    pub fn read_by<P: AsRef<Path>>(paths: &[P], piece: usize) -> Result<Self, Error> {
+    pub fn read_by<P: AsRef<Path>>(paths: &[P], selection: &Selection, piece: usize) -> Result<Self, Error> {
         let scratch = Scratch::new()?;
         let mut stored = Stored::default();
         for (i, file) in data_files(paths)?.iter().enumerate() {
-            let next = pieces::read(&scratch, file, piece)?;
+            let next = pieces::read(&scratch, file, selection, piece)?;
             if i == 0 { stored = next } else { stored.append(next)? }
         }
         stored.refuse_inexact(&scratch)?;
@@ -204,7 +213,7 @@ mod tests {
         };
         let expected = look(&Columns::read_all(&paths).map_err(|e| e.to_string())?);
         for piece in [1, 7, 50, PIECE] {
-            let disk = OnDisk::read_by(&paths, piece).map_err(|e| e.to_string()).unwrap();
+            let disk = OnDisk::read_by(&paths, &Selection::all(), piece).map_err(|e| e.to_string()).unwrap();
             assert_eq!(look(&disk), expected, "pieces of {piece} bytes");
         }
         expected.map(|(count, _)| count)
@@ -268,7 +277,7 @@ mod tests {
         };
         let message = |paths: &[std::path::PathBuf]| {
             let memory = Columns::read_all(paths).unwrap_err();
-            let disk = OnDisk::read_by(paths, 2).unwrap_err();
+            let disk = OnDisk::read_by(paths, &Selection::all(), 2).unwrap_err();
             assert_eq!(disk.code(), memory.code());
             (disk.to_string(), memory.to_string())
         };
@@ -282,7 +291,8 @@ mod tests {
         }
         let why = |paths: &[std::path::PathBuf]| {
             let memory = Columns::read_all(paths).unwrap().unusable["x"].to_string();
-            let disk = OnDisk::read_by(paths, 2).unwrap().table().unusable["x"].to_string();
+            let disk =
+                OnDisk::read_by(paths, &Selection::all(), 2).unwrap().table().unusable["x"].to_string();
             (disk, memory)
         };
         let (disk, memory) =

@@ -19,6 +19,7 @@ use rml_base::memory::Reservation;
 use crate::builder::{Builder, Reading, Scalar};
 use crate::columns::Columns;
 use crate::malformed::{MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
+use crate::selection::{self, Selection};
 
 /// A file may have that many rows, whatever its size; larger ones that many for each byte. Rows without a value take no
 /// bytes.
@@ -40,16 +41,18 @@ pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malfor
 pub(crate) fn read<R: ChunkReader + 'static>(
     from: R,
     length: u64,
+    selection: &Selection,
     elements: usize,
     put: Put<'_>,
 ) -> Result<(), Malformed> {
-    read_limited(from, ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION)), elements, put)
+    read_limited(from, ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION)), selection, elements, put)
 }
 
 /// The same of a file that may have that many rows.
 fn read_limited<R: ChunkReader + 'static>(
     from: R,
     allowed: u64,
+    selection: &Selection,
     elements: usize,
     put: Put<'_>,
 ) -> Result<(), Malformed> {
@@ -73,13 +76,14 @@ fn read_limited<R: ChunkReader + 'static>(
         if table.columns.iter().any(|(name, _)| name == field.name()) {
             return Err(Malformed::new(format!("two columns have the name `{}`", field.name())));
         }
-        match refused(field, 0) {
+        let left_out = (!selection.has(field.name())).then(selection::left_out);
+        match left_out.or_else(|| refused(field, 0).map(Malformed::of_type)) {
             None => {
-                table.columns.push((field.name().to_owned(), Reading::default()));
+                table.columns.push((field.name().to_owned(), Reading::Cells(Builder::default())));
                 projected.push(field.clone());
             }
             Some(why) => {
-                table.unusable.insert(field.name().to_owned(), Malformed::of_type(why).into());
+                table.unusable.insert(field.name().to_owned(), why.into());
             }
         }
     }
@@ -275,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::columns::Elements;
-    use crate::{Dataset as _, Format, OnDisk};
+    use crate::{Dataset as _, Format, OnDisk, Selection};
 
     /// A column as the writer takes it: values, definition levels, repetition levels.
     type Writes<'w> = Box<dyn Fn(&mut ::parquet::file::writer::SerializedColumnWriter<'_>) + 'w>;
@@ -377,7 +381,7 @@ mod tests {
         let whole = Columns::read(&path).unwrap();
         assert_eq!(whole.lengths("window").map(<[usize]>::len), Some(15));
         for piece in [1, 100, 1 << 20] {
-            let disk = OnDisk::read_by(&[&path], piece).unwrap();
+            let disk = OnDisk::read_by(&[&path], &Selection::all(), piece).unwrap();
             let table = disk.table();
             assert!(table.columns.keys().eq(whole.columns.keys()) && table.unusable == whole.unusable);
             for (name, column) in &whole.columns {
@@ -416,7 +420,9 @@ mod tests {
     #[test]
     fn rows_are_bounded() {
         let bytes = bytes::Bytes::from(sample(2, Compression::SNAPPY));
-        let read = |allowed: u64| read_limited(bytes.clone(), allowed, usize::MAX, &mut |_, _| Ok(()));
+        let read = |allowed: u64| {
+            read_limited(bytes.clone(), allowed, &Selection::all(), usize::MAX, &mut |_, _| Ok(()))
+        };
         assert!(read(6).is_ok());
         assert_eq!(read(5).unwrap_err().code, codes::DATA_TOO_LARGE);
     }

@@ -10,6 +10,7 @@ use rml_files::{Scratch, contents};
 use crate::columns::{Columns, Elements};
 use crate::format::Format;
 use crate::malformed::Malformed;
+use crate::selection::Selection;
 use crate::stored::Stored;
 use crate::{csv, json, npz};
 
@@ -19,44 +20,60 @@ pub(crate) const PIECE: usize = 1 << 20;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a file by its extension, in pieces of about that many bytes.
-pub(crate) fn read(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Error> {
+pub(crate) fn read(
+    scratch: &Scratch,
+    path: &Path,
+    selection: &Selection,
+    piece: usize,
+) -> Result<Stored, Error> {
     let origin = path.display().to_string();
     let format = Format::of(path);
     let mut stored = match format {
         Some(Format::Npz) => {
             let (file, length) = contents::pieces(path)?;
-            arrays(scratch, file, length, piece).map_err(|e| e.at(&origin))?
+            arrays(scratch, file, length, selection, piece).map_err(|e| e.at(&origin))?
         }
         Some(Format::Csv | Format::JsonLines) => {
             let (file, _) = contents::pieces(path)?;
-            let lines =
-                Lines { reader: BufReader::new(file), quoted: format == Some(Format::Csv), count: 0, piece };
+            let lines = Lines {
+                reader: BufReader::new(file),
+                quoted: format == Some(Format::Csv),
+                count: 0,
+                piece,
+                selection,
+            };
             let read = if lines.quoted { table(scratch, lines) } else { objects(scratch, lines) };
             read.map_err(|e| e.at(&origin))?
         }
-        Some(Format::Parquet) => groups(scratch, path, piece).map_err(|e| e.at(&origin))?,
-        Some(Format::Json) | None => Stored::of(scratch, Columns::read(path)?)?,
+        Some(Format::Parquet) => groups(scratch, path, selection, piece).map_err(|e| e.at(&origin))?,
+        Some(Format::Json) | None => Stored::of(scratch, Columns::read_one(path, selection)?)?,
     };
     stored.table.origin = origin;
     Ok(stored)
 }
 
 /// Reads an npz archive.
-fn arrays(scratch: &Scratch, file: impl Read + Seek, length: u64, piece: usize) -> Result<Stored, Malformed> {
+fn arrays(
+    scratch: &Scratch,
+    file: impl Read + Seek,
+    length: u64,
+    selection: &Selection,
+    piece: usize,
+) -> Result<Stored, Malformed> {
     let mut stored = Stored::default();
     let mut put =
         |name: &str, elements: &Elements| stored.put(scratch, name, elements).map_err(Malformed::short);
-    let table = npz::read_in_pieces(BufReader::new(file), length, (piece, &mut put))?;
+    let table = npz::read_in_pieces(BufReader::new(file), length, selection, (piece, &mut put))?;
     stored.keep(scratch, table).map_err(Malformed::short)?;
     Ok(stored)
 }
 
 /// Reads Parquet.
 #[cfg(feature = "parquet")]
-fn groups(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Malformed> {
+fn groups(scratch: &Scratch, path: &Path, selection: &Selection, piece: usize) -> Result<Stored, Malformed> {
     let (file, length) = contents::pieces(path).map_err(Malformed::short)?;
     let (mut all, mut rows) = (Stored::default(), 0);
-    crate::parquet::read(file, length, piece / 8, &mut |columns, added| {
+    crate::parquet::read(file, length, selection, piece / 8, &mut |columns, added| {
         let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
         if added > 0 || rows == 0 {
             all.append_piece(rows, columns, added)?;
@@ -68,12 +85,12 @@ fn groups(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Malfor
 }
 
 #[cfg(not(feature = "parquet"))]
-fn groups(_: &Scratch, _: &Path, _: usize) -> Result<Stored, Malformed> {
+fn groups(_: &Scratch, _: &Path, _: &Selection, _: usize) -> Result<Stored, Malformed> {
     Err(crate::format::no_parquet())
 }
 
 /// Reads JSON lines.
-fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malformed> {
+fn objects(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored, Malformed> {
     let (mut all, mut rows) = (Stored::default(), 0);
     loop {
         let before = lines.count;
@@ -83,7 +100,7 @@ fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Mal
             return Ok(all);
         }
         let above = before.saturating_sub(1);
-        let (columns, added) = json::lines(&piece, rows).map_err(|e| e.below(above))?;
+        let (columns, added) = json::lines(&piece, lines.selection, rows).map_err(|e| e.below(above))?;
         let columns = Stored::of(scratch, below(columns, above)).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;
@@ -94,7 +111,7 @@ fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Mal
 }
 
 /// Reads comma-separated values.
-fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malformed> {
+fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored, Malformed> {
     let mut header = Vec::new();
     while header.strip_prefix(MARK).unwrap_or(&header).trim_ascii().is_empty()
         && lines.append_to(&mut header, 1)?
@@ -115,7 +132,7 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
             return Ok(all);
         }
         let above = before - header_lines;
-        let (columns, added) = csv::read(&piece).map_err(|e| e.below(above))?;
+        let (columns, added) = csv::read(&piece, lines.selection).map_err(|e| e.below(above))?;
         let columns = Stored::of(scratch, below(columns, above)).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;
@@ -132,7 +149,7 @@ fn below(mut columns: Columns, lines: usize) -> Columns {
 }
 
 /// The lines of a text.
-struct Lines<R> {
+struct Lines<'s, R> {
     reader: BufReader<R>,
     /// Whether a line may continue within quotes.
     quoted: bool,
@@ -140,9 +157,11 @@ struct Lines<R> {
     count: usize,
     /// How many bytes a piece has, if no line is longer.
     piece: usize,
+    /// Which columns are read.
+    selection: &'s Selection,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> Lines<'_, R> {
     /// Reads whole lines, that many bytes of them at least if there are as many. Says whether there was one.
     fn append_to(&mut self, piece: &mut Vec<u8>, enough: usize) -> Result<bool, Malformed> {
         use std::io::BufRead as _;

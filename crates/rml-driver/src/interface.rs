@@ -1,5 +1,7 @@
 //! The part of a node's interface that is in its text but not in its types: which shapes begin with `batch`.
 
+use std::collections::BTreeSet;
+
 use bumpalo::Bump;
 use rml_base::{FileId, Sources};
 use rml_syntax::ast::{Dim, ExprKind, Node};
@@ -15,6 +17,8 @@ pub(crate) struct Interfaces(Vec<Interface>);
 #[derive(Clone, Debug)]
 pub struct Interface {
     name: String,
+    /// Its formals.
+    inputs: Vec<String>,
     /// Formals whose shape begins with `batch`.
     batched: Vec<String>,
     /// Whether `batch` stands in any shape of the interface, or is itself a formal.
@@ -37,6 +41,12 @@ impl Interfaces {
         Self(parsed.file.nodes().map(|n| read(n, &names)).collect())
     }
 
+    /// The names of the inputs of all nodes; `None` if that node is none of them.
+    pub(crate) fn inputs(&self, node: Option<&str>) -> Option<BTreeSet<String>> {
+        let is_here = node.is_none_or(|node| self.get(node).is_some());
+        is_here.then(|| self.0.iter().flat_map(|interface| interface.inputs.iter().cloned()).collect())
+    }
+
     /// The interface of that node.
     pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
@@ -45,10 +55,11 @@ impl Interfaces {
 
 fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
     let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
-    let mut batched = Vec::new();
+    let (mut inputs, mut batched) = (Vec::new(), Vec::new());
     let mut has_batch = false;
     for decl in node.inputs {
         let name = names.resolve(&decl.name.name);
+        inputs.push(name.to_owned());
         has_batch |= name == BATCH;
         let Some(ty) = &decl.ty else { continue };
         has_batch |= ty.dims.iter().any(is_batch);
@@ -56,7 +67,7 @@ fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
             batched.push(name.to_owned());
         }
     }
-    Interface { name: names.resolve(&node.name.name).to_owned(), batched, has_batch }
+    Interface { name: names.resolve(&node.name.name).to_owned(), inputs, batched, has_batch }
 }
 
 #[cfg(test)]
@@ -73,6 +84,7 @@ mod tests {
         let f = all.get("f").unwrap();
         assert_eq!(f.batched, ["x", "b"]);
         assert!(f.has_batch && all.get("g").unwrap().has_batch && !all.get("h").unwrap().has_batch);
-        assert!(all.get("i").is_none());
+        assert!(all.get("i").is_none() && all.inputs(Some("i")).is_none());
+        assert!(all.inputs(Some("h")).unwrap().iter().eq(["b", "batch", "x", "y", "z"]));
     }
 }

@@ -1,6 +1,6 @@
 //! Where a program's text comes from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -119,4 +119,13 @@ impl Source {
 /// The text cannot be read.
 pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error> {
     Ok(source.front()?.interfaces().get(node).cloned())
+}
+
+/// The names that columns of data may have to feed a node of a source, or another node that runs beside it: those of
+/// the inputs of all nodes of its text. `None` if the text does not have the node, which may have inputs of its own.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn input_names(source: &Source, node: Option<&str>) -> Result<Option<BTreeSet<String>>, Error> {
+    Ok(source.front()?.interfaces().inputs(node))
 }

@@ -33,7 +33,7 @@ pub use infer::{InferOptions, InferReport, Split, infer};
 pub use params::{Imported, export_params, import_params, params};
 pub use profile::ProfileReport;
 pub use rml_pictures::sparkline;
-pub use runner::Metrics;
+pub use runner::{Metrics, columns_for};
 pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};

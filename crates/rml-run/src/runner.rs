@@ -9,8 +9,10 @@ use rml_base::codes::run as codes;
 use rml_base::codes::sim::POSITION_OUTSIDE;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
-use rml_data::{Dataset, Windows};
-use rml_driver::{Analysis, BATCH, Options, Program, Source, Stacked, Unit, interface, keep_inputs};
+use rml_data::{Dataset, Selection, Windows};
+use rml_driver::{
+    Analysis, BATCH, Options, Program, Source, Stacked, Unit, input_names, interface, keep_inputs,
+};
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
@@ -87,6 +89,15 @@ pub(crate) fn asked_batch(
         }
         (None, None) => Ok(None),
     }
+}
+
+/// The columns of data that a node of a source may ask for, or another node of it, which is run beside that one. Data
+/// that is [read](rml_data::Columns::read_selected) with them has in memory no column that nothing uses.
+///
+/// # Errors
+/// A source that cannot be read.
+pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Error> {
+    Ok(input_names(source, node)?.map_or_else(Selection::all, Selection::of))
 }
 
 /// How many windows to stack: as asked for, else the default where the node can stack.

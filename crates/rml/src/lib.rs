@@ -30,7 +30,9 @@ pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Fix, Label, Severity, Sources, Span, codes, refusal,
     suggest, table, visible, visible_json, visible_name, visible_words,
 };
-pub use rml_data::{Column, Columns, Dataset, Elements, Feed, Format, OnDisk, Unusable, data_files, tensor};
+pub use rml_data::{
+    Column, Columns, Dataset, Elements, Feed, Format, OnDisk, Selection, Unusable, data_files, tensor,
+};
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,
     Options, PRELUDE, Program, RunFacts, Source, Stage, Survey, Unchecked, Variable, VariableKind,
@@ -52,8 +54,8 @@ pub use rml_run::{
     Progress, Ran, RunOptions, RunOutcome, RunState, SWEEP_FILES, Session, Settings, Split, Spread, Stepper,
     Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
     TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram,
-    export_c, export_model, export_params, grad, gradcheck, import_params, infer, learning_curves, params,
-    run, sparkline, sweep, sweep_curves, train,
+    columns_for, export_c, export_model, export_params, grad, gradcheck, import_params, infer,
+    learning_curves, params, run, sparkline, sweep, sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

@@ -50,7 +50,7 @@ pub(super) fn prepare(
     let options = Options { all_vars, probes: args.probe.clone(), ..options };
     let program = measuring.time(Phase::Compile, || rml::compile(&source, &options))?;
     output.report(program.warnings(), program.sources());
-    let inputs = measuring.time(Phase::Data, || inputs(&args.over))?;
+    let inputs = measuring.time(Phase::Data, || inputs(&args.over, &source))?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
     Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, ..RunOptions::default() }))
@@ -62,10 +62,10 @@ pub(crate) fn over(args: &Over) -> Result<(Source, Options), Stop> {
     Ok((source, Options { node: args.node.clone(), seed: args.seed, ..options }))
 }
 
-/// The inputs that the flags name.
-pub(crate) fn inputs(args: &Over) -> Result<Columns, Stop> {
+/// The inputs of a program, from the file that the flags name.
+pub(crate) fn inputs(args: &Over, source: &Source) -> Result<Columns, Stop> {
     Ok(match &args.inputs {
-        Some(file) => Columns::read(file)?,
+        Some(file) => Columns::read_selected(&[file], &rml::columns_for(source, args.node.as_deref())?)?,
         None => Columns::default(),
     })
 }

@@ -54,7 +54,8 @@ fn infer_measured(
     if args.stream {
         return stream(Stream::new(source, &options)?, args.strict, output);
     }
-    let data = measuring.time(Phase::Data, || super::dataset(&args.data, args.on_disk))?;
+    let data =
+        measuring.time(Phase::Data, || super::dataset(&args.data, args.on_disk, source, Some(&args.node)))?;
     over_data(args, source, &*data, &options, output)
 }
 

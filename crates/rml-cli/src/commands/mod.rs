@@ -112,12 +112,18 @@ fn given(program: &args::Program) -> [(&'static str, bool); 3] {
     [("set", !program.set.is_empty()), ("batch", program.batch.is_some()), ("f64", program.f64)]
 }
 
-/// The data of those files, in memory or not.
-fn dataset(files: &[PathBuf], on_disk: bool) -> Result<Box<dyn Dataset>, Stop> {
+/// What a node of a source may ask for of the data in those files, in memory or not.
+fn dataset(
+    files: &[PathBuf],
+    on_disk: bool,
+    source: &Source,
+    node: Option<&str>,
+) -> Result<Box<dyn Dataset>, Stop> {
+    let selection = rml::columns_for(source, node)?;
     if on_disk {
-        return Ok(Box::new(OnDisk::read_all(files)?));
+        return Ok(Box::new(OnDisk::read_selected(files, &selection)?));
     }
-    let columns = Columns::read_all(files).map_err(|e| match e.code() {
+    let columns = Columns::read_selected(files, &selection).map_err(|e| match e.code() {
         Some(MEMORY_LIMIT) => e.note("with `--on-disk`, data may be larger than memory"),
         _ => e,
     });

@@ -78,9 +78,10 @@ fn train_measured(
     output: &mut Output,
 ) -> Result<(), Stop> {
     let engine = measuring.engine(super::engine(&args.computing)?);
-    let validate = measuring.time(Phase::Data, || validate(args))?;
+    let validate = measuring.time(Phase::Data, || validate(args, source))?;
     let options = TrainOptions { validate, ..options(args, signals, engine)? };
-    let data = measuring.time(Phase::Data, || super::dataset(&args.data, args.on_disk))?;
+    let data = measuring
+        .time(Phase::Data, || super::dataset(&args.data, args.on_disk, source, args.node.as_deref()))?;
     let mut display = Display::new(output).keeping(page.is_some());
     let outcome = rml::train(source, &*data, &options, &mut display);
     let (seen, record) = display.close();
@@ -136,12 +137,14 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
 }
 
 /// What epochs are compared by.
-pub(super) fn validate(args: &Train) -> Result<Option<Validate>, Stop> {
+pub(super) fn validate(args: &Train, source: &Source) -> Result<Option<Validate>, Stop> {
     Ok(match &args.validate {
         None => None,
         Some(Validation::Split(split)) => Some(Validate::Split(*split)),
         Some(Validation::File(file)) => {
-            Some(Validate::Data(super::dataset(std::slice::from_ref(file), args.on_disk)?.into()))
+            let node = args.node.as_deref();
+            let data = super::dataset(std::slice::from_ref(file), args.on_disk, source, node)?;
+            Some(Validate::Data(data.into()))
         }
     })
 }

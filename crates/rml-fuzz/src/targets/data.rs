@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{Cursor, Write as _};
 use std::path::Path;
 
-use rml::{Column, Columns, Dataset as _, Elements, Format, OnDisk, Shape, TensorFile};
+use rml::{Column, Columns, Dataset as _, Elements, Format, OnDisk, Selection, Shape, TensorFile};
 use rml_base::Error;
 use rml_testkit::Random;
 use zip::write::SimpleFileOptions;
@@ -213,7 +213,7 @@ fn check(case: &Case) -> Result<(), String> {
     if let Some(format) = Format::of(Path::new(&name)) {
         let columns = Columns::parse(&case.bytes, format, &name);
         for piece in [3, 1 << 20] {
-            on_disk(&columns, OnDisk::read_by(&[&path], piece), piece)?;
+            on_disk(&columns, OnDisk::read_by(&[&path], &Selection::all(), piece), piece)?;
         }
         if let Ok(columns) = columns {
             consistent(&columns)?;
