@@ -1,6 +1,6 @@
 //! Checking without running: the findings of every stage, for all nodes of a text.
 
-use std::cell::OnceCell;
+use std::cell::Cell;
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{Code, Diagnostics, Span};
@@ -18,12 +18,13 @@ const MAIN: &str = "main";
 /// The node that a training runs if none is named.
 const TRAIN: &str = "train";
 
-/// Nodes after the front end. Each is differentiated on first use, once for its findings and its analysis.
+/// Nodes after the front end. Each is differentiated on first use, and kept so until it is analysed, which is the last
+/// that is asked.
 pub(crate) struct Forms<'f> {
     front: &'f Front,
     /// The values of static parameters and dimensions they were elaborated with.
     given: IndexMap<String, StaticValue>,
-    modules: IndexMap<String, (typed::Module, OnceCell<Form>)>,
+    modules: IndexMap<String, (typed::Module, Cell<Option<Form>>)>,
 }
 
 impl<'f> Forms<'f> {
@@ -34,14 +35,14 @@ impl<'f> Forms<'f> {
         modules: impl IntoIterator<Item = typed::Module>,
     ) -> Self {
         let entry =
-            |module: typed::Module| (module.nodes[module.root].name.to_string(), (module, OnceCell::new()));
+            |module: typed::Module| (module.nodes[module.root].name.to_string(), (module, Cell::default()));
         Self { front, given: options.given(), modules: modules.into_iter().map(entry).collect() }
     }
 
-    /// A node by name.
-    pub(crate) fn get(&self, node: &str) -> Option<&Form> {
-        let (module, form) = self.modules.get(node)?;
-        Some(form.get_or_init(|| Form::new(self.front, module, node == TRAIN)))
+    /// A node by name, differentiated, and where it is kept.
+    fn take(&self, node: &str) -> Option<(Form, &Cell<Option<Form>>)> {
+        let (module, kept) = self.modules.get(node)?;
+        Some((kept.take().unwrap_or_else(|| Form::new(self.front, module, node == TRAIN)), kept))
     }
 
     /// Whether it has a node, elaborated with the same values as those options give to its parameters and dimensions.
@@ -53,8 +54,8 @@ impl<'f> Forms<'f> {
 
     /// The analysis of a node; its inputs in `open` may be constants. `None` if the node is missing or in error.
     pub(crate) fn analysis(&self, node: &str, open: &dyn Fn(&str) -> bool) -> Option<Analysis> {
-        let module = self.get(node)?.module.as_ref().ok()?;
-        Some(Analysis::new(pass::inline_open(module, open).ok()?, self.front))
+        let flat = pass::inline_open(&self.take(node)?.0.module.ok()?, open).ok()?;
+        Some(Analysis::new(flat, self.front))
     }
 
     /// The findings about all nodes, each once. `find` checks one node, some of whose inputs may be constants.
@@ -69,7 +70,12 @@ impl<'f> Forms<'f> {
 
     /// The findings about one node.
     pub(crate) fn findings_of(&self, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
-        self.get(&module.nodes[module.root].name).map(|form| form.findings(open)).unwrap_or_default()
+        let Some((form, kept)) = self.take(&module.nodes[module.root].name) else {
+            return Diagnostics::default();
+        };
+        let found = form.findings(open);
+        kept.set(Some(form));
+        found
     }
 }
 
