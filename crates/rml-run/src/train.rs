@@ -1,7 +1,8 @@
-//! Training: a node run over windows of data, epoch after epoch, or over windows that it makes itself, its states kept in checkpoints.
+//! Training: runs a node over windows of data, epoch after epoch, or over windows that it makes itself, and keeps its
+//! states in checkpoints.
 //!
-//! `course` has the loop. Its blocks come from a `course::Blocks`, which is `data`, `free` or `stream`. What it keeps are
-//! `keeper::Keeper`s: `until`, `stats`, `best`, `log` and the checkpoint.
+//! `course` has the loop. Its blocks come from a `course::Blocks`: `data`, `free` or `stream`. Each `keeper::Keeper`
+//! keeps one thing: `until`, `stats`, `best`, `log`, the checkpoint.
 
 use data::OnData;
 use free::Free;
@@ -34,11 +35,12 @@ mod test;
 pub(crate) mod until;
 pub(crate) mod updates;
 
-/// Trains a node of a source on data, epoch after epoch. The trace is one: states go on from window to window and from epoch to
-/// epoch. The same program, data and seed give the same bits; so does a run that was interrupted and resumed.
+/// Trains a node of a source on data, epoch after epoch. All epochs are one trace: states continue from window to
+/// window and from epoch to epoch. The same program, data and seed give the same bits; so does a run that was
+/// interrupted and resumed.
 ///
-/// With [`TrainOptions::length`], the node has no inputs and makes its data itself; `data` is not looked at, and there are reports in
-/// place of epochs.
+/// With [`TrainOptions::length`], the node has no inputs and makes its data itself. Then `data` is not used, and there
+/// are reports in place of epochs.
 ///
 /// # Errors
 /// A program or data that does not fit, a run that fails, a checkpoint that cannot be read or written.

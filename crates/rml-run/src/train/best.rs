@@ -44,7 +44,7 @@ impl Names {
     }
 }
 
-/// Looks for the best epoch or report.
+/// Finds the best epoch or report.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     of: Of,
@@ -110,7 +110,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Whether so many epochs or reports have passed without a better one that there is no more waiting.
+    /// Whether no epoch or report was better for as long as was asked for.
     fn is_too_long_ago(&self, epoch: u64) -> bool {
         let since = epoch - self.best.as_ref().map_or(0, |best| best.epoch.min(epoch));
         self.patience.is_some_and(|patience| since >= patience)

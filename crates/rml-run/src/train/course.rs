@@ -265,7 +265,7 @@ pub(super) fn diverged(what: String, note: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::DIVERGED, what)
         .note(note)
         .help("lower the learning rate where the gradient enters, or look at the scale of the inputs")
-        .help("`--allow-nan` goes on in spite of it")
+        .help("`--allow-nan` continues in spite of it")
 }
 
 /// How many numbers are trained.

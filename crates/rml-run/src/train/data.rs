@@ -39,7 +39,7 @@ pub(super) struct OnData<'a> {
 }
 
 impl<'a> OnData<'a> {
-    /// Compiles, binds the data, and reads the checkpoint to go on from.
+    /// Compiles, binds the data, and reads the checkpoint to continue from.
     pub(super) fn new(
         source: &Source,
         data: &dyn Dataset,
@@ -88,7 +88,7 @@ impl<'a> OnData<'a> {
     }
 }
 
-/// The windows of the data, shuffled anew for each epoch.
+/// The windows of the data, shuffled again for each epoch.
 struct Epochs<'f> {
     /// The number of epochs in all.
     epochs: u64,

@@ -19,7 +19,7 @@ use crate::session::Session;
 /// The node that evaluates where nothing is said.
 const EVALUATE: &str = "evaluate";
 
-/// A node that is run after each report with the parameters of the training, all its other states anew.
+/// A node that is run after each report with the parameters of the training; all its other states restart.
 pub(super) struct Evaluation {
     rollout: Rollout,
     /// What it begins with.
@@ -80,7 +80,7 @@ impl Evaluation {
         metric_names(self.rollout.session().program())
     }
 
-    /// Begins anew with the parameters that training has now.
+    /// Restarts with the parameters that training has now.
     pub(super) fn begin(&mut self, trained: &Session) -> Result<(), Error> {
         let session = self.rollout.session_mut();
         session.set_snapshot(&self.initial)?;

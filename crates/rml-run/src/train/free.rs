@@ -23,7 +23,7 @@ pub(super) struct Free<'a> {
 }
 
 impl<'a> Free<'a> {
-    /// Compiles, and reads the checkpoint to go on from.
+    /// Compiles, and reads the checkpoint to continue from.
     pub(super) fn new(
         source: &Source,
         length: &'a Length,

@@ -23,7 +23,7 @@ mod events;
 const RUN: &str = "run.json";
 const LINES: &str = "metrics.jsonl";
 const TABLE: &str = "metrics.csv";
-/// TensorBoard looks for `tfevents` in names.
+/// TensorBoard reads files with `tfevents` in their names.
 const EVENTS: &str = "events.out.tfevents.rml";
 /// The files of a log, in its folder ([`TrainOptions::log`](crate::TrainOptions::log)).
 pub const FILES: [&str; 4] = [RUN, LINES, TABLE, EVENTS];
@@ -48,7 +48,7 @@ struct Column {
 }
 
 impl Log {
-    /// Begins a log in a folder, or goes on with that of the run that is resumed.
+    /// Begins a log in a folder, or continues that of the run that is resumed.
     ///
     /// # Errors
     /// A folder that cannot be written, or has the log of another run.
@@ -130,7 +130,7 @@ pub(super) fn run(position: &Position) -> Value {
 fn exists(folder: &Path) -> Diagnostic {
     Diagnostic::error(codes::LOG_EXISTS, format!("{} has the log of a run already", folder.display()))
         .note("it is left as it is")
-        .help("log to another folder (`--log DIR`), or go on with that run (`--resume FILE`)")
+        .help("log to another folder (`--log DIR`), or continue that run (`--resume FILE`)")
 }
 
 /// The rows of the log up to an epoch or report.

@@ -1,4 +1,4 @@
-//! What a training run tells of itself.
+//! What a training run reports.
 
 use indexmap::IndexMap;
 use rml_backend::Compiled;
@@ -50,9 +50,9 @@ pub trait Observer {
     fn epoch(&mut self, summary: &EpochSummary) {
         let _ = summary;
     }
-    /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) tells of it, and at the
+    /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) reports it, and at the
     /// end of the training: the session that is trained, between two windows. A stream that ends within a window does
-    /// not tell of it.
+    /// not report it.
     fn learned(&mut self, session: &Session) {
         let _ = session;
     }
@@ -199,7 +199,7 @@ pub struct EpochSummary {
     pub test: Metrics,
     /// Averages over the windows for validation, if there are any.
     pub validation: Metrics,
-    /// The best epoch or report so far, if it is looked for.
+    /// The best epoch or report so far, if it was asked for.
     pub best: Option<Best>,
     /// How long it took, evaluation included, in seconds.
     pub seconds: f64,
@@ -392,7 +392,7 @@ pub struct TrainReport {
     pub is_met: Option<bool>,
     /// Whether it ended because the best epoch or report was too long ago.
     pub out_of_patience: bool,
-    /// The best epoch or report, that of a run before included, if it was looked for.
+    /// The best epoch or report, that of a run before included, if it was asked for.
     pub best: Option<Best>,
     /// Whether the parameters of the best one were written to a file of their own.
     pub kept_best: bool,

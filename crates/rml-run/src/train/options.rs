@@ -195,7 +195,7 @@ impl Default for Criterion {
 }
 
 /// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or
-/// `until` says so, whichever comes first; if none does, it goes on until it is interrupted.
+/// `until` says so, whichever comes first; if none does, it continues until it is interrupted.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -279,9 +279,9 @@ pub struct TrainOptions {
     /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows are run to
     /// evaluate; by default 1.
     pub test: Option<TestSplit>,
-    /// What epochs are compared by. A run to resume that kept windows for that goes on so.
+    /// What epochs are compared by. A run to resume that kept windows for that continues so.
     pub validate: Option<Validate>,
-    /// Whether the windows are put in a new random order each epoch. A run to resume that did not goes on so.
+    /// Whether the windows are put in a new random order each epoch. A run to resume that did not shuffle continues so.
     pub shuffle: bool,
     /// How `num` is computed.
     pub precision: Precision,
@@ -295,7 +295,7 @@ pub struct TrainOptions {
     pub best: Option<PathBuf>,
     /// After how many epochs or reports without a better one training ends.
     pub patience: Option<u64>,
-    /// What the best one is; by default that with the smallest `loss`. It is looked for if this, `best` or `patience`
+    /// What the best one is; by default that with the smallest `loss`. It is searched for if this, `best` or `patience`
     /// is given.
     pub criterion: Option<Criterion>,
     /// The folder for a log of the metrics: JSON lines, a table, and events for TensorBoard.
@@ -304,7 +304,7 @@ pub struct TrainOptions {
     pub stats: bool,
     /// What the [confusion matrix](crate::EpochSummary::confusion) of the evaluation over windows of data is of.
     pub classes: Classes,
-    /// The checkpoint to go on from.
+    /// The checkpoint to continue from.
     pub resume: Option<PathBuf>,
     /// What runs the program.
     pub engine: Engine,

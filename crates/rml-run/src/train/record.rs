@@ -63,7 +63,7 @@ pub struct TrainPage {
     pub outcome: String,
     /// What went wrong, as text.
     pub findings: String,
-    /// What is known of the program, in lines.
+    /// What is known about the program, in lines.
     pub verdict: Vec<String>,
     /// The command that does it again.
     pub command: String,
@@ -252,7 +252,7 @@ fn facts(info: &TrainInfo) -> Vec<(String, String)> {
         set.iter().flatten().map(|(name, value)| (format!("static parameter {name}"), value.to_string()));
     facts.extend(set);
     if info.epochs_done > 0 {
-        facts.push(("goes on after epoch or report".to_owned(), info.epochs_done.to_string()));
+        facts.push(("continues after epoch or report".to_owned(), info.epochs_done.to_string()));
     }
     facts.push(("digest of the program".to_owned(), origin.program.clone()));
     if !origin.data.is_empty() {

@@ -123,8 +123,8 @@ fn check_kept(findings: &mut Diagnostics, purpose: &str, before: Kept, now: Kept
     check(findings, &format!("{differ} of {purpose}"), &before, &now);
 }
 
-/// Where to go on; the states `anew` are not in the checkpoint, `now` is where a run with these options and this data
-/// would begin.
+/// Where to continue. The states `anew` are not in the checkpoint; `now` is where a run with these options and this
+/// data would begin.
 ///
 /// # Errors
 /// Data, or options about it, that contradict the run to resume, all of them.
@@ -157,7 +157,7 @@ pub(super) fn position(
     Ok(carry_on(before, now, anew, observer))
 }
 
-/// Where to go on without data.
+/// Where to continue without data.
 ///
 /// # Errors
 /// Options that contradict the run to resume.
@@ -190,7 +190,7 @@ pub(super) fn position_without_data(
     Ok(carry_on(&position, now, anew, observer))
 }
 
-/// The position of a run that goes on, with a warning of what has changed.
+/// The position of a run that continues, with a warning of what has changed.
 fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut dyn Observer) -> Position {
     for (code, what, same) in [
         (codes::PROGRAM_CHANGED, "program", before.origin.program == now.origin.program),
@@ -202,7 +202,7 @@ fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut d
             if code == codes::PROGRAM_CHANGED {
                 d = anew
                     .iter()
-                    .fold(d, |d, key| d.note(format!("begins anew, since it is not there: {key}")));
+                    .fold(d, |d, key| d.note(format!("restarts, since the checkpoint lacks it: {key}")));
             }
             observer.warning(&d, &Sources::new());
         }

@@ -34,7 +34,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Reads the checkpoint to go on from, and compiles. Without data, as many windows are stacked as are asked for.
+    /// Reads the checkpoint to continue from, and compiles. Without data, as many windows are stacked as are asked for.
     /// With `gradients`, their norms are outputs.
     pub(super) fn new(
         source: &Source,
@@ -139,7 +139,7 @@ impl Common {
         }
     }
 
-    /// The position to go on from, and the states that begin anew.
+    /// The position to continue from, and the states that restart.
     pub(super) fn before(&self) -> Option<(&Position, Vec<String>)> {
         let checkpoint = self.resumed.as_ref()?;
         Some((checkpoint.position.as_ref()?, checkpoint.lacks(&self.program)))

@@ -80,7 +80,7 @@ impl fmt::Debug for TrainStream<'_> {
 pub struct StreamEnd {
     /// The reports, and whether it was saved.
     pub report: TrainReport,
-    /// How many cycles are behind the last one that could be saved: their window did not end.
+    /// How many cycles came after the last one that could be saved: their window did not end.
     pub unsaved: u64,
 }
 
@@ -88,7 +88,7 @@ impl<'a> TrainStream<'a> {
     /// How many cycles are averaged in a report when nothing is said.
     pub const REPORT: u64 = 1000;
 
-    /// Compiles, and reads the checkpoint to go on from.
+    /// Compiles, and reads the checkpoint to continue from.
     ///
     /// # Errors
     /// A program, options or a checkpoint that do not fit each other; a program that [`check`](rml_driver::check)

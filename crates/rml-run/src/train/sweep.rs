@@ -2,7 +2,7 @@
 //! folder of its own.
 //!
 //! The folder says what was done: a run that ended left its outcome there and is not run again, one that was broken off
-//! goes on from its checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
+//! continues from its checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
@@ -60,10 +60,10 @@ const STACK: usize = 8 << 20;
 #[derive(Clone, Debug)]
 pub struct SweepOptions {
     /// What all runs have in common. Each has its own files, so `save`, `log`, `best` and `resume` are not looked at.
-    /// With a `criterion` or `patience`, each run keeps its best parameters, and the table tells of the best epochs in
+    /// With a `criterion` or `patience`, each run keeps its best parameters, and the table has the best epochs in
     /// place of the last ones.
     pub train: TrainOptions,
-    /// The folder for the runs and the table. One that has runs already is gone on with.
+    /// The folder for the runs and the table. Runs that it has already are continued.
     pub folder: PathBuf,
     /// The seeds; if there are none, that of `train`.
     pub seeds: Vec<u64>,
@@ -102,11 +102,11 @@ pub struct SweepOptions {
 /// # Ok(()) }
 /// ```
 pub trait SweepObserver {
-    /// The runs begin. So many have ended before.
+    /// The runs begin; that many have ended before.
     fn start(&mut self, runs: usize, ended: usize) {
         let _ = (runs, ended);
     }
-    /// A run has ended that had not ended before; so many of all have now.
+    /// A run has ended that had not ended before; that many of all have now.
     fn ended(&mut self, run: &RunOutcome, ended: usize) {
         let _ = (run, ended);
     }
@@ -147,9 +147,9 @@ impl SweepObserver for () {}
 pub enum RunState {
     /// It is trained.
     Finished,
-    /// It is trained, and what it was to go on for is not so.
+    /// It is trained, and the goal that it was trained for is missed.
     Missed,
-    /// It failed. It goes on from its last checkpoint when the runs go on.
+    /// It failed. It continues from its last checkpoint when the runs continue.
     Failed(Error),
     /// It was interrupted, or has not begun.
     Interrupted,
@@ -191,7 +191,7 @@ pub struct RunOutcome {
     pub seed: Option<u64>,
     /// How it ended.
     pub state: RunState,
-    /// The epoch or report that the metrics are of: the best one if that is looked for, else the last one.
+    /// The epoch or report that the metrics are of: the best one if that was asked for, else the last one.
     pub epoch: Option<u64>,
     /// Its metrics: `loss`, `validation.loss`, `test.loss`.
     pub metrics: Vec<(String, f64)>,
@@ -293,7 +293,7 @@ fn is_short_of_memory(run: &RunOutcome) -> bool {
     matches!(&run.state, RunState::Failed(error) if error.code() == Some(codes::MEMORY_LIMIT))
 }
 
-/// Does something with each of the runs, with so many of them at once, and tells of each when it is done.
+/// Does something with each of the runs, that many of them at once, and reports each when it is done.
 fn at_once<'r>(
     runs: Vec<&'r mut RunOutcome>,
     jobs: usize,
@@ -327,7 +327,7 @@ fn at_once<'r>(
 /// All combinations of settings and seeds.
 ///
 /// # Errors
-/// A name or a run that is there twice.
+/// A name or a run that occurs twice.
 fn grid(options: &SweepOptions) -> Result<Vec<RunOutcome>, Diagnostic> {
     let twice = |what: String| {
         Err(Diagnostic::error(codes::BAD_OPTION, format!("`{what}` is given twice")).help("give it once"))
@@ -388,7 +388,7 @@ fn options_of(options: &SweepOptions, run: &RunOutcome) -> TrainOptions {
     TrainOptions { set, seed, save: None, best: None, log: None, resume: None, ..options.train.clone() }
 }
 
-/// Whether the best epoch of each run is looked for.
+/// Whether the best epoch of each run is searched for.
 fn seeks_best(options: &SweepOptions) -> bool {
     options.train.criterion.is_some() || options.train.patience.is_some()
 }

@@ -16,7 +16,7 @@ const ORIGIN: &str = "--until";
 /// Before the name of a metric of the evaluation.
 const TEST: &str = "test.";
 
-/// Until when training goes on: until comparisons of metrics hold in so many reports in a row.
+/// When training ends: once comparisons of metrics held in that many reports in a row.
 ///
 /// ```
 /// let until = rml::Until::parse("length >= 475 and test.length > 450 for 5")?;

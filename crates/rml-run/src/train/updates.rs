@@ -1,4 +1,4 @@
-//! How often parameters are updated, and which states go on from row to row.
+//! How often parameters are updated, and which states continue from row to row.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl<'p> Parameters<'p> {
 /// The variables that are not there in every cycle.
 struct Sampled {
     all: IndexSet<Var>,
-    /// Those that are there in the first or the last cycle of windows.
+    /// Those that are present in the first or the last cycle of windows.
     by_windows: IndexSet<Var>,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn updates(program: &Program) -> Updates {
     Updates { cycle, window, condition: found.condition, never: found.never }
 }
 
-/// What is to be said of a training over windows of up to so many cycles before it begins.
+/// Notes about a training over windows of up to that many cycles, before it begins.
 pub(super) fn notes(program: &Program, longest: usize, shuffled: bool) -> Vec<Diagnostic> {
     let mixed = (longest > 1).then(|| mixed(program)).flatten();
     mixed.into_iter().chain(shuffled.then(|| crossing(program)).flatten()).collect()
@@ -177,11 +177,11 @@ fn crossing(program: &Program) -> Option<Diagnostic> {
     Some(
         Diagnostic::warning(
             codes::SHUFFLED_STATE,
-            format!("the state `{key}` goes on from one window to the next{others}, and the windows are shuffled"),
+            format!("the state `{key}` continues from one window to the next{others}, and the windows are shuffled"),
         )
         .label(flat.equations[state.equation].span, "keeps a value from the window before")
         .help("where the windows follow each other in time, keep their order: `--no-shuffle`, and `--test last:0.2`")
-        .help("where each stands by itself, begin the state anew in each: call the node with `every`"),
+        .help("where each stands by itself, restart the state in each: call the node with `every`"),
     )
 }
 
@@ -200,7 +200,7 @@ fn carried(flat: &Flat, eq: Eq) -> Option<Var> {
     }
 }
 
-/// Whether a value is a choice between another one and a constant: a state that the program itself begins anew.
+/// Whether a value is a choice between another one and a constant: a state that the program itself restarts.
 fn is_reset(flat: &Flat, v: Var) -> bool {
     let defines = |v: Var| flat.equations.iter().find(|e| e.lhs == v).map(|e| &e.rhs);
     let constant = |v: &Var| matches!(defines(*v), Some(Rhs::Const(_)));

@@ -1,4 +1,4 @@
-//! What the runs of a folder have in common, by which it is told whether they go on.
+//! What the runs of a folder have in common. It decides whether they can continue.
 
 use std::path::Path;
 
@@ -120,7 +120,7 @@ fn kept(kept: Kept) -> Value {
     if kept.last { json!(kept.to_string()) } else { json!(kept.count) }
 }
 
-/// How long runs are, which may grow when they go on.
+/// How long runs are, which may grow when they continue.
 pub(super) fn length(train: &TrainOptions) -> Value {
     match &train.length {
         None => json!({"epochs": train.epochs}),
@@ -128,7 +128,7 @@ pub(super) fn length(train: &TrainOptions) -> Value {
     }
 }
 
-/// Whether runs of one length can go on to another one: it is not shorter, and limits the same.
+/// Whether runs of one length can continue to another one: it is not shorter, and limits the same.
 fn reaches(before: &Value, now: &Value) -> bool {
     let (Some(before), Some(now)) = (before.as_object(), now.as_object()) else { return false };
     let is_no_less = |(limit, now): (&String, &Value)| match (before.get(limit), now) {

@@ -84,7 +84,7 @@ fn go_on(
     })
 }
 
-/// Takes the metrics of a run from its log: of the best epoch if that is looked for, else of the last one.
+/// Takes the metrics of a run from its log: of the best epoch if that was asked for, else of the last one.
 fn from_log(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Result<(), Error> {
     let rows = match log::logged(folder) {
         // A run that could not begin has no log.

@@ -191,7 +191,8 @@ impl RunState {
 }
 
 impl SweepReport {
-    /// The table for people: the metrics of the evaluation if there are any, else those of the training. Below it, why runs failed.
+    /// The table for people: the metrics of the evaluation if there are any, else those of the training. Below
+    /// it, why runs failed.
     pub fn text(&self) -> String {
         let failures = self.runs.iter().filter_map(|run| {
             let d = run.state.error()?;
