@@ -20,10 +20,24 @@ pub(crate) struct Environment {
     pub(crate) prepare: Option<&'static str>,
 }
 
+/// Ready programs that check and build what is no Rust.
+pub(crate) const TOOLS: Environment = Environment {
+    name: "tools",
+    folder: "xtask/tools",
+    told: "mdBook and zizmor (15 MB to fetch, 60 MB there)",
+    prepare: None,
+};
+
 impl Environment {
     /// Keeps others out until the result is dropped.
     pub(crate) fn lock(&self) -> Result<File, String> {
         setup::lock(&setup::cache_folder()?, self.name)
+    }
+
+    /// A program of the environment, which is made unless it exists.
+    pub(crate) fn program(&self, name: &str) -> Result<PathBuf, String> {
+        let _lock = self.lock()?;
+        Ok(self.interpreter()?.with_file_name(name))
     }
 
     /// The interpreter of the environment, which is made unless it exists.

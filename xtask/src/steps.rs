@@ -1,7 +1,10 @@
 //! The commands: which steps they consist of, run one after the other.
 
+use std::process::Command;
+
+use crate::python::TOOLS;
 use crate::setup::{self, Recipe};
-use crate::workspace::{cargo, step};
+use crate::workspace::{cargo, root, step};
 use crate::{book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
@@ -40,6 +43,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         editors::editors()?;
         pages::pages()?;
         book::book()?;
+        workflows()?;
         environments::environments_if_possible()?;
         package::package_if_possible()?;
         opened()?;
@@ -104,6 +108,12 @@ fn suite() -> Result<(), String> {
         step(name, command.env(setup::VARIABLE, setup::cache_folder()?))?;
     }
     Ok(())
+}
+
+/// Workflows without known weaknesses: actions that are not pinned by commit, permissions that are not needed, and so on.
+fn workflows() -> Result<(), String> {
+    let mut zizmor = Command::new(TOOLS.program("zizmor")?);
+    step("workflows", zizmor.args(["--offline", "--no-progress", "--quiet", ".github"]).current_dir(root()))
 }
 
 /// The command line in a build that opens backends: which it finds, and what it says about those that it does not.
