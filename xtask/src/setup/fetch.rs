@@ -10,7 +10,7 @@ use crate::workspace::step;
 
 const NEEDED: &str = "needed is Python 3 with pip, as `python3` (Debian: `apt install python3-pip`)";
 
-/// The paths of those wheels, all fetched into that folder and right; what is there already is not fetched again.
+/// The paths of those wheels, all fetched into that folder and right; a file that exists is not fetched again.
 pub(super) fn all(wheels: &[Wheel], downloads: &Path) -> Result<Vec<PathBuf>, String> {
     std::fs::create_dir_all(downloads).map_err(|e| disk::failure("make", downloads, &e))?;
     let asked = Command::new("python3").args(["-m", "pip", "--version"]).output();
