@@ -5,13 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::microcontroller::installed;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{program, root, step};
 
 /// Has Neovim edit programs, and packs the extension where there is npm.
 pub(crate) fn editors() -> Result<(), String> {
     installed(&[("nvim", "neovim")])?;
-    step("editors: command", &mut cargo(&["build", "--package", "rml-cli", "--quiet"]))?;
-    step("editors: Neovim", &mut neovim())?;
+    step("editors: Neovim", &mut neovim(&program("rml", "lsp")?))?;
     match Command::new("npm").arg("--version").output() {
         Ok(found) if found.status.success() => extension(),
         _ => {
@@ -21,11 +20,11 @@ pub(crate) fn editors() -> Result<(), String> {
     }
 }
 
-fn neovim() -> Command {
+fn neovim(rml: &Path) -> Command {
     let of = |path: &str| root().join(path).display().to_string();
     let mut nvim = Command::new("nvim");
     nvim.args(["--headless", "--clean", "--cmd", &format!("set rtp+={}", of("editors/neovim"))]);
-    nvim.args(["--cmd", &format!("let g:rml_command='{}'", of("target/debug/rml"))]);
+    nvim.args(["--cmd", &format!("let g:rml_command='{}'", rml.display())]);
     nvim.args(["-c", &format!("luafile {}", of("tests/editors/session.lua"))]);
     nvim
 }

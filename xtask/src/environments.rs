@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::python::{Environment, check_python};
 use crate::setup;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{root, step, tests};
 
 /// The folder with the script and what it needs.
 const FOLDER: &str = "tests/environments";
@@ -42,15 +42,6 @@ pub(crate) fn environments() -> Result<(), String> {
     let made = setup::cache_folder()?.join(LIBRARIES.name).join("steps");
     let mut script = Command::new(&python);
     step("environments: steps", script.arg(root().join(FOLDER).join("generate.py")).arg(&made).args(ARGS))?;
-    let mut tests = cargo(&[
-        "test",
-        "--package",
-        "rml-cli",
-        "--test",
-        "environments",
-        "--test",
-        "train_stream",
-        "--quiet",
-    ]);
-    step("environments: tests", tests.env("RML_ENVIRONMENTS", &made).env("RML_GYMNASIUM", &python))
+    let mut taken = tests(&["environments", "train_stream"]);
+    step("environments: tests", taken.env("RML_ENVIRONMENTS", &made).env("RML_GYMNASIUM", &python))
 }

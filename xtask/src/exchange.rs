@@ -1,7 +1,7 @@
 //! `cargo xtask exchange`: exported models run by JAX and ONNX Runtime.
 
 use crate::python::{self, Environment};
-use crate::workspace::{cargo, step};
+use crate::workspace::{step, tests};
 
 /// JAX and ONNX Runtime.
 const LIBRARIES: Environment = Environment {
@@ -15,7 +15,7 @@ const LIBRARIES: Environment = Environment {
 pub(crate) fn exchange() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;
-    let mut tests = cargo(&["test", "--package", "rml-onnx", "--quiet"]);
-    step("models in JAX and ONNX Runtime", tests.env("RML_EXCHANGE", &python))?;
+    let mut run = tests(&["exchange"]);
+    step("models in JAX and ONNX Runtime", run.env("RML_EXCHANGE", &python))?;
     python::pages(&python, "onnx", None)
 }

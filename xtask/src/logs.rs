@@ -1,7 +1,7 @@
 //! `cargo xtask logs`: the events of a training, read by TensorBoard.
 
 use crate::python::Environment;
-use crate::workspace::{cargo, step};
+use crate::workspace::{step, tests};
 
 /// TensorBoard's reader.
 const LIBRARIES: Environment = Environment {
@@ -15,6 +15,6 @@ const LIBRARIES: Environment = Environment {
 pub(crate) fn logs() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;
-    let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "log", "--quiet"]);
-    step("logs in TensorBoard", tests.env("RML_TENSORBOARD", python))
+    let mut log = tests(&["log"]);
+    step("logs in TensorBoard", log.env("RML_TENSORBOARD", python))
 }

@@ -70,7 +70,7 @@ commands:
   python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
   editors install Neovim if need be and have it edit programs, and pack the extension for Visual Studio Code where there is npm
   pages   install Chromium if need be and have it open the pages that `rml trace --html` and `rml train --report` write
-  book    build mdBook (once, into the same folder), make a site of the pages in target/book/html, and follow its links
+  book    install mdBook (once, into the same folder), make a site of the pages in target/book/html, and follow its links
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, compare the environments of the library with them, and let an agent learn from it

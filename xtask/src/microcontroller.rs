@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{program, root, step};
 
 /// Where it is built, below the root.
 const FOLDER: &str = "target/microcontroller";
@@ -30,10 +30,10 @@ pub(crate) fn microcontroller() -> Result<(), String> {
     installed(BOARD_TOOLS)?;
     let folder = root().join(FOLDER);
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    let export =
-        ["run", "--quiet", "--package", "rml-cli", "--", "export", "examples/microcontroller/gru.rml"];
+    let mut export = Command::new(program("rml", "export")?);
+    export.args(["export", "examples/microcontroller/gru.rml"]).current_dir(root());
     let options = ["--node", "train", "--cycles", "16", "--name", "train", "--out", FOLDER];
-    step("microcontroller: export", cargo(&export).args(options))?;
+    step("microcontroller: export", export.args(options))?;
     let own = |name: &str| root().join("examples/microcontroller").join(name);
     let mut host = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     host.args(STRICT).arg(own("main.c")).arg(own("host.c")).args(["train.c", "-o", "host"]);

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::microcontroller::installed;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{program, root, step};
 
 /// A running sum, a value that comes from the end of its window, and a gradient.
 const PROGRAM: &str = "node twice(x: num [2]) -> (y)
@@ -51,13 +51,28 @@ pub(crate) fn pages() -> Result<(), String> {
     write("main.rml", PROGRAM)?;
     write("inputs.json", INPUTS)?;
     let of = |name: &str| folder.join(name).display().to_string();
-    let mut trace = cargo(&["run", "--quiet", "--package", "rml-cli", "--", "trace"]);
+    let rml = program("rml", "programs")?;
+    let mut trace = Command::new(&rml);
     step(
         "pages: trace",
-        trace.args([&of("main.rml"), "--inputs", &of("inputs.json"), "--html", &of("main.html")]),
+        trace.arg("trace").args([
+            &of("main.rml"),
+            "--inputs",
+            &of("inputs.json"),
+            "--html",
+            &of("main.html"),
+        ]),
     )?;
-    let mut train = cargo(&["run", "--quiet", "--package", "rml-cli", "--", "train"]);
-    let data = ["examples/digits_mlp.rml", "--data", "examples/data/digits.npz", "--epochs", "2", "--report"];
+    let mut train = Command::new(&rml);
+    let data = [
+        "train",
+        "examples/digits_mlp.rml",
+        "--data",
+        "examples/data/digits.npz",
+        "--epochs",
+        "2",
+        "--report",
+    ];
     step("pages: train", train.args(data).arg(of("report.html")).current_dir(root()))?;
     println!("\n== pages: Chromium");
     shows(&format!("{}#3,0", of("main.html")), &EXPECTED)?;

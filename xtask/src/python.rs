@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::setup;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{root, step, tests};
 
 /// Libraries for Python.
 pub(crate) struct Environment {
@@ -20,10 +20,24 @@ pub(crate) struct Environment {
     pub(crate) prepare: Option<&'static str>,
 }
 
+/// Ready programs that check and build what is no Rust.
+pub(crate) const TOOLS: Environment = Environment {
+    name: "tools",
+    folder: "xtask/tools",
+    told: "mdBook and zizmor (15 MB to fetch, 60 MB there)",
+    prepare: None,
+};
+
 impl Environment {
     /// Keeps others out until the result is dropped.
     pub(crate) fn lock(&self) -> Result<File, String> {
         setup::lock(&setup::cache_folder()?, self.name)
+    }
+
+    /// A program of the environment, which is made unless it exists.
+    pub(crate) fn program(&self, name: &str) -> Result<PathBuf, String> {
+        let _lock = self.lock()?;
+        Ok(self.interpreter()?.with_file_name(name))
     }
 
     /// The interpreter of the environment, which is made unless it exists.
@@ -77,11 +91,11 @@ pub(crate) fn pages(python: &Path, need: &str, modules: Option<&str>) -> Result<
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders = python.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&folders));
     let path = std::env::join_paths(folders).map_err(|e| format!("the path of programs: {e}"))?;
-    let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "pages", "--quiet"]);
+    let mut run = tests(&["pages"]);
     if let Some(folder) = modules {
-        tests.env("PYTHONPATH", root().join(folder));
+        run.env("PYTHONPATH", root().join(folder));
     }
-    step(&format!("pages that need {need}"), tests.env("RML_PAGES", need).env("PATH", path))
+    step(&format!("pages that need {need}"), run.env("RML_PAGES", need).env("PATH", path))
 }
 
 const NEEDED: &str =

@@ -1,7 +1,11 @@
 //! The commands: which steps they consist of, run one after the other.
 
+use std::process::Command;
+
+use crate::microcontroller::{installed, microcontroller};
+use crate::python::TOOLS;
 use crate::setup::{self, Recipe};
-use crate::workspace::{cargo, step};
+use crate::workspace::{cargo, program, root, step, tests};
 use crate::{book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
@@ -25,7 +29,12 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
-    step("tests", cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]).env_remove(BLESS))?;
+    let mut all = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
+    if extent == Extent::Full {
+        installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind")])?;
+        all.env("RML_TEST_C", "1");
+    }
+    step("tests", all.env_remove(BLESS))?;
     let rounds = if extent == Extent::Full { "50" } else { "5" };
     fuzz(&["--rounds", rounds, "--seed", "1"].map(str::to_owned))?;
     if extent == Extent::Full {
@@ -33,17 +42,17 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
             backend(recipe)?;
         }
         suite()?;
-        exported_c()?;
+        microcontroller()?;
         weights::weights_if_possible()?;
         exchange::exchange()?;
         logs::logs()?;
         editors::editors()?;
         pages::pages()?;
         book::book()?;
+        workflows()?;
         environments::environments_if_possible()?;
         package::package_if_possible()?;
-        opened()?;
-        parquet()?;
+        features()?;
     }
     println!("\nall good");
     Ok(())
@@ -59,86 +68,50 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
     step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
 }
 
-/// Exported C by several compilers and tools, and on emulated boards.
-fn exported_c() -> Result<(), String> {
-    crate::microcontroller::installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind")])?;
-    let args = [
-        "test",
-        "--quiet",
-        "--package",
-        "rml-c",
-        "--test",
-        "functions",
-        "--test",
-        "operators",
-        "--test",
-        "trainings",
-    ];
-    step("exported C by several compilers", cargo(&args).env("RML_TEST_C", "1"))?;
-    crate::microcontroller::microcontroller()
-}
-
 /// The suite of backends, the conformance vectors and the examples on all of them; one that does not open fails.
 fn suite() -> Result<(), String> {
-    let tests: [(&str, &[&str]); 3] = [
-        ("suite of backends", &["--package", "rml-backend", "--test", "suite"]),
-        ("vectors on backends", &["--package", "rml-testkit", "--test", "backends"]),
-        (
-            "examples on backends",
-            &[
-                "--release",
-                "--package",
-                "rml-cli",
-                "--features",
-                "xla,torch",
-                "--test",
-                "agreement",
-                "--test",
-                "pages",
-            ],
-        ),
-    ];
-    for (name, args) in tests {
-        let mut command = cargo(&["test", "--quiet"]);
-        command.args(args).env("RML_TEST_BACKENDS", "cpu,xla,torch").env("RML_PAGES", "xla");
-        step(name, command.env(setup::VARIABLE, setup::cache_folder()?))?;
-    }
-    Ok(())
-}
-
-/// The command line in a build that opens backends: which it finds, and what it says about those that it does not.
-fn opened() -> Result<(), String> {
-    let lint =
-        ["clippy", "--package", "rml-cli", "--package", "rml", "--features", "xla,torch", "--all-targets"];
-    step("clippy with backends", cargo(&lint).args(["--", "-D", "warnings"]))?;
-    let args = [
-        "test",
+    let examples = [
+        "--release",
         "--package",
         "rml-cli",
         "--features",
         "xla,torch",
         "--test",
-        "backends",
+        "agreement",
         "--test",
-        "explain",
+        "pages",
     ];
-    step("rml with backends", cargo(&args).arg("--quiet").env_remove(BLESS))
+    let mut by_cargo = cargo(&["test", "--quiet"]);
+    by_cargo.args(examples);
+    for (name, mut command) in
+        [("suite and vectors on backends", tests(&["suite", "backends"])), ("examples on backends", by_cargo)]
+    {
+        command.env("RML_TEST_BACKENDS", "cpu,xla,torch").env("RML_PAGES", "xla");
+        step(name, command.env(setup::VARIABLE, setup::cache_folder()?))?;
+    }
+    Ok(())
 }
 
-/// Parquet files, in a build that reads them.
-fn parquet() -> Result<(), String> {
-    let lint = ["clippy", "--package", "rml-data", "--features", "parquet", "--all-targets"];
-    step("clippy with Parquet", cargo(&lint).args(["--", "-D", "warnings"]))?;
+/// Refuses workflows with known weaknesses, such as actions that are not pinned by commit.
+fn workflows() -> Result<(), String> {
+    let mut zizmor = Command::new(TOOLS.program("zizmor")?);
+    step("workflows", zizmor.args(["--offline", "--no-progress", "--quiet", ".github"]).current_dir(root()))
+}
+
+/// A build that opens backends and reads Parquet files: what it finds, and what it says about those that it does not.
+fn features() -> Result<(), String> {
+    let features = ["--features", "rml-cli/xla,rml-cli/torch,rml-cli/parquet"];
+    let mut lint = cargo(&["clippy", "--workspace", "--all-targets"]);
+    step("features: clippy", lint.args(features).args(["--", "-D", "warnings"]))?;
+    let mut used = tests(&["backends", "explain", "ragged"]);
+    step("features: tests", used.args(features).env_remove(BLESS))?;
     let read = ["test", "--quiet", "--package", "rml-data", "--features", "parquet", "--lib", "parquet"];
-    step("Parquet files", &mut cargo(&read))?;
-    let used = ["test", "--quiet", "--package", "rml-cli", "--features", "parquet", "--test", "ragged"];
-    step("rml with Parquet", &mut cargo(&used))
+    step("features: Parquet files", &mut cargo(&read))
 }
 
 /// A fuzz campaign, with the flags of `rml-fuzz`.
 pub(crate) fn fuzz(flags: &[String]) -> Result<(), String> {
-    let run = ["run", "--quiet", "--profile", "fuzz", "--package", "rml-fuzz", "--"];
-    step("fuzzing", cargo(&run).args(flags))
+    step("fuzzing", Command::new(program("rml-fuzz", "regressions")?).args(flags).current_dir(root()))
 }
 
 /// What [`tidy::check`] finds.
@@ -163,6 +136,5 @@ pub(crate) fn bless() -> Result<(), String> {
 
 /// Draws the chronograms of the paper's listings.
 pub(crate) fn chronograms() -> Result<(), String> {
-    let args = ["test", "--package", "rml-cli", "--test", "paper", "--quiet", "chronograms"];
-    step("chronograms", cargo(&args).env(BLESS, "1"))
+    step("chronograms", tests(&["paper"]).arg("chronograms").env(BLESS, "1"))
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::python::{Environment, check_python, pages};
 use crate::setup;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{root, step, tests};
 
 /// The folder with the scripts and what they need.
 const FOLDER: &str = "tests/weights";
@@ -49,8 +49,8 @@ pub(crate) fn weights() -> Result<(), String> {
         script.arg(root().join(FOLDER).join("generate.py")).arg(&made);
         step(&format!("weights by {library}"), script.args(["--only", library, "--seed", SEED]))?;
     }
-    let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "weights", "--quiet"]);
-    step("weights: tests", tests.env("RML_WEIGHTS", &made))?;
+    let mut compared = tests(&["weights"]);
+    step("weights: tests", compared.env("RML_WEIGHTS", &made))?;
     pages(&python, "libraries", Some("tests/weights/lazy"))
 }
 

@@ -19,6 +19,26 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// The tests of those names, in the build of the whole workspace. A package that is built alone gets other features of
+/// its dependencies, and so nearly everything would be compiled once more.
+pub(crate) fn tests(names: &[&str]) -> Command {
+    let mut command = cargo(&["test", "--workspace", "--quiet"]);
+    command.args(names.iter().flat_map(|name| ["--test", name]));
+    command
+}
+
+/// A program of the workspace, built as it is for that test of its package.
+pub(crate) fn program(name: &str, test: &str) -> Result<PathBuf, String> {
+    step(&format!("building {name}"), tests(&[test]).arg("--no-run"))?;
+    Ok(target().join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// The folder for build output.
+pub(crate) fn target() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").filter(|name| !name.is_empty());
+    root().join(named.unwrap_or_else(|| "target".into()))
+}
+
 /// Runs a command, and says what it is and how long it took.
 pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
     println!("\n== {name}");

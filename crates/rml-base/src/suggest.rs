@@ -6,26 +6,10 @@ pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     let limit = length.div_ceil(3).clamp(1, 3);
     candidates
         .filter(|c| *c != name && c.chars().count().abs_diff(length) <= limit)
-        .map(|c| (distance(name, c), c))
+        .map(|c| (strsim::levenshtein(name, c), c))
         .filter(|(d, c)| *d <= limit && 2 * *d <= c.chars().count())
         .min_by_key(|(d, _)| *d)
         .map(|(_, c)| c)
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -38,12 +22,5 @@ mod tests {
         assert_eq!(suggest("sigmoyd", names.into_iter()), Some("sigmoid"));
         assert_eq!(suggest("soft_max", names.into_iter()), Some("softmax"));
         assert_eq!(suggest("quux", names.into_iter()), None);
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("same", "same"), 0);
     }
 }

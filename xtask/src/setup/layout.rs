@@ -7,8 +7,7 @@ use std::path::Path;
 
 use zip::ZipArchive;
 
-use super::fetch::Fetcher;
-use super::{Recipe, disk};
+use super::{Recipe, disk, fetch};
 
 /// The file that says from what the folder was made.
 const STAMP: &str = "stamp";
@@ -19,7 +18,7 @@ pub(super) fn ensure(recipe: &Recipe, root: &Path) -> Result<(), String> {
     if is_current(recipe, &folder) {
         return Ok(());
     }
-    let wheels = Fetcher::new(&root.join("downloads"))?.all(recipe.wheels)?;
+    let wheels = fetch::all(recipe.wheels, &root.join("downloads"))?;
     let new = root.join(format!("{}.new", recipe.name));
     disk::remove_folder(&new)?;
     for (wheel, path) in recipe.wheels.iter().zip(&wheels) {

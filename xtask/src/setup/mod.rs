@@ -8,12 +8,8 @@
 mod cache;
 mod disk;
 mod fetch;
-mod http;
-mod index;
 mod layout;
-mod pip;
 mod plugin;
-mod progress;
 mod tools;
 mod torch;
 mod wheels;

@@ -39,8 +39,7 @@ pub(crate) fn command(recipe: &Recipe, subcommand: &str) -> Result<Command, Stri
 
 /// The folder for build output, apart from that of other builds.
 fn target() -> PathBuf {
-    let target = cache::environment("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    workspace::root().join(target).join("backends")
+    workspace::target().join("backends")
 }
 
 /// Builds the backend and installs it, unless what is installed is what was built.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::wheels::{TENSORFLOW, Wheel};
-use super::{Environment, Recipe, disk, fetch, layout, tools};
+use super::{Environment, Recipe, disk, layout, tools};
 use crate::workspace;
 
 /// How the folder `xla` is made.
@@ -47,20 +47,20 @@ fn place(wheel: &Wheel, member: &str) -> Option<String> {
 /// Copies the stand-ins for headers that the wheel lacks and builds the library, where its sources changed.
 fn complete(folder: &Path) -> Result<(), String> {
     let sources = workspace::root().join("crates/rml-backend-xla/cpp");
-    let mut digest = String::new();
+    let mut all = Vec::new();
     for file in files(&sources.join("stand-ins"))?.into_iter().chain([SOURCE.into()]) {
         let is_source = file.ends_with(SOURCE);
         let from = if is_source { sources.join(&file) } else { sources.join("stand-ins").join(&file) };
         let text = std::fs::read(&from).map_err(|e| disk::failure("read", &from, &e))?;
         let to = if is_source { folder.join(&file) } else { folder.join("include").join(&file) };
         disk::put(&to, &text)?;
-        digest += &format!("{} {}\n", fetch::hash(&from)?, file.display());
+        all.extend([file.to_string_lossy().as_bytes(), b"\n", &text].concat());
     }
     let (library, stamp) = (folder.join("lib/librml_xla.so"), folder.join("lib/librml_xla.stamp"));
-    if !library.exists() || std::fs::read_to_string(&stamp).ok().as_deref() != Some(&digest) {
+    if !library.exists() || std::fs::read(&stamp).ok().as_ref() != Some(&all) {
         println!("  compiling librml_xla.so");
         compile(folder, &library)?;
-        disk::put(&stamp, digest.as_bytes())?;
+        disk::put(&stamp, &all)?;
     }
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! The conformance vectors and the examples as ONNX and as StableHLO, beside their plans.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::Cases;
 use rml::{Options as Compile, Source};
 use rml_plan::reference::Column;
 use rml_schedule::{Fed, schedule};
@@ -11,7 +10,6 @@ use rml_sim::Input;
 use rml_testkit::Random;
 use rml_testkit::conformance::{Vector, files, program};
 use rml_testkit::samples::columns;
-use support::Cases;
 
 #[test]
 fn vectors_mean_the_same_elsewhere() {
@@ -85,7 +83,7 @@ fn products_of_transposed_operands_mean_the_same_elsewhere() {
         }
         let (inputs, outputs) = (inputs.join(", "), outputs.join(", "));
         let text = format!("node main({inputs}) -> ({outputs})\n{body}");
-        let options = Compile { precision: support::precision(i), ..Compile::default() };
+        let options = Compile { precision: crate::support::precision(i), ..Compile::default() };
         let program = rml::compile(&Source::text("products.rml", &text), &options)
             .unwrap_or_else(|found| panic!("{text}{found:?}"));
         let columns = columns(program.flat(), 2, &mut Random(7));

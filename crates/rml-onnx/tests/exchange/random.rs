@@ -1,7 +1,6 @@
 //! Random programs as ONNX and as StableHLO, beside their plans.
 
-mod support;
-
+use crate::support::Cases;
 use rml_ir::Value;
 use rml_plan::reference::Column;
 use rml_schedule::{Fed, schedule};
@@ -9,7 +8,6 @@ use rml_sim::Input;
 use rml_testkit::Random;
 use rml_testkit::flat::random::program;
 use rml_testkit::verdicts::respecting;
-use support::Cases;
 
 const CYCLES: usize = 14;
 

@@ -1,10 +1,8 @@
 //! Every operator as ONNX and as StableHLO, beside its evaluation.
 
-mod support;
-
 use std::collections::BTreeSet;
 
-use support::{Cases, precision};
+use crate::support::{Cases, precision};
 
 use rml_ir::op::{Op, conditioned, eval, samples};
 use rml_ir::{DType, Data, Precision, Type, Value};
