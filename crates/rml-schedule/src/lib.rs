@@ -182,7 +182,6 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<Proved, Declined
     let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));
     let plan = sequences::sequences(plan);
-    checked("sequences", || verify(&plan));
     if let Err(found) = validate(flat, known.clocks, known.facts, &plan, &witness) {
         checked("schedule", || Err(found));
         let why = Declined::new("its plan could not be proved correct");
