@@ -51,8 +51,7 @@ impl Plan {
     }
 
     /// Which tapes may be computed once, at any of their ticks: they have the same value at all ticks at which they are
-    /// present, what they read is available before their region, and it does no harm to compute them where they are not
-    /// present.
+    /// present, and to compute them where they are not present is harmless.
     ///
     /// Such a tape is in a region over all ticks and has one case. It reads constants, elements of a first or last tick
     /// and other such tapes, or registers that no loop writes, or is a sum. If guards decide where it is present, it is

@@ -5,8 +5,8 @@
 //! equations of these variables and from the facts about the program, which have their own verifiers (K1 to K5, A1 to
 //! A10). A plan that satisfies them gives the same cells as the simulator: by induction over the order in which
 //! elements are filled, each holds the value of its variable. That each element is filled once, before it is read, and
-//! in what order it may be filled, are the invariants of plans (P1 to P9). Their verifier knows nothing of the scheduler
-//! either. The rules are about meaning alone.
+//! in what order it may be filled, are the invariants of plans (P1 to P9). Their verifier shares no code with the
+//! scheduler either. The rules are about meaning alone.
 //!
 //! - **V1** *ports*: precision, inputs and outputs are those of the program, in order, with their names and types.
 //! - **V2** *window*: a window of the plan ends where outermost windows of the program end; or the plan has no ends,
