@@ -94,8 +94,8 @@ impl<'a> Function<'a> {
             return;
         }
         let to = self.scope.register(register, suffix);
-        if let Some(value) = crate::registers::start(self.scope.plan, register) {
-            self.fill(&to, &value, &self.scope.table("first", register));
+        if let Some(value) = &self.scope.registers[register].start {
+            self.fill(&to, value, &self.scope.table("first", register));
         }
     }
 

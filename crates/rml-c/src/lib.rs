@@ -126,7 +126,7 @@ pub fn export(
     if most > MOST {
         return Err(Refused::Memory(most));
     }
-    let starts = registers::Starts::new(plan, state);
+    let starts = registers::Starts::new(plan, &scope.registers, state);
     let (source, constants) = source::source(&scope, &starts, options);
     memory.constants = constants;
     let header = header::header(&scope, &memory, options);

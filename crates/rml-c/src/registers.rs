@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rml_base::IndexVec;
 use rml_ir::Value;
-use rml_plan::{Atom, Kind, Plan, Reg, Region, Rule};
+use rml_plan::{Kind, Plan, Reg};
 
 use crate::names::{Names, field};
 
@@ -19,6 +19,8 @@ pub(crate) struct Register {
     /// Whether it may be without a value, and what reads it knows what to take then.
     pub(crate) flagged: bool,
     pub(crate) local: bool,
+    /// What it starts with, if that is one constant.
+    pub(crate) start: Option<Value>,
 }
 
 /// What stands behind the names of registers where more of them is kept than a value.
@@ -27,10 +29,9 @@ const BESIDE: &[&str] = &["_set", "_done", "_done_set"];
 /// All registers of a plan, called otherwise than what else stands in the work.
 pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register> {
     let mut names = Names::without(arrays);
-    let looped: BTreeSet<Reg> =
-        plan.regions.iter().flat_map(Region::writes).map(|write| write.register).collect();
+    let loops = plan.loops_of_registers();
     let committed: BTreeSet<Reg> = plan.commits.iter().map(|write| write.register).collect();
-    let starts = constant_starts(plan);
+    let starts = plan.starts();
     let mut all = IndexVec::new();
     for (id, register) in plan.registers.iter_enumerated() {
         let name = match &register.kind {
@@ -38,44 +39,18 @@ pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register>
             Kind::Local | Kind::Hidden => names.fresh(format!("kept_{}", id.0), BESIDE),
         };
         let local = register.kind == Kind::Local;
-        let is_written = looped.contains(&id) || committed.contains(&id);
+        let (looped, start) = (loops[id].is_some(), starts[id].value(plan).cloned());
+        let is_written = looped || committed.contains(&id);
         let _: Reg = all.push(Register {
             name,
-            fixed: !is_written && starts[id].is_some() && !local,
-            looped: looped.contains(&id),
-            flagged: starts[id].is_none(),
+            fixed: !is_written && start.is_some() && !local,
+            looped,
+            flagged: start.is_none(),
             local,
+            start,
         });
     }
     all
-}
-
-/// For each register, what all that read it start with, if that is one constant.
-fn constant_starts(plan: &Plan) -> IndexVec<Reg, Option<Value>> {
-    let mut starts: IndexVec<Reg, Option<Option<Value>>> = IndexVec::filled(None, plan.registers.len());
-    for case in plan.tapes.iter().flat_map(|tape| &tape.cases) {
-        let Rule::Read { register, init } = &case.rule else { continue };
-        let value = match init {
-            Some(Atom::Const(k)) => Some(plan.consts[*k].clone()),
-            _ => None,
-        };
-        let known = &mut starts[*register];
-        *known = match known.take() {
-            None => Some(value),
-            Some(Some(old)) if value.as_ref().is_some_and(|v| v.same(&old)) => Some(Some(old)),
-            Some(_) => Some(None),
-        };
-    }
-    let mut all = IndexVec::new();
-    for start in starts.into_vec() {
-        let _: Reg = all.push(start.flatten());
-    }
-    all
-}
-
-/// What a register starts with, if all that read it say the same.
-pub(crate) fn start(plan: &Plan, register: Reg) -> Option<Value> {
-    constant_starts(plan)[register].clone()
 }
 
 /// What registers start with.
@@ -83,8 +58,12 @@ pub(crate) fn start(plan: &Plan, register: Reg) -> Option<Value> {
 pub(crate) struct Starts(pub(crate) IndexVec<Reg, Option<Value>>);
 
 impl Starts {
-    pub(crate) fn new(plan: &Plan, state: &dyn Fn(&str) -> Option<Value>) -> Self {
-        let mut starts = constant_starts(plan);
+    pub(crate) fn new(
+        plan: &Plan,
+        registers: &IndexVec<Reg, Register>,
+        state: &dyn Fn(&str) -> Option<Value>,
+    ) -> Self {
+        let mut starts: IndexVec<Reg, Option<Value>> = registers.iter().map(|r| r.start.clone()).collect();
         for (id, register) in plan.registers.iter_enumerated() {
             if let Kind::State { key, .. } = &register.kind
                 && let Some(value) = state(key)

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use rml_base::IndexVec;
 use rml_ir::{Positions, Shape, Value};
-use rml_plan::{Atom, Const, Guard, Plan, Reg, Rule, Tape, Tick};
+use rml_plan::{Atom, Const, Guard, Plan, Reader, Reg, Rule, Tape, Tick};
 
 use crate::Options;
 use crate::fuse::{Block, Blocks, blocks};
-use crate::groups::{Group, constant, groups};
+use crate::groups::{Group, groups};
 use crate::names::{Names, field};
 use crate::operand::{Operand, literals, times};
 use crate::prelude::Prelude;
@@ -39,8 +39,8 @@ pub(crate) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(crate) fn new(plan: &'a Plan, options: &Options) -> Self {
-        let constant = constant(plan);
-        let groups = groups(plan, &constant).into_iter();
+        let steady = plan.steady();
+        let groups = groups(plan, &steady).into_iter();
         let registers = registers(plan, &DTYPES.map(array_name));
         let views = views(plan, &registers);
         let groups: Vec<(Group, Blocks)> = groups
@@ -77,12 +77,12 @@ impl<'a> Scope<'a> {
             prelude: Prelude::new(plan.precision, options.math),
             tables: RefCell::default(),
         };
-        scope.settle(&constant);
+        scope.settle(&steady);
         scope
     }
 
     /// Gives every tape its home.
-    fn settle(&mut self, constant: &IndexVec<Tape, bool>) {
+    fn settle(&mut self, steady: &IndexVec<Tape, bool>) {
         let uses = Uses::new(self);
         let mut wanted = Vec::new();
         for id in self.plan.tapes.ids() {
@@ -92,13 +92,11 @@ impl<'a> Scope<'a> {
             }
             let Some(span) = uses.spans[id].filter(|_| uses.outside[id]) else { continue };
             let tape = &self.plan.tapes[id];
-            let place = tape.place();
-            let once = place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
             let width = tape.ty.shape.len();
             if width == 0 {
                 continue;
             }
-            let one = once || constant[id] || !uses.apart[id] || self.cycles == 1;
+            let one = tape.place().is_edge() || steady[id] || !uses.apart[id] || self.cycles == 1;
             let (len, stride) = if one { (width, 0) } else { (width * self.cycles, width) };
             wanted.push(Wanted { tape: id, span, len, stride });
         }
@@ -342,8 +340,7 @@ impl Uses {
                 uses.block(scope.plan, block, (g, b));
             }
             for write in &group.writes {
-                let conds = write.when.iter().map(|guard| guard.cond).chain(write.unless.iter().copied());
-                conds.chain([write.value]).for_each(|atom| uses.read(atom, (g, usize::MAX), false));
+                write.reads().for_each(|atom| uses.read(atom, (g, usize::MAX), false));
             }
         }
         uses.end(scope);
@@ -360,12 +357,10 @@ impl Uses {
         for (tape, cases) in &block.fills {
             for case in cases.iter().map(|i| &plan.tapes[*tape].cases[*i]) {
                 case.rule.operands().into_iter().for_each(|atom| self.read(atom, at, block.len.is_some()));
-                if let Rule::Sum { terms, .. } = &case.rule {
-                    for atom in terms.iter().flat_map(rml_plan::Term::reads) {
-                        self.read(atom, at, false);
-                        if let Atom::Tape(tape, _) = atom {
-                            self.apart[self.views[tape].map_or(tape, |view| view.of)] = true;
-                        }
+                for atom in case.rule.terms().iter().flat_map(rml_plan::Term::reads) {
+                    self.read(atom, at, false);
+                    if let Atom::Tape(tape, _) = atom {
+                        self.apart[self.views[tape].map_or(tape, |view| view.of)] = true;
                     }
                 }
             }
@@ -384,31 +379,18 @@ impl Uses {
     }
 
     fn end(&mut self, scope: &Scope<'_>) {
-        let end = scope.groups.len();
-        for output in &scope.plan.outputs {
-            for (_, when, atom) in &output.cases {
-                when.iter()
-                    .map(|guard| guard.cond)
-                    .chain([*atom])
-                    .for_each(|atom| self.read(atom, (end, 0), false));
+        let end = (scope.groups.len(), 0);
+        for read in scope.plan.root_reads() {
+            match read.by {
+                Reader::Output => self.read(read.atom, end, false),
+                Reader::Commit(_) => {
+                    self.read(read.atom, end, false);
+                    self.committed.extend(read.atom.tape());
+                }
+                Reader::End => self.read(read.atom, (0, usize::MAX), false),
+                // These belong to a group.
+                Reader::Write(_) | Reader::Guard(_) | Reader::Rule(_) | Reader::Term(_) => {}
             }
-        }
-        for write in &scope.plan.commits {
-            let conds = write.when.iter().map(|guard| guard.cond).chain(write.unless.iter().copied());
-            conds.for_each(|atom| self.read(atom, (end, 0), false));
-            self.read(write.value, (end, 0), false);
-            let atoms = write
-                .when
-                .iter()
-                .map(|guard| guard.cond)
-                .chain(write.unless.iter().copied())
-                .chain([write.value]);
-            self.committed.extend(
-                atoms.filter_map(|atom| if let Atom::Tape(tape, _) = atom { Some(tape) } else { None }),
-            );
-        }
-        for guard in scope.plan.ends.found() {
-            self.read(guard.cond, (0, usize::MAX), false);
         }
     }
 }

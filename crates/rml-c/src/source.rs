@@ -11,7 +11,7 @@ use crate::groups::{Group, What};
 use crate::header::comment;
 use crate::lines::Lines;
 use crate::operand::{Operand, c_type, literals};
-use crate::registers::{Starts, start};
+use crate::registers::Starts;
 use crate::scope::Scope;
 use crate::{Math, Options};
 use crate::{checkpoint, point, products, run, sums, tensor};
@@ -76,12 +76,12 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64
         table(format!("{}_k{}", scope.name, k.0), &scope.plan.consts[*k]);
     }
     for (id, r) in scope.registers.iter_enumerated() {
-        let (own, first) = (&starts.0[id], start(scope.plan, id));
+        let (own, first) = (&starts.0[id], &r.start);
         if let (true, Some(value)) = (r.fixed, own) {
             table(scope.table("value", id), value);
             continue;
         }
-        for (kind, value) in [("start", own), ("first", &first)] {
+        for (kind, value) in [("start", own), ("first", first)] {
             let table_name = scope.table(kind, id);
             if let Some(value) = value
                 && users.iter().any(|user| user.contains(&format!("{table_name}[")))
@@ -116,8 +116,7 @@ fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> Opti
 fn says(scope: &Scope<'_>, group: &Group) -> String {
     const MOST: usize = 4;
     let parts = || group.once.iter().chain(&group.parts);
-    let is_sum = |case: &rml_plan::Case| matches!(case.rule, Rule::Sum { .. });
-    let sums = parts().any(|part| scope.plan.tapes[part.tape].cases.iter().any(is_sum));
+    let sums = parts().any(|part| scope.plan.tapes[part.tape].is_sum());
     let how = match (group.what, scope.cycles) {
         (What::Search(_), _) => {
             "Looks for the end of the window, and gives how many cycles it has; 0 if it does not end"

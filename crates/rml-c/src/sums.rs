@@ -2,7 +2,7 @@
 
 use rml_ir::DType;
 use rml_ir::op::Op;
-use rml_plan::{Atom, Term};
+use rml_plan::{Atom, Term, is_outer_product, ticks_of_block};
 
 use crate::exprs::{is_pointwise, pointwise};
 use crate::function::{Function, declare_tick, num};
@@ -53,12 +53,11 @@ fn over_ticks(f: &mut Function<'_>, ticks: &str) -> usize {
     1
 }
 
-/// How many ticks of a term are one product, if it is one: as many as have 64 rows, if they lie one after the other.
+/// How many ticks of a term are one product, if it is one: those of a block, if they lie one after the other.
 fn block(f: &Function<'_>, term: &Term) -> Option<usize> {
-    let outer = matches!(&term.op, Op::Einsum(e) if e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j']);
     let joined = term.args.iter().all(|arg| f.scope.is_joined(*arg));
     let rows = f.atom(*term.args.first()?, "t").dims().first().copied()?;
-    (outer && joined).then(|| (64 / rows.max(1)).max(1).next_power_of_two())
+    (is_outer_product(&term.op) && joined).then(|| ticks_of_block(rows))
 }
 
 /// Finds where the block of ticks begins of which tick `end - 1` is the last.

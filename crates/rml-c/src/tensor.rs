@@ -29,8 +29,7 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
         Op::Transpose { .. } | Op::Index { .. } | Op::Unindex { .. } => true,
         Op::SumTo { .. } => args[0].dims().ends_with(out.dims()),
         // Chains of products go on from tick to tick.
-        Op::Einsum(e) => e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j'],
-        _ => false,
+        op => rml_plan::is_outer_product(op),
     };
     if add && !is_direct {
         // Computed beside, and added.

@@ -35,11 +35,7 @@ pub(crate) fn views(plan: &Plan, registers: &IndexVec<Reg, Register>) -> IndexVe
 
 /// Whether a value is there for as long as it is read: a register may be written before that.
 fn stays(plan: &Plan, registers: &IndexVec<Reg, Register>, tape: Tape) -> bool {
-    let cases = plan.tapes[tape].cases.iter();
-    let mut read = cases.filter_map(|case| match &case.rule {
-        Rule::Read { register, .. } => Some(*register),
-        _ => None,
-    });
+    let mut read = plan.tapes[tape].cases.iter().filter_map(|case| case.rule.register());
     read.all(|register| registers[register].fixed)
 }
 

@@ -19,6 +19,16 @@ impl Position {
     /// All positions.
     pub const ALL: [Position; 4] = [Position::Middle, Position::First, Position::Last, Position::Only];
 
+    /// That of tick `t` of a segment of `ticks` ticks.
+    pub fn of(t: usize, ticks: usize) -> Position {
+        match (t == 0, t + 1 == ticks) {
+            (true, true) => Position::Only,
+            (true, false) => Position::First,
+            (false, true) => Position::Last,
+            (false, false) => Position::Middle,
+        }
+    }
+
     /// Where it stands in [`Position::ALL`].
     pub fn index(self) -> usize {
         self as usize
@@ -99,6 +109,17 @@ impl Positions {
     /// Whether there is no position in the set.
     pub fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Whether a segment has one tick at most at these positions: only the first one, or only the last one.
+    pub fn is_edge(self) -> bool {
+        self.is_within(Positions::STARTS) || self.is_within(Positions::ENDS)
+    }
+
+    /// Whether it makes no difference to the set whether a tick is the last one.
+    pub fn ignores_end(self) -> bool {
+        let alike = |a, b| self.contains(a) == self.contains(b);
+        alike(Position::First, Position::Only) && alike(Position::Middle, Position::Last)
     }
 
     /// The positions of either set.

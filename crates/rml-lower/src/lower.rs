@@ -3,7 +3,7 @@
 use rml_backend::Function;
 use rml_base::{EntityId, IndexVec, Span};
 use rml_ir::op::{Binary, Op, Reduction};
-use rml_ir::{Position, Positions, Type};
+use rml_ir::{Position, Type};
 use rml_plan::{Atom, Case, Guard, Kind, Part, Plan, Reg, Rule, Tape, Term, Tick};
 
 use crate::batch::{Batch, Val, may_stop};
@@ -249,7 +249,7 @@ impl<'a> Lower<'a> {
     fn is_cell(&self, i: usize) -> bool {
         let cases = self.plan.tapes.iter().flat_map(|t| &t.cases);
         let mut read = cases.filter(|c| c.rule == Rule::Input(u32::try_from(i).unwrap_or(u32::MAX)));
-        read.all(|c| c.at.is_within(Positions::STARTS) || c.at.is_within(Positions::ENDS))
+        read.all(|c| c.at.is_edge())
     }
 
     /// Operands that do not count where a guard does not hold are zeros there, so that nothing goes wrong with them.

@@ -7,7 +7,7 @@ use rml_backend::{Backend, Failure, Held, Outcome};
 use rml_base::EntityId;
 use rml_base::profile::Scope;
 use rml_ir::{Data, Type, Value};
-use rml_plan::{Atom, Const, Kind, Outline, Plan, Rule};
+use rml_plan::{Const, Kind, Outline, Plan, Register, Start};
 
 use crate::lower::Source;
 use crate::profile::{Probe, work};
@@ -391,21 +391,11 @@ impl Machine {
 
 /// For each register, the constant that it is read as where it is not set, if that is the same everywhere.
 pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
-    let mut inits: Vec<Vec<Atom>> = vec![Vec::new(); plan.registers.len()];
-    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
-        if let Rule::Read { register, init } = &case.rule {
-            inits[register.index()].extend(*init);
-        }
-    }
-    let start = |(register, inits): (&rml_plan::Register, Vec<Atom>)| match inits[..] {
-        [Atom::Const(k), ref rest @ ..]
-            if register.kind != Kind::Local && rest.iter().all(|a| *a == Atom::Const(k)) =>
-        {
-            Some(plan.consts[k].to_precision(plan.precision))
-        }
-        _ => None,
+    let start = |(start, register): (&Start, &Register)| {
+        let value = start.value(plan).filter(|_| register.kind != Kind::Local)?;
+        Some(value.to_precision(plan.precision))
     };
-    plan.registers.iter().zip(inits).map(start).collect()
+    plan.starts().iter().zip(plan.registers.iter()).map(start).collect()
 }
 
 /// The type of so many values of that type, if there are several.

@@ -35,7 +35,7 @@ impl Merged {
         }
         let mut merged = (*first).clone();
         let operands: Vec<(usize, usize, Vec<Atom>)> =
-            found.iter().map(|(from, to, case)| (*from, *to, operands(case))).collect();
+            found.iter().map(|(from, to, case)| (*from, *to, case.reads().collect())).collect();
         let mut at = 0;
         let mut vary = |atom: &mut Atom| {
             let all: Varied = operands.iter().map(|(from, to, atoms)| (*from, *to, atoms[at])).collect();
@@ -59,10 +59,6 @@ impl Merged {
         let tape = u32::try_from(plan.tapes.len() + at).unwrap_or(u32::MAX);
         Atom::Tape(Tape(tape), Tick::Now)
     }
-}
-
-fn operands(case: &Case) -> Vec<Atom> {
-    case.when.iter().map(|guard| guard.cond).chain(case.rule.operands()).collect()
 }
 
 /// Whether two cases differ in their operands alone.

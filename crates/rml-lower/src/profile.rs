@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rml_backend::Compiled;
 use rml_base::profile::{Cost, Name, Recorder, Scope, Site};
-use rml_ir::Positions;
 use rml_ir::op::{Class, Op};
 use rml_plan::{Atom, Plan, Rule, TapeData};
 
@@ -63,8 +62,7 @@ fn site(tape: &TapeData) -> Site {
 
 /// The elements that a tape has, or reads, or in a product those that it multiplies; and whether once a window.
 pub(crate) fn work(plan: &Plan, tape: &TapeData) -> (f64, bool) {
-    let place = tape.place();
-    let once = place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
+    let once = tape.place().is_edge();
     let elements = |atom: &Atom| match atom {
         Atom::Const(k) => plan.consts[*k].shape().len() as f64,
         Atom::Tape(tape, _) => plan.tapes[*tape].ty.shape.len() as f64,

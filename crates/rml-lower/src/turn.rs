@@ -185,12 +185,9 @@ impl Lower<'_> {
 
     /// Whether a part reads what the loop itself fills at the first or the last tick: these are then no part of the loop.
     fn names_edges(&self, parts: &[Part]) -> bool {
-        let own = |atom: &Atom| matches!(atom, Atom::Tape(tape, Tick::First | Tick::Last) if parts.iter().any(|p| p.tape == *tape));
-        let cases = parts.iter().flat_map(|part| &self.plan.tapes[part.tape].cases);
-        let mut atoms = cases.flat_map(|case| {
-            case.rule.operands().into_iter().chain(case.when.iter().map(|guard| guard.cond))
-        });
-        atoms.any(|atom| own(&atom))
+        let own: BTreeSet<Tape> = parts.iter().map(|part| part.tape).collect();
+        let mut atoms = own.iter().flat_map(|tape| &self.plan.tapes[*tape].cases).flat_map(Case::reads);
+        atoms.any(|atom| matches!(atom, Atom::Tape(tape, Tick::First | Tick::Last) if own.contains(&tape)))
     }
 
     fn body(&mut self, backward: bool, (from, to): (usize, usize), merged: &Merged, writes: &[&Write]) {
@@ -254,16 +251,8 @@ impl Lower<'_> {
         let behind = if body.backward { Tick::After } else { Tick::Before };
         let edge = if body.backward { Some(body.to) } else { body.from.checked_sub(1) };
         let mut starts: Vec<(Tape, Node)> = Vec::new();
-        let mut atoms: Vec<Atom> = Vec::new();
-        for (_, case) in cases {
-            atoms.extend(case.rule.operands());
-            atoms.extend(case.when.iter().map(|guard| guard.cond));
-        }
-        for write in writes {
-            atoms.push(write.value);
-            atoms.extend(write.unless.iter().copied().chain(write.when.iter().map(|guard| guard.cond)));
-        }
-        for atom in atoms {
+        let written = writes.iter().flat_map(|write| write.reads());
+        for atom in cases.iter().flat_map(|(_, case)| case.reads()).chain(written) {
             let Atom::Tape(tape, tick) = atom else { continue };
             if tick != behind || !body.now.contains_key(&tape) || starts.iter().any(|(t, _)| *t == tape) {
                 continue;

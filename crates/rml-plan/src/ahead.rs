@@ -1,86 +1,68 @@
-//! Checks P7: what a plan that looks ahead reads is available.
+//! Checks P7: a plan that looks ahead fills its tapes exactly as far as they are read.
 
-use rml_ir::{Position, Positions};
+use rml_base::IndexVec;
+use rml_ir::Position;
 
-use super::{Atom, Case, Ends, Plan, Region, Rule, Tape, TapeData, Tick, Write};
+use super::{Atom, Ends, Output, Plan, Region, Tape, Write};
 
 /// Adds every violation.
 pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     if plan.ahead() == 0 {
         return;
     }
-    let reaches = plan.reaches();
+    let mut reach = Reach { needed: IndexVec::filled(0, plan.tapes.len()), found };
     if plan.ends != Ends::Nothing {
-        found.push("P7: a window that has an end looks ahead".to_owned());
-    }
-    let mut fail = |who: &dyn std::fmt::Display, what: &str| found.push(format!("P7: {who} {what}"));
-    for region in &plan.regions {
-        if let Region::Loop { backward, writes, .. } = region {
-            if *backward {
-                fail(&"a loop", "is backward");
-            }
-            for write in writes {
-                let reads =
-                    |atom: Atom| is_there(plan, atom, reaches.get(write.register).copied().unwrap_or(0));
-                if !atoms(write).all(reads) {
-                    fail(&write.register, "is written farther than what it is written with");
-                }
-            }
-        }
+        reach.fail(&"a window that has an end", "looks ahead");
     }
     for (tape, data) in plan.tapes.iter_enumerated() {
-        if data.cases.iter().any(|c| matches!(c.rule, Rule::Sum { .. })) {
-            fail(&tape, "is a sum");
+        if data.is_sum() {
+            reach.fail(&tape, "is a sum");
         }
-        if !is_alike(data) {
-            fail(&tape, "is something else where a tick is the last one");
-        }
-        let filled = |case: &Case| {
+        for case in &data.cases {
+            if !case.at.ignores_end() {
+                reach.fail(&tape, "is something else where a tick is the last one");
+            }
             // The first tick is done.
-            let ahead = if case.at.is_within(Positions::STARTS) { 0 } else { data.ahead };
-            case.when
-                .iter()
-                .map(|g| g.cond)
-                .chain(case.rule.operands())
-                .all(|atom| is_there(plan, atom, ahead))
-        };
-        if !data.cases.iter().all(filled) {
-            fail(&tape, "is filled farther than what it is filled with");
+            let last = if case.at.contains(Position::Middle) { data.ahead } else { 0 };
+            case.reads().for_each(|atom| reach.read(atom, last));
         }
     }
-    let put_out = plan.outputs.iter().flat_map(|o| &o.cases);
-    let mut put_out = put_out.flat_map(|(_, when, atom)| when.iter().map(|g| g.cond).chain([*atom]));
-    if !put_out.all(|atom| is_there(plan, atom, 0))
-        || !plan.commits.iter().flat_map(atoms).all(|atom| is_there(plan, atom, 0))
-    {
-        fail(&"what is put out or committed", "is not filled as far");
+    let reaches = plan.reaches();
+    for region in &plan.regions {
+        if matches!(region, Region::Loop { backward: true, .. }) {
+            reach.fail(&"a loop", "is backward");
+        }
+        for write in region.writes() {
+            write.reads().for_each(|atom| reach.read(atom, reaches[write.register]));
+        }
+    }
+    plan.commits.iter().flat_map(Write::reads).for_each(|atom| reach.read(atom, 0));
+    plan.outputs.iter().flat_map(Output::reads).for_each(|(_, atom)| reach.read(atom, 0));
+    for (tape, data) in plan.tapes.iter_enumerated() {
+        let (ahead, needed) = (data.ahead, reach.needed[tape]);
+        if i64::from(ahead) != needed {
+            reach.fail(&tape, &format!("is filled at {ahead} ticks ahead, and read at {needed}"));
+        }
     }
 }
 
-pub(crate) fn atoms(write: &Write) -> impl Iterator<Item = Atom> + '_ {
-    write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied()).chain([write.value])
+/// How many ticks after those that are done each tape is read.
+struct Reach<'a> {
+    needed: IndexVec<Tape, i64>,
+    found: &'a mut Vec<String>,
 }
 
-/// Whether an operand is available at all ticks that are done, and at that many more.
-fn is_there(plan: &Plan, atom: Atom, ahead: u32) -> bool {
-    let of = |tape: Tape| plan.tapes[tape].ahead;
-    match atom {
-        Atom::Const(_) => true,
-        Atom::Tape(tape, Tick::Now) => of(tape) >= ahead,
-        Atom::Tape(tape, Tick::Before) => of(tape) + 1 >= ahead,
-        Atom::Tape(tape, Tick::After) => of(tape) > ahead,
-        // A block has no edges.
-        Atom::Tape(_, Tick::First | Tick::Last) => false,
+impl Reach<'_> {
+    fn fail(&mut self, who: &dyn std::fmt::Display, what: &str) {
+        self.found.push(format!("P7: {who} {what}"));
     }
-}
 
-/// Whether it makes no difference whether a tick is the last one.
-pub(crate) fn is_alike(tape: &TapeData) -> bool {
-    tape.cases.iter().all(|case| are_alike(case.at))
-}
-
-/// Whether positions are the same where a tick is the last one.
-pub(crate) fn are_alike(at: Positions) -> bool {
-    let twins = [(Position::First, Position::Only), (Position::Middle, Position::Last)];
-    twins.iter().all(|(a, b)| at.contains(*a) == at.contains(*b))
+    /// An operand is read from the tick on that is `last` after the last one that is done, and from all before.
+    fn read(&mut self, atom: Atom, last: u32) {
+        let Atom::Tape(tape, tick) = atom else { return };
+        match tick.offset() {
+            Some(by) => self.needed[tape] = self.needed[tape].max(i64::from(last) + by as i64),
+            None => self.fail(&tape, "is read at an edge, which no block has"),
+        }
+    }
 }

@@ -13,22 +13,25 @@
 //! fed again in the next window. If it depends on data how far the plan has to look, it [waits](Plan::waits): a block
 //! is computed up to the first tick with unavailable inputs.
 //!
-//! Nothing here knows equations, clocks or facts: to run a plan, only the plan is needed.
+//! Nothing here knows equations, clocks or facts of the program: to run a plan, only the plan is needed. What follows
+//! from a plan is found here for everything that runs or translates it: [what it reads](Plan::reads), which tapes are
+//! [the same at all ticks](Plan::steady), where registers [start](Plan::starts) and which loop [writes
+//! them](Plan::loops_of_registers), and the [order of sums](ticks_of_block).
 //!
 //! Invariants, checked by [`verify`]:
 //! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases
 //!   share a position.
-//! - **P2** operands have the types that the rule of a case requires (N2).
+//! - **P2** every id is one of the plan, and operands have the types that the rule of a case requires (N2).
 //! - **P3** a part reads only tapes that are filled by then: at the same tick, tapes of earlier regions, or of earlier
 //!   parts of its own region; at the tick before (after), and at the first (last) tick, tapes of earlier regions or of
-//!   its own forward (backward) loop.
-//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one after it, unless the
-//!   plan looks ahead.
+//!   its own forward (backward) loop. So do writes of registers in a loop, which follow its parts. No loop fills a sum.
+//! - **P4** nothing at a first tick reads the tick before it, and nothing at a last tick the one after it, unless the
+//!   plan looks ahead or waits.
 //! - **P5** registers are read and written in one loop, or else written after all reads.
 //! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that
 //!   compute the end conditions use the same case at `First` and `Only`, and the same case at `Middle` and `Last`.
 //! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. Cases do not
-//!   distinguish the last tick. Each tape is filled at least as far ahead as its furthest reader.
+//!   distinguish the last tick. Each tape is filled exactly as far ahead as its furthest reader.
 //! - **P8** a loop with [`by`](Region::Loop::by) conditions reads its own tapes at another tick only through
 //!   [`Rule::Restart`], whose `ends` contain every `by` condition. The conditions are filled before the loop, without
 //!   guards, at every tick except the last one. Such a loop writes no register and finds no end, and its plan does not
@@ -41,22 +44,26 @@ use std::sync::Arc;
 
 use rml_base::{IndexVec, Span, entity_id};
 use rml_ir::op::Op;
+use rml_ir::{DType, Precision, Type, Value};
 pub use rml_ir::{Position, Positions};
-use rml_ir::{Precision, Type, Value};
 
 mod ahead;
+mod facts;
 mod outline;
 mod parse;
 mod print;
+mod reads;
 pub mod reference;
 mod sequences;
 mod verify;
 mod waits;
 
+pub use facts::{Start, is_outer_product, outer_product, ticks_of_block};
 pub use outline::Outline;
 pub use parse::parse;
 pub use print::print;
-pub use verify::verify;
+pub use reads::{Read, Reader};
+pub use verify::{dangling, verify};
 
 entity_id!(
     /// A tape.
@@ -134,10 +141,14 @@ impl Plan {
     /// Whether what fills a tape there may have no result. Then it is computed whether anything reads it or not.
     pub fn may_fail(&self, case: &Case) -> bool {
         let Rule::Apply { op, args } = &case.rule else { return false };
-        op.may_fail(args.iter().map(|arg| match *arg {
+        op.may_fail(args.iter().map(|arg| self.dtype(*arg)))
+    }
+
+    fn dtype(&self, atom: Atom) -> DType {
+        match atom {
             Atom::Const(k) => self.consts[k].dtype(),
             Atom::Tape(tape, _) => self.tapes[tape].ty.dtype,
-        }))
+        }
     }
 
     /// The type of an operand.
@@ -153,12 +164,8 @@ impl Plan {
     pub fn reaches(&self) -> IndexVec<Reg, u32> {
         let mut reaches = IndexVec::filled(0, self.registers.len());
         for tape in self.tapes.iter().filter(|tape| tape.ahead > 0) {
-            for case in &tape.cases {
-                if let Rule::Read { register, .. } = case.rule
-                    && (register.0 as usize) < reaches.len()
-                {
-                    reaches[register] = tape.ahead.max(reaches[register]);
-                }
+            for register in tape.cases.iter().filter_map(|case| case.rule.register()) {
+                reaches[register] = tape.ahead.max(reaches[register]);
             }
         }
         reaches
@@ -291,13 +298,6 @@ pub struct Term {
     pub op: Op,
     /// Its operands, as seen from each tick.
     pub args: Vec<Atom>,
-}
-
-impl Term {
-    /// Everything that it reads.
-    pub fn reads(&self) -> impl Iterator<Item = Atom> + '_ {
-        self.when.iter().map(|g| g.cond).chain(self.args.iter().copied())
-    }
 }
 
 /// An operand.
@@ -438,6 +438,13 @@ impl Rule {
 impl Region {
     /// The tapes that it fills.
     pub fn parts(&self) -> &[Part] {
+        match self {
+            Region::Over(parts) | Region::Loop { parts, .. } => parts,
+        }
+    }
+
+    /// The same, to change them.
+    pub fn parts_mut(&mut self) -> &mut Vec<Part> {
         match self {
             Region::Over(parts) | Region::Loop { parts, .. } => parts,
         }

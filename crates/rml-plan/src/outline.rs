@@ -2,7 +2,7 @@
 
 use rml_ir::Precision;
 
-use crate::{Plan, Positions, Region, Rule, TapeData};
+use crate::{Plan, Region, Rule, TapeData};
 
 /// The shape of a plan, and the memory of its values.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -48,15 +48,13 @@ impl Outline {
     }
 
     fn add(&mut self, tape: &TapeData, looped: bool, precision: Precision) {
-        let is = |f: fn(&Rule) -> bool| tape.cases.iter().any(|c| f(&c.rule));
-        if is(|rule| matches!(rule, Rule::Sum { .. })) {
+        if tape.is_sum() {
             self.sums += 1;
-        } else if !looped && !is(|rule| matches!(rule, Rule::Input(_))) {
+        } else if !looped && !tape.cases.iter().any(|c| matches!(c.rule, Rule::Input(_))) {
             self.over += 1;
         }
-        let (bytes, place) = (tape.ty.bytes(precision), tape.place());
-        let once = place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
-        let total = if once { &mut self.bytes } else { &mut self.bytes_per_tick };
+        let bytes = tape.ty.bytes(precision);
+        let total = if tape.place().is_edge() { &mut self.bytes } else { &mut self.bytes_per_tick };
         *total = total.saturating_add(bytes);
     }
 }

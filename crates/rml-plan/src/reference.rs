@@ -155,12 +155,7 @@ struct Window<'a> {
 
 impl Window<'_> {
     fn position(&self, t: usize) -> Position {
-        match (t == 0, t + 1 == self.ticks) {
-            (true, true) => Position::Only,
-            (true, false) => Position::First,
-            (false, true) => Position::Last,
-            (false, false) => Position::Middle,
-        }
+        Position::of(t, self.ticks)
     }
 
     fn region(&mut self, region: &Region) -> Result<(), Fault> {

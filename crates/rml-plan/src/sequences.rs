@@ -1,6 +1,8 @@
 //! Checks P8: the sequences of a loop are independent.
 
-use rml_ir::{DType, Positions};
+use std::collections::BTreeSet;
+
+use rml_ir::{Positions, Type};
 
 use super::{Atom, Ends, Part, Plan, Region, Rule, Tape, Tick};
 
@@ -21,8 +23,9 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
                 fail(format!("{tape} ends sequences, but is no condition that is known before"));
             }
         }
+        let own: BTreeSet<Tape> = parts.iter().map(|part| part.tape).collect();
         for part in parts {
-            if !reads_its_sequence_alone(plan, *part, parts, by, *backward) {
+            if !reads_its_sequence_alone(plan, *part, &own, by, *backward) {
                 fail(format!("{} reads another sequence", part.tape));
             }
         }
@@ -34,22 +37,25 @@ fn is_known_before(plan: &Plan, tape: Tape, regions: &[Region]) -> bool {
     let data = &plan.tapes[tape];
     let parts = regions.iter().flat_map(Region::parts).filter(|part| part.tape == tape);
     let filled = parts.fold(Positions::NONE, |all, part| all.or(part.at));
-    data.ty.dtype == DType::Bool
-        && data.ty.shape.is_scalar()
+    data.ty == Type::condition()
         && data.cases.iter().all(|case| case.when.is_empty())
         && Positions::BEFORE_END.is_within(filled.and(data.place()))
 }
 
 /// Whether what a part reads at other ticks of its loop is read by delays that restart with each condition.
-fn reads_its_sequence_alone(plan: &Plan, part: Part, parts: &[Part], by: &[Tape], backward: bool) -> bool {
+fn reads_its_sequence_alone(
+    plan: &Plan,
+    part: Part,
+    own: &BTreeSet<Tape>,
+    by: &[Tape],
+    backward: bool,
+) -> bool {
     let (neighbour, end) = if backward { (Tick::After, Tick::Now) } else { (Tick::Before, Tick::Before) };
-    plan.tapes[part.tape].cases.iter().filter(|case| !case.at.and(part.at).is_empty()).all(|case| {
+    plan.cases_of(part).all(|case| {
         let at = case.at.and(part.at);
         let crosses = |atom: &Atom| match *atom {
-            Atom::Const(_) | Atom::Tape(_, Tick::Now) => false,
-            Atom::Tape(_, Tick::First) if at.is_within(Positions::STARTS) => false,
-            Atom::Tape(_, Tick::Last) if at.is_within(Positions::ENDS) => false,
-            Atom::Tape(tape, _) => parts.iter().any(|p| p.tape == tape),
+            Atom::Const(_) => false,
+            Atom::Tape(tape, tick) => !tick.is_here_at(at) && own.contains(&tape),
         };
         if case.when.iter().any(|g| crosses(&g.cond)) {
             return false;

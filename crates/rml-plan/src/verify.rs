@@ -1,20 +1,30 @@
 //! Checks P1 to P9, position by position.
 
-use rml_base::IndexVec;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use rml_base::{EntityId, IndexVec};
 use rml_ir::op::{Op, result_type};
-use rml_ir::{DType, Position, Positions, Type};
+use rml_ir::{Position, Positions, Type};
 
-use super::{Atom, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
+use super::{Atom, Ends, Kind, Part, Plan, Region, Rule, Tape, Tick, Write};
 
-/// Checks a plan.
+/// Checks a plan. Its time is near-linear in the size of the plan.
 ///
 /// # Errors
 /// Every violation, as text that begins with the invariant.
 pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
+    if let Some(found) = dangling(plan) {
+        return Err(vec![format!("P2: {found}")]);
+    }
+    let none = || IndexVec::filled(Positions::NONE, plan.tapes.len());
     let mut verifier = Verifier {
         plan,
-        ahead: plan.ahead() > 0 || plan.waits,
-        filled: IndexVec::filled(Positions::NONE, plan.tapes.len()),
+        is_open: plan.ahead() > 0 || plan.waits,
+        filled: none(),
+        body: none(),
+        earlier: none(),
+        way: None,
         found: Vec::new(),
     };
     verifier.cases();
@@ -27,20 +37,38 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     if verifier.found.is_empty() { Ok(()) } else { Err(verifier.found) }
 }
 
-struct Verifier<'a> {
-    plan: &'a Plan,
-    /// Whether it looks ahead, or waits.
-    ahead: bool,
-    /// Where each tape is filled so far.
-    filled: IndexVec<Tape, Positions>,
-    found: Vec<String>,
+/// An id that stands for nothing, as text; then nothing else can be checked.
+pub fn dangling(plan: &Plan) -> Option<String> {
+    let is_there = |atom: Atom| match atom {
+        Atom::Const(k) => k.index() < plan.consts.len(),
+        Atom::Tape(tape, _) => tape.index() < plan.tapes.len(),
+    };
+    if let Some(read) = plan.reads().find(|read| !is_there(read.atom)) {
+        return Some(format!("{:?} is not in the plan", read.atom));
+    }
+    let by = plan.regions.iter().flat_map(|r| if let Region::Loop { by, .. } = r { &by[..] } else { &[] });
+    let filled = plan.regions.iter().flat_map(Region::parts).map(|part| part.tape).chain(by.copied());
+    if let Some(tape) = filled.into_iter().find(|tape| tape.index() >= plan.tapes.len()) {
+        return Some(format!("{tape} is not in the plan"));
+    }
+    let read = plan.tapes.iter().flat_map(|tape| &tape.cases).filter_map(|case| case.rule.register());
+    let mut registers = plan.writes().map(|write| write.register).chain(read);
+    registers.find(|r| r.index() >= plan.registers.len()).map(|r| format!("{r} is not in the plan"))
 }
 
-/// The loop around, whose tapes may be read as well.
-#[derive(Clone, Copy)]
-struct Inside<'a> {
-    parts: &'a [Part],
-    backward: bool,
+struct Verifier<'a> {
+    plan: &'a Plan,
+    /// Whether it looks ahead, or waits: then the last tick of a block has a tick after it.
+    is_open: bool,
+    /// Where each tape is filled by the regions so far.
+    filled: IndexVec<Tape, Positions>,
+    /// Where the loop around fills it, at all its ticks.
+    body: IndexVec<Tape, Positions>,
+    /// Where that loop has filled it in the same tick.
+    earlier: IndexVec<Tape, Positions>,
+    /// Whether there is a loop around, and whether it is backward.
+    way: Option<bool>,
+    found: Vec<String>,
 }
 
 impl Verifier<'_> {
@@ -48,7 +76,7 @@ impl Verifier<'_> {
         self.found.push(what);
     }
 
-    /// P1 within a tape, P2, P4.
+    /// P1 within a tape, P2.
     fn cases(&mut self) {
         for (id, tape) in self.plan.tapes.iter_enumerated() {
             let mut seen = Positions::NONE;
@@ -57,67 +85,37 @@ impl Verifier<'_> {
                     self.fail(format!("P1: two cases of {id} share a position"));
                 }
                 seen = seen.or(case.at);
-                for guard in &case.when {
-                    self.condition(guard.cond, id);
-                }
+                let terms = case.rule.terms();
+                let guards = case.when.iter().chain(terms.iter().flat_map(|term| &term.when));
+                guards.for_each(|guard| self.condition(guard.cond, id));
                 if let Err(why) = self.rule_type(&case.rule, &tape.ty) {
                     self.fail(format!("P2: {id}: {why}"));
                 }
-                for p in case.at.iter() {
-                    for atom in case.rule.operands().into_iter().chain(case.when.iter().map(|g| g.cond)) {
-                        self.edge(id, atom, p);
-                    }
-                }
-                if let Rule::Sum { terms, .. } = &case.rule {
-                    let read =
-                        terms.iter().flat_map(|t| t.at.iter().flat_map(|p| t.reads().map(move |a| (a, p))));
-                    read.for_each(|(atom, p)| self.edge(id, atom, p));
-                    terms.iter().flat_map(|t| &t.when).for_each(|g| self.condition(g.cond, id));
-                }
             }
-        }
-    }
-
-    fn edge(&mut self, tape: Tape, atom: Atom, p: Position) {
-        match atom {
-            Atom::Tape(_, Tick::Before) if p.is_start() => {
-                self.fail(format!("P4: {tape} reads the tick before a first one"));
-            }
-            Atom::Tape(_, Tick::After) if p.is_end() && !self.ahead => {
-                self.fail(format!("P4: {tape} reads the tick after a last one"));
-            }
-            _ => {}
-        }
-    }
-
-    fn ty(&self, atom: Atom) -> Type {
-        match atom {
-            Atom::Const(k) => self.plan.consts[k].ty(),
-            Atom::Tape(tape, _) => self.plan.tapes[tape].ty.clone(),
         }
     }
 
     fn condition(&mut self, atom: Atom, tape: Tape) {
-        let ty = self.ty(atom);
-        if ty.dtype != DType::Bool || !ty.shape.is_scalar() {
+        let ty = self.plan.ty(atom);
+        if ty != Type::condition() {
             self.fail(format!("P2: a condition of {tape} is {ty}"));
         }
     }
 
     fn rule_type(&self, rule: &Rule, ty: &Type) -> Result<(), String> {
-        let same = |atom: Atom| match self.ty(atom) {
+        let same = |atom: Atom| match self.plan.ty(atom) {
             found if found == *ty => Ok(()),
             found => Err(format!("expected {ty}, found {found}")),
         };
-        let bool = |atom: Atom| match self.ty(atom) {
-            found if found.dtype == DType::Bool && found.shape.is_scalar() => Ok(()),
+        let bool = |atom: Atom| match self.plan.ty(atom) {
+            found if found == Type::condition() => Ok(()),
             found => Err(format!("expected a condition, found {found}")),
         };
         match rule {
             Rule::Apply { op, args } => self.apply(op, args, ty),
             Rule::Product { start, args } => {
                 same(*start)?;
-                if self.ty(args[1]).shape.rank() > 2 {
+                if self.plan.ty(args[1]).shape.rank() > 2 {
                     return Err("a product that continues is one of stacks".to_owned());
                 }
                 self.apply(&Op::MatMul, args, ty)
@@ -159,7 +157,7 @@ impl Verifier<'_> {
     }
 
     fn apply(&self, op: &Op, args: &[Atom], ty: &Type) -> Result<(), String> {
-        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
+        let types: Vec<Type> = args.iter().map(|a| self.plan.ty(*a)).collect();
         match result_type(op, &types) {
             Ok(found) if found == *ty => Ok(()),
             Ok(found) => Err(format!("{op} gives {found}, not {ty}")),
@@ -167,125 +165,132 @@ impl Verifier<'_> {
         }
     }
 
-    /// P1 across regions, P3.
+    /// P1 across regions, P3, P4.
     fn regions(&mut self) {
-        for region in &self.plan.regions {
+        let plan = self.plan;
+        for region in &plan.regions {
             match region {
-                Region::Over(parts) => parts.iter().for_each(|part| self.part(part, None, &[])),
-                Region::Loop { backward, parts, writes, .. } => {
-                    let inside = Inside { parts, backward: *backward };
-                    for (i, part) in parts.iter().enumerate() {
-                        self.part(part, Some(inside), &parts[..i]);
+                Region::Over(parts) => {
+                    for part in parts {
+                        self.part(*part);
+                        self.fill(*part);
                     }
-                    parts.iter().for_each(|part| self.fill(part));
-                    writes.iter().for_each(|w| self.write(w));
                 }
+                Region::Loop { backward, parts, writes, .. } => self.looped(*backward, parts, writes),
             }
         }
-        for (id, tape) in self.plan.tapes.iter_enumerated() {
+        for (id, tape) in plan.tapes.iter_enumerated() {
             if self.filled[id] != tape.place() {
                 self.fail(format!("P1: {id} is filled at {}, not at {}", self.filled[id], tape.place()));
             }
         }
-        for output in &self.plan.outputs {
-            for (at, when, atom) in &output.cases {
-                self.read_where(*at, when, *atom, &format!("output {}", output.name));
-            }
+        for output in &plan.outputs {
+            output.reads().for_each(|(at, atom)| self.reads(atom, at, &output.name));
         }
-        self.plan.commits.iter().for_each(|w| self.write(w));
+        plan.commits.iter().for_each(|write| self.write(write));
     }
 
-    fn fill(&mut self, part: &Part) {
-        if !self.filled[part.tape].and(part.at).is_empty() {
+    fn looped(&mut self, backward: bool, parts: &[Part], writes: &[Write]) {
+        self.way = Some(backward);
+        for part in parts {
+            self.body[part.tape] = self.body[part.tape].or(self.holds(*part));
+        }
+        for part in parts {
+            self.part(*part);
+            self.earlier[part.tape] = self.earlier[part.tape].or(self.holds(*part));
+        }
+        writes.iter().for_each(|write| self.write(write));
+        self.way = None;
+        for part in parts {
+            self.fill(*part);
+            (self.body[part.tape], self.earlier[part.tape]) = (Positions::NONE, Positions::NONE);
+        }
+    }
+
+    /// Where a part gives a tape elements.
+    fn holds(&self, part: Part) -> Positions {
+        self.plan.tapes[part.tape].place().and(part.at)
+    }
+
+    fn fill(&mut self, part: Part) {
+        let at = self.holds(part);
+        if !self.filled[part.tape].and(at).is_empty() {
             self.fail(format!("P1: {} is filled twice", part.tape));
         }
-        self.filled[part.tape] = self.filled[part.tape].or(part.at);
+        self.filled[part.tape] = self.filled[part.tape].or(at);
     }
 
-    /// A part of a region; `earlier` are the parts of the loop that come before it in a tick.
-    fn part(&mut self, part: &Part, inside: Option<Inside<'_>>, earlier: &[Part]) {
-        for case in &self.plan.tapes[part.tape].cases {
-            for p in case.at.and(part.at).iter() {
-                let who = format!("{} at {p}", part.tape);
-                for atom in case.rule.operands().into_iter().chain(case.when.iter().map(|g| g.cond)) {
-                    self.read(atom, p, inside, earlier, &who);
-                }
-                if let Rule::Sum { terms, .. } = &case.rule {
-                    terms.iter().for_each(|term| self.term(term, &who));
-                }
+    fn part(&mut self, part: Part) {
+        for case in self.plan.cases_of(part) {
+            case.reads().for_each(|atom| self.reads(atom, case.at.and(part.at), &part.tape));
+            if self.way.is_some() && matches!(case.rule, Rule::Sum { .. }) {
+                self.fail(format!("P3: {} is a sum in a loop", part.tape));
+            }
+            for term in case.rule.terms() {
+                term.reads().for_each(|atom| self.reads(atom, term.at, &part.tape));
             }
         }
-        if inside.is_none() {
-            self.fill(part);
-        }
     }
 
-    fn term(&mut self, term: &Term, who: &str) {
-        for p in term.at.iter() {
-            term.reads().for_each(|a| self.read(a, p, None, &[], who));
-        }
-    }
-
-    fn read(&mut self, atom: Atom, p: Position, inside: Option<Inside<'_>>, earlier: &[Part], who: &str) {
+    fn reads(&mut self, atom: Atom, at: Positions, who: &dyn fmt::Display) {
         let Atom::Tape(tape, tick) = atom else { return };
-        let at = tick.seen_from(p);
-        let of = |parts: &[Part]| {
-            parts.iter().filter(|part| part.tape == tape).fold(Positions::NONE, |all, part| all.or(part.at))
-        };
-        let same_tick =
-            tick == Tick::Now || at == Positions::NONE.with(p) && matches!(tick, Tick::First | Tick::Last);
-        let looped = match inside {
-            None => Positions::NONE,
-            Some(inside) if same_tick && (inside.backward || !self.plan.waits) => of(earlier),
-            // Parts of a plan that waits may lag behind others: that is checked for itself.
-            Some(Inside { parts, backward: false }) if self.plan.waits => of(parts),
-            Some(Inside { parts, backward }) => match tick {
-                Tick::Before | Tick::First if !backward => of(parts),
-                Tick::After | Tick::Last if backward => of(parts),
-                _ => Positions::NONE,
-            },
-        };
-        if !at.is_within(self.filled[tape].or(looped)) {
-            self.fail(format!("P3: {who} reads {tape}, which is not there"));
+        for p in at.iter() {
+            let seen = match tick {
+                Tick::After if self.is_open => Positions::AFTER_START,
+                _ => tick.seen_from(p),
+            };
+            if seen.is_empty() {
+                let side = if tick == Tick::Before { "before a first one" } else { "after a last one" };
+                self.fail(format!("P4: {who} reads {tape} at the tick {side}"));
+            } else if !seen.is_within(self.filled[tape].or(self.looped_at(tape, tick, p))) {
+                self.fail(format!("P3: {who} at {p} reads {tape}, which is not there"));
+            }
         }
     }
 
-    fn read_where(&mut self, at: Positions, when: &[Guard], value: Atom, who: &str) {
-        for p in at.iter() {
-            for atom in when.iter().map(|g| g.cond).chain([value]) {
-                self.read(atom, p, None, &[], who);
+    /// Where the loop around has filled a tape when the element of a tick is read.
+    fn looped_at(&self, tape: Tape, tick: Tick, p: Position) -> Positions {
+        match (self.way, tick) {
+            (None, _) => Positions::NONE,
+            // Parts of a plan that waits may lag behind others: that is checked for itself.
+            (Some(false), _) if self.plan.waits => self.body[tape],
+            (Some(_), _) if tick.is_here(p) => self.earlier[tape],
+            (Some(false), Tick::Before | Tick::First) | (Some(true), Tick::After | Tick::Last) => {
+                self.body[tape]
             }
+            (Some(_), _) => Positions::NONE,
         }
     }
 
     fn write(&mut self, write: &Write) {
-        let who = write.register.to_string();
-        self.read_where(write.at, &write.when, write.value, &who);
-        write.unless.iter().for_each(|a| self.read_where(write.at, &[], *a, &who));
-        if self.ty(write.value) != self.plan.registers[write.register].ty {
-            self.fail(format!("P2: {who} gets a value of another type"));
+        write.reads().for_each(|atom| self.reads(atom, write.at, &write.register));
+        if self.plan.ty(write.value) != self.plan.registers[write.register].ty {
+            self.fail(format!("P2: {} gets a value of another type", write.register));
         }
     }
 
     /// P5.
     fn registers(&mut self) {
-        for (id, register) in self.plan.registers.iter_enumerated() {
-            let readers: Vec<usize> = self
-                .plan
-                .regions
-                .iter()
-                .enumerate()
-                .filter(|(_, r)| self.reads(r, id))
-                .map(|(i, _)| i)
-                .collect();
-            let writers: Vec<usize> =
-                self.plan.regions.iter().enumerate().filter(|(_, r)| writes(r, id)).map(|(i, _)| i).collect();
-            let commits = self.plan.commits.iter().any(|w| w.register == id);
-            let in_turn = !writers.is_empty();
-            if in_turn && (commits || readers != writers || writers.len() != 1) {
+        let plan = self.plan;
+        let none = IndexVec::filled(BTreeSet::new(), plan.registers.len());
+        let (mut readers, mut writers) = (none.clone(), none);
+        for (i, region) in plan.regions.iter().enumerate() {
+            let cases = region.parts().iter().flat_map(|part| plan.cases_of(*part));
+            cases.filter_map(|case| case.rule.register()).for_each(|r| {
+                readers[r].insert(i);
+            });
+            region.writes().iter().for_each(|write| {
+                writers[write.register].insert(i);
+            });
+        }
+        let mut commits = IndexVec::filled(false, plan.registers.len());
+        plan.commits.iter().for_each(|write| commits[write.register] = true);
+        for (id, register) in plan.registers.iter_enumerated() {
+            let in_turn = !writers[id].is_empty();
+            if in_turn && (commits[id] || readers[id] != writers[id] || writers[id].len() != 1) {
                 self.fail(format!("P5: {id} is read or written outside of its loop"));
             }
-            if register.kind == Kind::Local && commits {
+            if register.kind == Kind::Local && commits[id] {
                 self.fail(format!("P5: {id} does not outlive the window, but is written after it"));
             }
         }
@@ -325,15 +330,4 @@ impl Verifier<'_> {
             }
         }
     }
-
-    fn reads(&self, region: &Region, register: Reg) -> bool {
-        region.parts().iter().any(|part| {
-            let cases = self.plan.tapes[part.tape].cases.iter().filter(|c| !c.at.and(part.at).is_empty());
-            cases.into_iter().any(|c| matches!(c.rule, Rule::Read { register: r, .. } if r == register))
-        })
-    }
-}
-
-fn writes(region: &Region, register: Reg) -> bool {
-    matches!(region, Region::Loop { writes, .. } if writes.iter().any(|w| w.register == register))
 }

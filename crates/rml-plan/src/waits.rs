@@ -1,7 +1,6 @@
 //! Checks P9: what a plan that [waits](Plan::waits) is made of.
 
-use super::ahead::{are_alike, atoms, is_alike};
-use super::{Atom, Ends, Kind, Part, Plan, Region, Rule, Tick};
+use super::{Atom, Case, Ends, Kind, Output, Part, Plan, Region, Tick, Write};
 
 impl Plan {
     /// In a loop forward of a plan that waits, a part may read the next ticks of another one: then it stays that many
@@ -13,14 +12,10 @@ impl Plan {
         let mut reads = Vec::new();
         for (i, part) in parts.iter().enumerate() {
             let cases = self.tapes[part.tape].cases.iter();
-            for atom in cases.flat_map(|c| c.when.iter().map(|g| g.cond).chain(c.rule.operands())) {
+            for atom in cases.flat_map(Case::reads) {
                 let Atom::Tape(tape, tick) = atom else { continue };
                 let Some(j) = at[tape.0 as usize] else { continue };
-                let by = match tick {
-                    Tick::Before => -1,
-                    Tick::After => 1,
-                    Tick::Now | Tick::First | Tick::Last => 0,
-                };
+                let by = tick.offset().unwrap_or(0);
                 // Later parts have not reached the same tick yet.
                 reads.push((i, j, by + isize::from(j >= i)));
             }
@@ -72,33 +67,31 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
             if *backward && plan.registers[write.register].kind != Kind::Local {
                 fail(&write.register, "outlives the block, and is written in a loop backward");
             }
-            if !are_alike(write.at) {
+            if !write.at.ignores_end() {
                 fail(&write.register, "is written with something else where a tick is the last one");
             }
-            if atoms(write).any(is_edge) {
+            if write.reads().any(is_edge) {
                 fail(&write.register, "is written with what is at an edge");
             }
         }
     }
     for output in &plan.outputs {
-        if !output.cases.iter().all(|(at, ..)| are_alike(*at)) {
+        if !output.cases.iter().all(|(at, ..)| at.ignores_end()) {
             fail(&output.name, "is something else where a tick is the last one");
         }
     }
-    let put_out = plan.outputs.iter().flat_map(|o| &o.cases);
-    let mut put_out = put_out.flat_map(|(_, when, atom)| when.iter().map(|g| g.cond).chain([*atom]));
-    if put_out.any(is_edge) || plan.commits.iter().flat_map(atoms).any(is_edge) {
+    let mut put_out = plan.outputs.iter().flat_map(Output::reads).map(|(_, atom)| atom);
+    if put_out.any(is_edge) || plan.commits.iter().flat_map(Write::reads).any(is_edge) {
         fail(&"what is put out or committed", "is at an edge");
     }
     for (tape, data) in plan.tapes.iter_enumerated() {
-        if data.cases.iter().any(|c| matches!(c.rule, Rule::Sum { .. })) {
+        if data.is_sum() {
             fail(&tape, "is a sum");
         }
-        if !is_alike(data) {
+        if !data.cases.iter().all(|case| case.at.ignores_end()) {
             fail(&tape, "is something else where a tick is the last one");
         }
-        let mut read = data.cases.iter().flat_map(|c| c.when.iter().map(|g| g.cond).chain(c.rule.operands()));
-        if read.any(is_edge) {
+        if data.cases.iter().flat_map(Case::reads).any(is_edge) {
             fail(&tape, "reads what is at an edge");
         }
     }

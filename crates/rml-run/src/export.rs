@@ -206,10 +206,7 @@ fn few(fewest: usize) -> Diagnostic {
 
 /// The first value of a plan that needs one of the tick after.
 fn waiting(plan: &Plan) -> Option<&TapeData> {
-    let waits = |case: &Case| {
-        let guards = case.when.iter().map(|guard| guard.cond);
-        guards.chain(case.rule.operands()).any(|atom| matches!(atom, Atom::Tape(_, Tick::After)))
-    };
+    let waits = |case: &Case| case.reads().any(|atom| matches!(atom, Atom::Tape(_, Tick::After)));
     plan.tapes.iter().find(|tape| tape.cases.iter().any(waits))
 }
 

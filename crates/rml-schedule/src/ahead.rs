@@ -2,14 +2,14 @@
 //! tick after.
 
 use rml_base::IndexVec;
-use rml_plan::{Atom, Plan, Positions, Region, Tape, Tick};
+use rml_plan::{Atom, Plan, Positions, Region, Tape};
 
 use crate::Declined;
 
 /// Fills the tapes as far as they are needed.
 pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
     let mut reach = Reach { ahead: IndexVec::filled(0, plan.tapes.len()) };
-    crate::atoms::for_each_root(&mut plan, |atom| reach.read(*atom, 0));
+    plan.root_reads().for_each(|read| reach.read(read.atom, 0));
     // Who reads a tape stands after it.
     for region in plan.regions.iter().rev() {
         match region {
@@ -26,8 +26,7 @@ pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
                 for write in writes {
                     let ahead = parts.iter().filter(|part| reads(&plan, part.tape, write.register));
                     let ahead = ahead.map(|part| reach.ahead[part.tape]).max().unwrap_or(0);
-                    let conds = write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied());
-                    conds.chain([write.value]).for_each(|atom| reach.read(atom, ahead));
+                    write.reads().for_each(|atom| reach.read(atom, ahead));
                 }
                 if reach.ahead == before {
                     break;
@@ -42,10 +41,7 @@ pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
 }
 
 fn reads(plan: &Plan, tape: Tape, register: rml_plan::Reg) -> bool {
-    plan.tapes[tape]
-        .cases
-        .iter()
-        .any(|c| matches!(c.rule, rml_plan::Rule::Read { register: r, .. } if r == register))
+    plan.tapes[tape].cases.iter().any(|case| case.rule.register() == Some(register))
 }
 
 struct Reach {
@@ -57,19 +53,15 @@ impl Reach {
         for case in &plan.tapes[tape].cases {
             // The first tick is done.
             let ahead = if case.at.is_within(Positions::STARTS) { 0 } else { self.ahead[tape] };
-            let conds = case.when.iter().map(|g| g.cond);
-            conds.chain(case.rule.operands()).for_each(|atom| self.read(atom, ahead));
+            case.reads().for_each(|atom| self.read(atom, ahead));
         }
     }
 
     /// An operand is read at all ticks that are done and at that many more.
     fn read(&mut self, atom: Atom, ahead: u32) {
         let Atom::Tape(tape, tick) = atom else { return };
-        let needed = match tick {
-            Tick::After => ahead + 1,
-            Tick::Before => ahead.saturating_sub(1),
-            Tick::Now | Tick::First | Tick::Last => ahead,
-        };
+        let by = i32::try_from(tick.offset().unwrap_or(0)).unwrap_or(0);
+        let needed = ahead.saturating_add_signed(by);
         self.ahead[tape] = self.ahead[tape].max(needed);
     }
 }

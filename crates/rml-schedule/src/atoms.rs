@@ -1,15 +1,13 @@
-//! All operands of a plan.
+//! All operands of a plan, to change them.
 
-use rml_plan::{Atom, Case, Ends, Plan, Region, Write};
+use rml_plan::{Atom, Ends, Plan, Region, Write};
 
 /// Calls `f` on every operand.
 pub(crate) fn for_each(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
-    for_each_root(plan, &mut f);
-    plan.tapes.iter_mut().flat_map(|t| &mut t.cases).for_each(|case| for_each_of_case(case, &mut f));
-}
-
-/// Calls `f` on the operands of outputs, of writes to registers, and of what ends a window.
-pub(crate) fn for_each_root(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
+    for case in plan.tapes.iter_mut().flat_map(|t| &mut t.cases) {
+        case.when.iter_mut().for_each(|g| f(&mut g.cond));
+        case.rule.for_each_operand_mut(&mut f);
+    }
     if let Ends::Found { conds, .. } = &mut plan.ends {
         conds.iter_mut().for_each(|g| f(&mut g.cond));
     }
@@ -25,10 +23,4 @@ pub(crate) fn for_each_root(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
         when.iter_mut().for_each(|g| f(&mut g.cond));
         unless.iter_mut().chain([value]).for_each(&mut f);
     }
-}
-
-/// Calls `f` on the operands of a case.
-pub(crate) fn for_each_of_case(case: &mut Case, f: &mut impl FnMut(&mut Atom)) {
-    case.when.iter_mut().for_each(|g| f(&mut g.cond));
-    case.rule.for_each_operand_mut(f);
 }

@@ -2,7 +2,7 @@
 
 use rml_base::IndexVec;
 use rml_ir::Value;
-use rml_plan::{Atom, Const, Ends, Plan, Region, Tape};
+use rml_plan::{Atom, Case, Const, Ends, Plan, Region, Tape};
 use rml_validate::Witness;
 
 /// The plan without tapes and constants that neither outputs nor registers need, nor what may fail. Tapes are numbered
@@ -10,14 +10,12 @@ use rml_validate::Witness;
 ///
 /// Requires, ensures: P1 to P8.
 pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {
-    let needed = needed(&mut plan);
+    let needed = needed(&plan);
     if let (Ends::Found { head, .. }, Some(first)) = (&mut plan.ends, plan.regions.first()) {
         *head = first.parts()[..*head].iter().filter(|part| needed[part.tape]).count();
     }
     for region in &mut plan.regions {
-        match region {
-            Region::Over(parts) | Region::Loop { parts, .. } => parts.retain(|part| needed[part.tape]),
-        }
+        region.parts_mut().retain(|part| needed[part.tape]);
     }
     plan.regions.retain(|region| !region.parts().is_empty());
     let mut number = IndexVec::filled(None, plan.tapes.len());
@@ -36,8 +34,7 @@ pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {
         }
     });
     for region in &mut plan.regions {
-        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
-        parts.iter_mut().for_each(|part| part.tape = fresh(part.tape));
+        region.parts_mut().iter_mut().for_each(|part| part.tape = fresh(part.tape));
     }
     constants(&mut plan);
     (plan, witness)
@@ -45,11 +42,11 @@ pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {
 
 fn constants(plan: &mut Plan) {
     let mut read = IndexVec::filled(false, plan.consts.len());
-    crate::atoms::for_each(plan, |atom| {
+    for atom in plan.reads().map(|read| read.atom) {
         if let Atom::Const(k) = atom {
-            read[*k] = true;
+            read[k] = true;
         }
-    });
+    }
     let is_tensor = |k: &Const| matches!(plan.consts[*k], Value::Tensor(_));
     let (tensors, scalars): (Vec<Const>, Vec<Const>) =
         plan.consts.ids().filter(|k| read[*k]).partition(is_tensor);
@@ -67,27 +64,16 @@ fn constants(plan: &mut Plan) {
 }
 
 /// What outputs and registers need, and what may fail, which is computed even if nothing reads it.
-fn needed(plan: &mut Plan) -> IndexVec<Tape, bool> {
+fn needed(plan: &Plan) -> IndexVec<Tape, bool> {
     let mut needed = IndexVec::filled(false, plan.tapes.len());
-    let mut pending: Vec<Tape> = Vec::new();
-    crate::atoms::for_each_root(plan, |atom| {
-        if let Atom::Tape(tape, _) = atom {
-            pending.push(*tape);
-        }
-    });
+    let mut pending: Vec<Tape> = plan.root_reads().filter_map(|read| read.atom.tape()).collect();
     let may_fail = |tape: &Tape| plan.tapes[*tape].cases.iter().any(|case| plan.may_fail(case));
     pending.extend(plan.tapes.ids().filter(may_fail));
     while let Some(tape) = pending.pop() {
         if std::mem::replace(&mut needed[tape], true) {
             continue;
         }
-        for case in &mut plan.tapes[tape].cases {
-            crate::atoms::for_each_of_case(case, &mut |atom| {
-                if let Atom::Tape(tape, _) = atom {
-                    pending.push(*tape);
-                }
-            });
-        }
+        pending.extend(plan.tapes[tape].cases.iter().flat_map(Case::all_reads).filter_map(Atom::tape));
     }
     needed
 }

@@ -56,7 +56,7 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P9, V1 to V10.
+/// Ensures: P1 to P9, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -66,7 +66,7 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
 
 /// The plan of a program of which all is known already, and the delay or parameter that each of its registers keeps.
 ///
-/// Requires: analyses of that program; what they know about its constants may be less. Ensures: P1 to P7, V1 to V8.
+/// Requires: analyses of that program; what they know about its constants may be less. Ensures: P1 to P9, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -92,7 +92,7 @@ pub struct Proved {
 
 /// The plan of a program with its proof, for who checks plans.
 ///
-/// Ensures: P1 to P9, V1 to V10.
+/// Ensures: P1 to P9, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -182,7 +182,6 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<Proved, Declined
     let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));
     let plan = sequences::sequences(plan);
-    checked("sequences", || verify(&plan));
     if let Err(found) = validate(flat, known.clocks, known.facts, &plan, &witness) {
         checked("schedule", || Err(found));
         let why = Declined::new("its plan could not be proved correct");

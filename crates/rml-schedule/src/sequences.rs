@@ -40,7 +40,7 @@ fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
     let own: BTreeSet<Tape> = parts.iter().map(|part| part.tape).collect();
     let mut common: Option<BTreeSet<Tape>> = None;
     for part in parts {
-        for case in plan.tapes[part.tape].cases.iter().filter(|case| !case.at.and(part.at).is_empty()) {
+        for case in plan.cases_of(*part) {
             let Some(cut) = cut(case, case.at.and(part.at), &own, *backward) else { continue };
             common = Some(match common {
                 Some(known) => known.intersection(&cut).copied().collect(),
@@ -54,21 +54,18 @@ fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
 /// The conditions with which a case restarts, rather than to read its loop at another tick; none if it reads only
 /// what is available.
 fn cut(case: &Case, at: Positions, own: &BTreeSet<Tape>, backward: bool) -> Option<BTreeSet<Tape>> {
-    let carried = |atom: &Atom| match *atom {
-        Atom::Const(_) | Atom::Tape(_, Tick::Now) => false,
-        Atom::Tape(_, Tick::First) if at.is_within(Positions::STARTS) => false,
-        Atom::Tape(_, Tick::Last) if at.is_within(Positions::ENDS) => false,
-        Atom::Tape(tape, _) => own.contains(&tape),
+    let carried = |atom: Atom| match atom {
+        Atom::Const(_) => false,
+        Atom::Tape(tape, tick) => !tick.is_here_at(at) && own.contains(&tape),
     };
-    let when: Vec<Atom> = case.when.iter().map(|g| g.cond).collect();
-    let operands = case.rule.operands();
-    if !when.iter().chain(&operands).any(carried) {
+    if !case.reads().any(carried) {
         return None;
     }
     let Rule::Restart { ends, init, next } = &case.rule else { return Some(BTreeSet::new()) };
     let (neighbour, tick) = if backward { (Tick::After, Tick::Now) } else { (Tick::Before, Tick::Before) };
     let is_next = matches!(next, Atom::Tape(_, tick) if *tick == neighbour);
-    if !is_next || when.iter().chain(ends).chain([init]).any(carried) {
+    let mut others = case.when.iter().map(|g| g.cond).chain(ends.iter().copied()).chain([*init]);
+    if !is_next || others.any(carried) {
         return Some(BTreeSet::new());
     }
     let of = |end: &Atom| match *end {

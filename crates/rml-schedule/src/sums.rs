@@ -3,8 +3,10 @@
 
 use rml_base::IndexVec;
 use rml_ir::Data;
-use rml_ir::op::{Binary, Einsum, Op};
-use rml_plan::{Atom, Case, Ends, Guard, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
+use rml_ir::op::{Binary, Op};
+use rml_plan::{
+    Atom, Case, Ends, Guard, Part, Plan, Positions, Region, Rule, Tape, Term, Tick, outer_product,
+};
 
 /// How often a tape is read, and where.
 #[derive(Clone, Copy, Default)]
@@ -64,9 +66,8 @@ pub(crate) fn sums(mut plan: Plan) -> Plan {
 
 /// Drops what may fail and is computed as it is added now. `before` tells who read it.
 fn drop_moved(plan: &mut Plan, before: &IndexVec<Tape, Reads>) {
-    let is_sum = |tape: Tape| plan.tapes[tape].cases.iter().any(|c| matches!(c.rule, Rule::Sum { .. }));
     let may_move = |tape: &Tape| {
-        matches!(before[*tape].by, By::One(by) if is_sum(by))
+        matches!(before[*tape].by, By::One(by) if plan.tapes[by].is_sum())
             && plan.tapes[*tape].cases.iter().any(|case| plan.may_fail(case))
     };
     let mut moved: Vec<Tape> = plan.tapes.ids().filter(may_move).collect();
@@ -76,8 +77,7 @@ fn drop_moved(plan: &mut Plan, before: &IndexVec<Tape, Reads>) {
     let after = reads(plan);
     moved.retain(|tape| after[*tape].count == 0);
     for region in &mut plan.regions {
-        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
-        parts.retain(|part| !moved.contains(&part.tape));
+        region.parts_mut().retain(|part| !moved.contains(&part.tape));
     }
     moved.into_iter().for_each(|tape| plan.tapes[tape].cases.clear());
     plan.regions.retain(|region| !region.parts().is_empty());
@@ -96,9 +96,9 @@ fn single(region: &Region) -> Option<(Tape, bool)> {
 fn reads(plan: &Plan) -> IndexVec<Tape, Reads> {
     let unread = Reads { count: 0, first_only: true, last_only: true, by: By::Nothing };
     let mut reads = IndexVec::filled(unread, plan.tapes.len());
-    let mut read = |atom: Atom, at: Positions, by: Option<Tape>| {
-        let Atom::Tape(tape, tick) = atom else { return };
-        let reads: &mut Reads = &mut reads[tape];
+    for read in plan.reads() {
+        let Atom::Tape(tape, tick) = read.atom else { continue };
+        let (reads, by): (&mut Reads, Option<Tape>) = (&mut reads[tape], read.by.tape());
         if let Some(by) = by {
             reads.by = if matches!(reads.by, By::Nothing) || reads.by == By::One(by) {
                 By::One(by)
@@ -107,33 +107,11 @@ fn reads(plan: &Plan) -> IndexVec<Tape, Reads> {
             };
         }
         if by == Some(tape) {
-            return;
+            continue;
         }
         reads.count += 1;
-        reads.first_only &= tick == Tick::First || tick == Tick::Now && at.is_within(Positions::STARTS);
-        reads.last_only &= tick == Tick::Last || tick == Tick::Now && at.is_within(Positions::ENDS);
-    };
-    for (tape, data) in plan.tapes.iter_enumerated() {
-        for case in &data.cases {
-            case.when.iter().for_each(|g| read(g.cond, case.at, Some(tape)));
-            case.rule.operands().into_iter().for_each(|a| read(a, case.at, Some(tape)));
-            if let Rule::Sum { terms, .. } = &case.rule {
-                terms.iter().for_each(|t| t.reads().for_each(|a| read(a, t.at, Some(tape))));
-            }
-        }
-    }
-    plan.ends.found().iter().for_each(|g| read(g.cond, Positions::ALL, None));
-    for (at, when, atom) in plan.outputs.iter().flat_map(|o| &o.cases) {
-        when.iter().for_each(|g| read(g.cond, *at, None));
-        read(*atom, *at, None);
-    }
-    let written = plan.regions.iter().flat_map(|region| match region {
-        Region::Loop { writes, .. } => writes.as_slice(),
-        Region::Over(_) => &[],
-    });
-    for write in plan.commits.iter().chain(written) {
-        write.when.iter().for_each(|g| read(g.cond, write.at, None));
-        write.unless.iter().chain([&write.value]).for_each(|a| read(*a, write.at, None));
+        reads.first_only &= tick == Tick::First || tick == Tick::Now && read.at.is_within(Positions::STARTS);
+        reads.last_only &= tick == Tick::Last || tick == Tick::Now && read.at.is_within(Positions::ENDS);
     }
     reads
 }
@@ -172,10 +150,7 @@ fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
             }
             _ => return None,
         };
-        let fits = |atom: Atom| match atom {
-            Atom::Tape(t, _) => plan.tapes[t].ty == data.ty,
-            Atom::Const(k) => plan.consts[k].ty() == data.ty,
-        };
+        let fits = |atom: Atom| plan.ty(atom) == data.ty;
         if !fits(term) || matches!(term, Atom::Tape(t, _) if t == tape) || !init.is_none_or(fits) {
             return None;
         }
@@ -275,10 +250,7 @@ fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Op
 /// The terms of a product; the transpose of a matrix is part of it.
 fn product(plan: &Plan, at: Positions, when: &[Guard], args: &[Atom]) -> Vec<Term> {
     let plain = Term { at, when: when.to_vec(), op: Op::MatMul, args: args.to_vec() };
-    let matrix = |atom: Atom| match atom {
-        Atom::Tape(t, _) => plan.tapes[t].ty.shape.dims().len() == 2,
-        Atom::Const(k) => plan.consts[k].ty().shape.dims().len() == 2,
-    };
+    let matrix = |atom: Atom| plan.ty(atom).shape.rank() == 2;
     let cases = match args[0] {
         Atom::Tape(tape, Tick::Now) if matrix(args[1]) => &plan.tapes[tape].cases,
         _ => return vec![plain],
@@ -292,8 +264,8 @@ fn product(plan: &Plan, at: Positions, when: &[Guard], args: &[Atom]) -> Vec<Ter
         if perm[..] != [1, 0] {
             return vec![plain];
         }
-        let op = Op::Einsum(Einsum::of(&[&['b', 'i'], &['b', 'j']], &['i', 'j']));
-        terms.push(Term { at: case.at.and(at), when: when.to_vec(), op, args: vec![inner[0], args[1]] });
+        let args = vec![inner[0], args[1]];
+        terms.push(Term { at: case.at.and(at), when: when.to_vec(), op: outer_product(), args });
     }
     terms
 }

@@ -333,9 +333,7 @@ impl<'a> Window<'a> {
     pub(crate) fn is_once(&self, v: Var) -> bool {
         let place = self.place(v);
         let clock = self.clocks.samplings(self.clocks.of[v]);
-        place.is_within(Positions::STARTS)
-            || place.is_within(Positions::ENDS)
-            || clock.into_iter().any(|(cond, value)| self.is_first(cond, value))
+        place.is_edge() || clock.into_iter().any(|(cond, value)| self.is_first(cond, value))
     }
 
     /// Whether an equation is a forward delay that remembers something between two windows of the plan.

@@ -1,7 +1,7 @@
 //! V3 to V5: each case of a tape is the equation of its variable.
 
+use rml_ir::Position;
 use rml_ir::flat::{Init, Rhs, Var};
-use rml_ir::{Position, Positions};
 use rml_plan::{Atom, Case, Rule, Tape, Tick};
 
 use crate::sums;
@@ -25,12 +25,7 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
             found.push(format!("V4: nothing is known about where {who} is present"));
             continue;
         }
-        let mut seen = Positions::NONE;
         for case in &data.cases {
-            if !seen.and(case.at).is_empty() {
-                found.push(format!("V3: {who} has two cases at a position"));
-            }
-            seen = seen.or(case.at);
             checker.case(tape, case, &who, found);
         }
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rml_analysis::Hold;
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, Init, Rhs, Var};
-use rml_ir::op::{Einsum, Op};
+use rml_ir::op::Op;
 use rml_ir::{Data, Value};
 use rml_plan::{Atom, Const, Guard, Plan, Tape, Tick};
 
@@ -107,7 +107,7 @@ impl<'a> Equal<'a> {
     /// transposed with the other one.
     pub(crate) fn contracts(&self, op: &Op, args: &[Atom], v: Var, view: View) -> bool {
         let [a, b] = args else { return false };
-        if *op != Op::Einsum(Einsum::of(&[&['b', 'i'], &['b', 'j']], &['i', 'j'])) {
+        if !rml_plan::is_outer_product(op) {
             return false;
         }
         self.find(v, At::NOW, view, |term| {

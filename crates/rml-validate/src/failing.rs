@@ -1,4 +1,4 @@
-//! V10: operators that may fail are computed.
+//! V8: operators that may fail are computed.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
             if !tapes.any(|tape| checker.computes(*tape, op, v, p))
                 && !never.get_or_insert_with(|| self::never(checker))[v][p.index()]
             {
-                found.push(format!("V10: {}, which may fail, is not computed at {p}", frame.name(v)));
+                found.push(format!("V8: {}, which may fail, is not computed at {p}", frame.name(v)));
             }
         }
     }

@@ -180,9 +180,7 @@ impl<'a> Frame<'a> {
     pub(crate) fn is_once(&self, v: Var) -> bool {
         let place = self.place(v);
         let is_first = |(cond, value): (Var, bool)| self.is_first(cond, value);
-        place.is_within(Positions::STARTS)
-            || place.is_within(Positions::ENDS)
-            || self.samplings(v).into_iter().any(is_first)
+        place.is_edge() || self.samplings(v).into_iter().any(is_first)
     }
 
     /// Whether a condition has a value at its first tick in a window at most: from then on it is the other one.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rml_base::EntityId;
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::{Position, Positions};
-use rml_plan::{Kind, Reg, Region, Rule, Tape, Tick, Write};
+use rml_plan::{Kind, Reg, Region, Tape, Tick, Write};
 
 use crate::{Checker, Claim};
 
@@ -60,10 +60,8 @@ fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
     let mut uses: Vec<Uses<'a>> = Vec::with_capacity(plan.registers.len());
     uses.extend(plan.reaches().iter().map(|&reach| Uses { reach, ..Uses::default() }));
     let reads = |tape: Tape, at: Positions| {
-        let cases = plan.tapes[tape].cases.iter().filter_map(move |case| match case.rule {
-            Rule::Read { register, .. } => Some((register, case.at.and(at))),
-            _ => None,
-        });
+        let cases = plan.tapes[tape].cases.iter();
+        let cases = cases.filter_map(move |case| Some((case.rule.register()?, case.at.and(at))));
         cases.flat_map(|(register, at): (Reg, Positions)| at.iter().map(move |p| (register, p)))
     };
     for (i, region) in plan.regions.iter().enumerate() {
@@ -75,9 +73,7 @@ fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
                     checker.witness.tapes[part.tape] != Claim::Whole(checker.witness.registers[register]);
             }
         }
-        if let Region::Loop { writes, .. } = region {
-            writes.iter().for_each(|w| uses[w.register.index()].in_turn.push((i, w)));
-        }
+        region.writes().iter().for_each(|w| uses[w.register.index()].in_turn.push((i, w)));
     }
     plan.commits.iter().for_each(|w| uses[w.register.index()].commits.push(w));
     uses

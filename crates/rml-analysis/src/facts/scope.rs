@@ -254,8 +254,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         if !matches!(self.relations[clock], Relation::Same | Relation::Finer) {
             return false;
         }
-        let single =
-            !self.is_trace && (place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS));
+        let single = !self.is_trace && place.is_edge();
         single || place.is_empty() || self.chain(clock).iter().any(|l| self.holds_once(values, *l))
     }
 

@@ -49,7 +49,7 @@ fn slow_state(
     guards.extend(updates.iter().map(|l| scope.conditions.guard(l.cond, l.value)));
     let may = |p: &Position| written.iter().all(|l| values.truths[l.cond][p.index()].may(l.value));
     let place: Positions = presence.place[lhs].iter().filter(may).collect();
-    let once = presence.once[clock] || place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
+    let once = presence.once[clock] || place.is_edge();
     // What the place says about a condition need not be said again.
     let is_certain =
         |l: &Guard| place.iter().all(|p| values.truths[l.cond][p.index()].known() == Some(l.value));

@@ -139,12 +139,7 @@ impl Shadow<'_> {
     }
 
     fn is_at(&self, at: Positions, t: usize) -> bool {
-        at.contains(match (t == 0, t + 1 == self.ticks) {
-            (true, true) => Position::Only,
-            (true, false) => Position::First,
-            (false, true) => Position::Last,
-            (false, false) => Position::Middle,
-        })
+        at.contains(Position::of(t, self.ticks))
     }
 
     fn unit(&mut self, unit: &Unit, t: usize) {

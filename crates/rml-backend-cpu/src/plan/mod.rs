@@ -63,7 +63,7 @@ use profile::Probe;
 use reached::Reached;
 pub use ready::Ready;
 use ready::compiled;
-use run::{Run, position};
+use run::Run;
 use search::Search;
 use threads::{Limits, Team};
 
@@ -284,7 +284,7 @@ impl<N: Number> Machine<N> {
         run.go_back(code);
         let middle = code.commits.iter().any(|put| put.at.contains(Position::Middle));
         for t in (0..done).filter(|t| middle || *t == 0 || *t + 1 == done) {
-            run.puts_at(&code.commits, t, position(t, done));
+            run.puts_at(&code.commits, t, Position::of(t, done));
         }
         self.search = Search::None;
         if let Some(probe) = &mut self.probe {
@@ -399,7 +399,7 @@ impl<N: Number> Machine<N> {
 
     /// Where an output is stored.
     fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
-        let p = position(t, self.finished);
+        let p = Position::of(t, self.finished);
         let taken = self.code.outputs[output].iter().find(|taken| taken.at.contains(p))?;
         let holds = |g: &Guard| self.arena.bools[self.bound.spots[g.cond].get(t)] == g.value;
         let at = || (self.plan.outputs[output].ty.dtype, self.bound.spots[taken.value].get(t));

@@ -42,16 +42,6 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) reversed: bool,
 }
 
-/// The position of a tick in a window.
-pub(super) fn position(t: usize, ticks: usize) -> Position {
-    match (t == 0, t + 1 == ticks) {
-        (true, true) => Position::Only,
-        (true, false) => Position::First,
-        (false, true) => Position::Last,
-        (false, false) => Position::Middle,
-    }
-}
-
 /// The ticks at some positions of a window, as ranges.
 pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
     let end = ticks.saturating_sub(1);
@@ -159,7 +149,7 @@ impl<N: Number> Run<'_, N> {
     }
 
     fn at_tick(&mut self, pass: &Pass, t: usize) -> Result<(), Suspect> {
-        let p = position(t, self.bound.ticks);
+        let p = Position::of(t, self.bound.ticks);
         self.entries(&pass.lists[p.index()], t)?;
         self.puts_at(&pass.puts, t, p);
         Ok(())
@@ -194,7 +184,7 @@ impl<N: Number> Run<'_, N> {
     pub(super) fn at<'p>(&self, pass: &'p Pass, t: usize) -> &'p [Entry] {
         let behind = self.bound.ticks - 1 - t;
         if behind >= self.code.ahead {
-            return &pass.lists[position(t, self.bound.ticks).index()];
+            return &pass.lists[Position::of(t, self.bound.ticks).index()];
         }
         let list = pass.tails.iter().rev().find(|(short, _)| *short <= behind);
         list.map_or(&[], |(_, list)| list)
@@ -299,7 +289,7 @@ impl<N: Number> Run<'_, N> {
     }
 
     pub(super) fn puts(&mut self, puts: &[Put], t: usize) {
-        self.puts_at(puts, t, position(t, self.bound.ticks));
+        self.puts_at(puts, t, Position::of(t, self.bound.ticks));
     }
 
     pub(super) fn puts_at(&mut self, puts: &[Put], t: usize, p: Position) {

@@ -7,7 +7,7 @@ use rml_ir::op::Number;
 
 use super::code::{Code, Entry, Pass};
 use super::profile::{self, Probe};
-use super::run::{Run, position};
+use super::run::Run;
 use super::{Machine, Suspect};
 
 /// How far the end of a window was searched for.
@@ -114,7 +114,7 @@ impl<N: Number> Run<'_, N> {
     pub(super) fn close(&mut self, code: &Code) -> Result<(), Suspect> {
         if let (Some(ending), Some(pass)) = (&code.ending, code.passes.first()) {
             let ticks = self.bound.ticks;
-            self.entries(&ending.lists[1][position(ticks - 1, ticks).index()], ticks - 1)?;
+            self.entries(&ending.lists[1][Position::of(ticks - 1, ticks).index()], ticks - 1)?;
             self.puts(&pass.puts, ticks - 1);
         }
         Ok(())

@@ -21,14 +21,6 @@ struct Sum {
     elements: Range<usize>,
 }
 
-/// How many ticks one product takes in a sum from the last tick to the first, if a tick has that many rows: those from
-/// a multiple of it on, first to last. It depends on nothing else, so a sum has the same bits whether a window runs as
-/// a whole or in segments.
-pub(super) fn block(rows: usize) -> usize {
-    const ROWS: usize = 64;
-    (ROWS / rows.max(1)).max(1).next_power_of_two()
-}
-
 impl<N: Number> Run<'_, N> {
     /// Computes a value at one tick, or at `ticks` of them from `t` on, whose rows are stored one after the other.
     pub(super) fn tick(
@@ -247,7 +239,7 @@ impl<N: Number> Run<'_, N> {
         let joined = a.step == m * k && b.step == k * n;
         let block = match (joined, backward) {
             (false, _) => 1,
-            (true, true) => block(k),
+            (true, true) => rml_plan::ticks_of_block(k),
             (true, false) => to - from,
         };
         while from < to {

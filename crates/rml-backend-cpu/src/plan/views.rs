@@ -3,7 +3,7 @@
 
 use rml_ir::op::{AxisIndex, Class, Op};
 use rml_ir::{Shape, Type};
-use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
+use rml_plan::{Atom, Case, Kind, Plan, Reader, Reg, Region, Register, Rule, Start, Tape, Tick};
 
 use super::code::{At, Slot};
 use super::walk::{dense, stretched};
@@ -267,53 +267,30 @@ impl Finder<'_> {
 
 /// Registers that do not change within the window and start with one constant.
 fn steady(plan: &Plan) -> Vec<bool> {
-    let mut starts: Vec<Option<Option<Atom>>> = vec![None; plan.registers.len()];
-    let mut steady: Vec<bool> = plan.registers.iter().map(|r| r.kind != Kind::Local).collect();
-    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
-        if let Rule::Read { register, init } = &case.rule {
-            let at = register.0 as usize;
-            steady[at] &= matches!(init, None | Some(Atom::Const(_)));
-            steady[at] &= starts[at].is_none_or(|other| other == *init);
-            starts[at] = Some(*init);
-        }
-    }
-    for region in &plan.regions {
-        if let Region::Loop { writes, .. } = region {
-            writes.iter().for_each(|w| steady[w.register.0 as usize] = false);
-        }
-    }
-    steady
+    let written = plan.loops_of_registers();
+    let starts = plan.starts();
+    let is_steady = |(id, register): (Reg, &Register)| {
+        register.kind != Kind::Local && written[id].is_none() && starts[id] != Start::Varies
+    };
+    plan.registers.iter_enumerated().map(is_steady).collect()
 }
 
 fn uses(plan: &Plan) -> Uses {
     let mut uses = Uses { dense: vec![false; plan.tapes.len()], late: vec![false; plan.tapes.len()] };
-    let mark = |marks: &mut Vec<bool>, atom: Atom| {
-        if let Atom::Tape(tape, _) = atom {
-            marks[tape.0 as usize] = true;
-        }
+    let walks = |case: &Case| match &case.rule {
+        Rule::Apply { op, .. } => walks(op),
+        Rule::Copy(_) => true,
+        _ => false,
     };
-    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
-        match &case.rule {
-            Rule::Apply { op, .. } if walks(op) => {}
-            Rule::Sum { init, terms, .. } => {
-                let terms = terms.iter().flat_map(rml_plan::Term::reads);
-                init.iter().copied().chain(terms).for_each(|a| mark(&mut uses.dense, a));
-            }
-            Rule::Copy(_) => {}
-            rule => rule.operands().into_iter().for_each(|a| mark(&mut uses.dense, a)),
-        }
-    }
-    let outputs = plan.outputs.iter().flat_map(|o| &o.cases);
-    for (_, when, value) in outputs {
-        when.iter().map(|g| g.cond).chain([*value]).for_each(|a| mark(&mut uses.late, a));
-    }
-    for write in &plan.commits {
-        let conds = write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied());
-        conds.chain([write.value]).for_each(|a| mark(&mut uses.late, a));
-    }
-    for region in &plan.regions {
-        if let Region::Loop { writes, .. } = region {
-            writes.iter().for_each(|w| mark(&mut uses.dense, w.value));
+    let walked: Vec<bool> = plan.tapes.iter().map(|tape| tape.cases.iter().all(walks)).collect();
+    for read in plan.reads() {
+        let Atom::Tape(tape, _) = read.atom else { continue };
+        match read.by {
+            Reader::Rule(by) => uses.dense[tape.0 as usize] |= !walked[by.0 as usize],
+            Reader::Term(_) | Reader::Write(_) => uses.dense[tape.0 as usize] = true,
+            Reader::Commit(_) | Reader::Output => uses.late[tape.0 as usize] = true,
+            // A condition has one element.
+            Reader::Guard(_) | Reader::End => {}
         }
     }
     uses.dense.iter_mut().zip(&uses.late).for_each(|(dense, late)| *dense |= late);
@@ -344,11 +321,6 @@ fn walks(op: &Op) -> bool {
         Class::Identity | Class::Pointwise | Class::Layout => true,
         Class::Fold | Class::Along | Class::Product | Class::Sliding | Class::Lookup | Class::Random => false,
     }
-}
-
-/// Whether an operator puts elements elsewhere as they are.
-pub(super) fn moves(op: &Op) -> bool {
-    matches!(op.class(), Class::Identity | Class::Layout)
 }
 
 /// Whether an operator computes element by element.

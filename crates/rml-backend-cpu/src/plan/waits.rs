@@ -4,12 +4,13 @@
 //! computed. For each part, a backward loop finds the latest tick at which all its inputs are available and runs
 //! normally from there.
 
+use rml_ir::Position;
 use rml_ir::op::Number;
 
 use super::Suspect;
 use super::code::{Pass, Put};
 use super::operand::Arg;
-use super::run::{Run, position};
+use super::run::Run;
 use super::wants::{Lazy, Reads, Want};
 
 /// The state of knowledge about an element.
@@ -38,12 +39,12 @@ impl<N: Number> Run<'_, N> {
         let ends: Vec<usize> = pass.puts.iter().map(|put| self.reached.end(&put.wants, ticks)).collect();
         let all = parts.chain(ends.iter().copied()).min().unwrap_or(ticks);
         for t in 0..all {
-            let p = position(t, ticks);
+            let p = Position::of(t, ticks);
             self.entries(&pass.lists[p.index()], t)?;
             self.puts_at(&pass.puts, t, p);
         }
         for t in all..ticks {
-            let p = position(t, ticks);
+            let p = Position::of(t, ticks);
             for unit in code.units[pass.units.clone()].iter().filter(|unit| unit.at.contains(p)) {
                 if t < self.reached.tapes[unit.tape] {
                     self.unit(unit, t)?;
@@ -63,7 +64,7 @@ impl<N: Number> Run<'_, N> {
             for part in pass.parts.iter().filter(|part| step >= part.lag) {
                 let t = step - part.lag;
                 if t < self.reached.tapes[part.tape] {
-                    let p = position(t, ticks);
+                    let p = Position::of(t, ticks);
                     let mut units = code.units[part.units.clone()].iter().filter(|unit| unit.at.contains(p));
                     units.try_for_each(|unit| self.unit(unit, t))?;
                 }
@@ -113,7 +114,7 @@ impl<N: Number> Run<'_, N> {
 
     /// A tick of a loop backward, part by part. Whether all is available.
     fn step_back(&mut self, pass: &Pass, t: usize) -> Result<bool, Suspect> {
-        let (code, p) = (self.code, position(t, self.bound.ticks));
+        let (code, p) = (self.code, Position::of(t, self.bound.ticks));
         self.reached.there.swap(0, 1);
         let mut all = true;
         for part in &pass.parts {
@@ -146,7 +147,7 @@ impl<N: Number> Run<'_, N> {
     fn go_on_back(&mut self, pass: &Pass, from: usize) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         for t in (1..=from).rev() {
-            let p = position(t, ticks);
+            let p = Position::of(t, ticks);
             self.entries(&pass.lists[p.index()], t)?;
             self.puts_at(&pass.puts, t, p);
         }

@@ -1,7 +1,7 @@
 //! What the parts of a plan that waits need, as data.
 
 use rml_ir::Positions;
-use rml_plan::{Atom, Case, Plan, Rule, Tick, Write};
+use rml_plan::{Atom, Case, Output, Plan, Rule, Tick, Write};
 
 use super::operand::Arg;
 
@@ -18,13 +18,8 @@ pub(super) struct Want {
 impl Want {
     pub(super) fn of(atom: Atom) -> Option<Self> {
         let Atom::Tape(tape, tick) = atom else { return None };
-        let by = match tick {
-            Tick::Before => -1,
-            Tick::After => 1,
-            // Plans that wait read no edges.
-            Tick::Now | Tick::First | Tick::Last => 0,
-        };
-        Some(Self { tape: tape.0 as usize, by })
+        // Plans that wait read no edges.
+        Some(Self { tape: tape.0 as usize, by: tick.offset().unwrap_or(0) })
     }
 
     /// The tick of the element, as seen from one.
@@ -59,23 +54,22 @@ impl Wants {
     pub(super) fn of_cases<'a>(cases: impl Iterator<Item = &'a Case>) -> Self {
         let mut wants = Self::default();
         for case in cases {
-            wants.add(case.at, case.when.iter().map(|g| g.cond).chain(case.rule.operands()));
+            wants.add(case.at, case.reads());
         }
         wants
     }
 
     pub(super) fn of_write(write: &Write) -> Self {
         let mut wants = Self::default();
-        let atoms = write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied());
-        wants.add(write.at, atoms.chain([write.value]));
+        wants.add(write.at, write.reads());
         wants
     }
 
     /// For all outputs of a plan, and what may fail.
     pub(super) fn of_outputs(plan: &Plan) -> Self {
         let mut wants = Self::default();
-        for (at, when, atom) in plan.outputs.iter().flat_map(|output| &output.cases) {
-            wants.add(*at, when.iter().map(|g| g.cond).chain([*atom]));
+        for (at, atom) in plan.outputs.iter().flat_map(Output::reads) {
+            wants.add(at, std::iter::once(atom));
         }
         for (tape, data) in plan.tapes.iter_enumerated() {
             for case in data.cases.iter().filter(|case| plan.may_fail(case)) {

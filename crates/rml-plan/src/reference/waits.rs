@@ -4,7 +4,7 @@ use rml_base::IndexVec;
 use rml_ir::Positions;
 
 use super::{Case, Fault, Window};
-use crate::{Atom, Guard, Part, Plan, Reg, Region, Rule, Tape, Tick, Write};
+use crate::{Atom, Guard, Output, Part, Plan, Reg, Region, Rule, Tape, Tick, Write};
 
 /// The available part of a block.
 #[derive(Debug)]
@@ -93,13 +93,12 @@ impl Window<'_> {
         let writes: Vec<Write> = looped.flatten().cloned().collect();
         let is_done = |t: &usize| {
             let p = self.position(*t);
-            let outputs = plan.outputs.iter().flat_map(|o| o.cases.iter().filter(|(at, ..)| at.contains(p)));
-            let mut taken = outputs.flat_map(|(_, when, atom)| when.iter().map(|g| g.cond).chain([*atom]));
+            let mut taken = plan.outputs.iter().flat_map(Output::reads).filter(|(at, _)| at.contains(p));
             let mut failing = plan
                 .tapes
                 .iter_enumerated()
                 .filter(|(_, data)| data.cases.iter().any(|case| case.at.contains(p) && plan.may_fail(case)));
-            taken.all(|atom| self.is_there(atom, *t))
+            taken.all(|(_, atom)| self.is_there(atom, *t))
                 && failing.all(|(tape, _)| self.is_there(Atom::Tape(tape, Tick::Now), *t))
                 && writes.iter().chain(&plan.commits).all(|w| self.is_ready(w, *t))
         };
@@ -114,12 +113,8 @@ impl Window<'_> {
             return Ok(false);
         }
         let is_there = self.plan.tapes[part.tape].case(self.position(t)).is_none_or(|case| {
-            let mut read = case.when.iter().map(|g| g.cond).chain(case.rule.operands());
-            let is_known = match case.rule {
-                Rule::Read { register, .. } => !self.waits.unknown[register],
-                _ => true,
-            };
-            is_known && read.all(|atom| self.is_there(atom, t))
+            let is_known = case.rule.register().is_none_or(|register| !self.waits.unknown[register]);
+            is_known && case.reads().all(|atom| self.is_there(atom, t))
         });
         if is_there {
             self.fill(&part, t)?;
@@ -203,18 +198,13 @@ impl Window<'_> {
     /// Whether all is available that a write needs at a tick, which may be the last one that is done.
     fn is_ready(&self, write: &Write, t: usize) -> bool {
         let at = if t == 0 { Positions::STARTS } else { Positions::AFTER_START };
-        write.at.and(at).is_empty() || crate::ahead::atoms(write).all(|atom| self.is_there(atom, t))
+        write.at.and(at).is_empty() || write.reads().all(|atom| self.is_there(atom, t))
     }
 
     /// Whether an operand is available, as seen from a tick.
     fn is_there(&self, atom: Atom, t: usize) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
-        let at = match tick {
-            Tick::Now => Some(t),
-            Tick::Before => t.checked_sub(1),
-            Tick::After => Some(t + 1),
-            Tick::First | Tick::Last => None,
-        };
+        let at = tick.offset().and_then(|by| t.checked_add_signed(by));
         at.and_then(|at| self.waits.there[tape].get(at)).is_some_and(|there| *there)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rml_base::IndexVec;
 use rml_ir::flat::Var;
 use rml_ir::op::Op;
-use rml_plan::{Atom, Case, Part, Plan, Positions, Region, Rule, Tape, TapeData, Tick};
+use rml_plan::{Atom, Case, Part, Plan, Positions, Reader, Region, Rule, Tape, TapeData, Tick};
 use rml_validate::{Claim, Cut, Witness};
 
 /// Who reads a tape.
@@ -33,7 +33,7 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    pub(super) fn new(mut plan: Plan, witness: Witness) -> Self {
+    pub(super) fn new(plan: Plan, witness: Witness) -> Self {
         let mut region = IndexVec::filled(None, plan.tapes.len());
         for (i, parts) in plan.regions.iter().map(Region::parts).enumerate() {
             for part in parts {
@@ -42,25 +42,11 @@ impl Edit {
             }
         }
         let mut readers: IndexVec<Tape, Readers> = IndexVec::filled(Readers::default(), plan.tapes.len());
-        crate::atoms::for_each_root(&mut plan, |atom| {
-            if let Atom::Tape(tape, _) = atom {
-                readers[*tape].others = true;
-            }
-        });
-        for (id, case) in
-            plan.tapes.iter_enumerated().flat_map(|(id, t)| t.cases.iter().map(move |c| (id, c)))
-        {
-            for atom in case.rule.operands() {
-                if let Atom::Tape(tape, _) = atom {
-                    readers[tape].tapes.push(id);
-                }
-            }
-            let terms = if let Rule::Sum { terms, .. } = &case.rule { &terms[..] } else { &[] };
-            let others = case.when.iter().map(|g| g.cond).chain(terms.iter().flat_map(|t| t.reads()));
-            for atom in others {
-                if let Atom::Tape(tape, _) = atom {
-                    readers[tape].others = true;
-                }
+        for read in plan.reads() {
+            let Atom::Tape(tape, _) = read.atom else { continue };
+            match read.by {
+                Reader::Rule(by) => readers[tape].tapes.push(by),
+                _ => readers[tape].others = true,
             }
         }
         let none = vec![Vec::new(); plan.regions.len()];
@@ -186,7 +172,7 @@ impl Edit {
         let Self { mut plan, witness, before, behind, mut within, .. } = self;
         let mut regions = Vec::new();
         for ((mut region, before), behind) in plan.regions.drain(..).zip(before).zip(behind) {
-            let (Region::Over(parts) | Region::Loop { parts, .. }) = &mut region;
+            let parts = region.parts_mut();
             let more = |part: Part| within.remove(&part.tape).unwrap_or_default().into_iter().chain([part]);
             *parts = parts.drain(..).flat_map(more).collect();
             regions.extend([Region::Over(before), region, Region::Over(behind)]);

@@ -10,7 +10,7 @@ use rml_ir::op::{Number, Op};
 use rml_ir::{Data, Precision, Value};
 use rml_lower::{Fault, Machine as Lowered};
 use rml_plan::reference::{Column, Fault as Suspect, Machine};
-use rml_plan::{Ends, Kind, Plan, Region, Rule, print};
+use rml_plan::{Ends, Kind, Plan, Region, print};
 use rml_schedule::{Fed, schedule};
 use rml_sim::{Input, Options, Simulator, Status};
 
@@ -275,9 +275,8 @@ impl Run<'_> {
 
     /// Whether the plan sums products in another order than the simulator.
     fn contracts(&self) -> bool {
-        let rules = self.plan.tapes.iter().flat_map(|tape| &tape.cases).map(|case| &case.rule);
         let mut terms =
-            rules.flat_map(|rule| if let Rule::Sum { terms, .. } = rule { &terms[..] } else { &[] });
+            self.plan.tapes.iter().flat_map(|tape| &tape.cases).flat_map(|case| case.rule.terms());
         terms.any(|term| matches!(term.op, Op::Einsum(_)))
     }
 

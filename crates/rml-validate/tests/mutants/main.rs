@@ -1,5 +1,5 @@
-//! Damaged plans: what changes the meaning of a plan is refused by the validator alone, and no plan is refused as it
-//! was made. `RML_PLANS` says how many random programs there are beside examples and vectors, `RML_MUTANTS` how often
+//! Damaged plans: what changes the meaning of a plan is refused by the validator, and no plan is refused as it was
+//! made. `RML_PLANS` says how many random programs there are beside examples and vectors, `RML_MUTANTS` how often
 //! each is damaged in each way, `RML_SEED` how.
 
 use rml_plan::Plan;

@@ -1,7 +1,7 @@
-//! V10: what may fail is computed.
+//! V8: what may fail is computed.
 
 use rml_ir::{Position, Positions};
-use rml_plan::{Plan, Region, Rule};
+use rml_plan::{Plan, Rule};
 use rml_validate::Witness;
 
 use super::{refused_of, rules};
@@ -30,7 +30,7 @@ fn without(plan: &mut Plan, at: Positions) {
         plan.tapes[*tape].cases.iter_mut().for_each(|case| case.at = left(case.at));
     }
     for region in &mut plan.regions {
-        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
+        let parts = region.parts_mut();
         parts
             .iter_mut()
             .filter(|part| may_fail.contains(&part.tape))
@@ -39,20 +39,20 @@ fn without(plan: &mut Plan, at: Positions) {
 }
 
 #[test]
-fn v10_what_may_fail_is_computed_at_all_ticks() {
+fn v8_what_may_fail_is_computed_at_all_ticks() {
     for text in [UNREAD, SHARED] {
-        refused_of(text, "V10", |plan, _| without(plan, Positions::ENDS));
-        refused_of(text, "V10", |plan, _| without(plan, Positions::NONE.with(Position::Only)));
+        refused_of(text, "V8", |plan, _| without(plan, Positions::ENDS));
+        refused_of(text, "V8", |plan, _| without(plan, Positions::NONE.with(Position::Only)));
     }
     // A copy of the product is no product.
-    refused_of(UNREAD, "V10", |plan, _: &mut Witness| {
+    refused_of(UNREAD, "V8", |plan, _: &mut Witness| {
         rules(plan).for_each(|rule| {
             if let Rule::Apply { args, .. } = rule {
                 *rule = Rule::Copy(args[0]);
             }
         });
     });
-    refused_of(SHARED, "V10", |plan, _| {
+    refused_of(SHARED, "V8", |plan, _| {
         rules(plan).for_each(|rule| {
             if let Rule::Sum { terms, .. } = rule {
                 terms.iter_mut().for_each(|term| term.at = Positions::STARTS);

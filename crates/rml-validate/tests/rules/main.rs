@@ -67,7 +67,7 @@ fn v3_claims() {
     refused("V3", |_, witness| {
         witness.tapes = witness.tapes.iter().skip(1).copied().collect();
     });
-    refused("V3", |plan, _| {
+    refused("P1", |plan, _| {
         let tape = plan.tapes.iter_mut().find(|t| !t.cases.is_empty()).unwrap();
         let case = tape.cases[0].clone();
         tape.cases.push(case);
@@ -184,12 +184,12 @@ fn v7_registers() {
 }
 
 #[test]
-fn v8_order() {
-    refused("V8", |plan, _| plan.regions.reverse());
-    refused("V8", |plan, _| {
+fn p1_p3_order() {
+    refused("P3", |plan, _| plan.regions.reverse());
+    refused("P1", |plan, _| {
         plan.regions.pop();
     });
-    refused("V8", |plan, _| {
+    refused("P1", |plan, _| {
         let region = plan.regions[0].clone();
         plan.regions.push(region);
     });
@@ -204,23 +204,23 @@ node main(x: num [], c: bool []) -> (y, s)
 ";
 
 #[test]
-fn v8_a_block_that_waits_may_end_anywhere() {
-    refused_of(WAITS, "V8", |plan, _| plan.waits = false);
-    refused_of(WAITS, "V8", |plan, _| plan.ends = Ends::Given(vec![(1, true)]));
-    refused_of(WAITS, "V8", |plan, _| plan.tapes[Tape(0)].ahead = 1);
+fn p9_a_block_that_waits_may_end_anywhere() {
+    refused_of(WAITS, "P4", |plan, _| plan.waits = false);
+    refused_of(WAITS, "P9", |plan, _| plan.ends = Ends::Given(vec![(1, true)]));
+    refused_of(WAITS, "P9", |plan, _| plan.tapes[Tape(0)].ahead = 1);
     // The last tick of a block is the last one of nothing.
     let backward = |plan: &Plan| {
         let looped = |r: &&Region| matches!(r, Region::Loop { backward: true, .. });
         plan.regions.iter().find(looped).expect("a loop backward").parts()[0].tape
     };
-    refused_of(WAITS, "V8", |plan, _| {
+    refused_of(WAITS, "P9", |plan, _| {
         let tape = backward(plan);
         let mut last = plan.tapes[tape].cases[0].clone();
         last.at = last.at.and(Positions::ENDS);
         plan.tapes[tape].cases.iter_mut().for_each(|case| case.at = case.at.and(Positions::BEFORE_END));
         plan.tapes[tape].cases.push(last);
     });
-    refused_of(WAITS, "V8", |plan, _| {
+    refused_of(WAITS, "P9", |plan, _| {
         let tape = backward(plan);
         plan.outputs[0].cases[0].2 = Atom::Tape(tape, Tick::Last);
     });
@@ -240,9 +240,9 @@ node main(x: num []) -> (y, w)
 ";
 
 #[test]
-fn v8_what_stays_behind_needs_no_later_tick() {
+fn p9_what_stays_behind_needs_no_later_tick() {
     // Every value that is read a tick later than it was leads back to the same tick.
-    refused_of(PIPE, "V8", |plan, _| {
+    refused_of(PIPE, "P9", |plan, _| {
         let rules = plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule);
         rules.for_each(|rule| {
             rule.for_each_operand_mut(|atom| {
@@ -262,16 +262,16 @@ node main(x: num []) -> (y, s)
 ";
 
 #[test]
-fn v8_what_looks_ahead_is_filled_as_far_as_it_is_read() {
+fn p7_what_looks_ahead_is_filled_as_far_as_it_is_read() {
     let tape = |plan: &mut Plan, ahead: u32, to: u32| {
         plan.tapes.iter_mut().find(|t| t.ahead == ahead).expect("such a tape").ahead = to;
     };
     for (ahead, to) in [(2, 1), (2, 3), (1, 0), (1, 2), (0, 1)] {
-        refused_of(AHEAD, "V8", |plan, _| tape(plan, ahead, to));
+        refused_of(AHEAD, "P7", |plan, _| tape(plan, ahead, to));
     }
     refused_of(AHEAD, "V2", |plan, _| plan.ends = Ends::Given(vec![(0, true)]));
     // What is put out or committed is that of the last tick that is done.
-    refused_of(AHEAD, "V8", |plan, _| {
+    refused_of(AHEAD, "P7", |plan, _| {
         if let (_, _, Atom::Tape(_, tick)) = &mut plan.outputs[0].cases[0] {
             *tick = Tick::After;
         }
@@ -343,7 +343,7 @@ node main(x: num [], seq_end, other, end: bool []) -> (h, g, n)
 ";
 
 #[test]
-fn v9_sequences() {
+fn p8_sequences() {
     fn loops(plan: &mut Plan) -> Vec<(&mut bool, &mut Vec<Tape>)> {
         let loops = plan.regions.iter_mut().filter_map(|r| match r {
             Region::Loop { backward, by, .. } => Some((backward, by)),
@@ -356,28 +356,28 @@ fn v9_sequences() {
         found.expect("it has that name").0
     };
     // A recurrence that continues, a condition that cuts nothing, and one that is not in the plan.
-    refused_of(SEQUENCES, "V9", |plan, _| {
+    refused_of(SEQUENCES, "P8", |plan, _| {
         let seq_end = tape(plan, "seq_end");
         *loops(plan)[1].1 = vec![seq_end];
     });
     for name in ["other", "x"] {
-        refused_of(SEQUENCES, "V9", |plan, _| {
+        refused_of(SEQUENCES, "P8", |plan, _| {
             let other = tape(plan, name);
             *loops(plan)[0].1 = vec![other];
         });
     }
-    refused_of(SEQUENCES, "V9", |plan, _| loops(plan)[0].1.push(Tape(99)));
+    refused_of(SEQUENCES, "P2", |plan, _| loops(plan)[0].1.push(Tape(99)));
     // The other way, ends stand between other ticks.
-    refused_of(SEQUENCES, "V9", |plan, _| *loops(plan)[0].0 = true);
+    refused_of(SEQUENCES, "P8", |plan, _| *loops(plan)[0].0 = true);
     // An end that is not looked at, and one that comes too late.
-    refused_of(SEQUENCES, "V9", |plan, _| {
+    refused_of(SEQUENCES, "P8", |plan, _| {
         rules(plan).for_each(|rule| {
             if let Rule::Restart { ends, .. } = rule {
                 ends.clear();
             }
         });
     });
-    refused_of(SEQUENCES, "V9", |plan, _| {
+    refused_of(SEQUENCES, "P8", |plan, _| {
         rules(plan).for_each(|rule| {
             if let Rule::Restart { ends, .. } = rule {
                 ends.iter_mut().for_each(|end| {
@@ -388,7 +388,7 @@ fn v9_sequences() {
             }
         });
     });
-    refused_of(SEQUENCES, "V9", |plan, _| {
+    refused_of(SEQUENCES, "P8", |plan, _| {
         let looped = plan.regions.iter().position(|r| matches!(r, Region::Loop { .. })).expect("a loop");
         plan.regions.swap(0, looped);
     });

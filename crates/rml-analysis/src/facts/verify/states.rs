@@ -6,7 +6,7 @@ use rml_ir::Data;
 use rml_ir::flat::{ConstId, ConstKind, Rhs, Var};
 use rml_ir::op::{Binary, Op};
 
-use super::super::{Position, Positions, SlowState};
+use super::super::{Position, SlowState};
 use super::view::View;
 use crate::conditions::Guard;
 
@@ -23,8 +23,7 @@ pub(super) fn check(view: &View<'_, '_>, slow: &SlowState, found: &mut Vec<Strin
     let Some(samplings) = view.samplings(state) else {
         return found.push(format!("A7: {eq} ticks where {} have no ticks", view.id));
     };
-    let one_end = slow.place.is_within(Positions::STARTS) || slow.place.is_within(Positions::ENDS);
-    if !one_end && !view.is_once(state) {
+    if !slow.place.is_edge() && !view.is_once(state) {
         found.push(format!("A7: {eq} may change twice in {}", view.id));
     }
     for p in view.of(state).place.iter() {

@@ -364,8 +364,9 @@ impl<'v, 'a> View<'v, 'a> {
     pub(super) fn is_once(&self, v: Var) -> bool {
         let Some(samplings) = self.samplings(v) else { return false };
         let place = self.of(v).place;
-        let at_one_end = place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
-        (!self.is_trace() && at_one_end) || place.is_empty() || samplings.iter().any(|l| self.is_mark(*l))
+        (!self.is_trace() && place.is_edge())
+            || place.is_empty()
+            || samplings.iter().any(|l| self.is_mark(*l))
     }
 
     /// The value of a condition that it has at the first tick of a window only, if no window ends within a segment.

@@ -256,7 +256,7 @@ impl Emitter<'_> {
                 }
                 _ => None,
             };
-            let earliest = data.cases.iter().flat_map(order::reads).filter_map(near).max().unwrap_or(0);
+            let earliest = data.cases.iter().flat_map(Case::all_reads).filter_map(near).max().unwrap_or(0);
             // Scalars have even phases, vectors odd ones; what is seen only is available where it is computed.
             let is_vector = !data.ty.shape.is_scalar();
             let waits = *turn != Turn::Seen && is_vector != (earliest % 2 == 1);

@@ -11,11 +11,11 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
+use rml_base::IndexVec;
 use rml_ir::DType;
 use rml_ir::op::{Binary, Compare, Op, Unary};
-use rml_plan::{Atom, Case, Const, Ends, Plan, Reg, Region, Rule, Tape};
+use rml_plan::{Atom, Case, Const, Ends, Plan, Reg, Rule, Tape};
 
-use super::super::lower::is_edge;
 use super::order::{Order, Section};
 
 /// Fewer lanes are not worth a vector.
@@ -49,7 +49,7 @@ pub(super) struct Finder<'a> {
     nodes: Vec<Option<Node>>,
     users: Vec<Vec<Tape>>,
     /// Registers that change within a window.
-    written: BTreeSet<Reg>,
+    written: IndexVec<Reg, Option<usize>>,
 }
 
 /// The operands of a rule that may differ from lane to lane.
@@ -63,11 +63,7 @@ pub(super) fn slots(rule: &mut Rule, mut f: impl FnMut(&mut Atom)) {
 impl<'a> Finder<'a> {
     pub(super) fn new(plan: &'a Plan, order: &'a Order) -> Self {
         let mut kinds = BTreeMap::new();
-        let writes = plan.regions.iter().filter_map(|region| match region {
-            Region::Loop { writes, .. } => Some(writes),
-            Region::Over(_) => None,
-        });
-        let written = writes.flatten().map(|write| write.register).collect();
+        let written = plan.loops_of_registers();
         let users = vec![Vec::new(); plan.tapes.len()];
         let mut finder = Self { plan, order, nodes: Vec::new(), users, written };
         for (id, tape) in plan.tapes.iter_enumerated() {
@@ -345,8 +341,8 @@ impl<'a> Finder<'a> {
         let rare = |lane: &Tape| {
             let Atom::Tape(x, _) = self.slots(*lane)[slot] else { return true };
             let tape = &self.plan.tapes[x];
-            let is_read = matches!(&tape.cases[..], [Case { rule: Rule::Read { register, .. }, .. }] if !self.written.contains(register));
-            is_edge(tape) || is_read
+            let is_read = matches!(&tape.cases[..], [Case { rule: Rule::Read { register, .. }, .. }] if self.written[*register].is_none());
+            tape.place().is_edge() || is_read
         };
         lanes.iter().all(rare)
     }
@@ -370,7 +366,7 @@ impl<'a> Finder<'a> {
             let in_turn = self.order.place(id).is_some_and(|place| place.section == Section::Loop)
                 || tape.cases.iter().any(|case| !case.when.is_empty());
             cost += match (in_turn, self.is_function(id)) {
-                _ if is_edge(tape) => 0.0,
+                _ if tape.place().is_edge() => 0.0,
                 (true, true) => 12.0,
                 (true, false) => 2.5,
                 (false, true) => 0.5,

@@ -79,7 +79,7 @@ impl Order {
             let mut stage = 0;
             for case in cases(plan, item) {
                 let is_sum = matches!(case.rule, Rule::Sum { .. });
-                for atom in reads(case) {
+                for atom in case.all_reads() {
                     if let Atom::Tape(tape, tick) = atom
                         && let Some(place) = self.place(tape).filter(|p| p.segment == segment)
                     {
@@ -102,7 +102,7 @@ impl Order {
         for item in items.iter().filter(|item| item.backward.is_none()) {
             for part in &item.parts {
                 let Some(place) = self.place(part.tape) else { continue };
-                let waits = cases(plan, item).flat_map(reads).any(|atom| {
+                let waits = cases(plan, item).flat_map(Case::all_reads).any(|atom| {
                     matches!(atom, Atom::Tape(x, _) if self.near(place, x).is_some_and(|p| p.section != Section::Before))
                 });
                 if waits {
@@ -116,7 +116,7 @@ impl Order {
             if own.section != Section::Loop {
                 continue;
             }
-            for atom in cases(plan, item).flat_map(reads) {
+            for atom in cases(plan, item).flat_map(Case::all_reads) {
                 if let Atom::Tape(tape, _) = atom
                     && let Some(place) = self.near(own, tape).filter(|p| p.section == Section::Behind)
                 {
@@ -133,7 +133,7 @@ impl Order {
             let own = self.place(part.tape)?;
             let mut depth = 1;
             for case in &plan.tapes[part.tape].cases {
-                for atom in reads(case) {
+                for atom in case.all_reads() {
                     let Atom::Tape(tape, tick) = atom else { continue };
                     let Some(other) = self.near(own, tape).filter(|p| p.section == own.section) else {
                         continue;
@@ -176,13 +176,6 @@ fn cases<'a>(plan: &'a Plan, item: &'a Item) -> impl Iterator<Item = &'a Case> {
     item.parts.iter().flat_map(|part| &plan.tapes[part.tape].cases)
 }
 
-/// The operands of a case, its conditions first.
-pub(super) fn reads(case: &Case) -> impl Iterator<Item = Atom> + '_ {
-    let terms = if let Rule::Sum { terms, .. } = &case.rule { &terms[..] } else { &[] };
-    let conds = case.when.iter().map(|g| g.cond);
-    conds.chain(case.rule.operands()).chain(terms.iter().flat_map(rml_plan::Term::reads))
-}
-
 /// The regions of a plan as segments, and those between.
 fn pieces(plan: &Plan) -> Vec<Piece> {
     let mut times = vec![0; plan.tapes.len()];
@@ -194,7 +187,7 @@ fn pieces(plan: &Plan) -> Vec<Piece> {
     let fits = |part: &Part| {
         let tape = &plan.tapes[part.tape];
         let alone = times[part.tape.0 as usize] == 1 && tape.ty.shape.is_scalar();
-        alone && tape.cases.iter().flat_map(reads).all(is_scalar)
+        alone && tape.cases.iter().flat_map(Case::all_reads).all(is_scalar)
     };
     let mut pieces: Vec<Piece> = Vec::new();
     for (i, region) in plan.regions.iter().enumerate() {

@@ -5,14 +5,14 @@ use std::ops::Range;
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Positions, Shape, Type};
-use rml_plan::{Atom, Case, Ends, Kind, Part, Plan, Reg, Region, Rule, TapeData, Tick, Write};
+use rml_plan::{Atom, Ends, Kind, Part, Plan, Reg, Region, Rule, Start, Tape, Tick, Write, is_outer_product};
 
 use super::code::{
     self, Added, Addend, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData,
     Taken, Unit,
 };
 use super::operand::Arg;
-use super::views::{View, Views, is_pointwise, moves, views};
+use super::views::{View, Views, views};
 use super::walk::{Walk, dense, stretched};
 use super::wants::{Lazy, LazyWrite, TWO, Want, Wants};
 
@@ -29,7 +29,7 @@ pub(super) fn lower(plan: &Plan) -> Code {
         ahead: plan.ahead(),
         reaches: plan.reaches(),
         views: views(plan),
-        once: vec![false; plan.tapes.len()],
+        once: plan.steady(),
         code,
     };
     lower.slots();
@@ -56,14 +56,9 @@ pub(super) struct Lower<'a> {
     ahead: u32,
     reaches: IndexVec<Reg, u32>,
     views: Views,
-    /// Tapes whose value is the same at all ticks.
-    once: Vec<bool>,
+    /// Tapes that are computed once, whether needed or not.
+    once: IndexVec<Tape, bool>,
     code: Code,
-}
-
-/// Whether a tape has one tick only.
-pub(super) fn is_edge(tape: &TapeData) -> bool {
-    tape.place().is_within(Positions::STARTS) || tape.place().is_within(Positions::ENDS)
 }
 
 impl Lower<'_> {
@@ -74,10 +69,11 @@ impl Lower<'_> {
         };
         self.code.slots.extend(self.plan.consts.iter().map(|v| kept(&v.ty(), is_uniform(&v.to_data()))));
         self.code.slots.extend(self.plan.registers.iter().map(|r| kept(&r.ty, false)));
-        self.code.starts = vec![None; self.plan.registers.len()];
+        let start = |start: &Start| if let Start::Const(k) = start { Some(Slot(k.0 as usize)) } else { None };
+        self.code.starts = self.plan.starts().iter().map(start).collect();
         for (id, tape) in self.plan.tapes.iter_enumerated() {
             let width = if self.views.is_own(id) { tape.ty.shape.len() } else { 0 };
-            let per_tick = !is_edge(tape);
+            let per_tick = !tape.place().is_edge() && !self.once[id];
             self.code.slots.push(SlotData {
                 dtype: tape.ty.dtype,
                 width,
@@ -86,28 +82,17 @@ impl Lower<'_> {
                 uniform: false,
             });
             for case in &tape.cases {
-                match case.rule {
-                    Rule::Input(input) => {
-                        let slot = Slot(self.code.slots.len() - 1);
-                        self.code.inputs.push(Given { input: input as usize, slot, place: tape.place() });
-                    }
-                    Rule::Read { register, init: Some(Atom::Const(k)) } => {
-                        self.code.starts[register.0 as usize] = Some(Slot(k.0 as usize));
-                    }
-                    _ => {}
+                if let Rule::Input(input) = case.rule {
+                    let slot = Slot(self.code.slots.len() - 1);
+                    self.code.inputs.push(Given { input: input as usize, slot, place: tape.place() });
                 }
             }
         }
         self.code.begins = self.plan.registers.iter().any(|register| register.kind == Kind::Local);
-        let mut in_loop = IndexVec::filled(false, self.plan.registers.len());
-        for region in &self.plan.regions {
-            if let Region::Loop { writes, .. } = region {
-                writes.iter().for_each(|w| in_loop[w.register] = true);
-            }
-        }
+        let loops = self.plan.loops_of_registers();
         for (id, register) in self.plan.registers.iter_enumerated() {
             let i = id.0 as usize;
-            if in_loop[id] {
+            if loops[id].is_some() {
                 let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
                 self.code.slots[slot.0].kept = true;
                 self.code.backups.push((i, slot));
@@ -134,13 +119,6 @@ impl Lower<'_> {
 
     fn atom(&mut self, atom: Atom) -> Arg {
         self.arg(&self.views.of(atom))
-    }
-
-    fn ty(&self, atom: Atom) -> Type {
-        match atom {
-            Atom::Const(k) => self.plan.consts[k].ty(),
-            Atom::Tape(tape, _) => self.plan.tapes[tape].ty.clone(),
-        }
     }
 
     fn guards(&mut self, when: &[rml_plan::Guard]) -> Vec<Guard> {
@@ -176,7 +154,8 @@ impl Lower<'_> {
         let head = if let Ends::Found { head, .. } = &self.plan.ends { *head } else { 0 };
         let (mut head_units, mut first) = (0, true);
         // A tape that is moved into a loop would wait for the loop.
-        let regions = if self.plan.waits { self.plan.regions.clone() } else { sink::sink(self.plan) };
+        let regions =
+            if self.plan.waits { self.plan.regions.clone() } else { sink::sink(self.plan, &self.once) };
         for region in &regions {
             let from = self.code.units.len();
             let in_loop = matches!(region, Region::Loop { .. });
@@ -184,7 +163,7 @@ impl Lower<'_> {
             let lags = self.lags(region);
             for (i, part) in region.parts().iter().enumerate() {
                 let units = self.code.units.len();
-                self.part(part, in_loop);
+                self.part(part);
                 if self.plan.waits {
                     let lag = lags.get(i).copied().unwrap_or(0);
                     parts.push(self.waiting(part, units..self.code.units.len(), lag));
@@ -251,10 +230,7 @@ impl Lower<'_> {
             let case = data.cases.iter().find(|case| !case.at.and(at).is_empty());
             case.map(|case| Lazy::of(case, &mut |atom| self.atom(atom)))
         });
-        let reads = data.cases.iter().find_map(|case| match case.rule {
-            Rule::Read { register, .. } => Some(register.0 as usize),
-            _ => None,
-        });
+        let reads = data.cases.iter().find_map(|case| Some(case.rule.register()?.0 as usize));
         code::Part {
             tape: part.tape.0 as usize,
             units,
@@ -265,18 +241,18 @@ impl Lower<'_> {
         }
     }
 
-    fn part(&mut self, part: &Part, in_loop: bool) {
+    fn part(&mut self, part: &Part) {
         let tape = part.tape.0 as usize;
         let data = &self.plan.tapes[part.tape];
         let Some(out) = self.views.filled(part.tape) else { return };
-        self.once[tape] = !in_loop && self.is_once(data);
-        self.code.slots[self.code.consts + self.plan.registers.len() + tape].per_tick &= !self.once[tape];
-        for case in data.cases.iter().filter(|case| !case.at.and(part.at).is_empty()) {
+        for case in self.plan.cases_of(*part) {
             if matches!(case.rule, Rule::Input(_)) {
                 continue;
             }
-            // Values that are the same at all ticks are computed whether needed or not.
-            let when = if self.once[tape] { Vec::new() } else { self.guards(&case.when) };
+            // A sum runs the instructions of its terms itself.
+            let is_sum = matches!(case.rule, Rule::Sum { .. });
+            let once = self.once[part.tape] && !is_sum;
+            let when = if once { Vec::new() } else { self.guards(&case.when) };
             let (from, slots) = (self.code.instrs.len(), self.code.slots.len());
             self.rule(&case.rule, &data.ty, &out);
             let to = self.code.instrs.len();
@@ -284,8 +260,6 @@ impl Lower<'_> {
                 // All parts of a concatenation are where they belong.
                 continue;
             }
-            // A sum runs the instructions of its terms itself.
-            let is_sum = matches!(case.rule, Rule::Sum { .. });
             let instrs = if is_sum { to - 1..to } else { from..to };
             let in_turn = !is_sum && self.code.slots.len() > slots;
             let at = case.at.and(part.at);
@@ -295,28 +269,11 @@ impl Lower<'_> {
                 when,
                 instrs,
                 short: (self.ahead - data.ahead) as usize,
-                once: self.once[tape],
+                once,
                 in_turn,
                 steps: None,
             });
         }
-    }
-
-    /// Whether all operands are the same at all ticks. Then the value is computed once, even if only data decide where
-    /// it is needed, as long as it cannot fail and is cheap.
-    fn is_once(&self, TapeData { ty, cases, .. }: &TapeData) -> bool {
-        let [Case { when, rule: rule @ Rule::Apply { op, args }, .. }] = &cases[..] else { return false };
-        let is_num = |atom: &Atom| self.ty(*atom).is_num();
-        let is_total = ty.is_num() && args.iter().all(is_num) && (moves(op) || is_pointwise(op));
-        let steady = |atom: Atom| {
-            let slot = self.views.of(atom);
-            let data = self.code.slot(slot.slot);
-            let base = self.code.consts + self.plan.registers.len();
-            !matches!(slot.at, At::Here(_))
-                || slot.slot.0 < base
-                || !data.per_tick && self.once.get(slot.slot.0 - base).is_some_and(|once| *once)
-        };
-        (when.is_empty() || is_total) && rule.operands().into_iter().all(steady)
     }
 
     fn push(&mut self, kernel: Kernel, out: &View, args: &[&View]) {
@@ -329,7 +286,7 @@ impl Lower<'_> {
     fn rule(&mut self, rule: &Rule, ty: &Type, out: &View) {
         match rule {
             Rule::Apply { op, args } => {
-                let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
+                let types: Vec<Type> = args.iter().map(|a| self.plan.ty(*a)).collect();
                 let views: Vec<View> = args.iter().map(|a| self.views.of(*a)).collect();
                 self.apply(op, &views, &types, ty, out);
             }
@@ -395,15 +352,13 @@ impl Lower<'_> {
     }
 
     fn added(&mut self, op: &Op, args: &[Atom], ty: &Type) -> Added {
-        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
+        let types: Vec<Type> = args.iter().map(|a| self.plan.ty(*a)).collect();
         match (op, args) {
             (Op::Copy, [x]) => return Added::Rows(self.atom(*x)),
             (Op::SumTo { shape }, [x]) if types[0].shape.dims().ends_with(shape.dims()) => {
                 return Added::Rows(self.atom(*x));
             }
-            (Op::Einsum(e), [a, b])
-                if e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j'] =>
-            {
+            (op, [a, b]) if is_outer_product(op) => {
                 if let ([k, m], [_, n]) = (types[0].shape.dims(), types[1].shape.dims()) {
                     let size = [*m, *k, *n];
                     return Added::Outer(size, [self.atom(*a), self.atom(*b)]);

@@ -155,7 +155,7 @@ fn blocks(code: &Code, unit: usize) -> impl Iterator<Item = usize> {
         _ => None,
     });
     terms.flatten().filter_map(|addend| match addend.added {
-        Added::Outer([_, k, _], _) => Some(super::tick::block(k)),
+        Added::Outer([_, k, _], _) => Some(rml_plan::ticks_of_block(k)),
         _ => None,
     })
 }

@@ -99,7 +99,7 @@ impl Nodes {
     fn ended(&mut self, at: Positions, args: Vec<Arg>) {
         for arg in args {
             self.ends.push(arg);
-            if at.is_within(Positions::STARTS) || at.is_within(Positions::ENDS) {
+            if at.is_edge() {
                 self.edge(arg, at);
             } else {
                 self.late.push(arg);

@@ -94,7 +94,7 @@ pub(super) fn guards(plan: &mut Plan) -> Vec<&mut Vec<Guard>> {
 pub(super) fn parts(plan: &mut Plan) -> Vec<&mut Vec<Part>> {
     let mut all = Vec::new();
     for region in &mut plan.regions {
-        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
+        let parts = region.parts_mut();
         all.push(parts);
     }
     all
