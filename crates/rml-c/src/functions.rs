@@ -247,6 +247,12 @@ static inline num rml_softplus(num x) {
     return (x < 0 ? 0 : x) + rml_log1p(rml_exp(-rml_fabs(x)));
 }
 "),
+    ("rml_logaddexp", &["rml_log1p", "rml_exp", "rml_fabs"], "/* log(e^a + e^b) */
+static inline num rml_logaddexp(num a, num b) {
+    const num apart = a == b ? 0 : rml_fabs(a - b);
+    return (a >= b || a != a ? a : b) + rml_log1p(rml_exp(-apart));
+}
+"),
     ("rml_exp_of_square", &["rml_exp"], "/* exp(scale a^2) for a scale of -1/2 or -1; the square is exact. */
 static inline num rml_exp_of_square(num a, num scale) {
     const num hi = a * a, lo = rml_fma(a, a, -hi), e = rml_exp(hi * scale);

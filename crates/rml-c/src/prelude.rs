@@ -179,6 +179,14 @@ static inline num rml_fma(num a, num b, num c) {
 }
 ",
     ),
+    (
+        "rml_logaddexp",
+        &["math.h"],
+        "static inline num rml_logaddexp(num a, num b) {
+    return (a >= b || a != a ? a : b) + log1p@(exp@(a == b ? 0 : -fabs@(a - b)));
+}
+",
+    ),
 ];
 
 /// A stable merge sort of keys of one type.
@@ -366,6 +374,20 @@ static num rml_sum(const num *x, long n, long apart) {
         }
     }
     return lanes[0];
+}
+"),
+    ("rml_logsumexp", &["exp", "log"], "/* The logarithm of the sum of the exponentials of n numbers, which are so far apart. */
+static num rml_logsumexp(const num *x, long n, long apart) {
+    num most = -RML_INFINITY, all = 0;
+    for (long i = 0; i < n; i++) {
+        const num one = x[i * apart];
+        most = one > most || one != one ? one : most;
+    }
+    most = most == RML_INFINITY || most == -RML_INFINITY ? 0 : most;
+    for (long i = 0; i < n; i++) {
+        all += {exp}(x[i * apart] - most);
+    }
+    return {log}(all) + most;
 }
 "),
     ("rml_cholesky", &["sqrt"], "/* The lower triangular factor of a matrix; NaN if it is not positive definite. */
