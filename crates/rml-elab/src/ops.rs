@@ -404,7 +404,9 @@ fn misfit(
     let mixed =
         matches!(op, Op::Where | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick | Op::SortBy { .. });
     let same = mixed || types.windows(2).all(|w| w[0].dtype == w[1].dtype);
-    let elements = !same || (is_elementwise(op) && result_type(op, &scalars).is_err());
+    // A scalar has no axis that could be folded, but has an element type.
+    let whole = if let Op::Reduce(by, _) = op { Op::Reduce(*by, None) } else { op.clone() };
+    let elements = !same || (is_elementwise(&whole) && result_type(&whole, &scalars).is_err());
     let (code, what) = match elements {
         true => (codes::TYPE_MISMATCH, "element types"),
         false => (codes::SHAPE_MISMATCH, "shapes"),

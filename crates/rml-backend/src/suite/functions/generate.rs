@@ -225,7 +225,7 @@ impl Builder {
     fn solved(&mut self, x: usize, y: usize, axis: usize) -> Option<(Op, Vec<usize>)> {
         let (descending, matrix) = (self.dice.flag(), self.conditioned);
         let frequencies = self.known[x].ty.shape.dims().iter().rev().nth(1).copied().unwrap_or(1);
-        let n = 2 * frequencies - usize::from(self.dice.flag()) - 1;
+        let n = (2 * frequencies).saturating_sub(1 + usize::from(self.dice.flag()));
         self.one(&[
             (Op::Cholesky, vec![matrix]),
             (Op::Solve, vec![matrix, y]),
