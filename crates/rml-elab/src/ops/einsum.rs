@@ -76,9 +76,9 @@ impl Labels {
 
 impl Written {
     fn parse(text: &str) -> Result<Written, Wrong> {
-        let arrow = text.find("->").ok_or_else(|| {
-            (0..text.len(), "`->` and the labels of the result are missing".to_owned())
-        })?;
+        let arrow = text
+            .find("->")
+            .ok_or_else(|| (0..text.len(), "`->` and the labels of the result are missing".to_owned()))?;
         let mut operands = Vec::new();
         let mut start = 0;
         for part in text[..arrow].split(',') {
@@ -118,7 +118,11 @@ impl Typed<'_> {
         let inside = |place: Range<usize>| {
             // Behind the quote. Nothing is shown as the whole text.
             let start = labels.span.range().start + 1;
-            if place.is_empty() { labels.span } else { Span::new(labels.span.file, start + place.start, start + place.end) }
+            if place.is_empty() {
+                labels.span
+            } else {
+                Span::new(labels.span.file, start + place.start, start + place.end)
+            }
         };
         let bad = |(place, message): Wrong| {
             Diagnostic::error(codes::STATIC_VALUE, "these are not labels of a contraction")
@@ -134,7 +138,10 @@ impl Typed<'_> {
             return Err(Diagnostic::error(codes::SHAPE_MISMATCH, "the labels are not those of the operands")
                 .label(span, format!("{} operands", operands.len()))
                 .label(labels.span, format!("labels of {n}"))
-                .note(format!("expected as many labels, separated by commas, as operands: {}", operands.len()))
+                .note(format!(
+                    "expected as many labels, separated by commas, as operands: {}",
+                    operands.len()
+                ))
                 .into());
         }
         let shapes: Option<Vec<&[usize]>> =
@@ -170,7 +177,8 @@ fn lengths(all: &[Vec<char>], shapes: &[&[usize]], operands: &[Operand], rest: &
         for (&c, &len) in labels.iter().zip(*dims) {
             match known.iter().find(|(other, ..)| *other == c) {
                 Some(&(_, first, of)) if first != len => {
-                    let axis = if rest.contains(&c) { "an axis of `..`".to_owned() } else { format!("`{c}`") };
+                    let axis =
+                        if rest.contains(&c) { "an axis of `..`".to_owned() } else { format!("`{c}`") };
                     let message = format!("{axis} has two lengths, {first} and {len}");
                     return Err(Diagnostic::error(codes::SHAPE_MISMATCH, message)
                         .label(operands[i].1, format!("this has shape {:?}", dims))

@@ -274,7 +274,11 @@ impl Call<'_> {
             5 => {
                 let x = self.input("num", &dims);
                 let axis = self.axis(dims.len() + 1);
-                if self.r.chance(0.5) { format!("expand_dims({x}, {axis})") } else { format!("expand_dims({x}, [0, -1])") }
+                if self.r.chance(0.5) {
+                    format!("expand_dims({x}, {axis})")
+                } else {
+                    format!("expand_dims({x}, [0, -1])")
+                }
             }
             1 => {
                 let mut perm: Dims = (0..dims.len()).collect();
@@ -443,7 +447,8 @@ impl Call<'_> {
             }
             args.push(self.input("num", &dims));
         }
-        let dots = if labels.iter().any(|word| word.contains("..")) && self.r.chance(0.8) { ".." } else { "" };
+        let dots =
+            if labels.iter().any(|word| word.contains("..")) && self.r.chance(0.8) { ".." } else { "" };
         format!("einsum(\"{}->{dots}{result}\", {})", labels.join(","), args.join(", "))
     }
 

@@ -1,8 +1,8 @@
 //! Reductions, running sums and normalisations.
 
 use rml_ir::normal::Var;
-use rml_ir::{DType, Shape, Type};
 use rml_ir::op::{AxisIndex, Binary, Compare, Op, Reduction, Unary};
+use rml_ir::{DType, Shape, Type};
 
 use super::{Dim, Transposer};
 

@@ -2,7 +2,8 @@
 //! is small and nearly the same in both precisions.
 
 use rml_ir::op::{
-    AxisIndex, Binary, Compare, Conv, ConvAxis, Op, Pool, PoolAxis, Reduction, Unary, conditioned, eval, result_type,
+    AxisIndex, Binary, Compare, Conv, ConvAxis, Op, Pool, PoolAxis, Reduction, Unary, conditioned, eval,
+    result_type,
 };
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
