@@ -56,7 +56,7 @@ fn of_columns<'a, T: Float + 'a>(rows: impl Iterator<Item = &'a [T]>, out: &mut 
             *to = *x - *shift;
         }
         rml_kernels::unary_in_place(Unary::Exp, exps);
-        sums.iter_mut().zip(&*exps).for_each(|(sum, x)| *sum = *sum + *x);
+        sums.iter_mut().zip(&*exps).for_each(|(sum, x)| *sum += *x);
     }
     rml_kernels::unary_in_place(Unary::Log, sums);
     out.iter_mut().zip(sums).for_each(|(shift, log)| *shift = *log + *shift);
