@@ -20,8 +20,8 @@ impl Typed<'_> {
         in_range(axis, shape.rank(), shape, self.tree.node(id).exprs[expr].span)
     }
 
-    /// A static axis, or an array of different ones, in order. They are axes of the shape, or, if they are `new`, of the
-    /// one that has them besides.
+    /// A static axis, or an array of different ones, in order. They are axes of the shape, or, if they are `new`, of
+    /// the shape with them.
     fn axes(&self, id: InstanceId, expr: ExprId, shape: &Shape, new: bool) -> Evaluated<Vec<usize>> {
         let node = self.tree.node(id);
         let span = node.exprs[expr].span;
@@ -154,7 +154,7 @@ impl Typed<'_> {
     }
 }
 
-/// The axis from the start, of so many; the operand has that shape.
+/// The axis from the start, of that many axes; the operand has that shape.
 fn in_range(axis: i64, axes: usize, shape: &Shape, span: Span) -> Evaluated<usize> {
     let rank = i64::try_from(axes).unwrap_or(i64::MAX);
     let from_start = if axis < 0 { axis.saturating_add(rank) } else { axis };

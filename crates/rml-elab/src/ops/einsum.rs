@@ -1,8 +1,8 @@
 //! The labels of `einsum`, and the contractions of two operands that it becomes.
 //!
 //! Operands are contracted from left to right: the first with the second, the result with the third, and so on. A step
-//! sums over the labels that neither later operands nor the result have, and keeps the others in the order in which they
-//! first stand in its operands; the last step puts them in the order of the result.
+//! sums over the labels that neither later operands nor the result have, and keeps the others in the order in which
+//! its operands name them first; the last step puts them in the order of the result.
 
 use std::ops::Range;
 
@@ -97,7 +97,7 @@ impl Written {
         Ok(Written { operands, result })
     }
 
-    /// Letters for so many axes that have no label; of an operand with fewer such axes, the last ones.
+    /// Letters for `n` axes that have no label; of an operand with fewer such axes, the last ones.
     fn spare(&self, n: usize) -> Option<Vec<char>> {
         let used = |c: &char| self.operands.iter().any(|o| o.letters.contains(c));
         let spare: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|c| !used(c)).take(n).collect();

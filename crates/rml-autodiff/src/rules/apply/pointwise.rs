@@ -123,8 +123,8 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// `x / (x x + y y)` and `-y / (x x + y y)`, with both divided by the larger size first, so that no square overflows;
-    /// 0 at the origin.
+    /// `x / (x x + y y)` and `-y / (x x + y y)`, with both divided by the larger size first, so that no square
+    /// overflows; 0 at the origin.
     fn angle(&mut self) -> Var {
         let (y, x) = (self.arg_when(0), self.arg_when(1));
         let (zero, one) = (self.literal(0.0), self.literal(1.0));

@@ -73,7 +73,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Binary(Binary::Mul), &[p, d])
     }
 
-    /// For each element the product of those before it and of those behind it, so that nothing is divided by an element.
+    /// For each element the product of those before it and of those behind it; nothing is divided by an element.
     fn prod(&mut self, axis: Option<usize>) -> Var {
         let (x, dims) = (self.x_when(), self.dims(self.x));
         let shape = self.shape(self.x);
@@ -91,8 +91,8 @@ impl Transposer<'_, '_> {
         self.apply(Op::Binary(Binary::Mul), &[d, others])
     }
 
-    /// The products of all elements before, or behind, each one along an axis: each step multiplies with what lies 1, 2,
-    /// 4, .. places on.
+    /// The products of all elements before, or behind, each one along an axis: each step multiplies with the products
+    /// 1, 2, 4, .. places on.
     fn running_product(&mut self, x: Var, axis: usize, behind: bool) -> Var {
         let n = self.shape(x).dims()[axis];
         let mut product = self.moved(x, axis, 1, behind);
@@ -105,7 +105,7 @@ impl Transposer<'_, '_> {
         product
     }
 
-    /// The elements so many places on along an axis, or back; ones stand in the places that are left.
+    /// The elements `step` places on along an axis, or back; ones stand in the places that are left.
     fn moved(&mut self, x: Var, axis: usize, step: usize, back: bool) -> Var {
         let mut dims = self.shape(x).dims().to_vec();
         let mut items: Vec<AxisIndex> = dims.iter().map(|len| AxisIndex::whole(*len)).collect();

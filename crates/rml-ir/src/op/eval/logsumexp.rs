@@ -2,17 +2,15 @@
 
 use rml_kernels::Unary;
 
-use super::reduce::{Around, Ordered, float_extreme_into};
 use super::view::Float;
 
 /// Elements whose exponentials are computed together.
 const TOGETHER: usize = 64;
 
-/// The logarithm of the sum of the exponentials along an axis, which are added first to last. The largest element is
-/// subtracted first, so that finite elements never overflow; an infinite one is not, since their difference is NaN.
-pub(super) fn logsumexp_into<T: Ordered + Float>(around: Around, xs: &[T], out: &mut [T]) {
-    let Around { n, inner, .. } = around;
-    float_extreme_into(around, xs, true, out);
+/// The logarithm of the sum of the exponentials along an axis, which are added first to last. Blocks have `n` rows of
+/// `inner` elements; `out` has the largest elements, and gets the result. The largest element is subtracted first, so
+/// that finite elements never overflow; an infinite one is not, since their difference is NaN.
+pub(super) fn logsumexp_of<T: Float>(n: usize, inner: usize, xs: &[T], out: &mut [T]) {
     if n == 0 || out.is_empty() {
         return;
     }

@@ -7,7 +7,7 @@ use std::hint::select_unpredictable;
 
 use rml_kernels::Unary;
 
-use super::slices::Number;
+use super::logsumexp::logsumexp_of;
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
 use crate::op::Reduction;
@@ -139,12 +139,29 @@ fn sum(axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
     Ok(Value::new(reduced(x.dims, axis), data))
 }
 
+/// A fold that makes numbers of numbers. False, and nothing done, for any other.
+pub(super) fn nums_into<T: Ordered + Float>(by: Reduction, around: Around, xs: &[T], out: &mut [T]) -> bool {
+    match by {
+        Reduction::Sum => around.sum_floats_into(xs, out),
+        Reduction::Mean => around.mean_into(xs, out),
+        Reduction::Prod => around.prod_into(xs, out),
+        Reduction::LogSumExp => {
+            float_extreme_into(around, xs, true, out);
+            logsumexp_of(around.n, around.inner, xs, out);
+        }
+        Reduction::Max => float_extreme_into(around, xs, true, out),
+        Reduction::Min => float_extreme_into(around, xs, false, out),
+        Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return false,
+    }
+    true
+}
+
 /// A fold of nums to nums.
 fn of_numbers(by: Reduction, axis: Option<usize>, x: &View<'_>) -> Value {
-    fn folded<T: Float + Number>(by: Reduction, around: Around, xs: &[T]) -> Data {
+    fn folded<T: Ordered + Float>(by: Reduction, around: Around, xs: &[T]) -> Data {
         let mut out = vec![T::ZERO; around.results()];
-        assert!(T::reduce(by, around, xs, &mut out), "{CHECKED}");
-        <T as Float>::data(out)
+        assert!(nums_into(by, around, xs, &mut out), "{CHECKED}");
+        T::data(out)
     }
     let around = Around::axis(x.dims, axis);
     let data = match x.elements {

@@ -4,7 +4,6 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Range, Sub};
 
 use rml_kernels::{Direction, Matrix, MatrixMut, Packed, Term};
 
-use super::logsumexp;
 use super::reduce::{self, Around};
 use super::view::Float;
 use super::{CHECKED, Convolution, EvalError, random};
@@ -89,16 +88,7 @@ macro_rules! number {
         impl Number for $t {
             const ONE: Self = 1.0;
             fn reduce(by: Reduction, around: Around, x: &[Self], out: &mut [Self]) -> bool {
-                match by {
-                    Reduction::Sum => around.sum_floats_into(x, out),
-                    Reduction::Mean => around.mean_into(x, out),
-                    Reduction::Prod => around.prod_into(x, out),
-                    Reduction::LogSumExp => logsumexp::logsumexp_into(around, x, out),
-                    Reduction::Max => reduce::float_extreme_into(around, x, true, out),
-                    Reduction::Min => reduce::float_extreme_into(around, x, false, out),
-                    Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return false,
-                }
-                true
+                reduce::nums_into(by, around, x, out)
             }
             fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]) {
                 reduce::position_into(around, x, largest, out);
