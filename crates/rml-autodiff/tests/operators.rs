@@ -145,3 +145,55 @@ fn powers_of_zero_are_one_wherever_the_base_is() {
     let table = run(flat(&made.module), &inputs, 1);
     assert_eq!(numbers(table["dx"][0].value().expect("present")), [0.0, 0.0, 0.0, f64::INFINITY]);
 }
+
+/// The gradients of an operator at those operands, for a gradient of 1.
+fn gradients(op: Op, operands: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut f = NodeBuilder::new("f");
+    let ty = Type::new(DType::Num, &[operands[0].len()]);
+    let args: Vec<_> = (0..operands.len()).map(|i| f.input(&format!("x{i}"), ty.clone())).collect();
+    let result = op::result_type(&op, &vec![ty.clone(); operands.len()]).expect("a type");
+    let o = f.var("o", result.clone());
+    f.apply(o, op, &args);
+    f.0.outputs.push(o);
+    let made = differentiate_node(module(vec![f.0]), NodeId(0)).expect("differentiable");
+    let mut inputs: IndexMap<String, Vec<Option<Value>>> = IndexMap::from([
+        ("bp".into(), vec![Some(Value::Bool(true))]),
+        ("do".into(), vec![Some(Value::filled(&result, 1.0, P))]),
+    ]);
+    for (i, x) in operands.iter().enumerate() {
+        inputs.insert(format!("x{i}"), vec![Some(value(&ty.shape, x.clone()))]);
+    }
+    let table = run(flat(&made.module), &inputs, 1);
+    let of = |i| numbers(table[&format!("dx{i}")][0].value().expect("present")).clone();
+    (0..operands.len()).map(of).collect()
+}
+
+const INF: f64 = f64::INFINITY;
+
+#[test]
+fn equal_infinities_share_the_gradient_of_a_logarithm_of_sums() {
+    let (a, b) = (vec![-INF, INF, INF, 0.0, 2.0, -800.0], vec![-INF, INF, -INF, INF, -INF, -800.0]);
+    let both = gradients(Op::Binary(Binary::LogAddExp), &[a, b]);
+    assert_eq!(both, [[0.5, 0.5, 1.0, 0.0, 1.0, 0.5], [0.5, 0.5, 0.0, 1.0, 0.0, 0.5]]);
+    let of = |x: &[f64]| gradients(Op::Reduce(Reduction::LogSumExp, Some(0)), &[x.to_vec()]).remove(0);
+    assert_eq!(of(&[-INF, -INF]), [0.5, 0.5]);
+    assert_eq!(of(&[INF, 1.0, INF, -INF]), [0.5, 0.0, 0.5, 0.0]);
+    assert_eq!(of(&[-INF, 1.0]), [0.0, 1.0]);
+    assert_eq!(of(&[-900.0, -900.0]), [0.5, 0.5]);
+}
+
+#[test]
+fn a_product_has_a_gradient_where_factors_are_zero() {
+    let of = |x: &[f64]| gradients(Op::Reduce(Reduction::Prod, Some(0)), &[x.to_vec()]).remove(0);
+    assert_eq!(of(&[2.0, 0.0, 3.0, 5.0, 7.0]), [0.0, 210.0, 0.0, 0.0, 0.0]);
+    assert_eq!(of(&[0.0, 0.0, 3.0]), [0.0, 0.0, 0.0]);
+    assert_eq!(of(&[4.0]), [1.0]);
+    assert_eq!(of(&[1e-300, 1e-300, 1e300]), [1.0, 1.0, 0.0]);
+}
+
+#[test]
+fn an_angle_has_a_gradient_far_away_and_none_at_the_origin() {
+    let both = gradients(Op::Binary(Binary::Atan2), &[vec![0.0, 1e200, 0.0], vec![0.0, 0.0, -4e-200]]);
+    assert_eq!(both[0], [0.0, 0.0, -2.5e199]);
+    assert_eq!(both[1].iter().map(|x| x.abs()).collect::<Vec<_>>(), [0.0, 1e-200, 0.0]);
+}

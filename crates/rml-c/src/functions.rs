@@ -247,6 +247,12 @@ static inline num rml_softplus(num x) {
     return (x < 0 ? 0 : x) + rml_log1p(rml_exp(-rml_fabs(x)));
 }
 "),
+    ("rml_logaddexp", &["rml_log1p", "rml_exp", "rml_fabs"], "/* log(e^a + e^b) */
+static inline num rml_logaddexp(num a, num b) {
+    const num apart = a == b ? 0 : rml_fabs(a - b);
+    return (a >= b || a != a ? a : b) + rml_log1p(rml_exp(-apart));
+}
+"),
     ("rml_exp_of_square", &["rml_exp"], "/* exp(scale a^2) for a scale of -1/2 or -1; the square is exact. */
 static inline num rml_exp_of_square(num a, num scale) {
     const num hi = a * a, lo = rml_fma(a, a, -hi), e = rml_exp(hi * scale);
@@ -317,4 +323,49 @@ static inline num rml_quadrant(num x, num *t) {
     return rml_sine_at(r, t + 1);
 }
 "),
+];
+
+/// The same, computed with functions of `math.h`.
+pub(crate) const FROM_LIBRARY: &[Entry] = &[
+    (
+        "rml_fma",
+        &[],
+        "/* a * b + c, which a compiler may round once or twice. */
+static inline num rml_fma(num a, num b, num c) {
+    return a * b + c;
+}
+",
+    ),
+    (
+        "rml_sigmoid",
+        &["math.h"],
+        "static inline num rml_sigmoid(num x) {
+    return 1 / (1 + exp@(-x));
+}
+",
+    ),
+    (
+        "rml_gelu",
+        &["math.h"],
+        "static inline num rml_gelu(num x) {
+    return (num)0.5 * x * (1 + erf@(x * (num)0.70710678118654752440));
+}
+",
+    ),
+    (
+        "rml_softplus",
+        &["math.h"],
+        "static inline num rml_softplus(num x) {
+    return (x > 0 ? x : x != x ? x : 0) + log1p@(exp@(-fabs@(x)));
+}
+",
+    ),
+    (
+        "rml_logaddexp",
+        &["math.h"],
+        "static inline num rml_logaddexp(num a, num b) {
+    return (a >= b || a != a ? a : b) + log1p@(exp@(a == b ? 0 : -fabs@(a - b)));
+}
+",
+    ),
 ];

@@ -37,7 +37,7 @@ impl Prelude {
     fn tables(&self) -> impl Iterator<Item = &'static Entry> {
         let own = match self.math {
             Math::Own => functions::TABLE,
-            Math::Library => FROM_LIBRARY,
+            Math::Library => functions::FROM_LIBRARY,
         };
         BITS.iter().chain(own).chain(TABLE)
     }
@@ -139,43 +139,6 @@ static uint64_t rml_get(const uint8_t **from, int n) {
         bits |= (uint64_t)*(*from)++ << 8 * i;
     }
     return bits;
-}
-",
-    ),
-];
-
-/// What is computed with functions of `math.h`.
-const FROM_LIBRARY: &[Entry] = &[
-    (
-        "rml_fma",
-        &[],
-        "/* a * b + c, which a compiler may round once or twice. */
-static inline num rml_fma(num a, num b, num c) {
-    return a * b + c;
-}
-",
-    ),
-    (
-        "rml_sigmoid",
-        &["math.h"],
-        "static inline num rml_sigmoid(num x) {
-    return 1 / (1 + exp@(-x));
-}
-",
-    ),
-    (
-        "rml_gelu",
-        &["math.h"],
-        "static inline num rml_gelu(num x) {
-    return (num)0.5 * x * (1 + erf@(x * (num)0.70710678118654752440));
-}
-",
-    ),
-    (
-        "rml_softplus",
-        &["math.h"],
-        "static inline num rml_softplus(num x) {
-    return (x > 0 ? x : x != x ? x : 0) + log1p@(exp@(-fabs@(x)));
 }
 ",
     ),
@@ -366,6 +329,20 @@ static num rml_sum(const num *x, long n, long apart) {
         }
     }
     return lanes[0];
+}
+"),
+    ("rml_logsumexp", &["exp", "log"], "/* The logarithm of the sum of the exponentials of n numbers, which are so far apart. */
+static num rml_logsumexp(const num *x, long n, long apart) {
+    num most = -RML_INFINITY, all = 0;
+    for (long i = 0; i < n; i++) {
+        const num one = x[i * apart];
+        most = one > most || one != one ? one : most;
+    }
+    most = most == RML_INFINITY || most == -RML_INFINITY ? 0 : most;
+    for (long i = 0; i < n; i++) {
+        all += {exp}(x[i * apart] - most);
+    }
+    return {log}(all) + most;
 }
 "),
     ("rml_cholesky", &["sqrt"], "/* The lower triangular factor of a matrix; NaN if it is not positive definite. */

@@ -16,10 +16,15 @@ fn reduced(Around { outer, n, inner }: Around) -> (String, String) {
     (from, linear(&[(block, inner), column], 0))
 }
 
-/// Sums of numbers.
-fn sums(f: &mut Function<'_>, Around { outer, n, inner }: Around, mean: bool, x: &Operand, out: &Operand) {
+/// Sums of numbers, means, or logarithms of sums of exponentials.
+fn sums(f: &mut Function<'_>, by: Reduction, around: Around, x: &Operand, out: &Operand) {
+    let Around { outer, n, inner } = around;
+    let (helper, nothing) = match by {
+        Reduction::Mean => ("rml_sum", "RML_NAN"),
+        Reduction::LogSumExp => ("rml_logsumexp", "-RML_INFINITY"),
+        _ => ("rml_sum", "0"),
+    };
     if n == 0 {
-        let nothing = if mean { "RML_NAN" } else { "0" };
         return f.copy(&Operand::alike(nothing, out.dtype, out.shape.clone()), out);
     }
     if x.is_alike() {
@@ -28,7 +33,7 @@ fn sums(f: &mut Function<'_>, Around { outer, n, inner }: Around, mean: bool, x:
         f.lines.line(format!("num all[{}];", x.len().max(1)));
         let all = Operand::array("all", "", x.dtype, x.shape.clone());
         f.copy(x, &all);
-        sums(f, Around { outer, n, inner }, mean, &all, out);
+        sums(f, by, around, &all, out);
         f.lines.close();
         return;
     }
@@ -36,8 +41,8 @@ fn sums(f: &mut Function<'_>, Around { outer, n, inner }: Around, mean: bool, x:
         let inner = ("i1".to_owned(), usize::from(inner != 1));
         linear(&[("i0".to_owned(), if outer == 1 { 0 } else { far }), inner], 0)
     };
-    let sum = f.scope.prelude.helper("rml_sum");
-    let divided = if mean { format!(" / {n}") } else { String::new() };
+    let sum = f.scope.prelude.helper(helper);
+    let divided = if by == Reduction::Mean { format!(" / {n}") } else { String::new() };
     let from = x.at(&block(n * inner));
     nest(
         f,
@@ -53,7 +58,7 @@ pub(crate) fn sum_to(f: &mut Function<'_>, x: &Operand, out: &Operand) {
     let axes: Vec<usize> = (0..x.dims().len()).filter(|axis| x.dims()[*axis] != wanted(*axis)).collect();
     let Some((last, before)) = axes.split_last() else { return f.copy(x, out) };
     let (from, depth) = along(f, x, before, "along");
-    sums(f, Around::axis(from.dims(), Some(*last)), false, &from, out);
+    sums(f, Reduction::Sum, Around::axis(from.dims(), Some(*last)), &from, out);
     f.lines.close_all(depth);
 }
 
@@ -68,7 +73,7 @@ pub(crate) fn along(f: &mut Function<'_>, x: &Operand, axes: &[usize], name: &st
         f.lines.open("");
         f.lines.line(format!("num {name}_{axis}[{}];", shape.len().max(1)));
         let to = Operand::array(format!("{name}_{axis}"), "", x.dtype, shape);
-        sums(f, around, false, &from, &to);
+        sums(f, Reduction::Sum, around, &from, &to);
         from = to;
     }
     (from, axes.len())
@@ -84,7 +89,8 @@ pub(crate) fn reduce(f: &mut Function<'_>, by: Reduction, around: Around, x: &Op
     };
     let (start, line) = match by {
         Reduction::Sum if int => ("0", plus(f, out.dtype, &to, &x_at)),
-        Reduction::Sum | Reduction::Mean => return sums(f, around, by == Reduction::Mean, x, out),
+        Reduction::Sum | Reduction::Mean | Reduction::LogSumExp => return sums(f, by, around, x, out),
+        Reduction::Prod => ("1", format!("{to} = {to} * {x_at};")),
         Reduction::Max => (if int { "INT64_MIN" } else { "-RML_INFINITY" }, beats(">")),
         Reduction::Min => (if int { "INT64_MAX" } else { "RML_INFINITY" }, beats("<")),
         Reduction::Any => ("false", format!("{to} = {to} || {x_at};")),

@@ -11,7 +11,7 @@ pub(crate) enum Builtin {
     Unary(Unary),
     /// A function of two operands, which broadcast.
     Binary(Binary),
-    /// A reduction over one axis or all.
+    /// `sum(x[, axes[, keep]])`
     Reduce(Reduction),
     /// `to_num(x)`, `to_int(x)`, `to_bool(x)`
     Convert(DType),
@@ -46,7 +46,7 @@ pub(crate) enum Builtin {
     Pick,
     /// `stack(axis, a, b, ..)`
     Stack,
-    /// `einsum(labels, a[, b])`
+    /// `einsum(labels, a, b, ..)`
     Einsum,
     /// `a, b = split(x[, axis])`: one of equal parts. `of` is 0 where no equation takes the parts.
     Split {
@@ -77,6 +77,8 @@ pub(crate) enum Builtin {
     Transpose,
     /// `reshape(shape, x)`
     Reshape,
+    /// `expand_dims(x, axes)`
+    ExpandDims,
     /// `broadcast(shape, x)`
     Broadcast,
     /// `sum_to(shape, x)`
@@ -165,6 +167,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("solve", Builtin::Solve),
     ("transpose", Builtin::Transpose),
     ("reshape", Builtin::Reshape),
+    ("expand_dims", Builtin::ExpandDims),
     ("broadcast", Builtin::Broadcast),
     ("sum_to", Builtin::SumTo),
     ("unindex", Builtin::Unindex),
@@ -214,7 +217,8 @@ impl Builtin {
                 (1, 1, "(x)")
             }
             Builtin::Param | Builtin::Shape => (1, 1, "(x)"),
-            Builtin::Reduce(_) => (1, 2, "(x) or (x, axis)"),
+            Builtin::Reduce(_) => (1, 3, "(x), (x, axes) or (x, axes, keep)"),
+            Builtin::ExpandDims => (2, 2, "(x, axes)"),
             Builtin::OneHot => (2, 2, "(classes, i)"),
             Builtin::MatMul | Builtin::Solve => (2, 2, "(a, b)"),
             Builtin::Cholesky => (1, 1, "(a)"),
@@ -237,7 +241,7 @@ impl Builtin {
             Builtin::ScatterAdd => (3, 4, "(shape, i, d) or (shape, i, d, axis)"),
             Builtin::Pick => (2, 2, "(x, i)"),
             Builtin::Stack => (2, usize::MAX, "(axis, a, b, ..)"),
-            Builtin::Einsum => (2, 3, "(labels, a) or (labels, a, b)"),
+            Builtin::Einsum => (2, usize::MAX, "(labels, a, b, ..)"),
             Builtin::Split { .. } => (1, 2, "(x) or (x, axis)"),
             Builtin::Range => (1, 1, "(n)"),
             Builtin::Transpose => (1, 2, "(x) or (x, permutation)"),
@@ -271,10 +275,10 @@ impl Builtin {
                 false
             }
             Builtin::Param | Builtin::Shape | Builtin::Cholesky | Builtin::Solve | Builtin::Rfft => false,
-            Builtin::Reduce(_) | Builtin::Transpose | Builtin::Split { .. } => i == 1,
+            Builtin::Transpose | Builtin::Split { .. } | Builtin::ExpandDims => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
             Builtin::Stack | Builtin::Einsum | Builtin::Irfft => i == 0,
-            Builtin::CumSum | Builtin::Sort | Builtin::ArgSort => i > 0,
+            Builtin::Reduce(_) | Builtin::CumSum | Builtin::Sort | Builtin::ArgSort => i > 0,
             Builtin::SortBy => i > 1,
             Builtin::Unindex => i != 1,
             Builtin::Concat | Builtin::Gather => i == 2,

@@ -3,7 +3,7 @@
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
-use rml_ir::op::{Binary, Class, Compare, Einsum, Op, Reduction, TypeError, Unary, result_type};
+use rml_ir::op::{Binary, Class, Compare, Op, TypeError, Unary, result_type};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::{BinaryOp, UnaryOp};
@@ -14,6 +14,8 @@ use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
 use crate::typed::Typed;
 
+mod axes;
+mod einsum;
 mod index;
 mod sliding;
 
@@ -39,8 +41,18 @@ impl Partial {
 pub(crate) enum Rule {
     /// An operator on the operands.
     Apply(Op),
+    /// Operators one after the other, at least one; the last one makes the result.
+    Steps(Vec<Step>),
     /// Anything else: the form of the expression says it.
     Form,
+}
+
+/// One of the operators that an expression becomes.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Step {
+    pub(crate) op: Op,
+    /// Its operands by number: first those of the expression, then the results of the steps before.
+    pub(crate) args: Vec<usize>,
 }
 
 /// An operand: its type and its place.
@@ -126,20 +138,14 @@ impl Typed<'_> {
                 Some(&arg) => Op::OneHot { classes: self.size(id, arg)? },
                 None => return Err(Failure::Unknown),
             },
-            Builtin::Reduce(by) => match (args.get(1), operand) {
-                (None, _) => Op::Reduce(by, None),
-                (Some(&axis), Some(shape)) => {
-                    let axis = self.axis(id, axis, shape).map_err(|failure| of_two(by, failure));
-                    Op::Reduce(by, Some(axis?))
-                }
-                (Some(_), None) => return Ok(unknown(which, operands)),
-            },
+            Builtin::Reduce(by) => return self.reduce(id, by, args, operands, span),
+            Builtin::ExpandDims => return self.expand_dims(id, args, operands, span),
             Builtin::Binary(f) => return broadcasting(Op::Binary(f), f.name(), operands, span),
             Builtin::Clip => return broadcasting(Op::Clip, "clip", operands, span),
             Builtin::Where => return broadcasting(Op::Where, "where", operands, span),
             Builtin::Conv(..) | Builtin::Pool(..) => return self.sliding(id, which, args, operands, span),
             Builtin::Pick => Op::Pick,
-            Builtin::Einsum => Op::Einsum(self.labels(id, args.first().copied())?),
+            Builtin::Einsum => return self.einsum(id, args.first(), operands, span),
             Builtin::Gather => match (args.get(2), operand) {
                 (None, _) => Op::Gather { axis: 0 },
                 (Some(&axis), Some(shape)) => Op::Gather { axis: self.axis(id, axis, shape)? },
@@ -220,22 +226,6 @@ impl Typed<'_> {
         apply(op, which.name(), operands, span)
     }
 
-    /// The labels of a contraction.
-    fn labels(&self, id: InstanceId, expr: Option<ExprId>) -> Evaluated<Einsum> {
-        let expr = &self.tree.node(id).exprs[expr.ok_or(Failure::Unknown)?];
-        let bad = |message: String| {
-            Failure::from(
-                Diagnostic::error(codes::STATIC_VALUE, "these are not labels of a contraction")
-                    .label(expr.span, message)
-                    .note("expected a letter for each axis of each operand and of the result, such as \"bij,bjk->bik\""),
-            )
-        };
-        match &expr.kind {
-            ExprKind::Text(text) => Einsum::parse(text).map_err(bad),
-            _ => Err(bad("this is not a text in quotes".to_owned())),
-        }
-    }
-
     /// A static bool.
     fn flag(&self, id: InstanceId, expr: ExprId) -> Evaluated<bool> {
         match self.statics.eval(&self.tree, &self.shapes, id, expr)? {
@@ -250,50 +240,6 @@ impl Typed<'_> {
         let span = self.tree.node(id).exprs[expr].span;
         usize::try_from(n)
             .map_err(|_| expected("an int that is not negative", &StaticValue::Int(n), span).into())
-    }
-
-    /// A static axis of a shape; negative counts from the end.
-    fn axis(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<usize> {
-        let axis = self.statics.int(&self.tree, &self.shapes, id, expr)?;
-        let rank = i64::try_from(shape.rank()).unwrap_or(i64::MAX);
-        let from_start = if axis < 0 { axis.saturating_add(rank) } else { axis };
-        usize::try_from(from_start).ok().filter(|a| *a < shape.rank()).ok_or_else(|| {
-            let span = self.tree.node(id).exprs[expr].span;
-            let expected = match rank {
-                0 => "an operand with axes: a scalar has none".to_owned(),
-                _ => format!("an axis from -{rank} to {}, found {axis}", rank - 1),
-            };
-            Diagnostic::error(codes::SHAPE_MISMATCH, format!("there is no axis {axis}"))
-                .label(span, format!("the operand has shape {shape}"))
-                .note(format!("expected {expected}"))
-                .into()
-        })
-    }
-
-    /// The order of all axes; what is given may be that of the last ones alone.
-    fn permutation(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<Vec<usize>> {
-        let span = self.tree.node(id).exprs[expr].span;
-        let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
-        let bad = || {
-            Failure::from(expected("a permutation of the axes, or of the last ones", &value, span).note(
-                format!("the operand has {} axes; those that are permuted are numbered from 0", shape.rank()),
-            ))
-        };
-        let StaticValue::Array(items) = &value else { return Err(bad()) };
-        let mut perm = Vec::with_capacity(items.len());
-        for item in items {
-            match item {
-                StaticValue::Int(i) => perm.push(usize::try_from(*i).map_err(|_| bad())?),
-                _ => return Err(bad()),
-            }
-        }
-        let mut sorted = perm.clone();
-        sorted.sort_unstable();
-        let stay = shape.rank().checked_sub(perm.len()).ok_or_else(bad)?;
-        if !sorted.into_iter().eq(0..perm.len()) {
-            return Err(bad());
-        }
-        Ok((0..stay).chain(perm.iter().map(|axis| stay + axis)).collect())
     }
 }
 
@@ -427,6 +373,25 @@ fn apply(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rul
     }
 }
 
+/// Operators one after the other, on operands of known types.
+fn steps(steps: Vec<Step>, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
+    let known: Option<Vec<Type>> = operands.iter().map(|o| o.0.ty()).collect();
+    let mut types = known.ok_or(Failure::Unknown)?;
+    for step in &steps {
+        let args: Vec<Type> = step.args.iter().map(|arg| types[*arg].clone()).collect();
+        match result_type(&step.op, &args) {
+            Ok(ty) => types.push(ty),
+            Err(mut error) => {
+                error.operand = error.operand.and_then(|i| step.args.get(i).copied());
+                let types = &types[..operands.len()];
+                return Err(misfit(&step.op, name, operands, types, &error, span).into());
+            }
+        }
+    }
+    let result = types.last().map(Partial::known).ok_or(Failure::Unknown)?;
+    Ok((Rule::Steps(steps), result))
+}
+
 fn misfit(
     op: &Op,
     name: &str,
@@ -439,7 +404,9 @@ fn misfit(
     let mixed =
         matches!(op, Op::Where | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick | Op::SortBy { .. });
     let same = mixed || types.windows(2).all(|w| w[0].dtype == w[1].dtype);
-    let elements = !same || (is_elementwise(op) && result_type(op, &scalars).is_err());
+    // A scalar has no axis that could be folded, but has an element type.
+    let whole = if let Op::Reduce(by, _) = op { Op::Reduce(*by, None) } else { op.clone() };
+    let elements = !same || (is_elementwise(&whole) && result_type(&whole, &scalars).is_err());
     let (code, what) = match elements {
         true => (codes::TYPE_MISMATCH, "element types"),
         false => (codes::SHAPE_MISMATCH, "shapes"),
@@ -468,23 +435,5 @@ fn is_elementwise(op: &Op) -> bool {
         Class::Lookup => matches!(op, Op::OneHot { .. }),
         Class::Random => true,
         Class::Layout | Class::Along | Class::Product | Class::Sliding => false,
-    }
-}
-
-/// What is wrong with the axis of an operator; `max(a, b)` means the larger of two in other languages.
-fn of_two(by: Reduction, failure: Failure) -> Failure {
-    let (name, elementwise) = match by {
-        Reduction::Max => ("max", "maximum"),
-        Reduction::Min => ("min", "minimum"),
-        Reduction::Sum | Reduction::Mean | Reduction::ArgMax | Reduction::ArgMin => return failure,
-        Reduction::Any | Reduction::All => return failure,
-    };
-    match failure {
-        Failure::Bad(mut found) if found.code != codes::SHAPE_MISMATCH => {
-            let help = format!("`{name}(x, axis)` is along an axis; of two values: `{elementwise}(a, b)`");
-            found.help = vec![help];
-            Failure::Bad(found)
-        }
-        failure => failure,
     }
 }

@@ -97,7 +97,9 @@ fn overflow(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Option<Ssa> 
         Op::ScatterAdd { .. } => Some(total(t, args[1])),
         // They choose, move or count, the remainder is smaller than the divisor, or their results are no ints.
         Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Compare(_) => None,
-        Op::Binary(Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum) => None,
+        Op::Binary(
+            Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum | Binary::Atan2 | Binary::LogAddExp,
+        ) => None,
         Op::And | Op::Or | Op::Clip | Op::Where | Op::Reduce(..) => None,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => None,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => None,

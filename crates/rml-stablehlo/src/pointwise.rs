@@ -108,9 +108,24 @@ pub(super) fn binary(t: &mut Text, f: Binary, a: &Ssa, b: &Ssa) -> Ssa {
         Binary::Mod if int => integer::modulo(t, a, b),
         Binary::Mod => modulo(t, a, b),
         Binary::Pow => power(t, a, b),
+        Binary::Atan2 => t.zip("atan2", a, b),
+        Binary::LogAddExp => logaddexp(t, a, b),
         Binary::Minimum => t.zip("minimum", a, b),
         Binary::Maximum => t.zip("maximum", a, b),
     }
+}
+
+/// `max(a, b) + log(1 + exp(-|a - b|))`, where equal operands, infinite ones too, have no distance.
+fn logaddexp(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
+    let most = t.zip("maximum", a, b);
+    let difference = t.zip("subtract", a, b);
+    let (same, zero) = (t.compare(Compare::Eq, a, b), t.splat(0.0, &a.ty));
+    let difference = t.select(&same, &zero, &difference);
+    let size = t.map("abs", &difference);
+    let negated = t.map("negate", &size);
+    let small = t.map("exponential", &negated);
+    let rest = t.map("log_plus_one", &small);
+    t.zip("add", &most, &rest)
 }
 
 /// The remainder with the sign of the divisor, also where it is 0.

@@ -17,12 +17,13 @@ fn reduced(axis: Option<usize>, x: &Ssa) -> Ty {
     Ty { elem: x.ty.elem, shape: kept }
 }
 
-/// Sum; 0 of nothing.
 /// Folds an axis, which it drops, or all elements.
 pub(super) fn reduce(t: &mut Text, by: Reduction, axis: Option<usize>, x: &Ssa) -> Ssa {
     match by {
         Reduction::Sum => sum(t, axis, x),
         Reduction::Mean => mean(t, axis, x),
+        Reduction::Prod => prod(t, axis, x),
+        Reduction::LogSumExp => logsumexp(t, axis, x),
         Reduction::Max => extreme(t, axis, x, true),
         Reduction::Min => extreme(t, axis, x, false),
         Reduction::ArgMax => position(t, axis, x, true),
@@ -32,6 +33,7 @@ pub(super) fn reduce(t: &mut Text, by: Reduction, axis: Option<usize>, x: &Ssa) 
     }
 }
 
+/// Sum; 0 of nothing.
 fn sum(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     if x.is_empty() {
         return t.splat(0.0, &reduced(axis, x));
@@ -49,6 +51,37 @@ pub(super) fn mean(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     let n: usize = axes(axis, x).iter().map(|&i| x.dims()[i]).product();
     let (sum, n) = (sum(t, axis, x), t.splat(n as f64, &ty));
     t.zip("divide", &sum, &n)
+}
+
+/// Product; 1 of nothing.
+fn prod(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
+    if x.is_empty() {
+        return t.splat(1.0, &reduced(axis, x));
+    }
+    let init = t.splat(1.0, &Ty::scalar(x.ty.elem));
+    t.reduce("multiply", x, &init, &axes(axis, x))
+}
+
+/// The logarithm of the sum of exponentials; -inf of nothing. The largest element is subtracted first, unless it is
+/// infinite.
+fn logsumexp(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
+    let ty = reduced(axis, x);
+    if x.is_empty() {
+        return t.splat(f64::NEG_INFINITY, &ty);
+    }
+    let gone = axes(axis, x);
+    let kept: Vec<usize> = (0..x.dims().len()).filter(|i| !gone.contains(i)).collect();
+    let largest = extreme(t, axis, x, true);
+    let size = t.map("abs", &largest);
+    let infinite = t.compare_to(Compare::Eq, &size, f64::INFINITY);
+    let zero = t.splat(0.0, &ty);
+    let shift = t.select(&infinite, &zero, &largest);
+    let shifts = t.broadcast_in(&shift, &kept, x.dims());
+    let below = t.zip("subtract", x, &shifts);
+    let exp = t.map("exponential", &below);
+    let sums = t.sum(&exp, &gone);
+    let log = t.map("log", &sums);
+    t.zip("add", &log, &shift)
 }
 
 /// Where a search for the largest (or smallest) element starts.

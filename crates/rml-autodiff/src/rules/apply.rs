@@ -45,7 +45,8 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => true,
         Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => true,
         Op::Reduce(by, _) => match by {
-            Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min => true,
+            Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::LogSumExp => true,
+            Reduction::Max | Reduction::Min => true,
             Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => false,
         },
         Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax | Op::Sort { .. } => true,

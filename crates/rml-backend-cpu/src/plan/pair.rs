@@ -111,6 +111,7 @@ impl Arith {
             Binary::Mul => Some(Self::Mul),
             Binary::Div => Some(Self::Div),
             Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum => None,
+            Binary::Atan2 | Binary::LogAddExp => None,
         }
     }
 

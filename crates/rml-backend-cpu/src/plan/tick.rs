@@ -396,7 +396,8 @@ impl<N: Number> Arena<N> {
                 let s = Split::new(&mut self.bools, out, len);
                 slices::quantify(by == Reduction::All, around, s.row(x, size), s.out);
             }
-            (Reduction::Mean | Reduction::ArgMax | Reduction::ArgMin, _) => {
+            (Reduction::Mean | Reduction::Prod | Reduction::LogSumExp, _)
+            | (Reduction::ArgMax | Reduction::ArgMin, _) => {
                 unreachable!("{} of {dtype} is another kernel", by.name())
             }
         }

@@ -69,6 +69,8 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Reduce(by, axis) => match by {
             Reduction::Sum => reduce::sum(*axis, cx),
             Reduction::Mean => reduce::mean(*axis),
+            Reduction::Prod => reduce::prod(*axis),
+            Reduction::LogSumExp => reduce::logsumexp(*axis),
             Reduction::Max => reduce::max(*axis),
             Reduction::Min => reduce::min(*axis),
             Reduction::ArgMax => reduce::arg_max(*axis),
@@ -133,6 +135,8 @@ fn binary(f: Binary, int: bool) -> Kernel {
         Binary::Mod if int => two(arithmetic::int_mod),
         Binary::Mod => two(arithmetic::num_mod),
         Binary::Pow => two(Tensor::f_pow),
+        Binary::Atan2 => two(Tensor::f_atan2),
+        Binary::LogAddExp => two(Tensor::f_logaddexp),
         Binary::Minimum => two(Tensor::f_minimum),
         Binary::Maximum => two(Tensor::f_maximum),
     }

@@ -28,6 +28,22 @@ pub(super) fn mean(axis: Option<usize>) -> Kernel {
     }
 }
 
+/// Product; 1 of nothing.
+pub(super) fn prod(axis: Option<usize>) -> Kernel {
+    match axis.map(dim) {
+        Some(axis) => one(move |x| x.f_prod_dim_int(axis, false, None)),
+        None => one(|x| x.f_prod(None)),
+    }
+}
+
+/// The logarithm of the sum of exponentials; -inf of nothing.
+pub(super) fn logsumexp(axis: Option<usize>) -> Kernel {
+    match axis.map(dim) {
+        Some(axis) => one(move |x| x.f_logsumexp(axis, false)),
+        None => one(|x| x.f_reshape([-1_i64])?.f_logsumexp(0_i64, false)),
+    }
+}
+
 /// Sums the axes that broadcasting from `shape` repeats.
 pub(super) fn sum_to(shape: &Shape, cx: &Context<'_>) -> Kernel {
     let from = cx.args[0].shape.dims();

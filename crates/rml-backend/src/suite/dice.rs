@@ -7,6 +7,8 @@ pub(super) enum Nums {
     Scales,
     /// The same, positive.
     Positive,
+    /// Of both signs, between 2^-1/2 and 2^1/2, so that products of many are no extremes.
+    Near,
     /// Uniform in `-1..1`.
     Unit,
     /// Quarters in `-3..=3`, so that many are equal, and halves are met.
@@ -58,6 +60,7 @@ impl Dice {
         match kind {
             Nums::Scales => sign * (self.unit() * 13.0 - 9.0).exp2(),
             Nums::Positive => (self.unit() * 13.0 - 9.0).exp2(),
+            Nums::Near => sign * (self.unit() - 0.5).exp2(),
             Nums::Unit => 2.0 * self.unit() - 1.0,
             Nums::Grid => (self.unit() * 25.0).floor() * 0.25 - 3.0,
             Nums::Large => sign * self.unit() * 1000.0,

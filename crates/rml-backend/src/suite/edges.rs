@@ -162,8 +162,8 @@ fn planted(
     }
 }
 
-/// Which special numbers stand in an operand together. Huge numbers do not where they are added up, since then the
-/// order matters.
+/// Which special numbers stand in an operand together. Huge numbers do not where they are added up or
+/// multiplied, since then the order matters.
 fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let tiny = super::compare::limits(precision).1;
@@ -181,7 +181,7 @@ fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
         vec![nan; 64],
         vec![tiny / 4.0, tiny, -tiny / 2.0],
     ];
-    if !matches!(name, "matmul" | "einsum" | "sum" | "mean" | "sum_to" | "cumsum" | "scatter_add")
+    if !matches!(name, "matmul" | "einsum" | "sum" | "mean" | "prod" | "sum_to" | "cumsum" | "scatter_add")
         && !["conv", "avg_pool", "unpatches"].iter().any(|stem| name.starts_with(stem))
     {
         let max = specials::nums(precision).into_iter().filter(|x| x.is_finite()).fold(0.0, f64::max);

@@ -33,7 +33,7 @@ const SMALL: (i64, i64) = (-9, 10);
 const WIDE: (i64, i64) = (-(1 << 62), 1 << 62);
 
 fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
-    use Nums::{Grid, Large, Positive, Scales, Unit};
+    use Nums::{Grid, Large, Near, Positive, Scales, Unit};
     match op {
         Op::Copy
         | Op::StopGradient
@@ -46,6 +46,7 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
         }
         Op::Unary(Unary::Log | Unary::Sqrt | Unary::Log1p) => Domain::nums(Positive),
         Op::Binary(Binary::Pow) => Domain::nums(if operand == 0 { Positive } else { Unit }),
+        Op::Binary(Binary::Atan2 | Binary::LogAddExp) => Domain::nums(Scales),
         Op::Unary(Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round) => Domain::nums(Grid),
         Op::Convert(DType::Int) => Domain::nums(Large),
         Op::Convert(DType::Num | DType::Bool) => Domain { nums: Grid, ints: WIDE },
@@ -73,6 +74,8 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
         Op::Reduce(Reduction::Max | Reduction::Min | Reduction::ArgMax | Reduction::ArgMin, _) => {
             Domain::nums(Grid)
         }
+        Op::Reduce(Reduction::Prod, _) => Domain::nums(Near),
+        Op::Reduce(Reduction::LogSumExp, _) => Domain::nums(Scales),
         Op::Reduce(Reduction::Any | Reduction::All, _) => Domain::nums(Scales),
         Op::Sort { .. } | Op::ArgSort { .. } | Op::SortBy { .. } => Domain::nums(Grid),
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => Domain::ints(WIDE),

@@ -70,6 +70,11 @@ pub fn tolerance(op: &Op) -> Tolerance {
         Op::Unary(Unary::Sin | Unary::Cos) => Tolerance::ResultOrOne(4.0),
         Op::Unary(Unary::Gelu) => Tolerance::Operand(8.0),
         Op::Binary(Binary::Pow) => Tolerance::Result(64.0),
+        Op::Binary(Binary::Atan2) => Tolerance::Result(8.0),
+        Op::Binary(Binary::LogAddExp) => Tolerance::ResultOrOne(16.0),
+        // As many roundings as factors.
+        Op::Reduce(Reduction::Prod, _) => Tolerance::Result(512.0),
+        Op::Reduce(Reduction::LogSumExp, _) => Tolerance::ResultOrOne(64.0),
         Op::MatMul | Op::Einsum(_) => Tolerance::Terms(4.0),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Tolerance::Terms(4.0),
         Op::AvgPool(_) | Op::Unpatches { .. } | Op::ScatterAdd { .. } => Tolerance::Terms(4.0),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::Span;
-use rml_ir::op::{Distribution, Op};
+use rml_ir::op::{Distribution, Op, result_type};
 use rml_ir::typed::{self, ExprKind as T};
 use rml_ir::{DType, Shape, Type};
 
@@ -11,7 +11,7 @@ use super::Emitter;
 use crate::builtins::Builtin;
 use crate::constant::widened;
 use crate::hir::{ExprId, ExprKind};
-use crate::ops::{self, Operand, Partial, Rule};
+use crate::ops::{self, Operand, Partial, Rule, Step};
 use crate::statics::{Evaluated, Failure};
 
 /// An expression made, and its type.
@@ -59,9 +59,26 @@ impl Emitter<'_, '_> {
                 let args = made.iter().map(|(e, _)| *e).collect();
                 T::Apply { op, args, statics: self.static_texts(expr) }
             }
+            Rule::Steps(steps) => self.steps(steps, made, span)?,
             Rule::Form => self.form(expr, &made, &ty)?,
         };
         Ok(self.push(kind, ty, span))
+    }
+
+    /// Operators one after the other; gives the last one.
+    fn steps(&mut self, steps: Vec<Step>, mut made: Vec<Made>, span: Span) -> Evaluated<T> {
+        let count = steps.len();
+        for (i, Step { op, args }) in steps.into_iter().enumerate() {
+            let types: Vec<Type> = args.iter().map(|arg| made[*arg].1.clone()).collect();
+            let ty = result_type(&op, &types).map_err(|_| Failure::Unknown)?;
+            let args = args.iter().map(|arg| made[*arg].0).collect();
+            let kind = T::Apply { op, args, statics: Vec::new() };
+            if i + 1 == count {
+                return Ok(kind);
+            }
+            made.push(self.push(kind, ty, span));
+        }
+        Err(Failure::Unknown)
     }
 
     /// An expression whose own error is reported: only the parts are looked at.

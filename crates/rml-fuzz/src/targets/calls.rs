@@ -42,7 +42,9 @@ const UNARY: &[&str] = &[
     "-",
 ];
 const INFIX: &[&str] = &["+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="];
-const REDUCTIONS: &[&str] = &["sum", "mean", "max", "min", "argmax", "argmin", "cumsum"];
+const REDUCTIONS: &[&str] = &["sum", "mean", "prod", "logsumexp", "max", "min", "argmax", "argmin"];
+/// Functions along an axis, which stays. Each also takes a flag.
+const ALONG: &[&str] = &["cumsum", "sort", "argsort", "sort_by"];
 const NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -138,7 +140,7 @@ impl Call<'_> {
     }
 
     fn expression(&mut self) -> String {
-        match self.r.below(20) {
+        match self.r.below(24) {
             0 | 1 => {
                 let dims = self.dims(0, 3);
                 let x = self.input("num", &dims);
@@ -161,6 +163,9 @@ impl Call<'_> {
             12 => self.einsum(),
             13..=15 => self.convolution(),
             16..=18 => self.pooling(),
+            19 | 20 => self.along(),
+            21 => self.square(),
+            22 => self.transform(),
             _ => self.constant(),
         }
     }
@@ -182,8 +187,8 @@ impl Call<'_> {
                 let c = self.input("bool", &shapes[2]);
                 format!("where({c}, {a}, {b})")
             }
-            4 if kind == "int" => format!("mod({a}, {b})"),
-            4 => format!("pow({a}, {b})"),
+            4 => format!("mod({a}, {b})"),
+            5 | 6 if kind == "num" => format!("{}({a}, {b})", self.r.pick(&["pow", "atan2", "logaddexp"])),
             5 if kind == "int" => format!("to_num({a}) + to_num(to_bool({b}))"),
             _ => format!("{a} {} {b}", self.r.pick(INFIX)),
         }
@@ -191,27 +196,89 @@ impl Call<'_> {
 
     fn reduction(&mut self) -> String {
         let dims = self.dims(1, 3);
-        let (axis, all) = (self.axis(dims.len()), self.r.chance(0.3));
+        let axes = self.axes(dims.len());
         if self.r.chance(0.15) {
             let x = self.input("bool", &dims);
             let name = *self.r.pick(&["any", "all"]);
-            return if all { format!("{name}({x})") } else { format!("{name}({x}, {axis})") };
+            return format!("{name}({x}{axes})");
         }
         let kind = *self.r.pick(&["num", "num", "int"]);
         let (x, name) = (self.input(kind, &dims), *self.r.pick(REDUCTIONS));
-        match (name, all) {
-            ("cumsum", _) if self.r.chance(0.5) => format!("cumsum({x}, {axis}, {})", self.r.chance(0.5)),
-            (_, true) => format!("{name}({x})"),
-            _ => format!("{name}({x}, {axis})"),
+        format!("{name}({x}{axes})")
+    }
+
+    /// The arguments that say which axes are folded, and perhaps that they stay.
+    fn axes(&mut self, rank: usize) -> String {
+        let axes = match self.r.below(3) {
+            0 => return String::new(),
+            1 => self.axis(rank),
+            _ => {
+                let some: Vec<usize> = (0..rank).filter(|_| self.r.chance(0.7)).collect();
+                list(&some)
+            }
+        };
+        if self.r.chance(0.4) { format!(", {axes}, {}", self.r.chance(0.7)) } else { format!(", {axes}") }
+    }
+
+    fn along(&mut self) -> String {
+        let dims = self.dims(1, 3);
+        let kind = *self.r.pick(&["num", "num", "int"]);
+        let (x, name) = (self.input(kind, &dims), *self.r.pick(ALONG));
+        let keys = if name == "sort_by" { format!("{}, ", self.input("num", &dims)) } else { String::new() };
+        let axis = match self.r.below(3) {
+            0 => String::new(),
+            1 => format!(", {}", self.axis(dims.len())),
+            _ => format!(", {}, {}", self.axis(dims.len()), self.r.chance(0.5)),
+        };
+        format!("{name}({keys}{x}{axis})")
+    }
+
+    /// Functions of a square matrix whose diagonal is large.
+    fn square(&mut self) -> String {
+        let n = 1 + self.r.below(3);
+        let (stack, row) = (self.dims(0, 1), self.r.below(n));
+        let swapped = self.r.chance(0.5);
+        let line = |i: usize| {
+            let i = if swapped { (i + row) % n } else { i };
+            let entries: Vec<&str> = (0..n).map(|j| if i == j { "5.0" } else { "0.0" }).collect();
+            format!("[{}]", entries.join(", "))
+        };
+        let large: Vec<String> = (0..n).map(line).collect();
+        let x = self.input("num", &[&stack[..], &[n, n]].concat());
+        let a = format!("[{}] + tanh({x})", large.join(", "));
+        if !swapped && self.r.chance(0.5) {
+            return format!("cholesky({a})");
         }
+        let columns = self.dims(0, 1);
+        let b = self.input("num", &[&stack[..], &[n], &columns].concat());
+        format!("solve({a}, {b})")
+    }
+
+    fn transform(&mut self) -> String {
+        let (rows, n) = (self.dims(0, 2), 1 + self.r.below(9));
+        if self.r.chance(0.5) {
+            let x = self.input("num", &[&rows[..], &[n]].concat());
+            return format!("rfft({x})");
+        }
+        let y = self.input("num", &[&rows[..], &[n / 2 + 1, 2]].concat());
+        format!("irfft({n}, {y})")
     }
 
     fn layout(&mut self) -> String {
         let dims = self.dims(1, 4);
-        match self.r.below(5) {
+        match self.r.below(6) {
             0 => {
                 let x = self.input("num", &dims);
                 format!("transpose({x})")
+            }
+            5 => {
+                let x = self.input("num", &dims);
+                let axis = self.axis(dims.len() + 1);
+                if self.r.chance(0.5) {
+                    format!("expand_dims({x}, {axis})")
+                } else {
+                    format!("expand_dims({x}, [0, -1])")
+                }
             }
             1 => {
                 let mut perm: Dims = (0..dims.len()).collect();
@@ -354,6 +421,7 @@ impl Call<'_> {
 
     fn einsum(&mut self) -> String {
         let sizes: Vec<(char, usize)> = "ijkl".chars().map(|c| (c, self.dim())).collect();
+        let count = 1 + self.r.below(4);
         let mut some = |share: f64| -> Vec<(char, usize)> {
             let mut kept: Vec<_> = sizes.iter().copied().filter(|_| self.r.chance(share)).collect();
             if kept.len() > 1 && self.r.chance(0.5) {
@@ -361,14 +429,27 @@ impl Call<'_> {
             }
             kept
         };
-        let (a, b) = (some(0.5), some(0.5));
+        let operands: Vec<Vec<(char, usize)>> = (0..count).map(|_| some(0.5)).collect();
         let result: String =
-            some(0.5).iter().map(|l| l.0).filter(|c| a.iter().chain(&b).any(|l| l.0 == *c)).collect();
-        let word = |ls: &[(char, usize)]| ls.iter().map(|l| l.0).collect::<String>();
-        let dims = |ls: &[(char, usize)]| ls.iter().map(|l| l.1).collect::<Dims>();
-        let labels = format!("{},{}->{result}", word(&a), word(&b));
-        let (a, b) = (self.input("num", &dims(&a)), self.input("num", &dims(&b)));
-        format!("einsum(\"{labels}\", {a}, {b})")
+            some(0.5).iter().map(|l| l.0).filter(|c| operands.iter().flatten().any(|l| l.0 == *c)).collect();
+        let (rest, dots) = (self.dims(0, 2), self.r.chance(0.3));
+        let (mut labels, mut args) = (Vec::new(), Vec::new());
+        for own in operands {
+            let word: String = own.iter().map(|l| l.0).collect();
+            let mut dims: Dims = own.iter().map(|l| l.1).collect();
+            if dots && self.r.chance(0.7) {
+                let at = self.r.below(own.len() + 1);
+                let few = &rest[self.r.below(rest.len() + 1)..];
+                dims.splice(at..at, few.iter().copied());
+                labels.push(format!("{}..{}", &word[..at], &word[at..]));
+            } else {
+                labels.push(word);
+            }
+            args.push(self.input("num", &dims));
+        }
+        let dots =
+            if labels.iter().any(|word| word.contains("..")) && self.r.chance(0.8) { ".." } else { "" };
+        format!("einsum(\"{}->{dots}{result}\", {})", labels.join(","), args.join(", "))
     }
 
     /// Stride, padding before and after, and dilation of an axis, and how many windows of that size one of that length

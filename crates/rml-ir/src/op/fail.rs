@@ -16,7 +16,8 @@ impl Op {
             }
             Op::Reduce(by, _) => match by {
                 Reduction::Sum => takes(DType::Int),
-                Reduction::Mean | Reduction::Max | Reduction::ArgMax | Reduction::Min => false,
+                Reduction::Mean | Reduction::Prod | Reduction::LogSumExp => false,
+                Reduction::Max | Reduction::ArgMax | Reduction::Min => false,
                 Reduction::ArgMin | Reduction::Any | Reduction::All => false,
             },
             Op::SumTo { .. } | Op::CumSum { .. } => takes(DType::Int),

@@ -9,6 +9,10 @@ pub enum Reduction {
     Sum,
     /// Their mean; num only. NaN of nothing.
     Mean,
+    /// Their product, taken first to last; num only. 1 of nothing.
+    Prod,
+    /// The logarithm of the sum of their exponentials; num only. -inf of nothing.
+    LogSumExp,
     /// The largest one; NaN wins; int and num.
     Max,
     /// The position of the first largest one (row-major where all elements are folded); an int. NaN wins.
@@ -25,9 +29,11 @@ pub enum Reduction {
 
 impl Reduction {
     /// All of them.
-    pub const ALL: [Reduction; 8] = [
+    pub const ALL: [Reduction; 10] = [
         Reduction::Sum,
         Reduction::Mean,
+        Reduction::Prod,
+        Reduction::LogSumExp,
         Reduction::Max,
         Reduction::ArgMax,
         Reduction::Min,
@@ -41,6 +47,8 @@ impl Reduction {
         match self {
             Reduction::Sum => "sum",
             Reduction::Mean => "mean",
+            Reduction::Prod => "prod",
+            Reduction::LogSumExp => "logsumexp",
             Reduction::Max => "max",
             Reduction::ArgMax => "argmax",
             Reduction::Min => "min",
@@ -56,7 +64,7 @@ impl Reduction {
             Reduction::Sum | Reduction::Max | Reduction::ArgMax | Reduction::Min | Reduction::ArgMin => {
                 &[DType::Int, DType::Num]
             }
-            Reduction::Mean => &[DType::Num],
+            Reduction::Mean | Reduction::Prod | Reduction::LogSumExp => &[DType::Num],
             Reduction::Any | Reduction::All => &[DType::Bool],
         }
     }
@@ -64,7 +72,8 @@ impl Reduction {
     /// The element type that it makes of one.
     pub const fn gives(self, of: DType) -> DType {
         match self {
-            Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min => of,
+            Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::LogSumExp => of,
+            Reduction::Max | Reduction::Min => of,
             Reduction::ArgMax | Reduction::ArgMin => DType::Int,
             Reduction::Any | Reduction::All => DType::Bool,
         }
@@ -73,7 +82,8 @@ impl Reduction {
     /// Whether it has a result of no elements.
     pub const fn has_neutral(self) -> bool {
         match self {
-            Reduction::Sum | Reduction::Mean | Reduction::Any | Reduction::All => true,
+            Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::LogSumExp => true,
+            Reduction::Any | Reduction::All => true,
             Reduction::Max | Reduction::ArgMax | Reduction::Min | Reduction::ArgMin => false,
         }
     }

@@ -164,7 +164,7 @@ pub const fn binary_takes(f: Binary) -> &'static [DType] {
     match f {
         Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Mod => ARITHMETIC,
         Binary::Minimum | Binary::Maximum => ARITHMETIC,
-        Binary::Pow => &[DType::Num],
+        Binary::Pow | Binary::Atan2 | Binary::LogAddExp => &[DType::Num],
     }
 }
 

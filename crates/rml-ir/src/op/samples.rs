@@ -126,8 +126,8 @@ fn folds() -> impl Iterator<Item = (Op, Vec<Type>)> {
     ];
     let kinds = Reduction::ALL.into_iter().flat_map(|by| by.takes().iter().map(move |dtype| (by, *dtype)));
     let all = kinds.flat_map(move |(by, dtype)| cases.map(|(axis, dims)| (by, dtype, axis, dims)));
-    // The mean of nothing is NaN, with which no gradient can be compared.
-    let fits = |by: Reduction| by.has_neutral() && by != Reduction::Mean;
+    // The mean of nothing is NaN, and the logarithm of a sum of nothing infinite: no gradient can be compared with them.
+    let fits = |by: Reduction| by.has_neutral() && !matches!(by, Reduction::Mean | Reduction::LogSumExp);
     let fit = all.filter(move |(by, _, _, dims)| fits(*by) || !dims.contains(&0));
     fit.map(|(by, dtype, axis, dims)| (Op::Reduce(by, axis), vec![Type::new(dtype, dims)]))
 }

@@ -283,3 +283,41 @@ fn scalars_stay_scalars() {
     check(&Op::Reduce(Reduction::Sum, None), &[&Value::Int(3)], &Value::Int(3));
     check(&Op::Reduce(Reduction::Mean, None), &[&Value::F64(3.0)], &Value::F64(3.0));
 }
+
+#[test]
+fn logarithms_of_sums_hold_infinities() {
+    let ln2 = std::f64::consts::LN_2;
+    let a = num(&[8], &[INF, -INF, INF, -INF, INF, NAN, 1000.0, -1000.0]);
+    let b = num(&[8], &[INF, -INF, -INF, 3.0, NAN, -INF, 1000.0, -1000.0]);
+    let sums = [INF, -INF, INF, 3.0, NAN, NAN, 1000.0 + ln2, ln2 - 1000.0];
+    check(&Op::Binary(Binary::LogAddExp), &[&a, &b], &num(&[8], &sums));
+    let pairs: Vec<f64> = elements(&a).into_iter().zip(elements(&b)).flat_map(|(a, b)| [a, b]).collect();
+    let of_all = |op: &Op, x: &Value, wanted: &[f64]| {
+        let found = elements(&go(op, &[x]));
+        let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-12 || a.is_nan() && b.is_nan();
+        assert!(found.iter().zip(wanted).all(near), "{op}: {found:?}, not {wanted:?}");
+    };
+    of_all(&Op::Reduce(Reduction::LogSumExp, Some(1)), &num(&[8, 2], &pairs), &sums);
+    let columns: Vec<f64> = [elements(&a), elements(&b)].concat();
+    of_all(&Op::Reduce(Reduction::LogSumExp, Some(0)), &num(&[2, 8], &columns), &sums);
+    of_all(&Op::Reduce(Reduction::LogSumExp, Some(0)), &num(&[0, 2], &[]), &[-INF, -INF]);
+    let many = vec![-700.0; 200];
+    of_all(&Op::Reduce(Reduction::LogSumExp, None), &num(&[200], &many), &[200_f64.ln() - 700.0]);
+}
+
+#[test]
+fn products_of_nothing_are_one_and_zeros_stay() {
+    check(&Op::Reduce(Reduction::Prod, Some(1)), &[&num(&[2, 0], &[])], &num(&[2], &[1.0, 1.0]));
+    let x = num(&[2, 3], &[2.0, -0.0, 3.0, 0.5, 4.0, -1.0]);
+    check(&Op::Reduce(Reduction::Prod, Some(1)), &[&x], &num(&[2], &[-0.0, -2.0]));
+    check(&Op::Reduce(Reduction::Prod, None), &[&num(&[2], &[INF, 0.0])], &num(&[], &[NAN]));
+}
+
+#[test]
+fn angles_have_the_sign_of_the_ordinate() {
+    let pi = std::f64::consts::PI;
+    let y = num(&[8], &[0.0, -0.0, 0.0, -0.0, 1.0, -INF, INF, NAN]);
+    let x = num(&[8], &[1.0, 1.0, -0.0, -1.0, 0.0, 3.0, -INF, 1.0]);
+    let angles = [0.0, -0.0, pi, -pi, pi / 2.0, -pi / 2.0, 0.75 * pi, NAN];
+    check(&Op::Binary(Binary::Atan2), &[&y, &x], &num(&[8], &angles));
+}

@@ -102,6 +102,12 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Binary(Binary::Mod) if !int => both(&|a, b| a - b * (a / b).floor()),
         Op::Binary(Binary::Mod) => both(&|a, b| if b == 0.0 { a } else { a - b * (a / b).floor() }),
         Op::Binary(Binary::Pow) => both(&|a, b| if a >= 0.0 { a.powf(b) } else { f64::NAN }),
+        Op::Binary(Binary::Atan2) => both(&|y, x| {
+            // By the half of the angle.
+            let r = (x * x + y * y).sqrt();
+            if x < 0.0 && y == 0.0 { std::f64::consts::PI } else { 2.0 * (y / (r + x)).atan() }
+        }),
+        Op::Binary(Binary::LogAddExp) => both(&|a, b| (a.exp() + b.exp()).ln()),
         Op::Binary(Binary::Minimum) => both(&|a, b| if a < b { a } else { b }),
         Op::Binary(Binary::Maximum) => both(&|a, b| if a > b { a } else { b }),
         Op::Clip => Nd::from(result, |i| {
@@ -226,6 +232,10 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         }
         Op::Reduce(Reduction::Sum, axis) => fold(*axis, &|xs| xs.iter().sum()),
         Op::Reduce(Reduction::Mean, axis) => fold(*axis, &|xs| xs.iter().sum::<f64>() / xs.len() as f64),
+        Op::Reduce(Reduction::Prod, axis) => fold(*axis, &|xs| xs.iter().product()),
+        Op::Reduce(Reduction::LogSumExp, axis) => {
+            fold(*axis, &|xs| xs.iter().map(|x| x.exp()).sum::<f64>().ln())
+        }
         Op::Reduce(Reduction::Max, axis) => {
             fold(*axis, &|xs| xs.iter().copied().fold(f64::NEG_INFINITY, f64::max))
         }

@@ -203,6 +203,13 @@ pub(crate) fn greatest<T: Number>(a: T, b: T) -> T {
     if a >= b || a.is_nan() { a } else { b }
 }
 
+/// `log(exp(a) + exp(b))`. Equal operands, infinite ones too, have no distance.
+#[inline(always)]
+pub(crate) fn logaddexp<T: Number>(a: T, b: T) -> T {
+    let distance = if a == b { T::ZERO } else { (a - b).abs() };
+    greatest(a, b) + log1p(exp(-distance))
+}
+
 /// `a` to the power of `b`, in double precision.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "rounding is meant")]

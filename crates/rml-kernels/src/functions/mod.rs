@@ -257,6 +257,10 @@ binary! {
     Mod "mod";
     /// `a` to the power of `b`.
     Pow "pow";
+    /// The angle of the point with the ordinate `a` and the abscissa `b`, from -pi to pi.
+    Atan2 "atan2";
+    /// `log(exp(a) + exp(b))`.
+    LogAddExp "logaddexp";
     /// The smaller one; NaN wins.
     Minimum "minimum";
     /// The larger one; NaN wins.

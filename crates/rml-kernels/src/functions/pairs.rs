@@ -10,9 +10,11 @@ trait Function<T> {
     fn apply(a: T, b: T) -> T;
 }
 
-/// A number that can be taken to a power and divided with a remainder.
+/// A number with the functions that each precision computes by itself.
 pub(crate) trait Power: Number {
     fn pow(self, y: Self) -> Self;
+    /// The angle of the point with the ordinate `self` and the abscissa `x`.
+    fn atan2(self, x: Self) -> Self;
     /// The exact remainder of `self / y`, with the sign of `self`.
     fn remainder(self, y: Self) -> Self;
 }
@@ -26,6 +28,10 @@ impl Power for f32 {
     fn pow(self, y: f32) -> f32 {
         formulas::pow(self, y)
     }
+    #[inline(always)]
+    fn atan2(self, x: f32) -> f32 {
+        libm::atan2f(self, x)
+    }
 }
 
 impl Power for f64 {
@@ -36,6 +42,10 @@ impl Power for f64 {
     #[inline(always)]
     fn pow(self, y: f64) -> f64 {
         libm::pow(self, y)
+    }
+    #[inline(always)]
+    fn atan2(self, x: f64) -> f64 {
+        libm::atan2(self, x)
     }
 }
 
@@ -77,6 +87,8 @@ pairs! {
     Div, a, b => a / b;
     Mod, a, b => modulo(a, b);
     Pow, a, b => a.pow(b);
+    Atan2, a, b => a.atan2(b);
+    LogAddExp, a, b => formulas::logaddexp(a, b);
     Minimum, a, b => formulas::least(a, b);
     Maximum, a, b => formulas::greatest(a, b);
 }

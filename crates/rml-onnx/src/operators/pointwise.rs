@@ -126,9 +126,58 @@ pub(super) fn binary(net: &mut Net, f: Binary, a: &V, b: &V) -> V {
         Binary::Mod if a.elem == Elem::I64 => integer::modulo(net, a, b),
         Binary::Mod => modulo(net, a, b),
         Binary::Pow => net.zip("Pow", a, b),
+        Binary::Atan2 => atan2(net, a, b),
+        Binary::LogAddExp => logaddexp(net, a, b),
         Binary::Minimum => extreme(net, a, b, "Less"),
         Binary::Maximum => extreme(net, a, b, "Greater"),
     }
+}
+
+/// Whether the sign is minus, that of zeros, too.
+fn is_minus(net: &mut Net, x: &V) -> V {
+    let (zero, one) = (net.scalar(0.0, x.elem), net.scalar(1.0, x.elem));
+    let none = net.compare("Equal", x, &zero);
+    let inverse = net.zip("Div", &one, x);
+    let sign = net.select(&none, &inverse, x);
+    net.compare("Less", &sign, &zero)
+}
+
+/// The angle of a point. Of its sizes the smaller one is divided by the larger one, which gives the angle to the nearer
+/// axis; sizes that are equal, infinite ones too, have the quotient 1, and two zeros have 0.
+fn atan2(net: &mut Net, y: &V, x: &V) -> V {
+    let number = |net: &mut Net, value: f64| net.scalar(value, x.elem);
+    let (zero, one) = (number(net, 0.0), number(net, 1.0));
+    let (half, pi) = (number(net, std::f64::consts::FRAC_PI_2), number(net, std::f64::consts::PI));
+    let (high, wide) = (net.map("Abs", y), net.map("Abs", x));
+    let steep = net.compare("Greater", &high, &wide);
+    let (large, small) = (net.select(&steep, &high, &wide), net.select(&steep, &wide, &high));
+    let same = net.compare("Equal", &large, &small);
+    let quotient = net.zip("Div", &small, &large);
+    let none = net.compare("Equal", &large, &zero);
+    let equal = net.select(&none, &zero, &one);
+    let quotient = net.select(&same, &equal, &quotient);
+    let angle = net.map("Atan", &quotient);
+    let rest = net.zip("Sub", &half, &angle);
+    let angle = net.select(&steep, &rest, &angle);
+    let behind = is_minus(net, x);
+    let rest = net.zip("Sub", &pi, &angle);
+    let angle = net.select(&behind, &rest, &angle);
+    let below = is_minus(net, y);
+    let negated = net.map("Neg", &angle);
+    net.select(&below, &negated, &angle)
+}
+
+/// `max(a, b) + log(1 + exp(-|a - b|))`, where equal operands, infinite ones too, have no distance.
+fn logaddexp(net: &mut Net, a: &V, b: &V) -> V {
+    let most = extreme(net, a, b, "Greater");
+    let (same, zero) = (net.compare("Equal", a, b), net.scalar(0.0, a.elem));
+    let difference = net.zip("Sub", a, b);
+    let difference = net.select(&same, &zero, &difference);
+    let size = net.map("Abs", &difference);
+    let negated = net.map("Neg", &size);
+    let small = net.map("Exp", &negated);
+    let rest = log1p(net, &small);
+    net.zip("Add", &most, &rest)
 }
 
 /// Comparisons of two operands, which broadcast.

@@ -2,6 +2,7 @@
 
 use rml_ir::op::Reduction;
 
+use super::layout::slice;
 use crate::net::{Attr, Elem, Net, V, signed};
 
 /// The axes that are dropped.
@@ -14,6 +15,8 @@ pub(super) fn reduce(net: &mut Net, by: Reduction, axis: Option<usize>, x: &V, d
     match by {
         Reduction::Sum => sum(net, axis, x),
         Reduction::Mean => mean(net, axis, x, dims),
+        Reduction::Prod => prod(net, axis, x, dims),
+        Reduction::LogSumExp => logsumexp(net, axis, x, dims),
         Reduction::Max => extreme(net, axis, x, true, dims),
         Reduction::Min => extreme(net, axis, x, false, dims),
         Reduction::ArgMax => position(net, axis, x, true, dims),
@@ -40,6 +43,57 @@ pub(super) fn mean(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) ->
     }
     let axes = axes(axis, x);
     net.reduce("ReduceMean", x, &axes, false)
+}
+
+/// Product; 1 of nothing. By halves, since ONNX Runtime has no `ReduceProd` in double precision.
+fn prod(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
+    if x.is_empty() {
+        return net.splat(1.0, x.elem, dims);
+    }
+    let (mut x, axis) = match axis {
+        Some(axis) => (x.clone(), axis),
+        None => (net.reshape(x, &[x.len()]), 0),
+    };
+    while x.dims[axis] > 1 {
+        let (n, half) = (x.dims[axis], x.dims[axis] / 2);
+        let mut part = |from: usize, len: usize| {
+            let mut dims = x.dims.clone();
+            dims[axis] = len;
+            slice(net, &x, &[(axis, from, len, 1)], &dims)
+        };
+        let (first, second) = (part(0, half), part(half, half));
+        let last = (n % 2 == 1).then(|| part(n - 1, 1));
+        let product = net.zip("Mul", &first, &second);
+        x = match last {
+            Some(last) => {
+                let mut dims = product.dims.clone();
+                dims[axis] += 1;
+                let along = [Attr::Int("axis", signed(axis))];
+                net.node("Concat", &[&product, &last], &along, x.elem, &dims)
+            }
+            None => product,
+        };
+    }
+    net.reshape(&x, dims)
+}
+
+/// The logarithm of the sum of exponentials; -inf of nothing. The largest element is subtracted first, unless it is
+/// infinite.
+fn logsumexp(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
+    if x.is_empty() {
+        return net.splat(f64::NEG_INFINITY, x.elem, dims);
+    }
+    let axes = axes(axis, x);
+    let (zero, most) = (net.scalar(0.0, x.elem), net.scalar(f64::INFINITY, x.elem));
+    let largest = net.reduce("ReduceMax", x, &axes, true);
+    let size = net.map("Abs", &largest);
+    let infinite = net.compare("Equal", &size, &most);
+    let shift = net.select(&infinite, &zero, &largest);
+    let below = net.zip("Sub", x, &shift);
+    let exp = net.map("Exp", &below);
+    let sums = net.reduce("ReduceSum", &exp, &axes, false);
+    let (log, shift) = (net.map("Log", &sums), net.reshape(&shift, dims));
+    net.zip("Add", &log, &shift)
 }
 
 /// Largest or smallest element; NaN wins.

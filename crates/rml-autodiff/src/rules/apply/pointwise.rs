@@ -110,6 +110,8 @@ impl Transposer<'_, '_> {
             Binary::Mul => self.product(),
             Binary::Div => self.quotient(),
             Binary::Pow => self.power(),
+            Binary::Atan2 => self.angle(),
+            Binary::LogAddExp => self.logaddexp(),
             Binary::Minimum => self.extreme_of_two(Compare::Le, Compare::Lt),
             Binary::Maximum => self.extreme_of_two(Compare::Ge, Compare::Gt),
             Binary::Sub if self.site.position == 1 => {
@@ -119,6 +121,39 @@ impl Transposer<'_, '_> {
             Binary::Mod if self.site.position == 1 => self.remainder(),
             Binary::Add | Binary::Sub | Binary::Mod => self.sum_to_operand(d),
         }
+    }
+
+    /// `x / (x x + y y)` and `-y / (x x + y y)`, with both divided by the larger size first, so that no square
+    /// overflows; 0 at the origin.
+    fn angle(&mut self) -> Var {
+        let (y, x) = (self.arg_when(0), self.arg_when(1));
+        let (zero, one) = (self.literal(0.0), self.literal(1.0));
+        let [high, wide] = [y, x].map(|x| self.apply(Op::Unary(Unary::Abs), &[x]));
+        let most = self.apply(Op::Binary(Binary::Maximum), &[high, wide]);
+        let origin = self.apply(Op::Compare(Compare::Eq), &[most, zero]);
+        let most = self.apply(Op::Where, &[origin, one, most]);
+        let [v, u] = [y, x].map(|x| self.apply(Op::Binary(Binary::Div), &[x, most]));
+        let [high, wide] = [v, u].map(|x| self.apply(Op::Binary(Binary::Mul), &[x, x]));
+        let squares = self.apply(Op::Binary(Binary::Add), &[wide, high]);
+        let squares = self.apply(Op::Binary(Binary::Maximum), &[squares, one]);
+        let other = if self.site.position == 0 { u } else { v };
+        let product = self.apply(Op::Binary(Binary::Mul), &[self.site.d, other]);
+        let quotient = self.apply(Op::Binary(Binary::Div), &[product, squares]);
+        let quotient = self.apply(Op::Binary(Binary::Div), &[quotient, most]);
+        let sum = self.sum_to_operand(quotient);
+        if self.site.position == 0 { sum } else { self.apply(Op::Unary(Unary::Neg), &[sum]) }
+    }
+
+    /// The share of the operand: `sigmoid(a - b)`, where equal operands, infinite ones too, have no difference.
+    fn logaddexp(&mut self) -> Var {
+        let (own, other) = (self.x_when(), self.arg_when(1 - self.site.position));
+        let zero = self.literal(0.0);
+        let same = self.apply(Op::Compare(Compare::Eq), &[own, other]);
+        let difference = self.apply(Op::Binary(Binary::Sub), &[own, other]);
+        let difference = self.apply(Op::Where, &[same, zero, difference]);
+        let share = self.apply(Op::Unary(Unary::Sigmoid), &[difference]);
+        let product = self.apply(Op::Binary(Binary::Mul), &[self.site.d, share]);
+        self.sum_to_operand(product)
     }
 
     /// A remainder is `a - floor(a / b) b`, and the quotient is flat between steps.

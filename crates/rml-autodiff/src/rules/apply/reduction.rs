@@ -1,10 +1,10 @@
 //! Reductions, running sums and normalisations.
 
-use rml_ir::DType;
 use rml_ir::normal::Var;
-use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
+use rml_ir::op::{AxisIndex, Binary, Compare, Op, Reduction, Unary};
+use rml_ir::{DType, Shape, Type};
 
-use super::Transposer;
+use super::{Dim, Transposer};
 
 impl Transposer<'_, '_> {
     /// Folds of an axis, or of all elements.
@@ -20,6 +20,8 @@ impl Transposer<'_, '_> {
                 let d = self.apply(Op::Binary(Binary::Div), &[d, n]);
                 self.spread(axis, d)
             }
+            Reduction::Prod => self.prod(axis),
+            Reduction::LogSumExp => self.logsumexp(axis),
             Reduction::Max | Reduction::Min => self.extreme(axis),
             Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return None,
         })
@@ -55,6 +57,65 @@ impl Transposer<'_, '_> {
         let along = statics.get(..1).unwrap_or_default().to_vec();
         let from = self.b.apply_written(Op::ArgSort { axis, descending }, &[keys], statics);
         self.b.apply_written(Op::SortBy { axis, descending: false }, &[from, self.site.d], along)
+    }
+
+    /// `p / sum(p) d` with `p = exp(x - o)`, and 1 where `x` is `o`, which may be infinite: the softmax of the operand.
+    fn logsumexp(&mut self, axis: Option<usize>) -> Var {
+        let (x, o, zero) = (self.x_when(), self.out_when(), self.literal(0.0));
+        let o = self.keep(axis, o);
+        let same = self.apply(Op::Compare(Compare::Eq), &[x, o]);
+        let below = self.apply(Op::Binary(Binary::Sub), &[x, o]);
+        let below = self.apply(Op::Where, &[same, zero, below]);
+        let p = self.apply(Op::Unary(Unary::Exp), &[below]);
+        let sum = self.apply(Op::Reduce(Reduction::Sum, axis), &[p]);
+        let d = self.apply(Op::Binary(Binary::Div), &[self.site.d, sum]);
+        let d = self.keep(axis, d);
+        self.apply(Op::Binary(Binary::Mul), &[p, d])
+    }
+
+    /// For each element the product of those before it and of those behind it; nothing is divided by an element.
+    fn prod(&mut self, axis: Option<usize>) -> Var {
+        let (x, dims) = (self.x_when(), self.dims(self.x));
+        let shape = self.shape(self.x);
+        let (line, along) = match axis {
+            Some(axis) => (x, axis),
+            None => (self.reshape(x, &[Dim::product(&dims)]), 0),
+        };
+        let d = self.spread(axis, self.site.d);
+        if axis.map_or(shape.len(), |a| shape.dims()[a]) < 2 {
+            return d;
+        }
+        let [before, behind] = [false, true].map(|behind| self.running_product(line, along, behind));
+        let others = self.apply(Op::Binary(Binary::Mul), &[before, behind]);
+        let others = self.reshape(others, &dims);
+        self.apply(Op::Binary(Binary::Mul), &[d, others])
+    }
+
+    /// The products of all elements before, or behind, each one along an axis: each step multiplies with the products
+    /// 1, 2, 4, .. places on.
+    fn running_product(&mut self, x: Var, axis: usize, behind: bool) -> Var {
+        let n = self.shape(x).dims()[axis];
+        let mut product = self.moved(x, axis, 1, behind);
+        let mut step = 1;
+        while step + 1 < n {
+            let moved = self.moved(product, axis, step, behind);
+            product = self.apply(Op::Binary(Binary::Mul), &[product, moved]);
+            step *= 2;
+        }
+        product
+    }
+
+    /// The elements `step` places on along an axis, or back; ones stand in the places that are left.
+    fn moved(&mut self, x: Var, axis: usize, step: usize, back: bool) -> Var {
+        let mut dims = self.shape(x).dims().to_vec();
+        let mut items: Vec<AxisIndex> = dims.iter().map(|len| AxisIndex::whole(*len)).collect();
+        let start = if back { step } else { 0 };
+        items[axis] = AxisIndex::Slice { start, len: dims[axis] - step, step: 1 };
+        dims[axis] = step;
+        let rest = self.apply(Op::Index { items }, &[x]);
+        let ones = self.b.constant(&Type { dtype: DType::Num, shape: Shape::new(&dims) }, 1.0);
+        let parts = if back { [rest, ones] } else { [ones, rest] };
+        self.apply(Op::Concat { axis }, &parts)
     }
 
     /// The gradient goes to the largest (or smallest) elements, in equal parts.

@@ -352,7 +352,7 @@ impl<'a> Finder<'a> {
             |op: &Op| matches!(op, Op::Unary(Unary::Neg | Unary::Abs) | Op::Not | Op::Convert(DType::Num));
         let heavy = |case: &Case| {
             matches!(&case.rule, Rule::Apply { op, args }
-                if args.len() == 1 && !light(op) || *op == Op::Binary(Binary::Pow))
+                if args.len() == 1 && !light(op) || matches!(op, Op::Binary(Binary::Pow | Binary::Atan2 | Binary::LogAddExp)))
         };
         self.plan.tapes[tape].cases.iter().any(heavy)
     }

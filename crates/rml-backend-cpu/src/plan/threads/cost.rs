@@ -40,7 +40,7 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
 fn is_cheap(op: &Op) -> bool {
     match op {
         Op::Unary(f) => matches!(f, Unary::Neg | Unary::Abs | Unary::Relu | Unary::Flush),
-        Op::Binary(f) => !matches!(f, Binary::Pow | Binary::Mod),
+        Op::Binary(f) => !matches!(f, Binary::Pow | Binary::Mod | Binary::Atan2 | Binary::LogAddExp),
         Op::Compare(how) => !matches!(how, Compare::Eq | Compare::Ne),
         Op::Where => true,
         _ => false,

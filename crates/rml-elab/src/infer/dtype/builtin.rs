@@ -104,6 +104,7 @@ impl Infer<'_, '_, '_> {
             | Builtin::Transpose
             | Builtin::Split { .. }
             | Builtin::Reshape
+            | Builtin::ExpandDims
             | Builtin::Broadcast
             | Builtin::SumTo
             | Builtin::Unindex => None,

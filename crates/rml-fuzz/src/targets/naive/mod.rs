@@ -6,6 +6,7 @@ use rml_ir::op::{AxisIndex, Einsum, Op, Reduction};
 use rml_ir::{DType, Data, Value};
 
 mod layout;
+mod matrices;
 mod pointwise;
 mod sliding;
 
@@ -94,6 +95,12 @@ pub(super) fn apply(op: &Op, args: &[Array]) -> Option<Array> {
         Op::Reduce(Reduction::Mean, axis) => {
             Some(reduce(x, *axis, x.dtype, |v| v.iter().sum::<f64>() / v.len() as f64))
         }
+        Op::Reduce(Reduction::Prod, axis) => Some(reduce(x, *axis, x.dtype, |v| v.iter().product())),
+        Op::Reduce(Reduction::LogSumExp, axis) => Some(reduce(x, *axis, x.dtype, |v| {
+            let most = v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let shift = if most.is_finite() { most } else { 0.0 };
+            v.iter().map(|x| (x - shift).exp()).sum::<f64>().ln() + shift
+        })),
         Op::Reduce(Reduction::Max, axis) => Some(reduce(x, *axis, x.dtype, |v| v[first(v, |a, b| a > b)])),
         Op::Reduce(Reduction::Min, axis) => Some(reduce(x, *axis, x.dtype, |v| v[first(v, |a, b| a < b)])),
         Op::Reduce(Reduction::ArgMax, axis) => {
@@ -121,6 +128,7 @@ pub(super) fn apply(op: &Op, args: &[Array]) -> Option<Array> {
             }))
         }
         Op::RandomUniform { .. } | Op::RandomNormal { .. } => None,
+        Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => matrices::apply(op, args),
         _ => layout::apply(op, args).or_else(|| pointwise::apply(op, args)),
     }
 }

@@ -19,6 +19,7 @@ mod fourier;
 mod gather;
 mod layout;
 mod linear;
+mod logsumexp;
 mod matrices;
 mod need;
 mod pointwise;

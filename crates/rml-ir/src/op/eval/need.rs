@@ -144,14 +144,19 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
             of_shape(shape, size(d)).saturating_add(positions(x))
         }
         Op::Pick => args.get(1).map_or(0, |i| positions(i).saturating_add(extent(i).saturating_mul(size(x)))),
-        Op::Reduce(Reduction::Sum | Reduction::Max | Reduction::Min, axis) => {
-            reduced(x, *axis).saturating_mul(size(x))
+        Op::Reduce(by, axis) => {
+            let results = reduced(x, *axis);
+            match by {
+                Reduction::Sum | Reduction::Prod | Reduction::LogSumExp | Reduction::Max | Reduction::Min => {
+                    results.saturating_mul(size(x))
+                }
+                // The sums, then the quotients.
+                Reduction::Mean => results.saturating_mul(2 * size(x)),
+                // A pair of element and position each, then the positions.
+                Reduction::ArgMax | Reduction::ArgMin => results.saturating_mul(24),
+                Reduction::Any | Reduction::All => results,
+            }
         }
-        // The sums, then the quotients.
-        Op::Reduce(Reduction::Mean, axis) => reduced(x, *axis).saturating_mul(2 * size(x)),
-        // A pair of element and position each, then the positions.
-        Op::Reduce(Reduction::ArgMax | Reduction::ArgMin, axis) => reduced(x, *axis).saturating_mul(24),
-        Op::Reduce(Reduction::Any | Reduction::All, axis) => reduced(x, *axis),
         // The order of one line, and what a stable sort of it works with, beside the result.
         Op::Sort { axis, .. } | Op::ArgSort { axis, .. } | Op::SortBy { axis, .. } => {
             let line = product([dims(x).get(*axis).copied().unwrap_or(1)]);

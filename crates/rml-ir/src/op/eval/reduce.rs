@@ -7,6 +7,7 @@ use std::hint::select_unpredictable;
 
 use rml_kernels::Unary;
 
+use super::logsumexp::logsumexp_of;
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
 use crate::op::Reduction;
@@ -73,6 +74,12 @@ impl Around {
         out.iter_mut().for_each(|sum| *sum = *sum / n);
     }
 
+    /// Products, first to last; 1 of nothing.
+    pub(super) fn prod_into<T: Float>(&self, xs: &[T], out: &mut [T]) {
+        out.fill(T::from_count(1));
+        self.fold(xs, out, |product, x, _| product * x);
+    }
+
     pub(super) fn sum_ints_into(&self, xs: &[i64], out: &mut [i64]) -> Result<(), EvalError> {
         let mut overflow = false;
         out.fill(0);
@@ -116,7 +123,7 @@ fn reduced(dims: &[usize], axis: Option<usize>) -> Shape {
 pub(super) fn reduce(by: Reduction, axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
     Ok(match by {
         Reduction::Sum => sum(axis, x)?,
-        Reduction::Mean => mean(axis, x),
+        Reduction::Mean | Reduction::Prod | Reduction::LogSumExp => of_numbers(by, axis, x),
         Reduction::Max => extreme(axis, x, true),
         Reduction::Min => extreme(axis, x, false),
         Reduction::ArgMax => position(axis, x, true),
@@ -132,17 +139,34 @@ fn sum(axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
     Ok(Value::new(reduced(x.dims, axis), data))
 }
 
-/// Sum divided by the number of elements; NaN of nothing.
-fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
-    fn means<T: Float>(around: &Around, xs: &[T]) -> Data {
+/// A fold that makes numbers of numbers. False, and nothing done, for any other.
+pub(super) fn nums_into<T: Ordered + Float>(by: Reduction, around: Around, xs: &[T], out: &mut [T]) -> bool {
+    match by {
+        Reduction::Sum => around.sum_floats_into(xs, out),
+        Reduction::Mean => around.mean_into(xs, out),
+        Reduction::Prod => around.prod_into(xs, out),
+        Reduction::LogSumExp => {
+            float_extreme_into(around, xs, true, out);
+            logsumexp_of(around.n, around.inner, xs, out);
+        }
+        Reduction::Max => float_extreme_into(around, xs, true, out),
+        Reduction::Min => float_extreme_into(around, xs, false, out),
+        Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return false,
+    }
+    true
+}
+
+/// A fold of nums to nums.
+fn of_numbers(by: Reduction, axis: Option<usize>, x: &View<'_>) -> Value {
+    fn folded<T: Ordered + Float>(by: Reduction, around: Around, xs: &[T]) -> Data {
         let mut out = vec![T::ZERO; around.results()];
-        around.mean_into(xs, &mut out);
+        assert!(nums_into(by, around, xs, &mut out), "{CHECKED}");
         T::data(out)
     }
     let around = Around::axis(x.dims, axis);
     let data = match x.elements {
-        Elements::F32(xs) => means(&around, xs),
-        Elements::F64(xs) => means(&around, xs),
+        Elements::F32(xs) => folded(by, around, xs),
+        Elements::F64(xs) => folded(by, around, xs),
         _ => unreachable!("{CHECKED}"),
     };
     Value::new(reduced(x.dims, axis), data)

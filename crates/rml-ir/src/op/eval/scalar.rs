@@ -43,12 +43,13 @@ fn of_int(op: &Op, x: i64, precision: Precision) -> Scalar {
     }
 }
 
-/// Whether a fold of one number is that number; otherwise it is its position, 0. None for what folds no numbers.
+/// Whether a fold of one number is that number; otherwise it is its position, 0. None for other folds.
 fn folded(by: Reduction) -> Option<bool> {
     match by {
-        Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min => Some(true),
+        Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::Max | Reduction::Min => Some(true),
         Reduction::ArgMax | Reduction::ArgMin => Some(false),
-        Reduction::Any | Reduction::All => None,
+        // The logarithm of the exponential of -0 is 0.
+        Reduction::LogSumExp | Reduction::Any | Reduction::All => None,
     }
 }
 
@@ -107,7 +108,7 @@ fn of_floats<T: Float>(f: Binary, a: T, b: T) -> T {
         Binary::Div => a / b,
         Binary::Minimum => a.least(b),
         Binary::Maximum => a.greatest(b),
-        Binary::Pow | Binary::Mod => {
+        Binary::Pow | Binary::Mod | Binary::Atan2 | Binary::LogAddExp => {
             let mut out = [a];
             rml_kernels::binary(f, &[a], &[b], &mut out);
             out[0]

@@ -62,7 +62,7 @@ pub trait Number:
     fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     /// A convolution or a gradient of one; or of a gradient that has [rows](Convolution::rows), these alone.
     fn convolve(by: &Convolution, some: Option<&Range<usize>>, a: &[Self], b: &[Self], out: &mut [Self]);
-    /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for what gives no numbers.
+    /// A fold along an axis that gives numbers. False, and nothing done, for what gives no numbers.
     fn reduce(by: Reduction, around: Around, x: &[Self], out: &mut [Self]) -> bool;
     /// Positions of the first largest, or smallest, elements along an axis.
     fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]);
@@ -88,14 +88,7 @@ macro_rules! number {
         impl Number for $t {
             const ONE: Self = 1.0;
             fn reduce(by: Reduction, around: Around, x: &[Self], out: &mut [Self]) -> bool {
-                match by {
-                    Reduction::Sum => around.sum_floats_into(x, out),
-                    Reduction::Mean => around.mean_into(x, out),
-                    Reduction::Max => reduce::float_extreme_into(around, x, true, out),
-                    Reduction::Min => reduce::float_extreme_into(around, x, false, out),
-                    Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => return false,
-                }
-                true
+                reduce::nums_into(by, around, x, out)
             }
             fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]) {
                 reduce::position_into(around, x, largest, out);
@@ -269,7 +262,7 @@ pub fn int_binary(f: Binary, a: i64, b: i64) -> Result<i64, EvalError> {
         Binary::Mod => Some(int_mod(a, b)),
         Binary::Minimum => Some(a.min(b)),
         Binary::Maximum => Some(a.max(b)),
-        Binary::Pow => unreachable!("{CHECKED}"),
+        Binary::Pow | Binary::Atan2 | Binary::LogAddExp => unreachable!("{CHECKED}"),
     }
     .ok_or(EvalError::IntegerOverflow)
 }

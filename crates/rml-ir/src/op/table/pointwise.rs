@@ -91,6 +91,19 @@ super::table! {
             "int or num, both the same; broadcast"
             "da = sum_to(shape(a), do); db = -sum_to(shape(b), do * floor(a / b))"
             "mod([7.5, -1.0, 7.0], 4.0)" "[3.5, 3.0, 3.0]";
+        Function "atan2" "atan2(y, x)"
+            "angle of the point (x, y) in -pi .. pi, with the sign of y; the gradient is 0 at the origin (NaN in JAX)"
+            "num; broadcast"
+            "with m = maximum(abs(y), abs(x)), or 1.0 where that is 0.0, v = y / m, u = x / m and q = maximum(u * u + v * v, 1.0): \
+             dy = sum_to(shape(y), do * u / q / m); dx = -sum_to(shape(x), do * v / q / m)"
+            "atan2([1.0, 0.0], [1.0, -1.0])" "[0.7853981634, 3.1415926536]";
+        Function "logaddexp" "logaddexp(a, b)"
+            "log(exp(a) + exp(b)), without overflow; -inf of two -inf, else inf if one is inf; equals, infinite ones too, share \
+             the gradient (of two -inf it is NaN in JAX)"
+            "num; broadcast"
+            "da = sum_to(shape(a), do * sigmoid(where(a == b, 0.0, a - b))); \
+             db = sum_to(shape(b), do * sigmoid(where(b == a, 0.0, b - a)))"
+            "logaddexp([0.0, 100.0], 0.0)" "[0.6931471806, 100.0]";
         Function "minimum" "minimum(a, b)" "the smaller one; NaN wins; equals share the gradient"
             "int or num, both the same; broadcast"
             "da = sum_to(shape(a), do * 0.5 * (to_num(a <= b) + to_num(a < b))); db likewise"

@@ -2,37 +2,47 @@
 
 super::table! {
     Reduction {
-        Function "sum" "sum(x[, axis])" "sum over an axis, or over everything; 0 of nothing; an int that overflows is an error"
-            "int or num; the axis is dropped"
-            "dx = broadcast(shape(x), do with the axis kept)"
+        Function "sum" "sum(x[, axes[, keep]])" "sum over an axis, several, or everything; 0 of nothing; an int that overflows is an error"
+            "int or num; the axes are dropped, or with true have length 1"
+            "dx = broadcast(shape(x), do with the axes kept)"
             "sum([[1, 2], [3, 4]], 0)" "[4, 6]";
-        Function "mean" "mean(x[, axis])" "mean over an axis, or over everything; NaN of nothing"
-            "num; the axis is dropped"
-            "dx = broadcast(shape(x), do / n with the axis kept)"
-            "mean([1.0, 2.0, 6.0])" "3.0";
-        Function "max" "max(x[, axis])"
-            "largest element; NaN wins; the gradient is shared evenly among equals"
-            "int or num, at least one element; the axis is dropped"
+        Function "mean" "mean(x[, axes[, keep]])" "mean over an axis, several, or everything; NaN of nothing"
+            "num; the axes are dropped, or with true have length 1"
+            "dx = broadcast(shape(x), do / n with the axes kept)"
+            "mean([[1.0, 2.0], [3.0, 6.0]], [0, 1], true)" "[[3.0]]";
+        Function "prod" "prod(x[, axes[, keep]])" "product over an axis, several, or everything, first to last; 1 of nothing"
+            "num; the axes are dropped, or with true have length 1"
+            "dx = do times the product of all elements but x, also where elements are 0"
+            "prod([[1.0, 2.0], [3.0, 4.0]], 0)" "[3.0, 8.0]";
+        Function "logsumexp" "logsumexp(x[, axes[, keep]])"
+            "log(sum(exp(x))) over an axis, several, or everything, without overflow; -inf if all are -inf, and of nothing; equal \
+             infinities share the gradient (of nothing but -inf it is NaN in JAX)"
+            "num; the axes are dropped, or with true have length 1"
+            "dx = p / sum(p) * do, with p = exp(where(x == o, 0.0, x - o)): the softmax of x"
+            "logsumexp([0.0, 0.0])" "0.6931471806";
+        Function "max" "max(x[, axes[, keep]])"
+            "largest element along an axis, several, or everything; NaN wins; the gradient is shared evenly among equals"
+            "int or num, at least one element; the axes are dropped, or with true have length 1"
             "dx = to_num(x == o) * do / how many are equal to o"
             "max([[1, 5], [3, 4]], 1)" "[5, 4]";
-        Function "min" "min(x[, axis])"
-            "smallest element; NaN wins; the gradient is shared evenly among equals"
-            "int or num, at least one element; the axis is dropped"
+        Function "min" "min(x[, axes[, keep]])"
+            "smallest element along an axis, several, or everything; NaN wins; the gradient is shared evenly among equals"
+            "int or num, at least one element; the axes are dropped, or with true have length 1"
             "dx = to_num(x == o) * do / how many are equal to o"
             "min([[1, 5], [3, 4]], 1)" "[1, 3]";
-        Function "argmax" "argmax(x[, axis])"
-            "position of the first largest element (row-major over everything); NaN wins"
-            "int or num, at least one element -> int; the axis is dropped" ""
+        Function "argmax" "argmax(x[, axes[, keep]])"
+            "position of the first largest element (row-major over several axes, or everything); NaN wins"
+            "int or num, at least one element -> int; the axes are dropped, or with true have length 1" ""
             "argmax([1.0, 5.0, 5.0])" "1";
-        Function "argmin" "argmin(x[, axis])"
-            "position of the first smallest element (row-major over everything); NaN wins"
-            "int or num, at least one element -> int; the axis is dropped" ""
+        Function "argmin" "argmin(x[, axes[, keep]])"
+            "position of the first smallest element (row-major over several axes, or everything); NaN wins"
+            "int or num, at least one element -> int; the axes are dropped, or with true have length 1" ""
             "argmin([2.0, 1.0, 1.0])" "1";
-        Function "any" "any(x[, axis])" "whether any element is true; false of nothing"
-            "bool; the axis is dropped" ""
+        Function "any" "any(x[, axes[, keep]])" "whether any element is true along an axis, several, or everything; false of nothing"
+            "bool; the axes are dropped, or with true have length 1" ""
             "any([[true, false], [false, false]], 1)" "[true, false]";
-        Function "all" "all(x[, axis])" "whether all elements are true; true of nothing"
-            "bool; the axis is dropped" ""
+        Function "all" "all(x[, axes[, keep]])" "whether all elements are true along an axis, several, or everything; true of nothing"
+            "bool; the axes are dropped, or with true have length 1" ""
             "all([[true, false], [true, true]], 1)" "[false, true]";
         Function "cumsum" "cumsum(x[, axis[, reverse]])"
             "sums of the elements up to each one along an axis (0), it included; with true, of those from each one on; an int \

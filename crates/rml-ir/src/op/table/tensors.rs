@@ -10,6 +10,12 @@ super::table! {
             "[s..] -> shape, of as many elements"
             "dx = reshape(shape(x), do)"
             "reshape([4], [[1, 2], [3, 4]])" "[1, 2, 3, 4]";
+        Function "expand_dims" "expand_dims(x, axes)"
+            "x with a new axis of length 1; axes is the axis of the result that is new, or an array of such axes; negatives count \
+             back"
+            "[s..] -> [s..] with the new axes"
+            "dx = reshape(shape(x), do)"
+            "expand_dims([1, 2], -1)" "[[1], [2]]";
         Function "broadcast" "broadcast(shape, x)" "repeated to a larger shape"
             "[s..] -> shape; dimensions of x are equal, 1 or missing on the left"
             "dx = sum_to(shape(x), do)"
@@ -97,11 +103,13 @@ super::table! {
             "num [s.., n / 2 + 1, 2] -> num [s.., n]"
             "dy = rfft(do) * weights / n, with the weights of rfft"
             "irfft(2, [[4.0, 0.0], [2.0, 0.0]])" "[3.0, 1.0]";
-        Function "einsum" "einsum(labels, a[, b])"
+        Function "einsum" "einsum(labels, a, b, ..)"
             "contraction: axes with the same letter have the same length, and products are summed over the letters that the result \
-             lacks; each operand has a letter once"
+             lacks; each operand has a letter once; `..` stands for axes without a letter, which are aligned on the right; more than \
+             two operands are contracted from left to right: the first with the second, the result with the third, and so on, each \
+             time summed over the letters that neither later operands nor the result have"
             "num, with as many dimensions as letters -> num, of the letters behind `->`"
-            "da = einsum of do and b with the labels of a; repeated over the letters that only a has; db likewise"
+            "of two operands: da = einsum of do and b with the labels of a; repeated over the letters that only a has; db likewise"
             "einsum(\"ij,jk->ik\", [[1.0, 2.0], [3.0, 4.0]], [[1.0], [10.0]])" "[[21.0], [43.0]]";
         Function "conv1d" "conv1d(x, kernel[, stride[, padding[, dilation[, groups]]]])"
             "convolution over the axis before the channels (the kernel is not flipped); padding with zeros is a number or \
