@@ -54,8 +54,8 @@ mod verify;
 mod waits;
 
 pub use outline::Outline;
-pub use parse::parse;
-pub use print::print;
+pub use parse::{parse, place as read_place};
+pub use print::{place, print};
 pub use verify::verify;
 
 entity_id!(
