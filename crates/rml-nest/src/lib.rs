@@ -96,6 +96,9 @@ pub struct Program {
     pub ends: Ends,
     /// Whether a block is filled only as far as what is read is available, as [`rml_plan::Plan::waits`] says.
     pub waits: bool,
+    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks more,
+    /// and nothing is put out or committed at these.
+    pub ahead: u32,
     /// All slots. Inputs and registers are in the order of the plan.
     pub slots: IndexVec<Slot, SlotData>,
     /// The nodes, in order.
@@ -350,11 +353,6 @@ impl Program {
     /// The slots of the registers, in order.
     pub fn registers(&self) -> impl Iterator<Item = Slot> + '_ {
         self.slots.iter_enumerated().filter(|(_, s)| matches!(s.home, Home::Register { .. })).map(|(id, _)| id)
-    }
-
-    /// How many ticks are looked at after those that are done.
-    pub fn ahead(&self) -> u32 {
-        self.slots.iter().map(SlotData::ahead).max().unwrap_or(0)
     }
 
     /// For each register: how many ticks past the last one that is done it is written in its node, the maximum over its

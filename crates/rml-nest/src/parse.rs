@@ -21,9 +21,10 @@ pub fn parse(text: &str) -> Result<Program, String> {
     let mut c = lines().next().ok_or("the text is empty")?;
     c.expect("nests")?;
     let (name, precision, waits) = (c.string()?, c.precision()?, c.eat("waits"));
+    let ahead = if c.eat("ahead") { c.parse("a number of ticks")? } else { 0 };
     c.end()?;
     let (slots, nodes, commits, outputs) = (IndexVec::new(), Vec::new(), Vec::new(), Vec::new());
-    let program = Program { name, precision, ends: Ends::Nothing, waits, slots, nodes, commits, outputs };
+    let program = Program { name, precision, ends: Ends::Nothing, waits, ahead, slots, nodes, commits, outputs };
     let mut reader = Reader { program, names: BTreeMap::new(), node: None, stage: None };
     // A slot may be read before its line.
     let mut rest = Vec::new();

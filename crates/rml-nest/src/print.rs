@@ -42,7 +42,8 @@ impl Printer<'_> {
         let program = self.program;
         let precision = if program.precision == rml_ir::Precision::F32 { "f32" } else { "f64" };
         let waits = if program.waits { " waits" } else { "" };
-        writeln!(self.out, "nests {:?} {precision}{waits}", program.name)?;
+        let ahead = if program.ahead == 0 { String::new() } else { format!(" ahead {}", program.ahead) };
+        writeln!(self.out, "nests {:?} {precision}{waits}{ahead}", program.name)?;
         program.slots.iter().filter(|data| is_short(data)).try_for_each(|data| self.slot(data))?;
         if let Ends::Given(ends) = &program.ends {
             let text = self.guards(ends, " or ");

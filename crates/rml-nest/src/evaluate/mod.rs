@@ -77,7 +77,7 @@ impl Machine {
     pub fn length(&self, cycles: usize, inputs: &[Column]) -> Result<Option<usize>, Fault> {
         let mut window = self.begin(cycles, inputs);
         match (&self.program.ends, self.program.nodes.first()) {
-            (Ends::Nothing, _) => Ok((cycles > self.program.ahead() as usize).then_some(cycles)),
+            (Ends::Nothing, _) => Ok((cycles > self.program.ahead as usize).then_some(cycles)),
             (Ends::Given(ends), _) => {
                 // An absent input ends nothing.
                 let holds = |t: usize| ends.iter().any(|end| window.holds(std::slice::from_ref(end), t) == Ok(true));
@@ -120,7 +120,7 @@ impl Machine {
                 Home::Register { .. } | Home::Const(_) => {}
             }
         }
-        let done = ticks.saturating_sub(program.ahead() as usize);
+        let done = ticks.saturating_sub(program.ahead as usize);
         let after = kept.clone();
         Window { program, ticks, done, reaches: program.reaches(), cells, kept, after, waits: waits::Waits::new(program) }
     }
@@ -318,7 +318,7 @@ impl Window<'_> {
         let access = self.chosen(source, t)?;
         let mut found = Vec::new();
         points(dims, |point| {
-            found.push(self.element(access, t, index(access, point))?);
+            found.push(self.element(access, t, step(access.offset, &access.strides, point))?);
             Ok(())
         })?;
         Ok(found)
@@ -372,8 +372,8 @@ fn points(dims: &[usize], mut f: impl FnMut(&[usize]) -> Result<(), Fault>) -> R
     Ok(())
 }
 
-/// The number of the element of an access at a point.
-fn index(access: &Access, point: &[usize]) -> usize {
-    let steps = access.strides.iter().zip(point).map(|(stride, at)| stride.wrapping_mul(at.cast_signed()));
-    access.offset.wrapping_add_signed(steps.fold(0, isize::wrapping_add))
+/// The number of an element at a point: an offset, and steps along each dimension.
+fn step(offset: usize, steps: &[isize], point: &[usize]) -> usize {
+    let moved = steps.iter().zip(point).map(|(step, at)| step.wrapping_mul(at.cast_signed()));
+    offset.wrapping_add_signed(moved.fold(0, isize::wrapping_add))
 }

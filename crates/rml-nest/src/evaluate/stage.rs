@@ -4,8 +4,8 @@ use rml_base::IndexVec;
 use rml_ir::op::{Number, eval};
 use rml_ir::{Data, Shape, Value};
 
-use super::{Elements, Fault, Window, elements, fold, index, points};
-use crate::{Call, Def, Dim, Nest, Operand, Slot, Stage, Val, Work};
+use super::{Elements, Fault, Window, elements, fold, points, step};
+use crate::{Access, Call, Def, Dim, Nest, Operand, Slot, Stage, Val, Work, dense};
 
 /// A value of a nest: the dimensions that it depends on, and its elements at their points.
 struct Computed {
@@ -44,26 +44,32 @@ impl Window<'_> {
             match def {
                 Def::Load(source) => {
                     let access = self.chosen(source, t)?;
+                    let steps = steps(access, &span);
                     points(&dims, |point| {
-                        let point = spread(nest, &span, point);
-                        computed.push(self.element(access, t, index(access, &point))?);
+                        computed.push(self.element(access, t, step(access.offset, &steps, point))?);
                         Ok(())
                     })?;
                 }
-                Def::Apply(op, args) => points(&dims, |point| {
-                    let args: Vec<&Value> = args.iter().map(|arg| values[*arg].at(nest, &span, point)).collect();
-                    computed.push(eval(op, &args, self.program.precision).map_err(failed)?);
-                    Ok(())
-                })?,
-                Def::Fold(by, dim, of) => points(&dims, |point| {
-                    let inner: Vec<Dim> = span.iter().copied().chain([*dim]).collect();
-                    let at = |i: usize| values[*of].at(nest, &inner, &[point, &[i]].concat()).clone();
-                    let terms: Elements = (0..nest.dims[*dim]).map(at).collect();
-                    // The type decides what the fold of nothing is.
-                    let dtype = terms.first().map_or_else(|| self.dtype(nest, *of), Value::dtype);
-                    computed.push(fold::fold(*by, dtype, &terms, self.program.precision).map_err(failed)?);
-                    Ok(())
-                })?,
+                Def::Apply(op, args) => {
+                    let args: Vec<_> = args.iter().map(|arg| (&values[*arg], values[*arg].steps(nest, &span))).collect();
+                    points(&dims, |point| {
+                        let args: Vec<&Value> = args.iter().map(|(x, steps)| &x.elements[step(0, steps, point)]).collect();
+                        computed.push(eval(op, &args, self.program.precision).map_err(failed)?);
+                        Ok(())
+                    })?;
+                }
+                Def::Fold(by, dim, of) => {
+                    let all: Vec<Dim> = span.iter().copied().chain([*dim]).collect();
+                    let (x, steps, dtype) = (&values[*of], values[*of].steps(nest, &all), self.dtype(nest, *of));
+                    let (last, steps) = steps.split_last().map_or((0, &[][..]), |(last, steps)| (*last, steps));
+                    points(&dims, |point| {
+                        let first = step(0, steps, point);
+                        let term = |i: usize| x.elements[step(first, &[last], &[i])].clone();
+                        let terms: Elements = (0..nest.dims[*dim]).map(term).collect();
+                        computed.push(fold::fold(*by, dtype, &terms, self.program.precision).map_err(failed)?);
+                        Ok(())
+                    })?;
+                }
             }
             values.push(Computed { span, elements: computed });
         }
@@ -71,9 +77,11 @@ impl Window<'_> {
         for (access, val) in &nest.stores {
             let span: Vec<Dim> = nest.dims.ids().filter(|dim| crate::moves(access, *dim)).collect();
             let dims: Vec<usize> = span.iter().map(|dim| nest.dims[*dim]).collect();
+            let (to, x) = (steps(access, &span), &values[*val]);
+            let from = x.steps(nest, &span);
             points(&dims, |point| {
-                let full = spread(nest, &span, point);
-                filled.push((access.slot, index(access, &full), values[*val].at(nest, &span, point).clone()));
+                let index = step(access.offset, &to, point);
+                filled.push((access.slot, index, x.elements[step(0, &from, point)].clone()));
                 Ok(())
             })?;
         }
@@ -101,24 +109,18 @@ impl Window<'_> {
 }
 
 impl Computed {
-    /// The element at a point of some dimensions, those of the value among them.
-    fn at(&self, nest: &Nest, span: &[Dim], point: &[usize]) -> &Value {
-        let mut at = 0;
-        for dim in &self.span {
-            let place = span.iter().position(|d| d == dim).map_or(0, |i| point[i]);
-            at = at * nest.dims[*dim] + place;
-        }
-        &self.elements[at]
+    /// How far its elements are apart along some dimensions, those that it depends on among them.
+    fn steps(&self, nest: &Nest, along: &[Dim]) -> Vec<isize> {
+        let dims: Vec<usize> = self.span.iter().map(|dim| nest.dims[*dim]).collect();
+        let own = dense(&dims);
+        let of = |dim: &Dim| self.span.iter().position(|d| d == dim).map_or(0, |i| own[i]);
+        along.iter().map(of).collect()
     }
 }
 
-/// A point of all dimensions of a nest, from one of some.
-fn spread(nest: &Nest, span: &[Dim], point: &[usize]) -> Vec<usize> {
-    let mut full = vec![0; nest.dims.len()];
-    for (dim, at) in span.iter().zip(point) {
-        full[dim.0 as usize] = *at;
-    }
-    full
+/// How far the elements of an access are apart along some dimensions.
+fn steps(access: &Access, along: &[Dim]) -> Vec<isize> {
+    along.iter().map(|dim| access.strides[dim.0 as usize]).collect()
 }
 
 /// The product of two matrices or vectors that continues from a start.

@@ -203,7 +203,7 @@ impl Window<'_> {
         write.at.and(at).is_empty()
             || self.are_there(&write.when, t)
                 && write.unless.iter().all(|cond| self.is_there(cond, t))
-                && self.is_all_there(&write.value, t)
+                && self.are_all_there(&write.value, at, t)
     }
 
     fn are_there(&self, guards: &[Guard], t: usize) -> bool {
@@ -219,8 +219,12 @@ impl Window<'_> {
 
     /// Whether all variants of a tick are available, whichever applies.
     fn is_all_there(&self, source: &Source, t: usize) -> bool {
-        let p = self.position(t);
-        let mut here = source.iter().filter(|variant| variant.at.contains(p));
+        self.are_all_there(source, Positions::NONE.with(self.position(t)), t)
+    }
+
+    /// The same of a tick that may be at any of those positions.
+    fn are_all_there(&self, source: &Source, at: Positions, t: usize) -> bool {
+        let mut here = source.iter().filter(|variant| !variant.at.and(at).is_empty());
         here.all(|v| v.any.iter().all(|test| self.is_tested(test, t)) && self.is_there(&v.access, t))
     }
 

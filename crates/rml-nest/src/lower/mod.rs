@@ -73,6 +73,7 @@ impl<'a> Lowering<'a> {
             precision: plan.precision,
             ends: Ends::Nothing,
             waits: plan.waits,
+            ahead: plan.ahead(),
             slots: IndexVec::new(),
             nodes: Vec::new(),
             commits: Vec::new(),

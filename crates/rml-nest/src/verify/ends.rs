@@ -41,7 +41,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
             }
         }
     }
-    if program.ahead() > 0 || program.waits {
+    if program.ahead > 0 || program.waits {
         blocks(program, found);
     }
 }
@@ -52,7 +52,7 @@ fn blocks(program: &Program, found: &mut Vec<String>) {
         found.push("N11: a block that waits or looks ahead has an end".to_owned());
     }
     for node in &program.nodes {
-        if program.ahead() > 0 && node.order == Order::Backward {
+        if program.ahead > 0 && node.order == Order::Backward {
             found.push("N11: a block that looks ahead is run backward".to_owned());
         }
         for stage in &node.stages {

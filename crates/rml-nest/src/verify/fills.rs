@@ -3,7 +3,7 @@
 use rml_ir::Position;
 
 use super::moving;
-use crate::{Access, Guard, Home, Kind, Program, Slot, Stage, Tick, Work, Write};
+use crate::{Access, Guard, Home, Kind, Positions, Program, Slot, Stage, Tick, Work, Write};
 
 /// Adds every violation.
 pub(super) fn check(program: &Program, found: &mut Vec<String>) {
@@ -116,6 +116,9 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
         return found.push("N1: a stage fills nothing".to_owned());
     };
     let (ahead, name) = (program.slots[first].ahead(), &program.slots[first].name);
+    if ahead > program.ahead {
+        found.push(format!("N6: {name} is filled farther than the window goes"));
+    }
     for slot in fills {
         if program.slots[slot].ahead() != ahead || program.waits && slot != first {
             found.push(format!("N6: {} is filled with {name}, which goes to other ticks", program.slots[slot].name));
@@ -123,7 +126,7 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
     }
     for (at, access) in stage.reads() {
         // The first tick is done.
-        let ahead = if at.is_within(crate::Positions::STARTS) { 0 } else { ahead };
+        let ahead = if at.is_within(Positions::STARTS) { 0 } else { ahead };
         if !reaches(program, &access, ahead) {
             found.push(format!("N6: {name} is filled farther than {}", program.slots[access.slot].name));
         }
@@ -132,20 +135,25 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
 
 /// Whether an element is available at all ticks that are done, and at that many more.
 fn reaches(program: &Program, access: &Access, ahead: u32) -> bool {
-    let Home::Tick { ahead: own } = program.slots[access.slot].home else { return true };
+    let own = match program.slots[access.slot].home {
+        Home::Const(_) | Home::Register { .. } => return true,
+        Home::Input => program.ahead,
+        Home::Tick { ahead } => ahead,
+    };
     match access.tick {
         Tick::Now => own >= ahead,
         Tick::Before => own + 1 >= ahead,
-        Tick::After => program.ahead() == 0 || own > ahead,
+        Tick::After => program.ahead == 0 || own > ahead,
         // A block has no edges.
-        Tick::First | Tick::Last => program.ahead() == 0,
+        Tick::First | Tick::Last => program.ahead == 0,
     }
 }
 
-/// Everything that a write reads.
-pub(super) fn reads(write: &Write) -> impl Iterator<Item = Access> + '_ {
-    let conds = write.when.iter().map(|guard| &guard.cond).chain(&write.unless).cloned();
-    conds.chain(crate::accesses(&write.value).into_iter().map(|(_, access)| access))
+/// Everything that a write reads, and at which positions.
+pub(super) fn reads(write: &Write) -> impl Iterator<Item = (Positions, Access)> + '_ {
+    let conds = write.when.iter().map(|guard| &guard.cond).chain(&write.unless);
+    let conds = conds.map(|cond| (write.at, cond.clone()));
+    conds.chain(crate::accesses(&write.value).into_iter().map(|(at, access)| (at.and(write.at), access)))
 }
 
 /// N7, and N6 of writes.
@@ -155,7 +163,7 @@ fn registers(program: &Program, found: &mut Vec<String>) {
         let conds = when.iter().map(|guard| guard.cond.clone());
         conds.chain(crate::accesses(source).into_iter().map(|(_, access)| access)).collect::<Vec<_>>()
     });
-    let behind: Vec<Access> = put_out.chain(program.commits.iter().flat_map(reads)).collect();
+    let behind: Vec<Access> = put_out.chain(program.commits.iter().flat_map(reads).map(|(_, access)| access)).collect();
     for access in &behind {
         if !reaches(program, access, 0) {
             found.push(format!("N6: {} is put out farther than it is filled", program.slots[access.slot].name));
@@ -171,7 +179,7 @@ fn registers(program: &Program, found: &mut Vec<String>) {
         let read = |n: usize| {
             let node = &program.nodes[n];
             node.stages.iter().flat_map(Stage::reads).any(|(_, access)| is(&access))
-                || node.writes.iter().flat_map(reads).any(|access| is(&access))
+                || node.writes.iter().flat_map(reads).any(|(_, access)| is(&access))
         };
         let elsewhere = (0..program.nodes.len()).any(|n| !writers.contains(&n) && read(n));
         if writers.len() > 1 || !writers.is_empty() && (commits || elsewhere || behind.iter().any(is)) {
@@ -181,7 +189,7 @@ fn registers(program: &Program, found: &mut Vec<String>) {
             found.push(format!("N7: {name} does not outlive the window, but is written after it"));
         }
         let written = program.nodes.iter().flat_map(|node| &node.writes).filter(|w| w.register == register);
-        if written.flat_map(reads).any(|access| !reaches(program, &access, far[register])) {
+        if written.flat_map(reads).any(|(_, access)| !reaches(program, &access, far[register])) {
             found.push(format!("N6: {name} is written farther than what it is written with"));
         }
     }

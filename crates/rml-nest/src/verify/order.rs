@@ -15,7 +15,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
     }
     for write in &program.commits {
         let name = program.slots[write.register].name.to_string();
-        reads(write).for_each(|access| checker.behind(write.at, &access, &name));
+        reads(write).for_each(|(at, access)| checker.behind(at, &access, &name));
     }
     for output in &program.outputs {
         for (at, when, source) in &output.cases {
@@ -59,8 +59,8 @@ impl Checker<'_> {
         }
         for write in &node.writes {
             let who = self.program.slots[write.register].name.to_string();
-            for access in reads(write) {
-                self.read(write.at, &access, Some((node, &complete, node.stages.len())), &who);
+            for (at, access) in reads(write) {
+                self.read(at, &access, Some((node, &complete, node.stages.len())), &who);
             }
         }
         for (slot, at) in complete.iter_enumerated() {
@@ -79,7 +79,7 @@ impl Checker<'_> {
             return;
         }
         let name = &data.name;
-        let has_edges = self.program.ahead() == 0 && !self.program.waits;
+        let has_edges = self.program.ahead == 0 && !self.program.waits;
         for p in at.iter() {
             if access.tick == Tick::Before && p.is_start() {
                 self.found.push(format!("N3: {who} reads {name} before a first tick"));

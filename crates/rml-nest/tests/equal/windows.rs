@@ -12,6 +12,9 @@ use rml_testkit::Random;
 /// How long windows are, in turn.
 const LENGTHS: [usize; 6] = [2, 1, 3, 5, 1, 2];
 
+/// How many elements of tapes a tick may have for each of these windows to run; of larger programs, the first ones do.
+const ELEMENTS: usize = 20_000;
+
 /// How many cycles there are for a window that the program ends, and for a block that waits.
 const CYCLES: usize = 7;
 
@@ -25,7 +28,10 @@ pub(crate) struct Ran {
 pub(crate) fn run(plan: &Arc<Plan>, program: &Arc<Program>, r: &mut Random) -> Result<Ran, String> {
     let (mut reference, mut machine) = (Reference::new(Arc::clone(plan)), Machine::new(Arc::clone(program)));
     let mut ran = Ran { windows: 0, failed: 0 };
-    for length in LENGTHS {
+    let elements = plan.tapes.iter().map(|t| t.ty.shape.len()).sum::<usize>();
+    let windows = (LENGTHS.len() * ELEMENTS / elements.max(1)).clamp(1, LENGTHS.len());
+    for length in &LENGTHS[..windows] {
+        let length = *length;
         let cycles = match plan.ends {
             Ends::Nothing if plan.waits => CYCLES,
             Ends::Nothing => length + plan.ahead() as usize,
@@ -79,12 +85,12 @@ fn same(wanted: &Wanted, found: &Fault) -> bool {
     }
 }
 
-/// The cells as types and bits.
+/// The cells as types and bits; which NaN it is does not count.
 fn bits(column: &[Option<Value>]) -> Vec<Option<(Type, Vec<u64>)>> {
     let of = |value: &Value| {
         let bits = match value.to_data() {
-            Data::F32(x) => x.iter().map(|x| u64::from(x.to_bits())).collect(),
-            Data::F64(x) => x.iter().map(|x| x.to_bits()).collect(),
+            Data::F32(x) => x.iter().map(|x| if x.is_nan() { u64::MAX } else { u64::from(x.to_bits()) }).collect(),
+            Data::F64(x) => x.iter().map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect(),
             Data::Int(x) => x.iter().map(|x| x.cast_unsigned()).collect(),
             Data::Bool(x) => x.iter().map(|x| u64::from(*x)).collect(),
         };
