@@ -352,7 +352,10 @@ impl Program {
 
     /// The slots of the registers, in order.
     pub fn registers(&self) -> impl Iterator<Item = Slot> + '_ {
-        self.slots.iter_enumerated().filter(|(_, s)| matches!(s.home, Home::Register { .. })).map(|(id, _)| id)
+        self.slots
+            .iter_enumerated()
+            .filter(|(_, s)| matches!(s.home, Home::Register { .. }))
+            .map(|(id, _)| id)
     }
 
     /// For each register: how many ticks past the last one that is done it is written in its node, the maximum over its

@@ -8,8 +8,8 @@ use rml_ir::text::{Cursor, Read};
 use rml_plan::read_place;
 
 use crate::{
-    Access, Call, Def, Dim, Ends, Fold, Guard, Home, Kind, Nest, Node, Operand, Order, Output, Positions, Program, Slot,
-    SlotData, Source, Stage, Test, Tick, Val, Variant, Work, Write,
+    Access, Call, Def, Dim, Ends, Fold, Guard, Home, Kind, Nest, Node, Operand, Order, Output, Positions,
+    Program, Slot, SlotData, Source, Stage, Test, Tick, Val, Variant, Work, Write,
 };
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
@@ -24,7 +24,8 @@ pub fn parse(text: &str) -> Result<Program, String> {
     let ahead = if c.eat("ahead") { c.parse("a number of ticks")? } else { 0 };
     c.end()?;
     let (slots, nodes, commits, outputs) = (IndexVec::new(), Vec::new(), Vec::new(), Vec::new());
-    let program = Program { name, precision, ends: Ends::Nothing, waits, ahead, slots, nodes, commits, outputs };
+    let program =
+        Program { name, precision, ends: Ends::Nothing, waits, ahead, slots, nodes, commits, outputs };
     let mut reader = Reader { program, names: BTreeMap::new(), node: None, stage: None };
     // A slot may be read before its line.
     let mut rest = Vec::new();
@@ -86,7 +87,9 @@ impl<'a> Reader<'a> {
         let slot = self.program.slots.push(SlotData { name: name.into(), ty, home, span });
         match self.names.insert(name, slot) {
             None => Ok(true),
-            Some(_) => Err(c.error(format_args!("a name other than `{name}`, which another slot has, before this"))),
+            Some(_) => {
+                Err(c.error(format_args!("a name other than `{name}`, which another slot has, before this")))
+            }
         }
     }
 
@@ -163,7 +166,12 @@ impl<'a> Reader<'a> {
             let (op, mut operands) = (c.op()?, c.list("(", ")", |c| self.operand(c))?);
             let (at, when, may_fail) = self.run(c)?;
             start.iter_mut().chain(&mut operands).for_each(|o| within(&mut o.source, at));
-            node.stages.push(Stage { at, when, may_fail, work: Work::Call(Call { op, start, operands, out }) });
+            node.stages.push(Stage {
+                at,
+                when,
+                may_fail,
+                work: Work::Call(Call { op, start, operands, out }),
+            });
         } else if c.eat("until") {
             let conds = self.guards(c, "or")?;
             self.program.ends = Ends::Found { conds, head: node.stages.len() };
@@ -321,7 +329,10 @@ impl<'a> Reader<'a> {
 
     fn name(&self, c: &mut Cursor<'a>) -> Read<Slot> {
         let name = c.word("the name of a slot")?;
-        self.names.get(name).copied().ok_or_else(|| c.error(format_args!("`{name}` to have a line, before this")))
+        self.names
+            .get(name)
+            .copied()
+            .ok_or_else(|| c.error(format_args!("`{name}` to have a line, before this")))
     }
 }
 
@@ -344,10 +355,19 @@ mod tests {
                 "nests \"n\" f32\nin x: num []\nin x: num []",
                 "line 3: expected a name other than `x`, which another slot has, before this, found ``",
             ),
-            ("nests \"n\" f32\nout o: num [] = y", "line 2: expected `y` to have a line, before this, found ``"),
+            (
+                "nests \"n\" f32\nout o: num [] = y",
+                "line 2: expected `y` to have a line, before this, found ``",
+            ),
             ("nests \"n\" f32\nover {", "the last node has no end"),
-            ("nests \"n\" f32\nover {\n  nest for i1<3 {", "line 3: expected the next id `i0`, found `i1<3 {`"),
-            ("nests \"n\" f32\nover {\n  nest {\n v1 = f", "line 4: expected the next id `v0`, found `v1 = f`"),
+            (
+                "nests \"n\" f32\nover {\n  nest for i1<3 {",
+                "line 3: expected the next id `i0`, found `i1<3 {`",
+            ),
+            (
+                "nests \"n\" f32\nover {\n  nest {\n v1 = f",
+                "line 4: expected the next id `v0`, found `v1 = f`",
+            ),
             ("nests \"n\" f32\nsum x", "line 2: expected a line of nests before this, found `x`"),
         ];
         for (text, why) in refused {

@@ -7,8 +7,8 @@ use rml_ir::text::{Commas, ValueText};
 use rml_plan::place;
 
 use crate::{
-    Access, Call, Def, Ends, Guard, Home, Kind, Nest, Node, Operand, Order, Positions, Program, Slot, SlotData, Source,
-    Stage, Test, Tick, Variant, Work, Write,
+    Access, Call, Def, Ends, Guard, Home, Kind, Nest, Node, Operand, Order, Positions, Program, Slot,
+    SlotData, Source, Stage, Test, Tick, Variant, Work, Write,
 };
 
 /// The text of a program.
@@ -22,7 +22,9 @@ pub fn print(program: &Program) -> String {
 /// Whether a text can be the name of a slot from the source: letters, digits, `_` and `.`, no word of the form, and no
 /// letter and a number, as names that are made are.
 pub(crate) fn is_name(text: &str) -> bool {
-    let is_made = ["t", "k", "r", "u", "in"].iter().any(|p| text.strip_prefix(p).is_some_and(|n| n.parse::<u32>().is_ok()));
+    let is_made = ["t", "k", "r", "u", "in"]
+        .iter()
+        .any(|p| text.strip_prefix(p).is_some_and(|n| n.parse::<u32>().is_ok()));
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     !is_made && !text.is_empty() && text != "not" && text.chars().all(inside)
 }
@@ -63,7 +65,13 @@ impl Printer<'_> {
             for (i, (at, when, source)) in output.cases.iter().enumerate() {
                 let (source, when) = (self.source(source, *at), self.when(when));
                 match i {
-                    0 => writeln!(self.out, "out {}: {}{} = {source}{when}", output.name, output.ty, place(*at))?,
+                    0 => writeln!(
+                        self.out,
+                        "out {}: {}{} = {source}{when}",
+                        output.name,
+                        output.ty,
+                        place(*at)
+                    )?,
                     _ => writeln!(self.out, " or{} = {source}{when}", place(*at))?,
                 }
             }
@@ -126,7 +134,8 @@ impl Printer<'_> {
         match &stage.work {
             Work::Nest(nest) => self.nest(nest, stage.at, &run),
             Work::Call(Call { op, start, operands, out }) => {
-                let operand = |o: &Operand| format!("[{}] {}", Commas(&o.dims), self.source(&o.source, stage.at));
+                let operand =
+                    |o: &Operand| format!("[{}] {}", Commas(&o.dims), self.source(&o.source, stage.at));
                 let start = start.as_ref().map_or(String::new(), |start| format!("{} + ", operand(start)));
                 let operands: Vec<String> = operands.iter().map(operand).collect();
                 let out = self.name(*out);
@@ -157,7 +166,8 @@ impl Printer<'_> {
 
     fn write(&self, write: &Write) -> String {
         let unless: Vec<String> = write.unless.iter().map(|cond| self.access(cond)).collect();
-        let unless = if unless.is_empty() { String::new() } else { format!(" unless {}", unless.join(" or ")) };
+        let unless =
+            if unless.is_empty() { String::new() } else { format!(" unless {}", unless.join(" or ")) };
         let (name, value) = (self.name(write.register), self.source(&write.value, write.at));
         format!("{name}{} = {value}{unless}{}", place(write.at), self.when(&write.when))
     }

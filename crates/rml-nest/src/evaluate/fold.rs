@@ -8,7 +8,12 @@ use rml_ir::{DType, Precision, Value};
 use crate::Fold;
 
 /// The fold of some terms of that type.
-pub(super) fn fold(by: Fold, dtype: DType, terms: &[Value], precision: Precision) -> Result<Value, EvalError> {
+pub(super) fn fold(
+    by: Fold,
+    dtype: DType,
+    terms: &[Value],
+    precision: Precision,
+) -> Result<Value, EvalError> {
     let ints = || terms.iter().filter_map(Value::as_int);
     let truths = || terms.iter().filter_map(Value::as_bool);
     let float = |x: &Value| if let Value::F32(x) = x { *x } else { 0.0 };
@@ -25,13 +30,17 @@ pub(super) fn fold(by: Fold, dtype: DType, terms: &[Value], precision: Precision
         (Fold::Any, ..) => Value::Bool(truths().any(|x| x)),
         (Fold::All, ..) => Value::Bool(truths().all(|x| x)),
         (Fold::Largest | Fold::Smallest, ..) => best(by, worst(by, dtype, precision), terms).0,
-        (Fold::LargestAt | Fold::SmallestAt, ..) => Value::Int(best(by, worst(by, dtype, precision), terms).1),
+        (Fold::LargestAt | Fold::SmallestAt, ..) => {
+            Value::Int(best(by, worst(by, dtype, precision), terms).1)
+        }
     })
 }
 
 /// The best term and its position; the start and 0 if no term beats it.
 fn best(by: Fold, start: Value, terms: &[Value]) -> (Value, i64) {
-    (0_i64..).zip(terms).fold((start, 0), |best, (i, x)| if beats(x, &best.0, by) { (x.clone(), i) } else { best })
+    (0_i64..)
+        .zip(terms)
+        .fold((start, 0), |best, (i, x)| if beats(x, &best.0, by) { (x.clone(), i) } else { best })
 }
 
 /// What the search for the best term begins with.
@@ -39,7 +48,9 @@ fn worst(by: Fold, dtype: DType, precision: Precision) -> Value {
     let largest = matches!(by, Fold::Largest | Fold::LargestAt);
     match dtype {
         DType::Int => Value::Int(if largest { i64::MIN } else { i64::MAX }),
-        DType::Num | DType::Bool => Value::num(if largest { f64::NEG_INFINITY } else { f64::INFINITY }, precision),
+        DType::Num | DType::Bool => {
+            Value::num(if largest { f64::NEG_INFINITY } else { f64::INFINITY }, precision)
+        }
     }
 }
 

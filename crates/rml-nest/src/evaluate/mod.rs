@@ -7,7 +7,8 @@ use rml_ir::op::EvalError;
 use rml_ir::{Data, Shape, Value};
 
 use crate::{
-    Access, Ends, Guard, Home, Kind, Node, Order, Position, Program, Slot, Source, Stage, Test, Tick, Variant, Write,
+    Access, Ends, Guard, Home, Kind, Node, Order, Position, Program, Slot, Source, Stage, Test, Tick,
+    Variant, Write,
 };
 
 mod fold;
@@ -80,7 +81,8 @@ impl Machine {
             (Ends::Nothing, _) => Ok((cycles > self.program.ahead as usize).then_some(cycles)),
             (Ends::Given(ends), _) => {
                 // An absent input ends nothing.
-                let holds = |t: usize| ends.iter().any(|end| window.holds(std::slice::from_ref(end), t) == Ok(true));
+                let holds =
+                    |t: usize| ends.iter().any(|end| window.holds(std::slice::from_ref(end), t) == Ok(true));
                 Ok((0..cycles).find(|t| holds(*t)).map(|t| t + 1))
             }
             (Ends::Found { conds, head }, Some(node)) => {
@@ -104,7 +106,8 @@ impl Machine {
     fn begin(&self, ticks: usize, inputs: &[Column]) -> Window<'_> {
         let program = &*self.program;
         let mut kept = self.kept.clone();
-        let mut cells: IndexVec<Slot, Vec<Vec<Option<Value>>>> = IndexVec::filled(Vec::new(), program.slots.len());
+        let mut cells: IndexVec<Slot, Vec<Vec<Option<Value>>>> =
+            IndexVec::filled(Vec::new(), program.slots.len());
         let mut columns = inputs.iter();
         for (slot, data) in program.slots.iter_enumerated() {
             match &data.home {
@@ -122,7 +125,16 @@ impl Machine {
         }
         let done = ticks.saturating_sub(program.ahead as usize);
         let after = kept.clone();
-        Window { program, ticks, done, reaches: program.reaches(), cells, kept, after, waits: waits::Waits::new(program) }
+        Window {
+            program,
+            ticks,
+            done,
+            reaches: program.reaches(),
+            cells,
+            kept,
+            after,
+            waits: waits::Waits::new(program),
+        }
     }
 
     /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many
@@ -147,7 +159,11 @@ impl Machine {
                 let p = window.position(t);
                 let case = output.cases.iter().find(|(at, ..)| at.contains(p));
                 let Some((_, when, source)) = case else { return Ok(None) };
-                if window.holds(when, t)? { window.tensor(source, &output.ty.shape, t).map(Some) } else { Ok(None) }
+                if window.holds(when, t)? {
+                    window.tensor(source, &output.ty.shape, t).map(Some)
+                } else {
+                    Ok(None)
+                }
             };
             (0..window.done).map(cell).collect()
         });
@@ -193,7 +209,10 @@ impl Window<'_> {
 
     fn node(&mut self, node: &Node) -> Result<(), Fault> {
         if node.order == Order::Over {
-            return node.stages.iter().try_for_each(|stage| (0..self.ticks).try_for_each(|t| self.run(stage, t)));
+            return node
+                .stages
+                .iter()
+                .try_for_each(|stage| (0..self.ticks).try_for_each(|t| self.run(stage, t)));
         }
         self.order(node)?.into_iter().try_for_each(|t| {
             node.stages.iter().try_for_each(|stage| self.run(stage, t))?;
@@ -225,7 +244,10 @@ impl Window<'_> {
     /// Runs a stage at a tick, where it is to run.
     fn run(&mut self, stage: &Stage, t: usize) -> Result<(), Fault> {
         let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
-        if t >= self.done + ahead as usize || !stage.at.contains(self.position(t)) || !self.holds(&stage.when, t)? {
+        if t >= self.done + ahead as usize
+            || !stage.at.contains(self.position(t))
+            || !self.holds(&stage.when, t)?
+        {
             return Ok(());
         }
         self.work(stage, t)
@@ -297,7 +319,9 @@ impl Window<'_> {
     fn element(&self, access: &Access, t: usize, index: usize) -> Result<Value, Fault> {
         let slot = access.slot;
         let found = match self.program.slots[slot].home {
-            Home::Const(_) | Home::Register { .. } => self.kept[slot].as_ref().and_then(|kept| kept.get(index)),
+            Home::Const(_) | Home::Register { .. } => {
+                self.kept[slot].as_ref().and_then(|kept| kept.get(index))
+            }
             Home::Input | Home::Tick { .. } => {
                 let at = match access.tick {
                     Tick::Now => Some(t),
@@ -335,8 +359,11 @@ impl Window<'_> {
 impl Program {
     /// Elements of the type of a slot as a value; none if they are of another one.
     fn tensor(&self, slot: Slot, shape: &Shape, elements: &[Value]) -> Option<Value> {
-        let mut data = Value::zeros(&rml_ir::Type { dtype: self.slots[slot].ty.dtype, shape: shape.clone() }, self.precision)
-            .into_data();
+        let mut data = Value::zeros(
+            &rml_ir::Type { dtype: self.slots[slot].ty.dtype, shape: shape.clone() },
+            self.precision,
+        )
+        .into_data();
         for (i, element) in elements.iter().enumerate() {
             match (&mut data, element) {
                 (Data::Bool(to), Value::Bool(x)) => *to.get_mut(i)? = *x,

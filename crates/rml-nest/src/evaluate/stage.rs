@@ -51,22 +51,27 @@ impl Window<'_> {
                     })?;
                 }
                 Def::Apply(op, args) => {
-                    let args: Vec<_> = args.iter().map(|arg| (&values[*arg], values[*arg].steps(nest, &span))).collect();
+                    let args: Vec<_> =
+                        args.iter().map(|arg| (&values[*arg], values[*arg].steps(nest, &span))).collect();
                     points(&dims, |point| {
-                        let args: Vec<&Value> = args.iter().map(|(x, steps)| &x.elements[step(0, steps, point)]).collect();
+                        let args: Vec<&Value> =
+                            args.iter().map(|(x, steps)| &x.elements[step(0, steps, point)]).collect();
                         computed.push(eval(op, &args, self.program.precision).map_err(failed)?);
                         Ok(())
                     })?;
                 }
                 Def::Fold(by, dim, of) => {
                     let all: Vec<Dim> = span.iter().copied().chain([*dim]).collect();
-                    let (x, steps, dtype) = (&values[*of], values[*of].steps(nest, &all), self.dtype(nest, *of));
-                    let (last, steps) = steps.split_last().map_or((0, &[][..]), |(last, steps)| (*last, steps));
+                    let (x, steps, dtype) =
+                        (&values[*of], values[*of].steps(nest, &all), self.dtype(nest, *of));
+                    let (last, steps) =
+                        steps.split_last().map_or((0, &[][..]), |(last, steps)| (*last, steps));
                     points(&dims, |point| {
                         let first = step(0, steps, point);
                         let term = |i: usize| x.elements[step(first, &[last], &[i])].clone();
                         let terms: Elements = (0..nest.dims[*dim]).map(term).collect();
-                        computed.push(fold::fold(*by, dtype, &terms, self.program.precision).map_err(failed)?);
+                        computed
+                            .push(fold::fold(*by, dtype, &terms, self.program.precision).map_err(failed)?);
                         Ok(())
                     })?;
                 }
@@ -89,7 +94,10 @@ impl Window<'_> {
     }
 
     fn span(&self, slot: Option<Slot>) -> rml_base::Span {
-        slot.map_or_else(|| rml_base::Span::new(rml_base::FileId(0), 0, 0), |slot| self.program.slots[slot].span)
+        slot.map_or_else(
+            || rml_base::Span::new(rml_base::FileId(0), 0, 0),
+            |slot| self.program.slots[slot].span,
+        )
     }
 
     fn dtype(&self, nest: &Nest, val: Val) -> rml_ir::DType {

@@ -114,8 +114,10 @@ impl Window<'_> {
         let writes: Vec<Write> = forward.flat_map(|node| &node.writes).cloned().collect();
         let is_done = |t: &usize| {
             let p = self.position(*t);
-            let mut cases = program.outputs.iter().flat_map(|o| o.cases.iter().filter(|(at, ..)| at.contains(p)));
-            let mut failing = program.nodes.iter().flat_map(|node| &node.stages).filter(|stage| stage.may_fail);
+            let mut cases =
+                program.outputs.iter().flat_map(|o| o.cases.iter().filter(|(at, ..)| at.contains(p)));
+            let mut failing =
+                program.nodes.iter().flat_map(|node| &node.stages).filter(|stage| stage.may_fail);
             cases.all(|(_, when, source)| self.are_there(when, *t) && self.is_all_there(source, *t))
                 && failing.all(|stage| {
                     !stage.at.contains(p)
@@ -135,7 +137,8 @@ impl Window<'_> {
             return Ok(false);
         }
         let is_there = !stage.at.contains(self.position(t))
-            || self.are_there(&stage.when, t) && stage.sources().into_iter().all(|source| self.is_all_there(source, t));
+            || self.are_there(&stage.when, t)
+                && stage.sources().into_iter().all(|source| self.is_all_there(source, t));
         if is_there {
             self.run(stage, t)?;
             self.waits.passed[n][i][t] = true;

@@ -8,8 +8,8 @@ use rml_ir::{Precision, Type, Value};
 use rml_plan::{Atom, Case, Const, Part, Plan, Region, Rule, Tape, TapeData};
 
 use crate::{
-    Access, Ends, Guard, Home, Node, Order, Output, Positions, Program, Slot, SlotData, Source, Test, Tick, Variant,
-    Write,
+    Access, Ends, Guard, Home, Node, Order, Output, Positions, Program, Slot, SlotData, Source, Test, Tick,
+    Variant, Write,
 };
 
 mod stages;
@@ -176,7 +176,10 @@ impl<'a> Lowering<'a> {
                     for variant in &mut view.source {
                         variant.at = at;
                         let access = &mut variant.access;
-                        let moves = !matches!(self.program.slots[access.slot].home, Home::Const(_) | Home::Register { .. });
+                        let moves = !matches!(
+                            self.program.slots[access.slot].home,
+                            Home::Const(_) | Home::Register { .. }
+                        );
                         if moves && access.tick == Tick::Now {
                             access.tick = tick;
                         }
@@ -274,15 +277,17 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             // Cases that differ in what they read alone are one stage.
-            let alike: Vec<usize> =
-                (i..cases.len()).filter(|j| !done[*j] && self.are_alike((case, &views[i]), (&cases[*j], &views[*j]))).collect();
+            let alike: Vec<usize> = (i..cases.len())
+                .filter(|j| !done[*j] && self.are_alike((case, &views[i]), (&cases[*j], &views[*j])))
+                .collect();
             alike.iter().for_each(|j| done[*j] = true);
             let at = alike.iter().fold(Positions::NONE, |all, j| all.or(cases[*j].at));
             let when = self.guards(&case.when);
             let target = Target { slot, at, when, of: data };
             if views[i].is_some() {
                 let dims = data.ty.shape.dims().to_vec();
-                let source = alike.iter().filter_map(|j| views[*j].clone()).flat_map(|view| view.source).collect();
+                let source =
+                    alike.iter().filter_map(|j| views[*j].clone()).flat_map(|view| view.source).collect();
                 self.copy(&View { dims, source }, &target);
                 continue;
             }

@@ -105,8 +105,14 @@ impl Lowering<'_> {
             (Class::Fold, Op::Reduce(by, axis), [x]) => self.reduce(*by, *axis, x, target),
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
             (
-                Class::Identity | Class::Layout | Class::Fold | Class::Along | Class::Product | Class::Sliding
-                | Class::Lookup | Class::Random,
+                Class::Identity
+                | Class::Layout
+                | Class::Fold
+                | Class::Along
+                | Class::Product
+                | Class::Sliding
+                | Class::Lookup
+                | Class::Random,
                 ..,
             ) => {
                 let call = Call { op: op.clone(), start: None, operands, out: target.slot };

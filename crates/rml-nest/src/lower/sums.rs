@@ -12,7 +12,13 @@ use crate::{Guard, Order, Positions, Slot, Test, Tick};
 
 impl Lowering<'_> {
     /// The node that takes the sum, and where the sum is then.
-    pub(super) fn sum(&mut self, data: &TapeData, init: Option<Atom>, backward: bool, terms: &[Term]) -> View {
+    pub(super) fn sum(
+        &mut self,
+        data: &TapeData,
+        init: Option<Atom>,
+        backward: bool,
+        terms: &[Term],
+    ) -> View {
         let init = self.start(data, init);
         // What is added may be filled by the node that is made; in a loop nothing is.
         let mut around = std::mem::replace(&mut self.node, node(Order::Over));

@@ -16,7 +16,8 @@ pub(super) struct Use {
 
 /// The uses of all tapes.
 pub(super) fn uses(plan: &Plan) -> IndexVec<Tape, Use> {
-    let mut finder = Finder { plan, uses: IndexVec::filled(Use::default(), plan.tapes.len()), order: order(plan) };
+    let mut finder =
+        Finder { plan, uses: IndexVec::filled(Use::default(), plan.tapes.len()), order: order(plan) };
     let parts = plan.regions.iter().flat_map(|region| region.parts());
     for (i, part) in parts.enumerate() {
         finder.uses[part.tape].early |= finder.order[part.tape].0 != i || finder.order[part.tape].1 != i;
@@ -75,7 +76,11 @@ impl Finder<'_> {
                         term.reads().for_each(|atom| self.read(atom, i));
                     }
                 }
-                Rule::Apply { .. } | Rule::Product { .. } | Rule::Copy(_) | Rule::Input(_) | Rule::Read { .. } => {}
+                Rule::Apply { .. }
+                | Rule::Product { .. }
+                | Rule::Copy(_)
+                | Rule::Input(_)
+                | Rule::Read { .. } => {}
             }
         }
     }

@@ -33,13 +33,21 @@ impl View {
             Op::Reshape { shape } => self.reshaped(shape.dims()),
             Op::Broadcast { shape } => Some(self.broadcast(shape.dims())),
             Op::Index { items } => Some(self.picked(items)),
-            Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or => None,
-            Op::Clip | Op::Where | Op::MatMul | Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => None,
+            Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or => {
+                None
+            }
+            Op::Clip | Op::Where | Op::MatMul | Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => {
+                None
+            }
             Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => None,
-            Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } | Op::SumTo { .. } => None,
+            Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } | Op::SumTo { .. } => {
+                None
+            }
             Op::Concat { .. } | Op::Stack { .. } | Op::Unindex { .. } | Op::Gather { .. } => None,
             Op::ScatterAdd { .. } | Op::Pick | Op::Reduce(..) | Op::CumSum { .. } | Op::Sort { .. } => None,
-            Op::ArgSort { .. } | Op::SortBy { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => None,
+            Op::ArgSort { .. } | Op::SortBy { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => {
+                None
+            }
             Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => None,
         }
     }
@@ -154,7 +162,11 @@ mod tests {
         assert_eq!(reshape(&[4, 6], &[6, 1], &[24]), Some(vec![1]));
         assert_eq!(reshape(&[6, 4], &[1, 6], &[24]), None, "a transpose is not affine in one index");
         assert_eq!(reshape(&[6, 4], &[1, 6], &[2, 3, 4]), Some(vec![3, 1, 6]), "but its axes can be split");
-        assert_eq!(reshape(&[3, 1, 4], &[4, 9, 1], &[12]), Some(vec![1]), "an axis of one element has any stride");
+        assert_eq!(
+            reshape(&[3, 1, 4], &[4, 9, 1], &[12]),
+            Some(vec![1]),
+            "an axis of one element has any stride"
+        );
         assert_eq!(reshape(&[1], &[7], &[]), Some(Vec::new()));
         assert_eq!(reshape(&[5, 4], &[0, 1], &[20]), None, "nor are rows that repeat");
     }

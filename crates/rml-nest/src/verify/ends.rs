@@ -23,7 +23,10 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
             for stage in stages {
                 let sources = stage.sources().into_iter().flatten().map(|variant| variant.at);
                 if !sources.chain([stage.at]).all(are_alike) {
-                    found.push(format!("N11: {} is told whether a tick is the last one", name(program, stage)));
+                    found.push(format!(
+                        "N11: {} is told whether a tick is the last one",
+                        name(program, stage)
+                    ));
                 }
             }
             for end in conds {

@@ -121,7 +121,10 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
     }
     for slot in fills {
         if program.slots[slot].ahead() != ahead || program.waits && slot != first {
-            found.push(format!("N6: {} is filled with {name}, which goes to other ticks", program.slots[slot].name));
+            found.push(format!(
+                "N6: {} is filled with {name}, which goes to other ticks",
+                program.slots[slot].name
+            ));
         }
     }
     for (at, access) in stage.reads() {
@@ -163,10 +166,14 @@ fn registers(program: &Program, found: &mut Vec<String>) {
         let conds = when.iter().map(|guard| guard.cond.clone());
         conds.chain(crate::accesses(source).into_iter().map(|(_, access)| access)).collect::<Vec<_>>()
     });
-    let behind: Vec<Access> = put_out.chain(program.commits.iter().flat_map(reads).map(|(_, access)| access)).collect();
+    let behind: Vec<Access> =
+        put_out.chain(program.commits.iter().flat_map(reads).map(|(_, access)| access)).collect();
     for access in &behind {
         if !reaches(program, access, 0) {
-            found.push(format!("N6: {} is put out farther than it is filled", program.slots[access.slot].name));
+            found.push(format!(
+                "N6: {} is put out farther than it is filled",
+                program.slots[access.slot].name
+            ));
         }
     }
     for register in program.registers() {

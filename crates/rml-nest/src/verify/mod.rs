@@ -5,7 +5,8 @@ use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Type};
 
 use crate::{
-    Access, Call, Dim, Guard, Home, Nest, Operand, Positions, Program, Slot, Source, Stage, Test, Tick, Work, Write, moves,
+    Access, Call, Dim, Guard, Home, Nest, Operand, Positions, Program, Slot, Source, Stage, Test, Tick, Work,
+    Write, moves,
 };
 
 mod ends;
@@ -70,7 +71,10 @@ impl Verifier<'_> {
                     Work::Call(call) => self.call(stage, call),
                 }
                 if stage.may_fail != may_fail(self.program, &stage.work) {
-                    self.fail(format!("N8: {} says otherwise than its operators whether it may fail", self.who(stage)));
+                    self.fail(format!(
+                        "N8: {} says otherwise than its operators whether it may fail",
+                        self.who(stage)
+                    ));
                 }
             }
             node.writes.iter().for_each(|write| self.write(write));
@@ -135,7 +139,9 @@ impl Verifier<'_> {
         }
         let ty = &self.program.slots[call.out].ty;
         let start = call.start.as_ref().and_then(|_| types.pop());
-        let continues = |start: &Type| start == ty && call.op == Op::MatMul && types.get(1).is_some_and(|b| b.shape.rank() <= 2);
+        let continues = |start: &Type| {
+            start == ty && call.op == Op::MatMul && types.get(1).is_some_and(|b| b.shape.rank() <= 2)
+        };
         if !start.as_ref().is_none_or(continues) {
             self.fail(format!("N9: {who} starts from what is not its product"));
         }
@@ -206,7 +212,11 @@ impl Verifier<'_> {
     fn access(&mut self, access: &Access, dims: &[usize], who: &str) {
         let data = &self.program.slots[access.slot];
         if access.strides.len() != dims.len() {
-            return self.fail(format!("N2: {who} has {} strides for {} dimensions", access.strides.len(), dims.len()));
+            return self.fail(format!(
+                "N2: {who} has {} strides for {} dimensions",
+                access.strides.len(),
+                dims.len()
+            ));
         }
         let width = data.ty.shape.len();
         let moving = || dims.iter().zip(&access.strides).filter(|(_, stride)| **stride != 0);

@@ -9,7 +9,8 @@ use crate::{Access, Home, Node, Order, Positions, Program, Slot, Source, Stage, 
 
 /// Adds every violation.
 pub(super) fn check(program: &Program, found: &mut Vec<String>) {
-    let mut checker = Checker { program, filled: IndexVec::filled(Positions::NONE, program.slots.len()), found };
+    let mut checker =
+        Checker { program, filled: IndexVec::filled(Positions::NONE, program.slots.len()), found };
     for node in &program.nodes {
         checker.node(node);
     }
@@ -49,7 +50,10 @@ impl Checker<'_> {
             self.sequences(cond);
         }
         for (i, stage) in node.stages.iter().enumerate() {
-            let who = stage.fills().next().map_or_else(String::new, |slot| self.program.slots[slot].name.to_string());
+            let who = stage
+                .fills()
+                .next()
+                .map_or_else(String::new, |slot| self.program.slots[slot].name.to_string());
             for (at, access) in stage.reads() {
                 self.read(at, &access, Some((node, &complete, i)), &who);
             }
@@ -99,7 +103,12 @@ impl Checker<'_> {
     }
 
     /// The positions of a slot that its own node has filled when a stage reads it.
-    fn looped(&self, access: &Access, p: Position, (node, complete, i): (&Node, &Complete, usize)) -> Positions {
+    fn looped(
+        &self,
+        access: &Access,
+        p: Position,
+        (node, complete, i): (&Node, &Complete, usize),
+    ) -> Positions {
         let at = complete[access.slot];
         let filled = |before: usize| -> Positions {
             Position::ALL.into_iter().filter(|q| at[q.index()].is_some_and(|stage| stage < before)).collect()
@@ -128,7 +137,8 @@ impl Checker<'_> {
             Home::Register { .. } => false,
             Home::Tick { .. } => {
                 Positions::BEFORE_END.is_within(self.filled[cond.slot])
-                    && fillers().all(|stage| stage.when.is_empty() || !stage.fills().any(|slot| slot == cond.slot))
+                    && fillers()
+                        .all(|stage| stage.when.is_empty() || !stage.fills().any(|slot| slot == cond.slot))
             }
         };
         if !is_known || cond.tick != Tick::Now {

@@ -10,11 +10,16 @@ use crate::{Call, Def, Fold, Nest, Operand, Program, Val, Work};
 pub(super) fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
     let mut types: IndexVec<Val, DType> = IndexVec::new();
     for (id, def) in nest.body.iter_enumerated() {
-        let of = |val: &Val| types.get(*val).copied().ok_or_else(|| format!("{id} reads {val}, which is not earlier"));
+        let of = |val: &Val| {
+            types.get(*val).copied().ok_or_else(|| format!("{id} reads {val}, which is not earlier"))
+        };
         let dtype = match def {
-            Def::Load(source) => element(program, source).ok_or_else(|| format!("{id} loads several types"))?,
+            Def::Load(source) => {
+                element(program, source).ok_or_else(|| format!("{id} loads several types"))?
+            }
             Def::Apply(op, args) => {
-                let args = args.iter().map(|arg| Ok(Type::scalar(of(arg)?))).collect::<Result<Vec<_>, String>>()?;
+                let args =
+                    args.iter().map(|arg| Ok(Type::scalar(of(arg)?))).collect::<Result<Vec<_>, String>>()?;
                 match result_type(op, &args) {
                     Ok(ty) if ty.shape.is_scalar() && op.is_pointwise() => ty.dtype,
                     Ok(_) => return Err(format!("{id} is `{op}`, which is not pointwise")),
