@@ -1,5 +1,5 @@
-//! The nests of two examples as `rml dump --after nests` prints them, in `tests/nests/NAME.txt`. `RML_BLESS=1` writes them
-//! again.
+//! The nests of two examples as `rml dump --after nests` prints them, in `tests/nests/NAME.txt`. `RML_BLESS=1` writes
+//! them again.
 
 mod support;
 

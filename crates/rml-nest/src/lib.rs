@@ -33,8 +33,8 @@
 //! - **N1** each element of a slot is filled once at each tick at which the slot may be present: at a position, all
 //!   stages that fill it have the same guards, and their stores are injective, disjoint and complete.
 //! - **N2** an access stays within its slot.
-//! - **N3** what is read is there: it is filled at the same tick by an earlier node or stage, or at a tick that an earlier
-//!   node, or the direction of its own, has passed.
+//! - **N3** what is read is available: it is filled at the same tick by an earlier node or stage, or at a tick that an
+//!   earlier node, or the direction of its own, has passed.
 //! - **N4** exactly one variant applies: at each position of the reader a last one has no conditions, and nothing
 //!   follows it there.
 //! - **N5** each value has a type and the dimensions it depends on: operands have the types that operators take, a fold
@@ -48,22 +48,24 @@
 //!   that it does not read at the same tick.
 //! - **N10** a node by sequences reads its own slots at other ticks only in a variant that follows one with all the
 //!   conditions of the node.
-//! - **N11** the first node finds an end that the program looks for: it is forward, its head has stages, and these are
-//!   alike at a tick whether it is the last one or not.
+//! - **N11** the first node finds the end of a window that the program ends: it is forward, its head has
+//!   stages, and these are alike at a tick whether it is the last one or not.
 
 use std::sync::Arc;
 
 use rml_base::{IndexVec, Span, entity_id};
-use rml_ir::op::{Op, Reduction};
-use rml_ir::{DType, Precision, Shape, Type, Value};
+use rml_ir::op::Op;
+use rml_ir::{Precision, Shape, Type, Value};
 pub use rml_plan::{Kind, Position, Positions, Tick};
 
 pub mod evaluate;
+mod fold;
 mod lower;
 mod parse;
 mod print;
 mod verify;
 
+pub use fold::Fold;
 pub use lower::lower;
 pub use parse::parse;
 pub use print::print;
@@ -96,8 +98,8 @@ pub struct Program {
     pub ends: Ends,
     /// Whether a block is filled only as far as what is read is available, as [`rml_plan::Plan::waits`] says.
     pub waits: bool,
-    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks more,
-    /// and nothing is put out or committed at these.
+    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks
+    /// more, and nothing is put out or committed at these.
     pub ahead: u32,
     /// All slots. Inputs and registers are in the order of the plan.
     pub slots: IndexVec<Slot, SlotData>,
@@ -227,28 +229,6 @@ pub enum Def {
     Apply(Op, Vec<Val>),
     /// A dimension is folded.
     Fold(Fold, Dim, Val),
-}
-
-/// How a dimension is folded. Terms are taken first to last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fold {
-    /// The sum of nums in sixteen lanes: term i goes to lane i mod 16, which starts from 0; then lane l + 8 is added to
-    /// lane l, then l + 4, l + 2 and l + 1.
-    Lanes,
-    /// The sum of ints from 0, one by one; it fails where a partial sum does not fit.
-    Serial,
-    /// The largest one. NaN beats all numbers, and the first among equals stays.
-    Largest,
-    /// The smallest one, likewise.
-    Smallest,
-    /// The position of the largest one; 0 of nothing.
-    LargestAt,
-    /// The position of the smallest one; 0 of nothing.
-    SmallestAt,
-    /// Whether any is true.
-    Any,
-    /// Whether all are true.
-    All,
 }
 
 /// An operator of whole tensors. The result is the slot's value.
@@ -406,7 +386,7 @@ impl Stage {
     /// Everything that it reads, guards and conditions of variants among it, and at which positions.
     pub fn reads(&self) -> Vec<(Positions, Access)> {
         let guards = self.when.iter().map(|g| (self.at, g.cond.clone()));
-        let sources = self.sources().into_iter().flat_map(|source| accesses(source));
+        let sources = self.sources().into_iter().flat_map(accesses);
         guards.chain(sources.map(|(at, access)| (self.at.and(at), access))).collect()
     }
 }
@@ -444,61 +424,6 @@ pub fn dense(dims: &[usize]) -> Vec<isize> {
         strides[i - 1] = strides[i] * dims[i] as isize;
     }
     strides
-}
-
-impl Fold {
-    /// All folds.
-    pub const ALL: [Fold; 8] = [
-        Fold::Lanes,
-        Fold::Serial,
-        Fold::Largest,
-        Fold::Smallest,
-        Fold::LargestAt,
-        Fold::SmallestAt,
-        Fold::Any,
-        Fold::All,
-    ];
-
-    /// The name in the text.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fold::Lanes => "lanes",
-            Fold::Serial => "serial",
-            Fold::Largest => "largest",
-            Fold::Smallest => "smallest",
-            Fold::LargestAt => "largest_at",
-            Fold::SmallestAt => "smallest_at",
-            Fold::Any => "any",
-            Fold::All => "all",
-        }
-    }
-
-    /// The fold of a reduction of that type; that of a mean is its sum.
-    pub fn of(by: Reduction, dtype: DType) -> Fold {
-        match by {
-            Reduction::Sum if dtype == DType::Int => Fold::Serial,
-            Reduction::Sum | Reduction::Mean => Fold::Lanes,
-            Reduction::Max => Fold::Largest,
-            Reduction::Min => Fold::Smallest,
-            Reduction::ArgMax => Fold::LargestAt,
-            Reduction::ArgMin => Fold::SmallestAt,
-            Reduction::Any => Fold::Any,
-            Reduction::All => Fold::All,
-        }
-    }
-
-    /// The type of the result; none if it does not fold that type.
-    pub fn result(self, of: DType) -> Option<DType> {
-        match (self, of) {
-            (Fold::Lanes, DType::Num) => Some(DType::Num),
-            (Fold::Serial, DType::Int) => Some(DType::Int),
-            (Fold::Largest | Fold::Smallest, DType::Num | DType::Int) => Some(of),
-            (Fold::LargestAt | Fold::SmallestAt, DType::Num | DType::Int) => Some(DType::Int),
-            (Fold::Any | Fold::All, DType::Bool) => Some(DType::Bool),
-            (Fold::Lanes | Fold::Serial | Fold::Any | Fold::All, _) => None,
-            (Fold::Largest | Fold::Smallest | Fold::LargestAt | Fold::SmallestAt, DType::Bool) => None,
-        }
-    }
 }
 
 impl Nest {

@@ -1,5 +1,5 @@
-//! File tests: each `files/*.txt` is a plan, a line `---`, and the nests that are made of it. `RML_BLESS=1` writes these
-//! again.
+//! File tests: each `files/*.txt` is a plan, a line `---`, and the nests that are made of it. `RML_BLESS=1` writes
+//! these again.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Runs nests one tick and one element at a time: slow and easy to understand. What runs nests fast is compared with it.
+//! Runs nests one tick and one element at a time: slow and easy to understand. Tests compare it with the reference of
+//! plans; executors of nests are to be compared with it.
 
 use std::sync::Arc;
 

@@ -35,48 +35,10 @@ impl Window<'_> {
     }
 
     fn nest(&self, nest: &Nest, t: usize) -> Result<Vec<(Slot, usize, Value)>, Fault> {
-        let span = self.span(nest.stores.first().map(|(access, _)| access.slot));
-        let failed = |error| Fault::Operator { span, error };
         let mut values: IndexVec<Val, Computed> = IndexVec::new();
         for (def, span) in nest.body.iter().zip(nest.spans().into_vec()) {
-            let dims: Vec<usize> = span.iter().map(|dim| nest.dims[*dim]).collect();
-            let mut computed = Vec::new();
-            match def {
-                Def::Load(source) => {
-                    let access = self.chosen(source, t)?;
-                    let steps = steps(access, &span);
-                    points(&dims, |point| {
-                        computed.push(self.element(access, t, step(access.offset, &steps, point))?);
-                        Ok(())
-                    })?;
-                }
-                Def::Apply(op, args) => {
-                    let args: Vec<_> =
-                        args.iter().map(|arg| (&values[*arg], values[*arg].steps(nest, &span))).collect();
-                    points(&dims, |point| {
-                        let args: Vec<&Value> =
-                            args.iter().map(|(x, steps)| &x.elements[step(0, steps, point)]).collect();
-                        computed.push(eval(op, &args, self.program.precision).map_err(failed)?);
-                        Ok(())
-                    })?;
-                }
-                Def::Fold(by, dim, of) => {
-                    let all: Vec<Dim> = span.iter().copied().chain([*dim]).collect();
-                    let (x, steps, dtype) =
-                        (&values[*of], values[*of].steps(nest, &all), self.dtype(nest, *of));
-                    let (last, steps) =
-                        steps.split_last().map_or((0, &[][..]), |(last, steps)| (*last, steps));
-                    points(&dims, |point| {
-                        let first = step(0, steps, point);
-                        let term = |i: usize| x.elements[step(first, &[last], &[i])].clone();
-                        let terms: Elements = (0..nest.dims[*dim]).map(term).collect();
-                        computed
-                            .push(fold::fold(*by, dtype, &terms, self.program.precision).map_err(failed)?);
-                        Ok(())
-                    })?;
-                }
-            }
-            values.push(Computed { span, elements: computed });
+            let elements = self.def(nest, def, &span, &values, t)?;
+            values.push(Computed { span, elements });
         }
         let mut filled = Vec::new();
         for (access, val) in &nest.stores {
@@ -91,6 +53,53 @@ impl Window<'_> {
             })?;
         }
         Ok(filled)
+    }
+
+    /// The elements of a value at the points of the dimensions that it depends on.
+    fn def(
+        &self,
+        nest: &Nest,
+        def: &Def,
+        span: &[Dim],
+        values: &IndexVec<Val, Computed>,
+        t: usize,
+    ) -> Result<Elements, Fault> {
+        let at = self.span(nest.stores.first().map(|(access, _)| access.slot));
+        let failed = |error| Fault::Operator { span: at, error };
+        let dims: Vec<usize> = span.iter().map(|dim| nest.dims[*dim]).collect();
+        let mut computed = Vec::new();
+        match def {
+            Def::Load(source) => {
+                let access = self.chosen(source, t)?;
+                let steps = steps(access, span);
+                points(&dims, |point| {
+                    computed.push(self.element(access, t, step(access.offset, &steps, point))?);
+                    Ok(())
+                })?;
+            }
+            Def::Apply(op, args) => {
+                let args: Vec<_> =
+                    args.iter().map(|arg| (&values[*arg], values[*arg].steps(nest, span))).collect();
+                points(&dims, |point| {
+                    let args: Vec<&Value> =
+                        args.iter().map(|(x, steps)| &x.elements[step(0, steps, point)]).collect();
+                    computed.push(eval(op, &args, self.program.precision).map_err(failed)?);
+                    Ok(())
+                })?;
+            }
+            Def::Fold(by, dim, of) => {
+                let (x, dtype) = (&values[*of], self.dtype(nest, *of));
+                let (steps, last) = (x.steps(nest, span), x.steps(nest, &[*dim]));
+                points(&dims, |point| {
+                    let first = step(0, &steps, point);
+                    let term = |i: usize| x.elements[step(first, &last, &[i])].clone();
+                    let terms: Elements = (0..nest.dims[*dim]).map(term).collect();
+                    computed.push(fold::fold(*by, dtype, &terms, self.program.precision).map_err(failed)?);
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(computed)
     }
 
     fn span(&self, slot: Option<Slot>) -> rml_base::Span {

@@ -23,8 +23,8 @@ use view::View;
 
 /// The nests of a plan.
 ///
-/// Requires: [`rml_plan::verify`]. Ensures: the result verifies, and gives the plan's outputs, registers and failures, bit
-/// by bit, at the same ticks.
+/// Requires: [`rml_plan::verify`]. Ensures: the result verifies, and gives the plan's outputs, registers and failures,
+/// bit by bit, at the same ticks.
 pub fn lower(plan: &Plan) -> Program {
     let mut lowering = Lowering::new(plan);
     for (i, region) in plan.regions.iter().enumerate() {

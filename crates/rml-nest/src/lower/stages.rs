@@ -152,7 +152,7 @@ impl Lowering<'_> {
         self.push(Work::Nest(maker.nest), target);
     }
 
-    /// Tensors one behind the other along an axis.
+    /// Tensors one after the other along an axis.
     fn join(&mut self, axis: usize, parts: &[View], target: &Target<'_>) {
         let strides = dense(self.program.slots[target.slot].ty.shape.dims());
         let mut start = 0;

@@ -58,7 +58,7 @@ fn is_complete<'a>(
     stages: impl Iterator<Item = &'a Stage>,
 ) -> Result<(), &'static str> {
     let width = program.slots[slot].ty.shape.len();
-    let (mut stores, mut calls): (Vec<(usize, Vec<(usize, isize)>)>, usize) = (Vec::new(), 0);
+    let (mut stores, mut calls) = (Vec::new(), 0);
     for stage in stages {
         match &stage.work {
             Work::Call(_) => calls += 1,

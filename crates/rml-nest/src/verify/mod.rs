@@ -72,7 +72,7 @@ impl Verifier<'_> {
                 }
                 if stage.may_fail != may_fail(self.program, &stage.work) {
                     self.fail(format!(
-                        "N8: {} says otherwise than its operators whether it may fail",
+                        "N8: {} does not say what its operators say: whether it may fail",
                         self.who(stage)
                     ));
                 }

@@ -183,8 +183,7 @@ fn nests_of_examples_are_equal() {
             }
         }
     }
-    println!("{coverage:#?}");
-    assert!(coverage.programs >= 180, "{}", coverage.programs);
+    assert!(coverage.programs >= 180, "{coverage:#?}");
     assert_eq!(coverage.idle, Vec::<String>::new());
 }
 
@@ -202,8 +201,7 @@ fn nests_of_vectors_are_equal() {
             }
         }
     }
-    println!("{coverage:#?}");
-    assert!(coverage.programs >= 600, "{}", coverage.programs);
+    assert!(coverage.programs >= 600, "{coverage:#?}");
     assert_eq!(coverage.idle, Vec::<String>::new());
 }
 
@@ -223,8 +221,7 @@ fn nests_of_random_programs_are_equal() {
         let Ok(proved) = proved(program.flat(), Fed::Windows) else { continue };
         coverage.compare(&format!("over concatenations {seed}"), proved.plan, &mut Random(seed));
     }
-    println!("{coverage:#?}");
-    assert!(coverage.programs >= 340 && coverage.failed >= 20, "{} {}", coverage.programs, coverage.failed);
+    assert!(coverage.programs >= 340 && coverage.failed >= 20, "{coverage:#?}");
     assert!(coverage.idle.len() <= 1, "{:?} never end a window", coverage.idle);
     for (kind, n) in &coverage.kinds {
         assert!(*n >= 3 || *kind == "f64", "only {n} programs have {kind}");

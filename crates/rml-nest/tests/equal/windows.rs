@@ -120,9 +120,8 @@ fn columns(plan: &Plan, cycles: usize, r: &mut Random) -> Vec<Column> {
     }
     if let Ends::Given(ends) = &plan.ends {
         for (n, (input, value)) in ends.iter().enumerate() {
-            for t in 0..cycles {
-                all[*input as usize][t] = Some(Value::Bool((n == 0 && t + 1 == cycles) == *value));
-            }
+            let ends = |t: usize| n == 0 && t + 1 == cycles;
+            all[*input as usize] = (0..cycles).map(|t| Some(Value::Bool(ends(t) == *value))).collect();
         }
     }
     all
