@@ -225,6 +225,17 @@ pub struct Nest {
 pub enum Def {
     /// Elements of slots.
     Load(Source),
+    /// Elements of slots at positions that come with the data; it fails where one lies outside of the axis.
+    Take {
+        /// The elements at position 0.
+        source: Source,
+        /// The positions.
+        at: Val,
+        /// How many there are.
+        size: usize,
+        /// How far apart.
+        stride: isize,
+    },
     /// An operator of scalars.
     Apply(Op, Vec<Val>),
     /// A dimension is folded.
@@ -374,7 +385,7 @@ impl Stage {
         match &self.work {
             Work::Nest(nest) => {
                 let loads = nest.body.iter().filter_map(|def| match def {
-                    Def::Load(source) => Some(source),
+                    Def::Load(source) | Def::Take { source, .. } => Some(source),
                     Def::Apply(..) | Def::Fold(..) => None,
                 });
                 loads.collect()
@@ -433,6 +444,9 @@ impl Nest {
         for def in self.body.iter() {
             let has = |dim: &Dim| match def {
                 Def::Load(source) => source.iter().any(|v| moves(&v.access, *dim)),
+                Def::Take { source, at, .. } => {
+                    source.iter().any(|v| moves(&v.access, *dim)) || spans[*at].contains(dim)
+                }
                 Def::Apply(_, args) => args.iter().any(|arg| spans[*arg].contains(dim)),
                 Def::Fold(_, over, of) => dim != over && spans[*of].contains(dim),
             };

@@ -219,6 +219,16 @@ impl<'a> Reader<'a> {
             let mut source = self.source(c)?;
             within(&mut source, open.at);
             Def::Load(source)
+        } else if c.eat("take") {
+            let at = c.id::<Val>("v")?;
+            c.expect("<")?;
+            let size = c.parse("the size of an axis")?;
+            c.expect("(")?;
+            let stride = c.parse("a stride")?;
+            c.expect(")")?;
+            let mut source = self.source(c)?;
+            within(&mut source, open.at);
+            Def::Take { source, at, size, stride }
         } else if c.eat("fold") {
             let word = c.word("a fold")?;
             let fold = Fold::ALL.into_iter().find(|fold| fold.name() == word);

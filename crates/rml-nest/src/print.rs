@@ -152,6 +152,9 @@ impl Printer<'_> {
         for (id, def) in nest.body.iter_enumerated() {
             let text = match def {
                 Def::Load(source) => format!("load {}", self.source(source, at)),
+                Def::Take { source, at: position, size, stride } => {
+                    format!("take {position}<{size}({stride}) {}", self.source(source, at))
+                }
                 Def::Apply(op, args) => format!("{op}({})", Commas(args)),
                 Def::Fold(fold, dim, of) => format!("fold {} {dim} {of}", fold.name()),
             };

@@ -59,6 +59,21 @@ out m: num [2] = m(1)
 out z: num [2, 2] = z(2, 1)
 ";
 
+/// Elements at positions that come with the data.
+const PICK: &str = "nests \"pick\" f32
+in x: num [4, 3]
+in i: int [2]
+tick y: num [2, 3]
+over {
+  nest for i0<2, i1<3 may fail {
+    v0 = load i(1, 0)
+    v1 = take v0<4(3) x(0, 1)
+    store y(3, 1) = v1
+  }
+}
+out y: num [2, 3] = y(3, 1)
+";
+
 /// A program that finds the end of its windows.
 const SEARCH: &str = "nests \"search\" f32
 in n: int []
@@ -139,7 +154,7 @@ fn refuses(text: &str, invariant: &str, from: &str, to: &str) {
 
 #[test]
 fn programs_as_they_are_made_are_accepted() {
-    for text in [LOOPS, SEARCH, AHEAD, WAITS] {
+    for text in [LOOPS, PICK, SEARCH, AHEAD, WAITS] {
         let program = parse(text).unwrap();
         assert_eq!(verify(&program), Ok(()), "{text}");
     }
@@ -164,6 +179,8 @@ fn n2_accesses_stay_within_their_slots() {
     refuses(LOOPS, "N2", "v1 = load x(3, 1)", "v1 = load x:1(3, 1)");
     refuses(LOOPS, "N2", "v1 = load x(3, 1)", "v1 = load x(3)");
     refuses(LOOPS, "N2", "[3, 2] x(1, 3)", "[3, 2] x(2, 3)");
+    refuses(PICK, "N2", "v0<4(3)", "v0<5(3)");
+    refuses(PICK, "N2", "v0<4(3)", "v0<4(-3)");
     refuses(LOOPS, "N2", "if e@-1 |", "if e@-1:1 |");
     refuses(LOOPS, "N2", "out m: num [2] = m(1)", "out m: num [2] = m(2)");
     refuses(LOOPS, "N2", "for i0<2, i1<3 {", "for i0<2, i1<9223372036854775807 {");
@@ -194,6 +211,8 @@ fn n5_values_have_types_and_dimensions() {
     refuses(LOOPS, "N5", "v2 = add(v0, v1)", "v2 = add(v0, v2)");
     refuses(LOOPS, "N5", "v2 = add(v0, v1)", "v2 = softmax(v0)");
     refuses(LOOPS, "N5", "fold serial i0", "fold lanes i0");
+    refuses(PICK, "N5", "v0 = load i(1, 0)", "v0 = load x(3, 1)");
+    refuses(PICK, "N5", "take v0<4", "take v1<4");
     refuses(LOOPS, "N5", "fold serial i0", "fold serial i1");
     refuses(LOOPS, "N5", "v1 = fold largest i1 v0", "v1 = fold largest_at i1 v0");
     // A value that still depends on a dimension that the store has not.
@@ -230,6 +249,7 @@ fn n7_registers_are_written_by_writes_of_one_node() {
 #[test]
 fn n8_stages_say_whether_they_may_fail() {
     refuses(LOOPS, "N8", " may fail", "");
+    refuses(PICK, "N8", " may fail", "");
     refuses(LOOPS, "N8", "nest for i0<2, i1<3 when e {", "nest for i0<2, i1<3 when e may fail {");
     refuses(LOOPS, "N8", "[3, 2] x(1, 3))", "[3, 2] x(1, 3)) may fail");
 }

@@ -1,7 +1,7 @@
 //! One stage at one tick.
 
 use rml_base::IndexVec;
-use rml_ir::op::{Number, eval};
+use rml_ir::op::{EvalError, Number, eval};
 use rml_ir::{Data, Shape, Value};
 
 use super::{Elements, Fault, Window, elements, fold, points, step};
@@ -74,6 +74,19 @@ impl Window<'_> {
                 let steps = steps(access, span);
                 points(&dims, |point| {
                     computed.push(self.element(access, t, step(access.offset, &steps, point))?);
+                    Ok(())
+                })?;
+            }
+            Def::Take { source, at, size, stride } => {
+                let (access, x) = (self.chosen(source, t)?, &values[*at]);
+                let (steps, positions) = (steps(access, span), x.steps(nest, span));
+                points(&dims, |point| {
+                    let index = x.elements[step(0, &positions, point)].as_int().unwrap_or_default();
+                    let position = usize::try_from(index).ok().filter(|at| at < size);
+                    let outside = EvalError::PositionOutside { index, size: *size };
+                    let position = position.ok_or(outside).map_err(failed)?;
+                    let first = step(access.offset, &steps, point);
+                    computed.push(self.element(access, t, step(first, &[*stride], &[position]))?);
                     Ok(())
                 })?;
             }

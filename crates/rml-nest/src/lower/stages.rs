@@ -1,7 +1,7 @@
 //! The stages that fill a slot.
 
-use rml_ir::op::{AxisIndex, Binary, Class, Op, Reduction};
-use rml_ir::{Shape, Type};
+use rml_ir::op::{AxisIndex, Binary, Class, Compare, Op, Reduction};
+use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_plan::{Case, Rule, TapeData};
 
 use super::view::{View, moved};
@@ -104,6 +104,16 @@ impl Lowering<'_> {
             }
             (Class::Fold, Op::Reduce(by, axis), [x]) => self.reduce(*by, *axis, x, target),
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
+            (Class::Lookup, Op::OneHot { classes }, [i]) => self.one_hot(*classes, i, target),
+            // Of nothing a position may still lie outside.
+            (Class::Lookup, Op::Gather { axis }, [x, i]) if !self.is_empty(target) => {
+                let dims = [&x.dims[..*axis], &i.dims, &x.dims[axis + 1..]].concat();
+                let places = (*axis..axis + i.dims.len()).collect();
+                self.pick((x, *axis), (i, places), &dims, target);
+            }
+            (Class::Lookup, Op::Pick, [x, i]) if !self.is_empty(target) => {
+                self.pick((x, x.dims.len() - 1), (i, (0..i.dims.len()).collect()), &i.dims, target);
+            }
             (
                 Class::Identity
                 | Class::Layout
@@ -231,15 +241,77 @@ impl Lowering<'_> {
         self.push(Work::Nest(maker.nest), target);
     }
 
+    fn is_empty(&self, target: &Target<'_>) -> bool {
+        self.program.slots[target.slot].ty.shape.is_empty()
+    }
+
+    /// Elements of `x` along an axis, at the positions `i`, which have these axes of the result. The other axes of `x` are
+    /// the first and the last ones of the result.
+    fn pick(
+        &mut self,
+        (x, axis): (&View, usize),
+        (i, places): (&View, Vec<usize>),
+        dims: &[usize],
+        target: &Target<'_>,
+    ) {
+        let mut maker = Maker::new(dims, &[]);
+        let behind = x.dims.len() - axis - 1;
+        let along = |own: usize| if own < axis { own } else { dims.len() - behind + own - axis - 1 };
+        // Each variant has its own stride along the axis, so what has several is copied first.
+        let x = if x.source.len() == 1 { x.clone() } else { self.dense(x, target) };
+        let stride = x.source[0].access.strides[axis];
+        let spread = |view: &View, place: &dyn Fn(usize) -> Option<usize>| {
+            let mut spread = View { dims: dims.to_vec(), source: view.source.clone() };
+            for variant in &mut spread.source {
+                let own = std::mem::replace(&mut variant.access.strides, vec![0; dims.len()]);
+                for (at, stride) in own.into_iter().enumerate() {
+                    if let Some(place) = place(at) {
+                        variant.access.strides[place] = stride;
+                    }
+                }
+            }
+            spread
+        };
+        let at = maker.load(&spread(i, &|own| Some(places[own])));
+        let source = spread(&x, &|own| (own != axis).then(|| along(own)));
+        let source = source.permuted(&maker.axes).source;
+        let val = maker.nest.body.push(Def::Take { source, at, size: x.dims[axis], stride });
+        maker.store(target.slot, 0, &dense(dims), val);
+        self.push(Work::Nest(maker.nest), target);
+    }
+
+    /// Whether each class is the one of an int.
+    fn one_hot(&mut self, classes: usize, i: &View, target: &Target<'_>) {
+        let ty = Type::new(DType::Int, &[classes]);
+        let slot = self.constant(Value::new(ty.shape.clone(), Data::Int((0_i64..).take(classes).collect())));
+        let dims = [&i.dims[..], &[classes]].concat();
+        let mut rows = i.clone();
+        rows.dims.push(1);
+        rows.source.iter_mut().for_each(|variant| variant.access.strides.push(0));
+        let mut maker = Maker::new(&dims, &[]);
+        let (i, class) =
+            (maker.load(&rows.broadcast(&dims)), maker.load(&whole(slot, Tick::Now, &ty).broadcast(&dims)));
+        let is = maker.nest.body.push(Def::Apply(Op::Compare(Compare::Eq), vec![i, class]));
+        let val = maker.nest.body.push(Def::Apply(Op::Convert(DType::Num), vec![is]));
+        maker.store(target.slot, 0, &dense(&dims), val);
+        self.push(Work::Nest(maker.nest), target);
+    }
+
+    /// A copy of a tensor.
+    fn dense(&mut self, x: &View, target: &Target<'_>) -> View {
+        let dtype = self.program.slots[x.source[0].access.slot].ty.dtype;
+        let ty = Type::new(dtype, &x.dims);
+        let slot = self.step(target.of, &ty);
+        self.copy(x, &Target { slot, ..target.clone() });
+        whole(slot, Tick::Now, &ty).at(target.at)
+    }
+
     /// All elements in a row: copied, if they have no single stride.
     fn flat(&mut self, x: &View, target: &Target<'_>) -> View {
         let n = [x.dims.iter().product()];
         x.reshaped(&n).unwrap_or_else(|| {
-            let dtype = self.program.slots[x.source[0].access.slot].ty.dtype;
-            let ty = Type::new(dtype, &n);
-            let slot = self.step(target.of, &ty);
-            self.put(x, (0, &dense(&x.dims)), &Target { slot, ..target.clone() });
-            whole(slot, Tick::Now, &ty).at(target.at)
+            let x = self.dense(x, target);
+            x.reshaped(&n).expect("a row-major tensor is a row of elements")
         })
     }
 }

@@ -5,8 +5,8 @@ use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Type};
 
 use crate::{
-    Access, Call, Dim, Guard, Home, Nest, Operand, Positions, Program, Slot, Source, Stage, Test, Tick, Work,
-    Write, moves,
+    Access, Call, Def, Dim, Guard, Home, Nest, Operand, Positions, Program, Slot, Source, Stage, Test, Tick,
+    Work, Write, moves,
 };
 
 mod ends;
@@ -104,6 +104,17 @@ impl Verifier<'_> {
         }
         for (access, _) in &nest.stores {
             self.access(access, nest.dims.as_slice(), &who);
+        }
+        for def in nest.body.iter() {
+            if let Def::Take { source, size, stride, .. } = def {
+                // The positions are one more dimension.
+                let dims: Vec<usize> = nest.dims.iter().copied().chain([*size]).collect();
+                for variant in source {
+                    let mut access = variant.access.clone();
+                    access.strides.push(*stride);
+                    self.access(&access, &dims, &who);
+                }
+            }
         }
         let types = match types::dtypes(self.program, nest) {
             Ok(types) => types,

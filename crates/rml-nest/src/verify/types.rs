@@ -17,6 +17,14 @@ pub(super) fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DTy
             Def::Load(source) => {
                 element(program, source).ok_or_else(|| format!("{id} loads several types"))?
             }
+            Def::Take { source, at, .. } => {
+                let dtype = element(program, source).ok_or_else(|| format!("{id} takes several types"))?;
+                if of(at)? == DType::Int {
+                    dtype
+                } else {
+                    return Err(format!("{id} takes elements by {at}, which is no int"));
+                }
+            }
             Def::Apply(op, args) => {
                 let args =
                     args.iter().map(|arg| Ok(Type::scalar(of(arg)?))).collect::<Result<Vec<_>, String>>()?;
@@ -63,6 +71,7 @@ pub(crate) fn may_fail(program: &Program, work: &Work) -> bool {
             let Ok(types) = dtypes(program, nest) else { return false };
             nest.body.iter().any(|def| match def {
                 Def::Load(_) => false,
+                Def::Take { .. } => true,
                 Def::Apply(op, args) => op.may_fail(args.iter().map(|arg| types[*arg])),
                 Def::Fold(fold, ..) => *fold == Fold::Serial,
             })
