@@ -81,10 +81,7 @@ impl Window<'_> {
                 let (access, x) = (self.chosen(source, t)?, &values[*at]);
                 let (steps, positions) = (steps(access, span), x.steps(nest, span));
                 points(&dims, |point| {
-                    let index = x.elements[step(0, &positions, point)].as_int().unwrap_or_default();
-                    let position = usize::try_from(index).ok().filter(|at| at < size);
-                    let outside = EvalError::PositionOutside { index, size: *size };
-                    let position = position.ok_or(outside).map_err(failed)?;
+                    let position = within(&x.elements[step(0, &positions, point)], *size).map_err(failed)?;
                     let first = step(access.offset, &steps, point);
                     computed.push(self.element(access, t, step(first, &[*stride], &[position]))?);
                     Ok(())
@@ -136,6 +133,13 @@ impl Window<'_> {
         let span = self.span(Some(call.out));
         eval(&call.op, &args, self.program.precision).map_err(|error| Fault::Operator { span, error })
     }
+}
+
+/// A position on an axis of that size.
+fn within(position: &Value, size: usize) -> Result<usize, EvalError> {
+    let index = position.as_int().unwrap_or_default();
+    let at = usize::try_from(index).ok().filter(|at| *at < size);
+    at.ok_or(EvalError::PositionOutside { index, size })
 }
 
 impl Computed {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_base::{FileId, IndexVec, Span};
+use rml_ir::check::checked;
 use rml_ir::{Precision, Type, Value};
 use rml_plan::{Atom, Case, Const, Part, Plan, Region, Rule, Tape, TapeData};
 
@@ -38,7 +39,7 @@ pub fn lower(plan: &Plan) -> Program {
         lowering.program.ends = Ends::Given(ends.collect());
     }
     let program = lowering.program;
-    debug_assert_eq!(crate::verify(&program), Ok(()), "{}", crate::print(&program));
+    checked("nests", || crate::verify(&program));
     program
 }
 

@@ -88,13 +88,7 @@ impl Lowering<'_> {
             }
             (Class::Layout, Op::Concat { axis }, _) => self.join(*axis, &operands, target),
             (Class::Layout, Op::Stack { axis }, _) => {
-                let rows = operands.iter().map(|x| {
-                    let (mut dims, mut view) = (x.dims.clone(), x.clone());
-                    dims.insert(*axis, 1);
-                    view.source.iter_mut().for_each(|variant| variant.access.strides.insert(*axis, 0));
-                    View { dims, ..view }
-                });
-                let rows: Vec<View> = rows.collect();
+                let rows: Vec<View> = operands.iter().map(|x| x.with_unit(*axis)).collect();
                 self.join(*axis, &rows, target);
             }
             (Class::Layout, Op::Unindex { shape, items }, [x]) => self.scatter(shape, items, x, target),
@@ -285,9 +279,7 @@ impl Lowering<'_> {
         let ty = Type::new(DType::Int, &[classes]);
         let slot = self.constant(Value::new(ty.shape.clone(), Data::Int((0_i64..).take(classes).collect())));
         let dims = [&i.dims[..], &[classes]].concat();
-        let mut rows = i.clone();
-        rows.dims.push(1);
-        rows.source.iter_mut().for_each(|variant| variant.access.strides.push(0));
+        let rows = i.with_unit(i.dims.len());
         let mut maker = Maker::new(&dims, &[]);
         let (i, class) =
             (maker.load(&rows.broadcast(&dims)), maker.load(&whole(slot, Tick::Now, &ty).broadcast(&dims)));

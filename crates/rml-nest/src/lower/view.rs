@@ -65,6 +65,14 @@ impl View {
         self.with(dims, |strides| perm.iter().map(|axis| strides[*axis]).collect())
     }
 
+    /// With one more axis of one element.
+    pub(super) fn with_unit(&self, axis: usize) -> View {
+        let mut view = self.clone();
+        view.dims.insert(axis, 1);
+        view.source.iter_mut().for_each(|variant| variant.access.strides.insert(axis, 0));
+        view
+    }
+
     /// Repeated to a larger shape.
     pub(super) fn broadcast(&self, dims: &[usize]) -> View {
         let missing = dims.len() - self.dims.len();
