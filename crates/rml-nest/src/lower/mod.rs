@@ -9,8 +9,8 @@ use rml_ir::{Precision, Type, Value};
 use rml_plan::{Atom, Case, Const, Part, Plan, Region, Rule, Tape, TapeData};
 
 use crate::{
-    Access, Ends, Guard, Home, Node, Order, Output, Positions, Program, Slot, SlotData, Source, Test, Tick,
-    Variant, Write,
+    Access, Ends, Guard, Home, Node, Order, Output, Positions, Program, Slot, SlotData, Test, Tick, Variant,
+    Write,
 };
 
 mod stages;
@@ -20,7 +20,7 @@ mod view;
 
 use stages::Target;
 use uses::{Use, is_written_in_turn};
-use view::View;
+use view::{View, joined};
 
 /// The nests of a plan.
 ///
@@ -267,7 +267,7 @@ impl<'a> Lowering<'a> {
             && self.may_be_seen(part.tape, &cases, &all)
         {
             let dims = data.ty.shape.dims().to_vec();
-            let source: Source = all.into_iter().flat_map(|view| view.source).collect();
+            let source = joined(all.into_iter().flat_map(|view| view.source));
             self.places[part.tape] = Some(Place::Seen(View { dims, source }));
             return;
         }
@@ -287,8 +287,8 @@ impl<'a> Lowering<'a> {
             let target = Target { slot, at, when, of: data };
             if views[i].is_some() {
                 let dims = data.ty.shape.dims().to_vec();
-                let source =
-                    alike.iter().filter_map(|j| views[*j].clone()).flat_map(|view| view.source).collect();
+                let same = alike.iter().filter_map(|j| views[*j].clone());
+                let source = joined(same.flat_map(|view| view.source));
                 self.copy(&View { dims, source }, &target);
                 continue;
             }

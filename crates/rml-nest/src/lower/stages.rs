@@ -4,7 +4,7 @@ use rml_ir::op::{AxisIndex, Binary, Class, Compare, Op, Reduction};
 use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_plan::{Case, Rule, TapeData};
 
-use super::view::{View, moved};
+use super::view::{View, joined, moved};
 use super::{Lowering, count, whole};
 use crate::{
     Access, Call, Def, Dim, Fold, Guard, Nest, Positions, Slot, Stage, Tick, Val, Work, dense, verify,
@@ -39,7 +39,9 @@ impl Maker {
     }
 
     fn load(&mut self, view: &View) -> Val {
-        self.nest.body.push(Def::Load(view.permuted(&self.axes).source))
+        let load = Def::Load(view.permuted(&self.axes).source);
+        let known = self.nest.body.iter_enumerated().find(|(_, def)| **def == load).map(|(val, _)| val);
+        known.unwrap_or_else(|| self.nest.body.push(load))
     }
 
     fn store(&mut self, slot: Slot, offset: usize, strides: &[isize], val: Val) {
@@ -61,6 +63,9 @@ impl Lowering<'_> {
                     None => operands.push(view),
                 }
             }
+        }
+        for operand in &mut operands {
+            operand.source = joined(std::mem::take(&mut operand.source));
         }
         match &cases[0].rule {
             Rule::Apply { op, .. } => self.apply(op, operands, target),

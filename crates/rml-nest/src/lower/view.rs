@@ -2,7 +2,7 @@
 
 use rml_ir::op::{AxisIndex, Op};
 
-use crate::{Operand, Positions, dense};
+use crate::{Operand, Positions, Source, Variant, dense};
 
 /// A tensor: its shape, and where its elements are.
 pub(super) type View = Operand;
@@ -114,6 +114,23 @@ impl View {
         }
         Some(View { dims: dims.to_vec(), source })
     }
+}
+
+/// The same variants, each of which is at all positions at which it may stand. Variants at other positions do not see each
+/// other, so one may move to an equal one.
+pub(super) fn joined(source: impl IntoIterator<Item = Variant>) -> Source {
+    let mut all: Source = Vec::new();
+    for variant in source {
+        let is_equal = |known: &Variant| known.any == variant.any && known.access == variant.access;
+        let place = all.iter().position(is_equal);
+        match place {
+            Some(i) if all[i + 1..].iter().all(|between| between.at.and(variant.at).is_empty()) => {
+                all[i].at = all[i].at.or(variant.at);
+            }
+            _ => all.push(variant),
+        }
+    }
+    all
 }
 
 /// An offset that many steps along a stride.
