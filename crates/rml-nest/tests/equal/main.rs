@@ -157,6 +157,8 @@ fn nests_of_all_operators_are_equal() {
 #[test]
 fn nests_of_examples_are_equal() {
     let mut coverage = Coverage::default();
+    // Large ones run in one precision.
+    let mut large = 0;
     for folder in ["examples", "examples/paper"] {
         for file in std::fs::read_dir(root().join(folder)).unwrap().map(|e| e.unwrap().path()) {
             if file.extension().is_none_or(|e| e != "rml") {
@@ -174,6 +176,10 @@ fn nests_of_examples_are_equal() {
                     };
                     let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
                     let Ok(proved) = proved(program.flat(), Fed::Windows) else { continue };
+                    if precision == Precision::F64 && windows::elements(&proved.plan) > windows::ELEMENTS {
+                        large += 1;
+                        continue;
+                    }
                     let name =
                         format!("{} {node} in {precision:?}", file.file_stem().unwrap().to_string_lossy());
                     coverage.compare(&name, proved.plan, &mut Random(7));
@@ -181,7 +187,7 @@ fn nests_of_examples_are_equal() {
             }
         }
     }
-    assert!(coverage.programs >= 180, "{coverage:#?}");
+    assert!(coverage.programs >= 120 && coverage.programs + large >= 186, "{large} large: {coverage:#?}");
     assert_eq!(coverage.idle, Vec::<String>::new());
 }
 

@@ -13,13 +13,13 @@ use rml_testkit::Random;
 const LENGTHS: [usize; 6] = [2, 1, 3, 5, 1, 2];
 
 /// How many elements of tapes a tick may have for each of these windows to run; of larger programs, the first ones do.
-const ELEMENTS: usize = 10_000;
+pub(crate) const ELEMENTS: usize = 10_000;
 
 /// How many cycles there are for a window that the program ends, and for a block that waits.
 const CYCLES: usize = 7;
 
 /// How many cycles there are for the first window that the program ends.
-const LATE: usize = 120;
+const LATE: usize = 64;
 
 /// How many windows ran, and how many of these failed.
 pub(crate) struct Ran {
@@ -27,12 +27,16 @@ pub(crate) struct Ran {
     pub(crate) failed: usize,
 }
 
+/// How many elements the tapes of a plan have at a tick.
+pub(crate) fn elements(plan: &Plan) -> usize {
+    plan.tapes.iter().map(|tape| tape.ty.shape.len()).sum()
+}
+
 /// Runs a plan and its nests.
 pub(crate) fn run(plan: &Arc<Plan>, program: &Arc<Program>, r: &mut Random) -> Result<Ran, String> {
     let (mut reference, mut machine) = (Reference::new(Arc::clone(plan)), Machine::new(Arc::clone(program)));
     let mut ran = Ran { windows: 0, failed: 0 };
-    let elements = plan.tapes.iter().map(|t| t.ty.shape.len()).sum::<usize>();
-    let windows = (LENGTHS.len() * ELEMENTS / elements.max(1)).clamp(1, LENGTHS.len());
+    let windows = (LENGTHS.len() * ELEMENTS / elements(plan).max(1)).clamp(1, LENGTHS.len());
     for length in &LENGTHS[..windows] {
         let length = *length;
         let cycles = match plan.ends {
