@@ -225,7 +225,7 @@ pub struct Nest {
 pub enum Def {
     /// Elements of slots.
     Load(Source),
-    /// Elements of slots at positions that come with the data; it fails where one lies outside of the axis.
+    /// Elements of slots at positions that come with the data; it fails where one is outside of the axis.
     Take {
         /// The elements at position 0.
         source: Source,

@@ -104,7 +104,7 @@ impl Lowering<'_> {
             (Class::Fold, Op::Reduce(by, axis), [x]) => self.reduce(*by, *axis, x, target),
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
             (Class::Lookup, Op::OneHot { classes }, [i]) => self.one_hot(*classes, i, target),
-            // Of nothing a position may still lie outside.
+            // A position may be outside of its axis, even if no element is read.
             (Class::Lookup, Op::Gather { axis }, [x, i]) if !self.is_empty(target) => {
                 let dims = [&x.dims[..*axis], &i.dims, &x.dims[axis + 1..]].concat();
                 let places = (*axis..axis + i.dims.len()).collect();
@@ -244,8 +244,8 @@ impl Lowering<'_> {
         self.program.slots[target.slot].ty.shape.is_empty()
     }
 
-    /// Elements of `x` along an axis, at the positions `i`, which have these axes of the result. The other axes of `x` are
-    /// the first and the last ones of the result.
+    /// Elements of `x` along an axis, at the positions `i`, which have these axes of the result. The other axes of `x`
+    /// are the first and the last ones of the result.
     fn pick(
         &mut self,
         (x, axis): (&View, usize),

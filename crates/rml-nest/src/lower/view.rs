@@ -116,8 +116,8 @@ impl View {
     }
 }
 
-/// The same variants, each of which is at all positions at which it may stand. Variants at other positions do not see each
-/// other, so one may move to an equal one.
+/// The same variants, with equal ones as one. Variants at other positions do not matter to each other, so one may move
+/// past them.
 pub(super) fn joined(source: impl IntoIterator<Item = Variant>) -> Source {
     let mut all: Source = Vec::new();
     for variant in source {
