@@ -154,8 +154,8 @@ fn nests_of_all_operators_are_equal() {
     assert_eq!(coverage.calls.iter().map(String::as_str).collect::<Vec<_>>(), CALLS);
 }
 
-/// Examples whose windows are longer than the cycles that are tried: only that no end is found is compared. The list may
-/// only get shorter.
+/// Examples whose windows are longer than the cycles that are tried: only that no end is found is compared. The list
+/// may only get shorter.
 const LATE: &[&str] = &[
     "cartpole evaluate in F32",
     "cartpole_batchnorm evaluate in F32",
