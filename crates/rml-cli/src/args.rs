@@ -257,6 +257,8 @@ pub(crate) enum Stage {
     Analyse,
     /// What a window computes, as sweeps over its ticks
     Plan,
+    /// The same as loops over the elements of each tick
+    Nests,
 }
 
 /// `rml fmt`.

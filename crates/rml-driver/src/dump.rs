@@ -47,6 +47,8 @@ pub enum Stage {
     Analyse,
     /// The same as regions over the ticks of a window.
     Plan,
+    /// The same as loops over the elements of each tick.
+    Nests,
 }
 
 /// The text of a stage.
@@ -96,11 +98,15 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
             }
             rml_analysis::print_facts(&flat, &analyses.clocks.clocks, &analyses.facts(&flat))
         }
-        Stage::Plan => {
-            let flat = runnable(back(module, options)?, options)?;
-            rml_plan::print(&plan(&flat).map_err(|declined| declined.diagnostic(&flat.name))?)
-        }
+        Stage::Plan => rml_plan::print(&planned(module, options)?),
+        Stage::Nests => rml_nest::print(&rml_nest::lower(&planned(module, options)?)),
     })
+}
+
+/// The plan of a module in normal form.
+fn planned(module: normal::Module, options: &Options) -> Result<Plan, Diagnostics> {
+    let flat = runnable(back(module, options)?, options)?;
+    Ok(plan(&flat).map_err(|declined| declined.diagnostic(&flat.name))?)
 }
 
 /// The plan that runs whole windows: where their ends look ahead, that of the program that has data of the next cycle

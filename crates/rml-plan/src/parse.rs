@@ -421,8 +421,11 @@ fn tick(c: &mut Cursor<'_>) -> Read<Tick> {
     c.expect("]").map(|()| tick)
 }
 
-/// ` at behind first`: positions, all of them if nothing is said.
-fn place(c: &mut Cursor<'_>) -> Read<Positions> {
+/// Reads positions as [`place`](super::place) prints them, such as ` at behind first`; all of them if nothing is said.
+///
+/// # Errors
+/// If `at` is followed by something else.
+pub fn place(c: &mut Cursor<'_>) -> Read<Positions> {
     if !c.eat("at") {
         return Ok(Positions::ALL);
     }

@@ -243,8 +243,8 @@ fn literal(cond: &str, value: bool) -> String {
     format!("{}{cond}", if value { "" } else { "not " })
 }
 
-/// The positions, if not all.
-fn place(at: Positions) -> String {
+/// The positions with ` at ` before them; nothing if they are all. [`read_place`](super::read_place) reads it back.
+pub fn place(at: Positions) -> String {
     let text = match at {
         Positions::ALL => return String::new(),
         Positions::STARTS => "first",

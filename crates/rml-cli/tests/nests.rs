@@ -1,0 +1,28 @@
+//! The nests of two examples as `rml dump --after nests` prints them, in `tests/nests/NAME.txt`. `RML_BLESS=1` writes
+//! them again.
+
+mod support;
+
+use std::path::Path;
+
+use support::Folder;
+
+/// The commands, each with the name of what it prints.
+const DUMPS: [(&str, &str); 2] =
+    [("gdescent", "paper/gdescent.rml --node train"), ("lstm", "paper/lstm.rml --node train")];
+
+#[test]
+fn nests_of_examples_are_printed() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nests");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (name, program) in DUMPS {
+        let found = Folder::new().rml(&format!("dump {}/{program} --after nests", examples.display())).ok();
+        let expected = tests.join(format!("{name}.txt"));
+        if std::env::var_os("RML_BLESS").is_some() {
+            std::fs::write(expected, found).expect("a writable file");
+        } else {
+            let expected = std::fs::read_to_string(expected).unwrap_or_default();
+            assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Folds: what makes one value of those along a dimension.
+
+use rml_ir::DType;
+use rml_ir::op::Reduction;
+
+/// How a dimension is folded. Terms are taken first to last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// The sum of nums in sixteen lanes: term i goes to lane i mod 16, which starts from 0; then lane l + 8 is added to
+    /// lane l, then l + 4, l + 2 and l + 1.
+    Lanes,
+    /// The sum of ints from 0, one by one; it fails where a partial sum does not fit.
+    Serial,
+    /// The largest one. NaN beats all numbers, and the first among equals stays.
+    Largest,
+    /// The smallest one, likewise.
+    Smallest,
+    /// The position of the largest one; 0 of nothing.
+    LargestAt,
+    /// The position of the smallest one; 0 of nothing.
+    SmallestAt,
+    /// Whether any is true.
+    Any,
+    /// Whether all are true.
+    All,
+}
+
+impl Fold {
+    /// All folds.
+    pub const ALL: [Fold; 8] = [
+        Fold::Lanes,
+        Fold::Serial,
+        Fold::Largest,
+        Fold::Smallest,
+        Fold::LargestAt,
+        Fold::SmallestAt,
+        Fold::Any,
+        Fold::All,
+    ];
+
+    /// The name in the text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fold::Lanes => "lanes",
+            Fold::Serial => "serial",
+            Fold::Largest => "largest",
+            Fold::Smallest => "smallest",
+            Fold::LargestAt => "largest_at",
+            Fold::SmallestAt => "smallest_at",
+            Fold::Any => "any",
+            Fold::All => "all",
+        }
+    }
+
+    /// The fold of a reduction of that type; that of a mean is its sum.
+    pub fn of(by: Reduction, dtype: DType) -> Fold {
+        match by {
+            Reduction::Sum if dtype == DType::Int => Fold::Serial,
+            Reduction::Sum | Reduction::Mean => Fold::Lanes,
+            Reduction::Max => Fold::Largest,
+            Reduction::Min => Fold::Smallest,
+            Reduction::ArgMax => Fold::LargestAt,
+            Reduction::ArgMin => Fold::SmallestAt,
+            Reduction::Any => Fold::Any,
+            Reduction::All => Fold::All,
+        }
+    }
+
+    /// The type of the result; none if it does not fold that type.
+    pub fn result(self, of: DType) -> Option<DType> {
+        match (self, of) {
+            (Fold::Lanes, DType::Num) => Some(DType::Num),
+            (Fold::Serial, DType::Int) => Some(DType::Int),
+            (Fold::Largest | Fold::Smallest, DType::Num | DType::Int) => Some(of),
+            (Fold::LargestAt | Fold::SmallestAt, DType::Num | DType::Int) => Some(DType::Int),
+            (Fold::Any | Fold::All, DType::Bool) => Some(DType::Bool),
+            (Fold::Lanes | Fold::Serial | Fold::Any | Fold::All, _) => None,
+            (Fold::Largest | Fold::Smallest | Fold::LargestAt | Fold::SmallestAt, DType::Bool) => None,
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Loop nests: the form below the plan, in which all that a stage of a tick does to elements is written down.
+//!
+//! A plan says which value is computed at which tick. Here a value is a [slot](SlotData) of elements, row-major, and a
+//! [stage](Stage) that fills it is a [nest](Nest) or a [call](Call). A nest has dimensions and a body. The body loads
+//! elements by [accesses](Access) with strides, applies operators of scalars, folds dimensions and stores results. So a
+//! transpose, a slice, a broadcast or most reshapes are accesses of whoever reads them, and no element moves. A call is
+//! an operator with an order or an algorithm of its own: a product, a convolution, a sort, a random draw.
+//!
+//! ```text
+//! nest for i0<4, i1<64 at behind first {
+//!   v0 = load h@-1(64, 1)
+//!   v1 = load bias(0, 1)
+//!   v2 = add(v0, v1)
+//!   t5(64, 1) = v2
+//! }
+//! ```
+//!
+//! A value `v2` has one element for each point of the dimensions that it depends on, and a body says nothing about the
+//! order of its loops: which loops are shared, which values are kept in rows and which are computed again is free. Only
+//! a [fold](Fold) fixes an order, that of its terms, because it decides the bits of the result.
+//!
+//! What a tick chooses as a whole stands in the load: its [variants](Variant) are tried in order, and the first one
+//! that applies, at this position and under its conditions, says where the elements are. The initial value of a delay,
+//! a branch, a delay that restarts, and a register that is not set yet are all variants.
+//!
+//! [Nodes](Node) are the regions of the plan: stages over all ticks, or tick by tick, forward or backward. A sum over
+//! ticks is a loop whose accumulator adds one term at each tick. Ends, waiting, ticks ahead and registers are those of
+//! [`rml_plan`].
+//!
+//! [`lower`] makes nests of a plan, one for each part, fused with nothing. [`evaluate`] runs them element by element.
+//!
+//! Invariants, checked by [`verify`] in time linear in the text and in the elements of slots that several stores fill:
+//! - **N1** each element of a slot is filled once at each tick at which the slot may be present: at a position, all
+//!   stages that fill it have the same guards, and their stores are injective, disjoint and complete.
+//! - **N2** an access stays within its slot.
+//! - **N3** what is read is available: it is filled at the same tick by an earlier node or stage, or at a tick that an
+//!   earlier node, or the direction of its own, has passed.
+//! - **N4** exactly one variant applies: at each position of the reader a last one has no conditions, and nothing
+//!   follows it there.
+//! - **N5** each value has a type and the dimensions it depends on: operands have the types that operators take, a fold
+//!   takes the type of its operand and removes its dimension, and a store has a stride for each dimension of its value.
+//! - **N6** the slots that one stage fills are filled equally far ahead, and not farther than what it reads; where the
+//!   program waits, a stage fills one slot.
+//! - **N7** registers are written by writes alone, with values of their type; one that a node writes is read there
+//!   alone.
+//! - **N8** a stage says that it may fail if, and only if, one of its operators may.
+//! - **N9** the operands of a call are tensors of the types that its operator takes, and its result is a whole slot
+//!   that it does not read at the same tick.
+//! - **N10** a node by sequences reads its own slots at other ticks only in a variant that follows one with all the
+//!   conditions of the node.
+//! - **N11** the first node finds the end of a window that the program ends: it is forward, its head has
+//!   stages, and these are alike at a tick whether it is the last one or not.
+
+use std::sync::Arc;
+
+use rml_base::{IndexVec, Span, entity_id};
+use rml_ir::op::Op;
+use rml_ir::{Precision, Shape, Type, Value};
+pub use rml_plan::{Kind, Position, Positions, Tick};
+
+pub mod evaluate;
+mod fold;
+mod lower;
+mod parse;
+mod print;
+mod verify;
+
+pub use fold::Fold;
+pub use lower::lower;
+pub use parse::parse;
+pub use print::print;
+pub use verify::verify;
+
+entity_id!(
+    /// A slot.
+    Slot,
+    "s"
+);
+entity_id!(
+    /// A value in the body of a nest.
+    Val,
+    "v"
+);
+entity_id!(
+    /// A dimension of a nest.
+    Dim,
+    "i"
+);
+
+/// How to run one window, in nests.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The node's name.
+    pub name: Arc<str>,
+    /// How `num` is computed.
+    pub precision: Precision,
+    /// The end of a window.
+    pub ends: Ends,
+    /// Whether a block is filled only as far as what is read is available, as [`rml_plan::Plan::waits`] says.
+    pub waits: bool,
+    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks
+    /// more, and nothing is put out or committed at these.
+    pub ahead: u32,
+    /// All slots. Inputs and registers are in the order of the plan.
+    pub slots: IndexVec<Slot, SlotData>,
+    /// The nodes, in order.
+    pub nodes: Vec<Node>,
+    /// Registers that are written at each tick that is done, when all nodes have run. All of them are written with what
+    /// registers held before.
+    pub commits: Vec<Write>,
+    /// The outputs, in order.
+    pub outputs: Vec<Output>,
+}
+
+/// The end of a window.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Ends {
+    /// Nothing: any block of cycles is a window.
+    Nothing,
+    /// The data: the first tick at which one of these holds, of inputs, is the last one.
+    Given(Vec<Guard>),
+    /// The program: the first tick at which one of the conditions holds is the last one.
+    Found {
+        /// The conditions.
+        conds: Vec<Guard>,
+        /// How many stages of the first node decide them. The others run when it is known whether the tick is the last
+        /// one.
+        head: usize,
+    },
+}
+
+/// Elements, row-major.
+#[derive(Clone, Debug)]
+pub struct SlotData {
+    /// Its name, which no other slot has.
+    pub name: Arc<str>,
+    /// The type of its value.
+    pub ty: Type,
+    /// What it holds.
+    pub home: Home,
+    /// In the source.
+    pub span: Span,
+}
+
+/// What a slot holds.
+#[derive(Clone, Debug)]
+pub enum Home {
+    /// An input, at each tick at which it is present.
+    Input,
+    /// A constant.
+    Const(Value),
+    /// A register: one value, which outlives ticks.
+    Register {
+        /// How it survives.
+        kind: Kind,
+        /// The truth value that it has whenever a window begins, if the program relies on one.
+        known: Option<bool>,
+    },
+    /// What stages fill, for each tick.
+    Tick {
+        /// At how many ticks it is filled after those that are done.
+        ahead: u32,
+    },
+}
+
+/// Stages that run at each tick.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// The order of the ticks.
+    pub order: Order,
+    /// Conditions that end sequences within the window, as [`rml_plan::Region::Loop`] says.
+    pub by: Vec<Access>,
+    /// The stages, in order.
+    pub stages: Vec<Stage>,
+    /// The registers that are written at each tick after them.
+    pub writes: Vec<Write>,
+}
+
+/// The order in which a node runs ticks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Each stage runs at all ticks before the next one: no tick needs another one.
+    Over,
+    /// From the first tick to the last.
+    Forward,
+    /// From the last tick to the first.
+    Backward,
+}
+
+/// What fills slots at a tick.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stage {
+    /// The positions at which it runs.
+    pub at: Positions,
+    /// It runs where all of these hold, in that order: a later one may be absent where an earlier one does not hold.
+    pub when: Vec<Guard>,
+    /// Whether it may have no result. Then it runs whether anything reads it or not.
+    pub may_fail: bool,
+    /// What it does.
+    pub work: Work,
+}
+
+/// What a stage does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Loops over elements.
+    Nest(Nest),
+    /// An operator of whole tensors.
+    Call(Call),
+}
+
+/// Loops over elements.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Nest {
+    /// How many points each dimension has.
+    pub dims: IndexVec<Dim, usize>,
+    /// The values, each made from earlier ones.
+    pub body: IndexVec<Val, Def>,
+    /// What is stored, when all values are known.
+    pub stores: Vec<(Access, Val)>,
+}
+
+/// How a value in a nest comes about.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Def {
+    /// Elements of slots.
+    Load(Source),
+    /// Elements of slots at positions that come with the data; it fails where one is outside of the axis.
+    Take {
+        /// The elements at position 0.
+        source: Source,
+        /// The positions.
+        at: Val,
+        /// How many there are.
+        size: usize,
+        /// How far apart.
+        stride: isize,
+    },
+    /// An operator of scalars.
+    Apply(Op, Vec<Val>),
+    /// A dimension is folded.
+    Fold(Fold, Dim, Val),
+}
+
+/// An operator of whole tensors. The result is the slot's value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// The operator.
+    pub op: Op,
+    /// For a product: the value from which the chain of each element starts.
+    pub start: Option<Operand>,
+    /// The operands.
+    pub operands: Vec<Operand>,
+    /// What is filled.
+    pub out: Slot,
+}
+
+/// A tensor that is read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Operand {
+    /// Its shape, one stride of each access for each dimension.
+    pub dims: Vec<usize>,
+    /// Its elements.
+    pub source: Source,
+}
+
+/// Where elements are read: in the first variant that applies at a tick.
+pub type Source = Vec<Variant>;
+
+/// One of several places of which a tick reads one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// The positions at which it may apply.
+    pub at: Positions,
+    /// It applies where one of these holds, or if there are none.
+    pub any: Vec<Test>,
+    /// The elements.
+    pub access: Access,
+}
+
+/// A condition of a variant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Test {
+    /// That a condition has a value.
+    Is(Guard),
+    /// That a register is set.
+    IsSet(Slot),
+}
+
+/// That a condition has a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// The condition: one truth value.
+    pub cond: Access,
+    /// Its value.
+    pub value: bool,
+}
+
+/// Elements of a slot: at point `p` that at `offset + Σ strides[d] · p[d]`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Access {
+    /// The slot.
+    pub slot: Slot,
+    /// At which tick; of a constant or a register it does not count, and is `Now`.
+    pub tick: Tick,
+    /// The element at the point 0.
+    pub offset: usize,
+    /// The distance of elements along each dimension of the nest or the tensor.
+    pub strides: Vec<isize>,
+}
+
+/// That a register gets a value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Write {
+    /// The register.
+    pub register: Slot,
+    /// The positions at which it does.
+    pub at: Positions,
+    /// Where all of these hold.
+    pub when: Vec<Guard>,
+    /// Where one of these holds, it is left unset instead, whether it would get a value there or not.
+    pub unless: Vec<Access>,
+    /// The value: a tensor of the register's shape.
+    pub value: Source,
+}
+
+/// An output of the program.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The type of its values.
+    pub ty: Type,
+    /// Where it is present, and its value there: a tensor of its shape.
+    pub cases: Vec<(Positions, Vec<Guard>, Source)>,
+}
+
+impl Program {
+    /// The slots of the inputs, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.slots.iter_enumerated().filter(|(_, s)| matches!(s.home, Home::Input)).map(|(id, _)| id)
+    }
+
+    /// The slots of the registers, in order.
+    pub fn registers(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.slots
+            .iter_enumerated()
+            .filter(|(_, s)| matches!(s.home, Home::Register { .. }))
+            .map(|(id, _)| id)
+    }
+
+    /// For each register: how many ticks past the last one that is done it is written in its node, the maximum over its
+    /// readers.
+    pub fn reaches(&self) -> IndexVec<Slot, u32> {
+        let mut reaches = IndexVec::filled(0, self.slots.len());
+        for stage in self.nodes.iter().flat_map(|node| &node.stages) {
+            let ahead = stage.fills().map(|slot| self.slots[slot].ahead()).max().unwrap_or(0);
+            for (_, access) in stage.reads() {
+                reaches[access.slot] = ahead.max(reaches[access.slot]);
+            }
+        }
+        reaches
+    }
+}
+
+impl SlotData {
+    /// At how many ticks it is filled after those that are done; 0 of what no stage fills.
+    pub fn ahead(&self) -> u32 {
+        if let Home::Tick { ahead } = self.home { ahead } else { 0 }
+    }
+}
+
+impl Stage {
+    /// The slots that it fills, one for each store.
+    pub fn fills(&self) -> impl Iterator<Item = Slot> + '_ {
+        let (stores, out) = match &self.work {
+            Work::Nest(nest) => (&nest.stores[..], None),
+            Work::Call(call) => (&[][..], Some(call.out)),
+        };
+        stores.iter().map(|(access, _)| access.slot).chain(out)
+    }
+
+    /// The tensors that it reads.
+    pub fn sources(&self) -> Vec<&Source> {
+        match &self.work {
+            Work::Nest(nest) => {
+                let loads = nest.body.iter().filter_map(|def| match def {
+                    Def::Load(source) | Def::Take { source, .. } => Some(source),
+                    Def::Apply(..) | Def::Fold(..) => None,
+                });
+                loads.collect()
+            }
+            Work::Call(call) => call.start.iter().chain(&call.operands).map(|o| &o.source).collect(),
+        }
+    }
+
+    /// Everything that it reads, guards and conditions of variants among it, and at which positions.
+    pub fn reads(&self) -> Vec<(Positions, Access)> {
+        let guards = self.when.iter().map(|g| (self.at, g.cond.clone()));
+        let sources = self.sources().into_iter().flat_map(accesses);
+        guards.chain(sources.map(|(at, access)| (self.at.and(at), access))).collect()
+    }
+}
+
+/// Everything that a tensor is read from, and at which positions.
+pub fn accesses(source: &Source) -> Vec<(Positions, Access)> {
+    let of = |variant: &Variant| {
+        let tests = variant.any.iter().map(|test| match test {
+            Test::Is(guard) => guard.cond.clone(),
+            Test::IsSet(register) => Access::scalar(*register, Tick::Now),
+        });
+        let at = variant.at;
+        tests.chain([variant.access.clone()]).map(move |access| (at, access)).collect::<Vec<_>>()
+    };
+    source.iter().flat_map(of).collect()
+}
+
+impl Access {
+    /// The first element of a slot.
+    pub fn scalar(slot: Slot, tick: Tick) -> Access {
+        Access { slot, tick, offset: 0, strides: Vec::new() }
+    }
+
+    /// All elements of a slot, row-major.
+    pub fn whole(slot: Slot, tick: Tick, shape: &Shape) -> Access {
+        Access { slot, tick, offset: 0, strides: dense(shape.dims()) }
+    }
+}
+
+/// The strides of a row-major tensor.
+#[allow(clippy::cast_possible_wrap, reason = "elements in memory are counted in isize")]
+pub fn dense(dims: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1; dims.len()];
+    for i in (1..dims.len()).rev() {
+        strides[i - 1] = strides[i] * dims[i] as isize;
+    }
+    strides
+}
+
+impl Nest {
+    /// The dimensions that each value depends on, in order.
+    pub fn spans(&self) -> IndexVec<Val, Vec<Dim>> {
+        let mut spans: IndexVec<Val, Vec<Dim>> = IndexVec::new();
+        for def in self.body.iter() {
+            let has = |dim: &Dim| match def {
+                Def::Load(source) => source.iter().any(|v| moves(&v.access, *dim)),
+                Def::Take { source, at, .. } => {
+                    source.iter().any(|v| moves(&v.access, *dim)) || spans[*at].contains(dim)
+                }
+                Def::Apply(_, args) => args.iter().any(|arg| spans[*arg].contains(dim)),
+                Def::Fold(_, over, of) => dim != over && spans[*of].contains(dim),
+            };
+            let span = self.dims.ids().filter(has).collect();
+            spans.push(span);
+        }
+        spans
+    }
+}
+
+/// Whether an access goes to other elements along a dimension.
+pub(crate) fn moves(access: &Access, dim: Dim) -> bool {
+    access.strides.get(dim.0 as usize).is_some_and(|stride| *stride != 0)
+}
