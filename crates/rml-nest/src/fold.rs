@@ -11,6 +11,8 @@ pub enum Fold {
     Lanes,
     /// The sum of ints from 0, one by one; it fails where a partial sum does not fit.
     Serial,
+    /// The product of nums from 1, one by one.
+    Product,
     /// The largest one. NaN beats all numbers, and the first among equals stays.
     Largest,
     /// The smallest one, likewise.
@@ -27,9 +29,10 @@ pub enum Fold {
 
 impl Fold {
     /// All folds.
-    pub const ALL: [Fold; 8] = [
+    pub const ALL: [Fold; 9] = [
         Fold::Lanes,
         Fold::Serial,
+        Fold::Product,
         Fold::Largest,
         Fold::Smallest,
         Fold::LargestAt,
@@ -43,6 +46,7 @@ impl Fold {
         match self {
             Fold::Lanes => "lanes",
             Fold::Serial => "serial",
+            Fold::Product => "product",
             Fold::Largest => "largest",
             Fold::Smallest => "smallest",
             Fold::LargestAt => "largest_at",
@@ -52,9 +56,9 @@ impl Fold {
         }
     }
 
-    /// The fold of a reduction of that type; that of a mean is its sum.
-    pub fn of(by: Reduction, dtype: DType) -> Fold {
-        match by {
+    /// The fold of a reduction of that type; that of a mean is its sum. None of one that takes several.
+    pub fn of(by: Reduction, dtype: DType) -> Option<Fold> {
+        Some(match by {
             Reduction::Sum if dtype == DType::Int => Fold::Serial,
             Reduction::Sum | Reduction::Mean => Fold::Lanes,
             Reduction::Max => Fold::Largest,
@@ -63,18 +67,20 @@ impl Fold {
             Reduction::ArgMin => Fold::SmallestAt,
             Reduction::Any => Fold::Any,
             Reduction::All => Fold::All,
-        }
+            Reduction::Prod => Fold::Product,
+            Reduction::LogSumExp => return None,
+        })
     }
 
     /// The type of the result; none if it does not fold that type.
     pub fn result(self, of: DType) -> Option<DType> {
         match (self, of) {
-            (Fold::Lanes, DType::Num) => Some(DType::Num),
+            (Fold::Lanes | Fold::Product, DType::Num) => Some(DType::Num),
             (Fold::Serial, DType::Int) => Some(DType::Int),
             (Fold::Largest | Fold::Smallest, DType::Num | DType::Int) => Some(of),
             (Fold::LargestAt | Fold::SmallestAt, DType::Num | DType::Int) => Some(DType::Int),
             (Fold::Any | Fold::All, DType::Bool) => Some(DType::Bool),
-            (Fold::Lanes | Fold::Serial | Fold::Any | Fold::All, _) => None,
+            (Fold::Lanes | Fold::Product | Fold::Serial | Fold::Any | Fold::All, _) => None,
             (Fold::Largest | Fold::Smallest | Fold::LargestAt | Fold::SmallestAt, DType::Bool) => None,
         }
     }

@@ -27,6 +27,8 @@ pub(super) fn fold(
             let sum = ints().try_fold(0_i64, i64::checked_add);
             Value::Int(sum.ok_or(EvalError::IntegerOverflow)?)
         }
+        (Fold::Product, _, Precision::F32) => Value::F32(singles().fold(1.0, |product, x| product * x)),
+        (Fold::Product, _, Precision::F64) => Value::F64(doubles().fold(1.0, |product, x| product * x)),
         (Fold::Any, ..) => Value::Bool(truths().any(|x| x)),
         (Fold::All, ..) => Value::Bool(truths().all(|x| x)),
         (Fold::Largest | Fold::Smallest, ..) => best(by, worst(by, dtype, precision), terms).0,

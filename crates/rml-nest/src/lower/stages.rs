@@ -101,7 +101,9 @@ impl Lowering<'_> {
                 let view = x.through(op).expect("transposes, broadcasts and slices are accesses");
                 self.copy(&view, target);
             }
-            (Class::Fold, Op::Reduce(by, axis), [x]) => self.reduce(*by, *axis, x, target),
+            (Class::Fold, Op::Reduce(by, axis), [x]) if Fold::of(*by, self.dtype(x)).is_some() => {
+                self.reduce(*by, *axis, x, target);
+            }
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
             (Class::Lookup, Op::OneHot { classes }, [i]) => self.one_hot(*classes, i, target),
             // A position may be outside of its axis, even if no element is read.
@@ -197,15 +199,21 @@ impl Lowering<'_> {
         }
     }
 
+    /// The type of the elements of a view.
+    fn dtype(&self, x: &View) -> DType {
+        self.program.slots[x.source[0].access.slot].ty.dtype
+    }
+
     fn reduce(&mut self, by: Reduction, axis: Option<usize>, x: &View, target: &Target<'_>) {
         let (x, axis) = match axis {
             Some(axis) => (x.clone(), axis),
             None => (self.flat(x, target), 0),
         };
-        let dtype = self.program.slots[x.source[0].access.slot].ty.dtype;
+        let dtype = self.dtype(&x);
+        let fold = Fold::of(by, dtype).expect("what is no fold is a call");
         let mut maker = Maker::new(&x.dims, &[axis]);
         let val = maker.load(&x);
-        let mut val = maker.nest.body.push(Def::Fold(Fold::of(by, dtype), maker.dim(axis), val));
+        let mut val = maker.nest.body.push(Def::Fold(fold, maker.dim(axis), val));
         if by == Reduction::Mean {
             let n = count(x.dims[axis], self.program.precision);
             let slot = self.constant(n);
@@ -224,11 +232,11 @@ impl Lowering<'_> {
         let missing = x.dims.len() - shape.rank();
         let wanted = |axis: usize| axis.checked_sub(missing).map_or(1, |i| shape.dims()[i]);
         let folded: Vec<usize> = (0..x.dims.len()).filter(|axis| x.dims[*axis] != wanted(*axis)).collect();
-        let dtype = self.program.slots[x.source[0].access.slot].ty.dtype;
+        let fold = Fold::of(Reduction::Sum, self.dtype(x)).expect("a sum is a fold");
         let mut maker = Maker::new(&x.dims, &folded);
         let mut val = maker.load(x);
         for axis in &folded {
-            val = maker.nest.body.push(Def::Fold(Fold::of(Reduction::Sum, dtype), maker.dim(*axis), val));
+            val = maker.nest.body.push(Def::Fold(fold, maker.dim(*axis), val));
         }
         let own = dense(shape.dims());
         let stride = |axis: usize| match axis.checked_sub(missing) {

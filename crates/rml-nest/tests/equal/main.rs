@@ -123,6 +123,7 @@ const CALLS: &[&str] = &[
     "gather",
     "irfft",
     "log_softmax",
+    "logsumexp",
     "matmul",
     "max_pool1d",
     "max_pool2d",
