@@ -79,11 +79,11 @@ fn softplus(t: &mut Text, x: &Ssa) -> Ssa {
     t.zip("add", &above, &rest)
 }
 
-/// `a` to the power `b`. Subnormal operands are taken for zeros, since XLA's logarithm of one would be neither that of the number nor that
-/// of 0.
-fn power(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
+/// A function of operands whose subnormal numbers are taken for zeros. XLA takes them for neither in parts of `power`
+/// and `atan2`: the logarithm of one would be neither that of the number nor that of 0.
+fn of_normal(t: &mut Text, name: &str, a: &Ssa, b: &Ssa) -> Ssa {
     let (a, b) = (normal(t, a), normal(t, b));
-    t.zip("power", &a, &b)
+    t.zip(name, &a, &b)
 }
 
 /// `x` with zeros of their sign for its subnormal numbers.
@@ -107,8 +107,8 @@ pub(super) fn binary(t: &mut Text, f: Binary, a: &Ssa, b: &Ssa) -> Ssa {
         Binary::Div => t.zip("divide", a, b),
         Binary::Mod if int => integer::modulo(t, a, b),
         Binary::Mod => modulo(t, a, b),
-        Binary::Pow => power(t, a, b),
-        Binary::Atan2 => t.zip("atan2", a, b),
+        Binary::Pow => of_normal(t, "power", a, b),
+        Binary::Atan2 => of_normal(t, "atan2", a, b),
         Binary::LogAddExp => logaddexp(t, a, b),
         Binary::Minimum => t.zip("minimum", a, b),
         Binary::Maximum => t.zip("maximum", a, b),
