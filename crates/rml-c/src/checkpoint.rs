@@ -79,7 +79,9 @@ fn coded(scope: &Scope<'_>, place: &Operand) -> (Text, Text, usize) {
             (Box::new(|x| format!("(uint64_t){x}")), Box::new(|bits| format!("(int64_t){bits}")), size)
         }
         DType::Num => {
-            scope.prelude.helper("rml_bits");
+            if place.len() > 0 {
+                scope.prelude.helper("rml_bits");
+            }
             let narrow = if scope.plan.precision == Precision::F32 { "(uint32_t)" } else { "" };
             (
                 Box::new(|x| format!("rml_bits({x})")),

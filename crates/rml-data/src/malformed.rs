@@ -229,6 +229,11 @@ impl Unusable {
         }
     }
 
+    /// Whether its rows do not fit each other.
+    pub(crate) fn is_misshapen(&self) -> bool {
+        self.finding.code == codes::DATA_SHAPE
+    }
+
     /// An input asks for the entry: `what` says so.
     pub(crate) fn refused(&self, what: String) -> Diagnostic {
         let mut d = Diagnostic::error(self.finding.code, what).note(self.to_string());

@@ -13,6 +13,7 @@ use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 use crate::bind::{convert, find, named, origin, prefixed, uneven, wrong_shape};
 use crate::cells::Cells;
 use crate::columns::{Column, Columns, LENGTHS};
+use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
 use crate::sequences;
 
@@ -283,9 +284,12 @@ fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
     .help("declare a leading dimension `batch`, or stack one window at a time")
 }
 
-/// The inputs that the data says nothing about.
+/// The inputs that the data has no values for. A column whose rows do not fit each other is not missing, but wrong.
 pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
-    let missing = |i: &&InputInfo| !columns.columns.contains_key(&*i.name) && !is_driven(i, inputs, columns);
+    let has = |name: &str| {
+        columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
+    };
+    let missing = |i: &&InputInfo| !has(&i.name) && !is_driven(i, inputs, columns);
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }
 

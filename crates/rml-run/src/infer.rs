@@ -242,6 +242,10 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
     let is_kept = |name: &str| kept.outputs().iter().any(|o| *o.name == *name);
     let gone = full.outputs().iter().filter(|o| !is_kept(&o.name)).map(|o| format!("`{}`", o.name));
     let gone = gone.collect::<Vec<_>>().join(", ");
+    if gone.is_empty() {
+        family.do_without(missing);
+        return Ok(None);
+    }
     let names = missing.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
     let unusable = &data.table().unusable;
     let why = missing.iter().filter_map(|m| unusable.get(m).map(|why| format!("column `{m}`: {why}")));

@@ -177,8 +177,7 @@ impl Lower<'_, '_> {
                         self.local(name, span, LocalKind::Dim);
                     }
                     Some(&known) => {
-                        let is_input = self.locals[known].kind == LocalKind::Formal;
-                        if !is_input && !self.may_be_static(known, 0) && self.shared.insert(name) {
+                        if !self.may_be_static(known, 0) && self.shared.insert(name) {
                             self.shared_name(decl.name, span, known);
                         }
                     }
@@ -224,16 +223,20 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A dimension of an input has the name of a variable that is a stream.
+    /// A dimension of an input has the name of a stream.
     fn shared_name(&mut self, input: ast::Ident, span: Span, known: Local) {
         let data = &self.locals[known];
         let (name, of) = (&data.name, self.names.resolve(&input.name));
-        let message = format!("`{name}` names a dimension and a variable");
+        let is_input = data.kind == LocalKind::Formal;
+        let (what, article) = if is_input { ("input", "an") } else { ("variable", "a") };
+        let message = format!("`{name}` names a dimension and a stream");
         self.report.push(
             Diagnostic::error(codes::DUPLICATE_DEFINITION, message)
                 .label(span, format!("a dimension of `{of}`"))
-                .label(data.span, "a variable of the same name")
-                .note("a dimension is known when the program is compiled, this variable only while it runs")
+                .label(data.span, format!("{article} {what} of the same name"))
+                .note(format!(
+                    "a dimension is known when the program is compiled, this {what} only while it runs"
+                ))
                 .help(format!("give the dimension another name in all types, such as `n_{name}`")),
         );
     }
