@@ -281,3 +281,18 @@ fn files_that_do_not_go_together_are_told() {
         folder.rml(&format!("train l.rml {data} --epochs 1")).fails(1, words);
     }
 }
+
+#[test]
+fn a_column_that_does_not_fit_is_not_a_missing_one() {
+    let program = "node infer(x: num [], y: num []) -> (s, t)\n  s = x + y;\n  t = y;\n";
+    let folder = Folder::new()
+        .file("p.rml", program)
+        .file("a.json", r#"{"x": [[1, 2], [3, 4]], "y": [[1, 2], [3, 4]], "lengths": [2, 1]}"#)
+        .file("b.json", r#"{"x": [1, 2], "y": [[1, 2], [3, 4]], "lengths": [2, 1]}"#)
+        .file("q.rml", "node infer(x: num [], y: num []) -> (s)\n  s = 2.0 * y;\n")
+        .file("c.json", r#"{"y": [1, 2]}"#);
+    folder.rml("infer p.rml --data a.json --data b.json").fails(1, &["data-shape", "`x`", "b.json"]);
+    // No output needs the column that is missing.
+    let run = folder.rml("infer q.rml --data c.json");
+    assert!(run.code == Some(0) && !run.err.contains("warning"), "{}", run.err);
+}

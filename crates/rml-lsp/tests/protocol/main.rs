@@ -213,7 +213,7 @@ fn completions_bring_names_and_imports() {
         |label: &str| items.iter().find(|i| i["label"] == label).unwrap_or_else(|| panic!("no {label}"));
     assert_eq!(
         find("diff_mse")["detail"],
-        "node diff_mse(o, gt, bp: bool [], dloss: num [] when bp) -> (loss, do, dgt)"
+        "node diff_mse(o: num [s..], gt: num [s..], bp: bool [], dloss: num [] when bp) -> (loss, do, dgt)"
     );
     let edits = &find("lstm")["additionalTextEdits"];
     let with = apply(half, edits);
