@@ -31,7 +31,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
     )?;
     let mut all = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
     if extent == Extent::Full {
-        installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind")])?;
+        installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind"), ("pip3", "python3-pip")])?;
         all.env("RML_TEST_C", "1");
     }
     step("tests", all.env_remove(BLESS))?;
