@@ -221,7 +221,10 @@ impl Table {
     fn taken(&mut self) -> Result<Columns, Malformed> {
         let mut columns = Columns { memory: std::mem::take(&mut self.memory), ..Columns::default() };
         for (name, reading) in &mut self.columns {
-            columns.insert(name.clone(), std::mem::take(reading).built(self.rows));
+            columns.insert(
+                name.clone(),
+                std::mem::replace(reading, Reading::Cells(Builder::default())).built(self.rows),
+            );
         }
         columns.unusable.extend(std::mem::take(&mut self.unusable));
         self.before += self.rows;

@@ -1,6 +1,6 @@
 //! Operators as nodes.
 
-use rml_ir::op::{Op, Unary};
+use rml_ir::op::{Binary, Op, Unary};
 
 use crate::net::{Elem, Net, V};
 
@@ -20,7 +20,7 @@ pub(crate) use layout::reverse;
 pub(crate) fn operator(net: &mut Net, op: &Op, args: &[&V], dims: &[usize], num: Elem) -> Option<V> {
     let x = args[0];
     Some(match op {
-        Op::Unary(Unary::Erf | Unary::Gelu) if num == Elem::F64 => return None,
+        Op::Unary(Unary::Erf | Unary::Gelu) | Op::Binary(Binary::Atan2) if num == Elem::F64 => return None,
         Op::Cholesky | Op::Solve => return None,
         Op::Rfft => fourier::rfft(net, x, dims),
         Op::Irfft { n } => fourier::irfft(net, *n, x, dims),
