@@ -22,7 +22,14 @@ fn sums(f: &mut Function<'_>, by: Reduction, around: Around, x: &Operand, out: &
     let (helper, nothing) = match by {
         Reduction::Mean => ("rml_sum", "RML_NAN"),
         Reduction::LogSumExp => ("rml_logsumexp", "-RML_INFINITY"),
-        _ => ("rml_sum", "0"),
+        Reduction::Sum
+        | Reduction::Prod
+        | Reduction::Max
+        | Reduction::Min
+        | Reduction::ArgMax
+        | Reduction::ArgMin
+        | Reduction::Any
+        | Reduction::All => ("rml_sum", "0"),
     };
     if n == 0 {
         return f.copy(&Operand::alike(nothing, out.dtype, out.shape.clone()), out);

@@ -1,4 +1,4 @@
-//! Loop nests: the form below the plan, in which all that a stage of a tick does to elements is written down.
+//! Loop nests: the form below the plan. It says what each stage of a tick does to elements.
 //!
 //! A plan says which value is computed at which tick. Here a value is a [slot](SlotData) of elements, row-major, and a
 //! [stage](Stage) that fills it is a [nest](Nest) or a [call](Call). A nest has dimensions and a body. The body loads
@@ -272,7 +272,7 @@ pub type Source = Vec<Variant>;
 pub struct Variant {
     /// The positions at which it may apply.
     pub at: Positions,
-    /// It applies where one of these holds, or if there are none.
+    /// The variant applies where one of these tests holds. Without tests it always applies.
     pub any: Vec<Test>,
     /// The elements.
     pub access: Access,

@@ -26,7 +26,7 @@ pub enum Fault {
         /// Why.
         error: EvalError,
     },
-    /// An element is read that is not there: the program, or the data, do not fit.
+    /// A nest reads an element that was not computed: the program and the data do not fit each other.
     Missing {
         /// What is read.
         slot: Slot,

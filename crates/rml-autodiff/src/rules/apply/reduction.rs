@@ -73,7 +73,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Binary(Binary::Mul), &[p, d])
     }
 
-    /// For each element the product of those before it and of those behind it; nothing is divided by an element.
+    /// For each element, the product of all others: of those before it and of those after it. Nothing is divided.
     fn prod(&mut self, axis: Option<usize>) -> Var {
         let (x, dims) = (self.x_when(), self.dims(self.x));
         let shape = self.shape(self.x);
