@@ -6,7 +6,7 @@ use rml_base::EntityId;
 
 use crate::lower::Source;
 
-/// What each input of a window is to the loop around it, in the order in which a loop passes them on.
+/// The role of each input of a window in the loop around it, in the order in which a loop passes them on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// That register, of those that change, begins the next window as the last one left it.
@@ -27,8 +27,8 @@ impl Role {
     }
 }
 
-/// A routine that runs `window` so many times. The inputs of the window stand in the order of their roles, and its first results are what
-/// the registers that change are behind it.
+/// A routine that runs `window` that many times. The inputs of the window are in the order of their roles, and its
+/// first results are what the registers that change are behind it.
 pub(crate) fn again(window: Routine, roles: &[Role], count: usize) -> Routine {
     let mut routine = Routine::new(window.name.clone(), window.precision);
     let (mut carried, mut rows, mut whole) = (Vec::new(), Vec::new(), Vec::new());

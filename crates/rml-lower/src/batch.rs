@@ -166,7 +166,7 @@ impl Batch<'_> {
         match (args[0].stacked, args[1].stacked) {
             (true, false) => Some(self.apply(Op::Gather { axis: axis + 1 }, &[args[0].node, args[1].node])),
             (false, _) => {
-                // Time stands behind the axes before `axis`.
+                // Time follows the axes before `axis`.
                 let all = self.apply(Op::Gather { axis }, &[args[0].node, args[1].node]);
                 let rank = ty.shape.rank() + 1;
                 let perm = std::iter::once(axis).chain((0..rank).filter(|i| *i != axis)).collect();
@@ -181,7 +181,8 @@ impl Batch<'_> {
         let (positions, added) = (self.stacked(args[0]), self.stacked(args[1]));
         let rank = self.g.dims(positions).len() - 1;
         let places = shape.dims()[axis];
-        // Position `i` of tick `t` is `t * places + i` along an axis of all ticks; time stands before the positions in what is added.
+        // Position `i` of tick `t` is `t * places + i` along an axis of all ticks; time stands before the positions in
+        // what is added.
         let starts = (0..self.n).map(|t| i64::try_from(t * places).unwrap_or(i64::MAX)).collect();
         let column: Vec<usize> = self.with_n(&vec![1; rank]);
         let starts = self.g.constant(&Value::new(Shape::new(&column), Data::Int(starts)));

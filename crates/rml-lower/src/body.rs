@@ -23,7 +23,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// A tape that the loop itself fills: its value, if it is there. None if it does not fill it.
+    /// A tape that the loop itself fills: its value, if it exists yet. None if it does not fill it.
     pub(crate) fn read(&self, tape: Tape, tick: Tick) -> Option<Option<Node>> {
         if let Some(varied) = self.varied.get(&tape) {
             return Some(Some(*varied));

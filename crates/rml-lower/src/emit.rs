@@ -1,4 +1,5 @@
-//! From the graph of a window to a routine: what nobody needs is left out, but for what may fail, and what stands between two loops is one call.
+//! From the graph of a window to a routine: what nobody needs is left out, unless it may fail, and all between two
+//! loops is one call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use rml_base::{EntityId, IndexVec};
 
 use crate::graph::{Graph, Kind, Node};
 
-/// The routine that computes those values, and `failing` ones, of which only whether they have a result counts; and which of the inputs it
-/// takes, in order.
+/// The routine that computes those values, and `failing` ones, of which only whether they have a result counts; and
+/// which of the inputs it takes, in order.
 pub(crate) fn routine(
     name: &Arc<str>,
     g: &Graph,
@@ -35,7 +36,7 @@ pub(crate) fn routine(
     (routine, taken)
 }
 
-/// What somebody needs.
+/// The values that somebody needs.
 fn live<'n>(g: &Graph, wanted: impl Iterator<Item = &'n Node>) -> IndexVec<Node, bool> {
     let mut live = IndexVec::filled(false, g.defs.len());
     let mut open: Vec<Node> = wanted.copied().collect();
@@ -61,7 +62,8 @@ fn operands(g: &Graph, node: Node) -> Vec<Node> {
     }
 }
 
-/// Where somebody reads a value for the last time: calls stand at even places, loops at odd ones, and what is wanted behind all of them.
+/// Where somebody reads a value for the last time: calls have even places, loops odd ones, and results the place after
+/// all of them.
 fn needed(g: &Graph, wanted: &[Node]) -> IndexVec<Node, usize> {
     let mut needed = IndexVec::filled(0, g.defs.len());
     wanted.iter().for_each(|node| needed[*node] = 2 * g.loops.len() + 2);

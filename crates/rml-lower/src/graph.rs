@@ -51,7 +51,7 @@ pub(crate) struct Loop {
     pub(crate) carried: Vec<Carried>,
 }
 
-/// What a loop carries from pass to pass.
+/// A value that a loop carries from pass to pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Carried {
     pub(crate) inside: Node,
@@ -121,7 +121,7 @@ impl Graph {
         self.constant(&value)
     }
 
-    /// Applies an operator; in the open body, if an operand stands there, else before the loop. The operands fit it (P2).
+    /// Applies an operator; in the open body, if an operand is there, else before the loop. The operands fit it (P2).
     pub(crate) fn apply(&mut self, op: Op, args: &[Node], span: Span) -> Node {
         let types: Vec<Type> = args.iter().map(|a| self.ty(*a).clone()).collect();
         if let Some(same) = unchanged(&op, &types) {
@@ -173,7 +173,7 @@ impl Graph {
         self.apply(Op::Index { items }, &[x], rml_backend::Function::nowhere())
     }
 
-    /// What a value is the transpose of, by that permutation.
+    /// The value whose transpose by that permutation a value is.
     pub(crate) fn transposed(&self, x: Node, by: &[usize]) -> Option<Node> {
         match &self.defs[x].kind {
             Kind::Apply { op: Op::Transpose { perm }, args } if perm == by => Some(args[0]),
@@ -216,12 +216,12 @@ impl Graph {
         inside
     }
 
-    /// What a carried value of the open body starts with.
+    /// The value that a carried value of the open body starts with.
     pub(crate) fn start_of(&self, inside: Node) -> Option<Node> {
         self.loops.last()?.carried.iter().find(|c| c.inside == inside).map(|c| c.start)
     }
 
-    /// What a carried value of the open body is next.
+    /// Sets the next value of a carried value of the open body.
     pub(crate) fn set_next(&mut self, inside: Node, next: Node) {
         let carried = self.loops.last_mut().and_then(|l| l.carried.iter_mut().find(|c| c.inside == inside));
         if let Some(carried) = carried {
@@ -235,7 +235,7 @@ impl Graph {
         self.rows.clear();
     }
 
-    /// What a carried value was in the end, behind the last loop, which is closed.
+    /// A carried value at the end of the last loop, which is closed.
     pub(crate) fn last_of(&mut self, inside: Node) -> Node {
         let Kind::Carried(at) = self.defs[inside].kind else { return inside };
         let ty = self.ty(inside).clone();

@@ -1,13 +1,16 @@
 //! Windows of plans on any backend.
 //!
-//! For windows of a known length, a plan becomes a [routine](rml_backend::Routine): what is computed at all ticks at once is part of a call, with time as a new
-//! first axis; a loop goes through all ticks where these differ in operands alone, else those at its edges stand before and behind
-//! it; a sum over time is one operator. [`Machine`] runs windows, one or many in a call: registers and constants stay on the device, and routines are kept by length.
+//! For windows of a known length, a plan becomes a [routine](rml_backend::Routine). Tapes that can be computed at all
+//! ticks at once are part of a call, with time as a new first axis. A loop runs the others tick by tick. Where the
+//! first and last ticks do more than read other operands, they are calls before and after the loop. A sum over time is
+//! one operator. [`Machine`] runs windows, one or many in a call: registers and constants stay on the device, and
+//! routines are kept by length.
 //!
-//! Guards that only data decide do not branch: a value is computed at all ticks of its positions, and what depends on the guard is chosen. So
-//! where operators may have no result, operands that do not count are zeros.
+//! A guard that depends on data is no branch: a value is computed at all ticks of its positions, and the guard selects
+//! among the results. Where an operator may have no result, it gets zeros at the ticks that are not selected.
 //!
-//! [`model()`] gives such a routine [with names](rml_backend::routine::Model) for what goes in and comes out, for formats that other tools read.
+//! [`model()`] gives such a routine [with names](rml_backend::routine::Model) for what goes in and comes out, for
+//! formats that other tools read.
 //!
 //! Nothing here knows a library, or which backend it is.
 

@@ -1,4 +1,4 @@
-//! What a plan says of a tick, as values of a graph.
+//! A tick of a plan, as values of a graph.
 
 use rml_backend::Function;
 use rml_base::{EntityId, IndexVec, Span};
@@ -11,7 +11,7 @@ use crate::body::Body;
 use crate::graph::{Graph, Node};
 use crate::tapes::{Piece, Tapes};
 
-/// What an input of a routine is.
+/// The role of an input of a routine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Source {
     /// A register, as it is when the window begins.
@@ -26,7 +26,7 @@ pub(crate) enum Source {
     Cell(usize, usize),
 }
 
-/// What is known of whether a register is set.
+/// Whether a register is set, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Set {
     No,
@@ -119,7 +119,7 @@ impl<'a> Lower<'a> {
         node
     }
 
-    /// Goes on behind all regions, where the ticks that are done are all that there are.
+    /// Continues after all regions, where only the ticks that are done exist.
     pub(crate) fn commit(&mut self) {
         if self.done < self.ticks {
             (self.until, self.open) = (self.done, false);
@@ -181,7 +181,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// What a case gives; none if it cannot be there.
+    /// The value of a case; none if the case cannot hold.
     pub(crate) fn value(&mut self, case: &Case, ty: &Type, span: Span, at: At<'_>) -> Option<Val> {
         match &case.rule {
             Rule::Apply { op, args } => {

@@ -1,7 +1,8 @@
-//! Loops without edges: what the ticks of a window do differently, as operands that differ.
+//! Loops without edges: a first or last tick that differs from the others in operands alone is one pass of the loop.
 //!
-//! The first tick of an LSTM computes `mul(forget, k0)`, each later one `mul(forget, c[t-1])`. With an operand that is `k0` at the first tick and `c[t-1]` behind it
-//! both are one, and the loop goes through all ticks: what it carries starts with `k0`.
+//! The first tick of an LSTM computes `mul(forget, k0)`, each later one `mul(forget, c[t-1])`. An operand that is `k0`
+//! at the first tick and `c[t-1]` after it makes them the same, and the loop runs at all ticks: the value that it
+//! carries starts with `k0`.
 
 use rml_ir::Type;
 use rml_plan::{Atom, Case, Plan, Rule, Tape, Tick};

@@ -17,8 +17,8 @@ use crate::lower::{Begin, Set, Source, State};
 use crate::machine::starts;
 use crate::window::{Cells, Window, window};
 
-/// A window of so many ticks, at least one more than the plan looks [ahead](Plan::ahead). `state` gives the value that a state starts with,
-/// if it is not that of the program.
+/// A window of that many ticks, at least one more than the plan looks [ahead](Plan::ahead). `state` gives the value
+/// that a state starts with, if it is not that of the program.
 pub fn model(plan: &Plan, ticks: usize, state: &dyn Fn(&str) -> Option<Value>) -> Model {
     let begins = Begins::new(plan, state);
     let mut window = window(plan, ticks, &begins.kinds);
@@ -30,11 +30,12 @@ pub fn model(plan: &Plan, ticks: usize, state: &dyn Fn(&str) -> Option<Value>) -
     Build { plan, begins, window, names: BTreeSet::from([SUSPECT.to_owned()]) }.model(ticks)
 }
 
-/// What registers are when the first window begins.
+/// The registers when the first window begins.
 struct Begins {
     kinds: Vec<Begin>,
     values: Vec<Option<Value>>,
-    /// What one that is not set is read as, where that is a constant; nothing else tells then whether it is set.
+    /// The constant that a register is read as while it is not set. If there is one, nothing else tells whether it is
+    /// set.
     unset: Vec<Option<Value>>,
 }
 
@@ -78,7 +79,8 @@ impl Build<'_> {
             let all = || outputs.iter().chain(states.iter().map(|(_, wanted)| wanted));
             let wanted: Vec<Node> = all().map(|(node, _)| *node).collect();
             let (routine, taken) = routine(&self.plan.name, &self.window.graph, &inputs, &wanted, &failing);
-            // A state that nothing reads is none: what it becomes is left out, and with it perhaps the last use of another one.
+            // A state that nothing reads is none: what it becomes is left out, and with it perhaps the last use of
+            // another one.
             if states.iter().all(|(at, _)| taken.contains(at)) {
                 let outputs = all().map(|(_, port)| port.clone()).collect();
                 return Model {
@@ -146,7 +148,7 @@ impl Build<'_> {
         self.window.registers[register] == State { value: Some(node), set: Set::Yes }
     }
 
-    /// What states become: for each, which source it was.
+    /// The next values of states, each with the source that it was.
     fn states(&mut self, given: &[Given]) -> Vec<(usize, Wanted)> {
         let mut states = Vec::new();
         for (at, given) in given.iter().enumerate() {
@@ -166,7 +168,7 @@ impl Build<'_> {
         states
     }
 
-    /// What a register becomes: where the window leaves it unset, what it is then read as.
+    /// The next value of a register. If the window leaves it unset, the constant that it is then read as.
     fn next(&mut self, register: usize) -> Option<Node> {
         let State { value, set } = self.window.registers[register];
         let (Some(value), Some(unset)) = (value, &self.begins.unset[register]) else { return value };
@@ -181,7 +183,7 @@ impl Build<'_> {
         })
     }
 
-    /// An output, and whether it is there, unless it always is.
+    /// An output, and whether it is present, unless it always is.
     fn output(&mut self, i: usize, ticks: usize) -> Vec<Wanted> {
         let (output, cells) = (&self.plan.outputs[i], self.window.outputs[i].clone());
         let done = ticks - self.plan.ahead() as usize;

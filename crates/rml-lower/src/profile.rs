@@ -1,5 +1,5 @@
-//! Measuring where the time of windows goes: a run of a routine is timed as a whole, and its time is shared among tapes by how much
-//! arithmetic each of them is.
+//! Measuring where the time of windows goes: a run of a routine is timed as a whole, and its time is shared among tapes
+//! by how much arithmetic each of them is.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rml_base::profile::{Cost, Name, Recorder, Scope, Site};
 use rml_ir::op::{Class, Op};
 use rml_plan::{Atom, Plan, Rule, TapeData};
 
-/// What a machine measures. There is a site for each tape.
+/// The measurements of a machine. There is a site for each tape.
 #[derive(Debug)]
 pub(crate) struct Probe {
     recorder: Recorder,

@@ -12,7 +12,7 @@ use crate::graph::Node;
 use crate::lower::{Begin, Set, Source, State};
 use crate::window::{Cells, Window, search, window};
 
-/// What a routine is made for.
+/// The windows that a routine is made for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) ticks: usize,
@@ -31,7 +31,8 @@ pub(crate) struct Ready {
     /// Whether it leaves the registers as it finds them, set or not, so that it may run in a loop.
     pub(crate) repeats: bool,
     pub(crate) sources: Vec<Source>,
-    /// Registers that change, in the order of the first results; the second number is the result that tells whether it is set.
+    /// Registers that change, in the order of the first results; the second number is the result that tells whether it
+    /// is set.
     pub(crate) changed: Vec<(usize, Change)>,
     /// For each output, its cells; values and presence are results.
     pub(crate) outputs: Vec<Vec<Shown>>,

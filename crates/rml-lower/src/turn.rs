@@ -14,7 +14,7 @@ use crate::lower::{At, Lower, Set, State};
 use crate::merge::{Merged, Varied};
 use crate::tapes::{Piece, stack};
 
-/// What a loop does at a position: the case of each part, and which writes there are.
+/// The work of a loop at a position: the case of each part, and its writes.
 type Doing = (Vec<Option<usize>>, Vec<bool>);
 
 /// An operand that differs from tick to tick, as the body of a loop gets it.
@@ -23,7 +23,7 @@ enum Operand {
     Same(Node),
     /// A row for each tick.
     Rows(Node),
-    /// What starts with a value, and is that of a tape then.
+    /// An operand that starts with a value, and is the element of a tape afterwards.
     Carried(Node, Tape),
 }
 
@@ -36,8 +36,9 @@ fn is_outside(varied: &Varied, own: &BTreeSet<Tape>) -> bool {
 }
 
 impl Lower<'_> {
-    /// Fills tapes and writes registers tick by tick: in one loop if the ticks differ in their operands at most, else with those at the
-    /// edges apart. Ticks that are ahead come behind that; registers are then what they were before these.
+    /// Fills tapes and writes registers tick by tick: in one loop if the ticks differ in their operands at most, else
+    /// with those at the edges apart. Ticks that are ahead come behind that; registers are then what they were before
+    /// these.
     pub(crate) fn turn(&mut self, backward: bool, parts: &[Part], writes: &[Write]) {
         let apart = self.names_edges(parts);
         let mut ranges = self.doings(parts, writes, apart);
@@ -80,7 +81,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What is done at which ticks.
+    /// The work, and its ticks.
     fn doings(&self, parts: &[Part], writes: &[Write], apart: bool) -> Vec<(usize, usize, Doing)> {
         let mut ranges: Vec<(usize, usize, Doing)> = Vec::new();
         let reached = |w: &Write| self.done + self.reaches[w.register] as usize;
@@ -156,8 +157,8 @@ impl Lower<'_> {
         true
     }
 
-    /// An operand that is an element of the tick that a loop was at before, and something else at the tick that it starts with: the tape,
-    /// and the other thing, if it counts.
+    /// An operand that is an element of the tick that a loop was at before, and something else at the tick that it
+    /// starts with: the tape, and the other thing, if it counts.
     fn starts_past(
         &self,
         backward: bool,
@@ -183,7 +184,8 @@ impl Lower<'_> {
         Some((tape?, other))
     }
 
-    /// Whether a part reads what the loop itself fills at the first or the last tick: these are then no part of the loop.
+    /// Whether a part reads what the loop itself fills at the first or the last tick: these are then no part of the
+    /// loop.
     fn names_edges(&self, parts: &[Part]) -> bool {
         let own: BTreeSet<Tape> = parts.iter().map(|part| part.tape).collect();
         let mut atoms = own.iter().flat_map(|tape| &self.plan.tapes[*tape].cases).flat_map(Case::reads);
@@ -246,7 +248,7 @@ impl Lower<'_> {
         self.behind(&body, &carried, writes);
     }
 
-    /// What the tapes that the body reads one tick behind start with.
+    /// The values that the tapes start with which the body reads at the tick before.
     fn starts(&mut self, body: &Body, cases: &[(Tape, Case)], writes: &[&Write]) -> Vec<(Tape, Node)> {
         let behind = if body.backward { Tick::After } else { Tick::Before };
         let edge = if body.backward { Some(body.to) } else { body.from.checked_sub(1) };

@@ -54,7 +54,8 @@ fn cells(lower: &mut Lower<'_>, output: &Output) -> Vec<Cells> {
     cells
 }
 
-/// The graph of a window of that many ticks, of which at least one is done, in which registers are set or not when it begins.
+/// The graph of a window of that many ticks, of which at least one is done, in which registers are set or not when it
+/// begins.
 pub(crate) fn window(plan: &Plan, ticks: usize, begins: &[Begin]) -> Window {
     let mut lower = Lower::new(plan, ticks, begins, false);
     for each in &plan.regions {

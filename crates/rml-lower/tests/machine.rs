@@ -1,5 +1,5 @@
-//! A machine on the embedded backend: what is suspect changes nothing, the routines of few lengths are kept, ends are looked for and
-//! guessed, and time is shared among tapes.
+//! A machine on the embedded backend: a suspect window changes no register, routines are kept for few lengths, ends
+//! are searched for and guessed, and time is shared among tapes.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ fn a_register_that_is_not_set_yet_is_set_by_a_window_alone() {
 #[test]
 fn an_end_is_looked_for_in_the_inputs_alone() {
     let mut machine = machine_of(FOUND);
-    // Behind these inputs a search goes on, and the sum gets less with each tick.
+    // A search continues after these inputs, and the sum gets less with each tick.
     machine.set_register(0, &Value::Int(i64::MIN + 2).into()).expect("it fits");
     for (x, end) in [(&[1, 0, 1][..], None), (&[0, 1], None), (&[1, 9, 0], Some(2)), (&[9], Some(1))] {
         set(&mut machine, x);

@@ -1,7 +1,8 @@
-//! Integers: division, and tests for results that may not fit or positions that may lie outside.
+//! Integers: division, and tests for results that may not fit or positions that may be outside.
 //!
-//! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and products are estimated in
-//! double precision against 2^62, half of what fits, which leaves room for every rounding error on the way.
+//! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and
+//! products are estimated in double precision against 2^62, half of what fits, which leaves room for every rounding
+//! error on the way.
 
 use rml_ir::op::{Binary, Op, Reduction, Unary};
 use rml_ir::{DType, Type};
@@ -59,7 +60,7 @@ fn reaches_limit(net: &mut Net, estimate: &V) -> V {
     any(net, &above)
 }
 
-/// Whether any position lies outside of an axis.
+/// Whether any position is outside of an axis.
 fn outside(net: &mut Net, positions: &V, n: usize) -> Option<V> {
     if positions.is_empty() {
         return None;

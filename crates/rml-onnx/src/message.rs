@@ -51,7 +51,7 @@ impl Message {
         self
     }
 
-    /// What was written.
+    /// The bytes that were written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }

@@ -88,7 +88,8 @@ impl Writer {
         outputs
     }
 
-    /// A loop: the number of the pass goes in, and what is carried, at last whether something is suspect; what is kept comes out in rows.
+    /// A loop: the number of the pass goes in, and what is carried, at last whether something is suspect; what is kept
+    /// comes out in rows.
     fn turn(&mut self, l: &Loop) -> Result<(), Refused> {
         let tested = l.body.may_stop();
         let mut starts: Vec<V> = l.carried.iter().map(|s| self.slots[*s].clone()).collect();
@@ -124,7 +125,7 @@ impl Writer {
     }
 }
 
-/// One pass of a loop: that it goes on, what is carried, and what is kept.
+/// One pass of a loop: that it continues, what is carried, and what is kept.
 fn pass(
     net: &mut Net,
     l: &Loop,
@@ -169,7 +170,7 @@ fn pass(
     Ok(own)
 }
 
-/// What a loop calls, in place.
+/// The calls of a loop, in place.
 fn called(net: &mut Net, body: &Body, args: Vec<V>) -> Result<(Vec<V>, Vec<V>), Refused> {
     let routine = match body {
         Body::Function(function) => return call(net, function, &args),

@@ -1,7 +1,8 @@
 //! Convolutions and their two transposes.
 //!
-//! XLA has kernels for them in single precision, for results and gradients in their operand only without groups. Elsewhere its loops on cpus
-//! take tens of times longer than products of matrices, one for each element of a window and each group.
+//! XLA has kernels for them in single precision, for results and gradients in their operand only without groups.
+//! Elsewhere its loops on cpus take tens of times longer than products of matrices, one for each element of a window
+//! and each group.
 
 use rml_ir::Shape;
 use rml_ir::op::Conv;
@@ -72,15 +73,15 @@ pub(super) fn conv_kernel(t: &mut Text, conv: &Conv, x: &Ssa, d: &Ssa, shape: &S
     t.reshape(&out, shape.dims())
 }
 
-/// What XLA's convolution is told: for each spatial axis, and how the axes of both operands and of the result are named, before and
-/// behind the spatial ones.
+/// The attributes of XLA's convolution: those of each spatial axis, and how the axes of both operands and of the result
+/// are named, before and after the spatial ones.
 struct Slide {
     stride: Vec<usize>,
     padding: Vec<(i64, i64)>,
     spread: Vec<usize>,
     dilation: Vec<usize>,
     names: [[&'static str; 2]; 3],
-    /// Into how many groups what stands in the place of examples falls.
+    /// The number of groups of whatever takes the place of examples.
     groups: usize,
 }
 
@@ -179,8 +180,8 @@ impl Sizes<'_> {
     }
 }
 
-/// Tap by tap: for each element of a window, the places of the operand where it lies, multiplied with the kernel's matrix there, group by
-/// group.
+/// Convolutions tap by tap: for each element of a window, the elements of the operand at that place are multiplied with
+/// the kernel's matrix for it, group by group.
 impl Sizes<'_> {
     /// The elements of a window, row-major.
     fn taps(&self) -> Vec<Vec<usize>> {

@@ -8,8 +8,9 @@ use rml_ir::Precision;
 use crate::routine::Writer;
 use crate::text::{Elem, Ssa, Text, Ty, list};
 
-/// The text of a module. Its function `main` takes the inputs and states, and gives the outputs and what the states become; `start` gives the
-/// states that a first call takes. Names stand where those of JAX stand, and with types in comments under `note`.
+/// The text of a module. Its function `main` takes the inputs and states, and gives the outputs and what the states
+/// become; `start` gives the states that a first call takes. Names stand where those of JAX stand, and with types in
+/// comments under `note`.
 pub fn export(model: &Model, note: &str) -> String {
     let routine = &model.routine;
     let mut w = Writer::new(routine);

@@ -32,7 +32,7 @@ fn field(name: &str, axes: &[usize]) -> String {
     if axes.is_empty() { String::new() } else { format!("{name} = [{}], ", list(axes)) }
 }
 
-/// Zeros of `shape` with `d` added at the positions `i`; what lies outside is left out.
+/// Zeros of `shape` with `d` added at the positions `i`; positions outside add nothing.
 pub(super) fn scatter_add(t: &mut Text, shape: &Shape, axis: usize, i: &Ssa, d: &Ssa) -> Ssa {
     let ty = Ty { elem: d.ty.elem, shape: shape.clone() };
     let zeros = t.splat(0.0, &ty);

@@ -1,5 +1,5 @@
-//! What the host computes before a call: normal random numbers, whose bits come from portable functions that no device has, and all that
-//! their keys and ticks depend on.
+//! Values that the host computes before a call: normal random numbers, whose bits come from portable functions that no
+//! device has, and all that their keys and ticks depend on.
 
 use rml_backend::{Function, Kind, Val};
 use rml_base::IndexVec;

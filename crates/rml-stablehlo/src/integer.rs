@@ -1,7 +1,8 @@
-//! Integers: division, and tests for results that may not fit or positions that may lie outside.
+//! Integers: division, and tests for results that may not fit or positions that may be outside.
 //!
-//! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and products are estimated in
-//! double precision against 2^62, half of what fits, which leaves room for every rounding error on the way.
+//! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and
+//! products are estimated in double precision against 2^62, half of what fits, which leaves room for every rounding
+//! error on the way.
 
 use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 use rml_ir::{DType, Type};
@@ -52,7 +53,7 @@ fn reaches_limit(t: &mut Text, estimate: &Ssa) -> Ssa {
     t.any(&above)
 }
 
-/// Whether any position lies outside of an axis.
+/// Whether any position is outside of an axis.
 fn outside(t: &mut Text, positions: &Ssa, n: usize) -> Ssa {
     let n = t.int(i64::try_from(n).unwrap_or(i64::MAX), &positions.ty);
     let low = t.compare_to(Compare::Lt, positions, 0.0);

@@ -20,8 +20,8 @@ pub(super) fn stack(t: &mut Text, axis: usize, args: &[&Ssa]) -> Ssa {
     t.concat(&parts, axis)
 }
 
-/// What an entry of an index list picks, in rising order: the first position, how many, their distance, and whether they are taken
-/// backwards.
+/// The positions that an entry of an index list picks, in rising order: the first position, how many, their distance,
+/// and whether they are taken backwards.
 struct Rising {
     first: usize,
     len: usize,

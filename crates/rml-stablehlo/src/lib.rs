@@ -1,8 +1,9 @@
 //! From tensor functions to the text of StableHLO.
 //!
-//! [`lower()`] writes one module with the function `main`: its parameters are the [`Lowered::args`], its results the elements of values
-//! that are computed ([`Output::Computed`]), and last, where an operator may have no result, a truth value that says whether one is
-//! suspected. Values without elements never leave the module: they are constants in it, and host values outside.
+//! [`lower()`] writes one module with the function `main`: its parameters are the [`Lowered::args`], its results the
+//! elements of values that are computed ([`Output::Computed`]), and last, where an operator may have no result, a truth
+//! value that says whether one is suspected. Values without elements never leave the module: they are constants in it,
+//! and host values outside.
 //!
 //! [`lower_routine`] writes a whole routine as one module, and [`export()`] one with names, for other tools.
 //!
@@ -42,7 +43,7 @@ const CHECKED: &str = "functions satisfy B1 to B3";
 /// Constants of more elements are parameters, which are uploaded once, and not part of the text.
 const INLINE: usize = 256;
 
-/// What is passed for a parameter of the module.
+/// The value of a parameter of the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arg {
     /// An argument of the call.
@@ -69,7 +70,7 @@ pub enum Output {
 pub struct Lowered {
     /// The text.
     pub text: String,
-    /// What is passed for its parameters.
+    /// The values of its parameters.
     pub args: Vec<Arg>,
     /// The results of the function.
     pub outputs: Vec<Output>,
@@ -77,7 +78,7 @@ pub struct Lowered {
     pub computed: usize,
     /// Whether the module has the truth value of suspicion as one more result.
     pub tested: bool,
-    /// What the host draws before.
+    /// The random numbers that the host draws before the call.
     pub drawn: Drawn,
 }
 

@@ -5,8 +5,8 @@ use rml_ir::op::Compare;
 use super::reduce::position;
 use super::text::{Elem, Ssa, Text, Ty};
 
-/// The lower triangular factors. What the operation leaves above the diagonal is not said, nor what becomes of the rest of a
-/// matrix that is not positive definite.
+/// The lower triangular factors. What the operation leaves above the diagonal is not said, nor what becomes of the rest
+/// of a matrix that is not positive definite.
 pub(super) fn cholesky(t: &mut Text, x: &Ssa) -> Ssa {
     let rank = x.dims().len();
     let made = t.op_attr("cholesky", &[x], "lower = true", x.ty.clone());
@@ -45,7 +45,8 @@ pub(super) fn solve(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     t.reshape(&solved, b.dims())
 }
 
-/// Column `k` of each matrix becomes that of the unit matrix. The pivot is the first of the largest elements from row `k` on.
+/// Column `k` of each matrix becomes that of the unit matrix. The pivot is the first of the largest elements from row
+/// `k` on.
 fn eliminated(t: &mut Text, k: &Ssa, all: &Ssa) -> Ssa {
     let dims = all.dims().to_vec();
     let places = all.ty.with(Elem::I64);

@@ -10,10 +10,10 @@ use super::text::{Ssa, Text, Ty, list};
 pub(super) const PRECISE: &str =
     "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";
 
-/// A product over at most so many elements takes less time than the call of a kernel for products.
+/// A product over at most that many elements takes less time than the call of a kernel for products.
 const FEW: usize = 4;
 
-/// A weighted sum of at least so many rows, of at least so many columns and elements, is worth such a call.
+/// A weighted sum is worth such a call from that many rows, columns and elements on.
 const ROWS: usize = 16;
 const COLUMNS: usize = 64;
 const LARGE: usize = 4096;
@@ -31,8 +31,8 @@ impl Axes {
     }
 }
 
-/// The contraction over the axes `inner`, one product for each element of the axes `stack`. Axes of the result: the stack, those only of
-/// `a`, those only of `b`.
+/// The contraction over the axes `inner`, one product for each element of the axes `stack`. Axes of the result: the
+/// stack, those only of `a`, those only of `b`.
 pub(super) fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) -> Ssa {
     let own = |x: &Ssa, stack: &[usize], inner: &[usize]| -> Vec<usize> {
         let free = (0..x.dims().len()).filter(|i| !stack.contains(i) && !inner.contains(i));
@@ -68,8 +68,9 @@ pub(super) fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) ->
     general(t, a, b, stack, inner, ty)
 }
 
-/// The contraction with the operands in the other order. A compiler copies the left operand where its neighbours along the inner axes are
-/// not neighbours in memory, so that should be the smaller one. The barrier keeps it from turning the product back.
+/// The contraction with the operands in the other order. A compiler copies the left operand where its neighbours along
+/// the inner axes are not neighbours in memory, so that should be the smaller one. The barrier keeps it from turning
+/// the product back.
 fn swapped(t: &mut Text, a: &Ssa, b: &Ssa, inner: &Axes) -> Ssa {
     let product = dot(t, b, a, &Axes::default(), &Axes::new(&inner.right, &inner.left));
     let product = t.op("optimization_barrier", &[&product], product.ty.clone());
@@ -88,9 +89,9 @@ pub(super) fn is_worth_it(n: usize, x: &Ssa) -> bool {
     n >= ROWS && all >= LARGE && all / n >= COLUMNS
 }
 
-/// The sum of `x` over axes, each element times that of `weights`, which has these axes alone. A compiler computes a product of one row
-/// column by column, together with what makes `x`; for one of two rows it calls a kernel, which reads `x` row by row. So there are two
-/// equal rows.
+/// The sum of `x` over axes, each element times that of `weights`, which has these axes alone. A compiler computes a
+/// product of one row column by column, together with what makes `x`; for one of two rows it calls a kernel, which
+/// reads `x` row by row. So there are two equal rows.
 pub(super) fn weighted(t: &mut Text, weights: &Ssa, x: &Ssa, axes: &[usize]) -> Ssa {
     let dims: Vec<usize> = std::iter::once(2).chain(weights.dims().iter().copied()).collect();
     let own: Vec<usize> = (1..dims.len()).collect();

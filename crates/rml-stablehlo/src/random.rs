@@ -75,7 +75,7 @@ fn pairs(t: &mut Text, args: &[&Ssa], blocks: usize) -> [Ssa; 2] {
     [unit(t, &a, &b), unit(t, &c, &d)]
 }
 
-/// Numbers of pairs, one behind the other, as many as there are to be.
+/// The numbers of pairs, one after the other, cut to as many as are wanted.
 fn laid(t: &mut Text, pair: &[Ssa; 2], n: usize) -> Ssa {
     let blocks = pair[0].dims()[0];
     let columns = [&pair[0], &pair[1]].map(|x| t.reshape(x, &[blocks, 1]));

@@ -125,7 +125,8 @@ pub(super) fn position(t: &mut Text, axis: Option<usize>, x: &Ssa, largest: bool
     t.ops("reduce", &[&x, &positions, &init[0], &init[1]], &region, &attributes, &types).remove(1)
 }
 
-/// Whether the candidate `a` (value and position) takes the place of `b`: NaN beats all numbers, and the first among equals stays.
+/// Whether the candidate `a` (value and position) takes the place of `b`: NaN beats all numbers, and the first among
+/// equals stays.
 fn better(t: &mut Text, a: [&Ssa; 2], b: [&Ssa; 2], largest: bool) -> Ssa {
     let beats = |t: &mut Text, a: &Ssa, b: &Ssa| {
         let beyond = t.compare(if largest { Compare::Gt } else { Compare::Lt }, a, b);
@@ -153,7 +154,7 @@ pub(super) fn quantify(t: &mut Text, axis: Option<usize>, x: &Ssa, all: bool) ->
     t.reduce(if all { "and" } else { "or" }, x, &init, &axes(axis, x))
 }
 
-/// Running sums: each step adds what lies 1, 2, 4, .. positions before.
+/// Running sums: each step adds the element 1, 2, 4, .. positions before.
 pub(super) fn cumsum(t: &mut Text, axis: usize, reverse: bool, x: &Ssa) -> Ssa {
     let n = x.dims()[axis];
     let mut sums = x.clone();

@@ -75,7 +75,7 @@ fn draws(function: &Function) -> bool {
     })
 }
 
-/// What a loop calls, in place.
+/// The calls of a loop, in place.
 fn called(t: &mut Text, body: &Body, args: Vec<Ssa>) -> (Vec<Ssa>, Option<Ssa>) {
     let routine = match body {
         Body::Function(function) => return call(t, function, &args),

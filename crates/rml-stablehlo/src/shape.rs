@@ -6,7 +6,7 @@ use rml_ir::op::Compare;
 use super::product;
 use super::text::{Elem, Ssa, Text, Ty, array};
 
-/// What StableHLO calls a comparison.
+/// StableHLO's name of a comparison.
 const fn direction(how: Compare) -> &'static str {
     match how {
         Compare::Eq => "EQ",
@@ -175,7 +175,8 @@ impl Text {
         self.op_with("reduce", &[x, init], &region, &attributes, Ty::new(x.ty.elem, &kept))
     }
 
-    /// Sums over axes, which are dropped. A sum of many rows is their sum with weights of one, which compilers compute faster.
+    /// Sums over axes, which are dropped. A sum of many rows is their sum with weights of one, which compilers compute
+    /// faster.
     pub(crate) fn sum(&mut self, x: &Ssa, axes: &[usize]) -> Ssa {
         let dims: Vec<usize> = axes.iter().map(|&i| x.dims()[i]).collect();
         if x.ty.elem.is_float()

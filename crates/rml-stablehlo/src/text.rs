@@ -166,7 +166,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// What was written.
+    /// The text that was written.
     pub(crate) fn finish(self) -> String {
         self.out
     }

@@ -1,5 +1,5 @@
-//! Pooling, patches, and the windows of convolutions: `[batch.., n.., channels]`, channels last, one or two spatial axes. Batch dimensions
-//! are brought to one.
+//! Pooling, patches, and the windows of convolutions: `[batch.., n.., channels]`, channels last, one or two spatial
+//! axes. Batch dimensions are brought to one.
 
 use rml_ir::Shape;
 use rml_ir::op::{ConvAxis, Pool};
@@ -61,8 +61,8 @@ fn apart(rank: usize) -> Vec<usize> {
     if rank == 1 { vec![0, 1, 2, 3] } else { vec![0, 1, 3, 2, 4, 5] }
 }
 
-/// The windows of `x [b, n.., c]` with windows of `sizes`, `[b, m.., sizes.., c]`; what is padded is 0. One axis after the other becomes an
-/// axis of windows and one of their elements.
+/// The windows of `x [b, n.., c]` with windows of `sizes`, `[b, m.., sizes.., c]`; what is padded is 0. One axis after
+/// the other becomes an axis of windows and one of their elements.
 pub(super) fn unfold(t: &mut Text, x: &Ssa, axes: &[ConvAxis], sizes: &[usize]) -> Ssa {
     let mut x = x.clone();
     for (i, (axis, &size)) in axes.iter().zip(sizes).enumerate() {

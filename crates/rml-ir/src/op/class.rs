@@ -1,5 +1,5 @@
-//! What an operator does with the places of its operands' elements. Engines choose a loop, a layout or a place in memory
-//! by the class, so that a new operator of a known class needs no line there.
+//! Classes of operators, by the places of the operands' elements that they read and write. Engines choose a loop, a
+//! layout or a place in memory by the class, so that a new operator of a known class needs no line there.
 
 use super::Op;
 
@@ -49,7 +49,8 @@ impl Op {
         }
     }
 
-    /// Whether each element of the result is made from the elements at its own place alone, the operand itself included.
+    /// Whether each element of the result is made from the elements at its own place alone, the operand itself
+    /// included.
     pub const fn is_pointwise(&self) -> bool {
         matches!(self.class(), Class::Pointwise | Class::Identity)
     }

@@ -5,7 +5,7 @@ use crate::types::DType;
 
 impl Op {
     /// Whether the operator has no result for some operands of these types: an integer may not fit, or a position may
-    /// lie outside of an axis. Memory that runs out does not count.
+    /// be outside of an axis. Memory that runs out does not count.
     pub fn may_fail(&self, mut args: impl Iterator<Item = DType>) -> bool {
         let mut takes = |wanted| args.any(|dtype| dtype == wanted);
         match self {

@@ -1,11 +1,11 @@
 //! The closed table of tensor operators: pure functions from values to one value (TYPE-6, ERROR-4).
 //!
-//! Operators that are handled alike stand in families: [`Unary`], [`Binary`], [`Compare`], [`Reduction`], and conversions.
-//! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new operator makes
-//! the compiler list them: its class ([`Op::class`]), its name and text form ([`Op::name`], [`Op::parse`]), its surface
-//! name ([`Op::surface`]), its result type ([`result_type`]), its evaluation ([`eval()`]), what it does for many values at
-//! once ([`Op::over`]), its instances for tests ([`samples()`]), whether it may fail ([`Op::may_fail`]), its adjoint (crate
-//! `rml-autodiff`). Attributes are concrete: elaboration has evaluated every static argument.
+//! Operators that are handled alike are families: [`Unary`], [`Binary`], [`Compare`], [`Reduction`], and conversions.
+//! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new operator
+//! makes the compiler list them: its class ([`Op::class`]), its name and text form ([`Op::name`], [`Op::parse`]), its
+//! surface name ([`Op::surface`]), its result type ([`result_type`]), its evaluation ([`eval()`]), what it does for
+//! many values at once ([`Op::over`]), its instances for tests ([`samples()`]), whether it may fail ([`Op::may_fail`]),
+//! its adjoint (crate `rml-autodiff`). Attributes are concrete: elaboration has evaluated every static argument.
 //!
 //! Numbers follow IEEE 754; the only failures are integers that do not fit, positions outside of an axis, and
 //! values that memory has no room for ([`EvalError`]).
@@ -80,8 +80,8 @@ pub enum Op {
     Not,
     /// A function of one num; of ints `-x`, `abs` and `sign`.
     Unary(Unary),
-    /// To another element type: 0 is false, what is not 0 is true. A num is truncated toward zero to an int, and one that
-    /// does not fit is an error.
+    /// To another element type: 0 is false, what is not 0 is true. A num is truncated toward zero to an int, and one
+    /// that does not fit is an error.
     Convert(DType),
     /// A function of two nums; of two ints the arithmetic (`/` truncates toward zero, `n / 0` is 0, and `mod(n, 0)` is
     /// `n`) and the smaller and larger one.
@@ -99,17 +99,17 @@ pub enum Op {
     /// Matrix product by NumPy's rule: a vector is one row on the left and one column on the right, leading
     /// axes are stacks of matrices and broadcast.
     MatMul,
-    /// The Cholesky factor of `a [.., n, n]`, a lower triangular `l` with `l l' = a`, of which the lower triangle is read.
-    /// All of it is NaN where the matrix is not positive definite.
+    /// The Cholesky factor of `a [.., n, n]`, a lower triangular `l` with `l l' = a`, of which the lower triangle is
+    /// read. All of it is NaN where the matrix is not positive definite.
     Cholesky,
     /// The solution `x` of `a x = b`, of square matrices `a [.., n, n]` and columns `b [.., n, m]`, or one column each,
     /// `b [.., n]`. Elimination with partial pivoting; a singular matrix gives infinities and NaN.
     Solve,
-    /// The discrete Fourier transform of the last axis, of numbers: `x [.., n] -> [.., n / 2 + 1, 2]`, the real and imaginary
-    /// parts of the frequencies that are not conjugates of others.
+    /// The discrete Fourier transform of the last axis, of numbers: `x [.., n] -> [.., n / 2 + 1, 2]`, the real and
+    /// imaginary parts of the frequencies that are not conjugates of others.
     Rfft,
-    /// What [`Op::Rfft`] transforms to the operand: `y [.., n / 2 + 1, 2] -> [.., n]`. The imaginary parts of frequency 0, and
-    /// of frequency `n / 2` where `n` is even, do not count.
+    /// The inverse of [`Op::Rfft`]: `y [.., n / 2 + 1, 2] -> [.., n]`. The imaginary parts of frequency
+    /// 0, and of frequency `n / 2` where `n` is even, do not count.
     Irfft {
         /// How many numbers.
         n: usize,
@@ -226,8 +226,8 @@ pub enum Op {
         /// Whether the position of the largest element comes first.
         descending: bool,
     },
-    /// Of `(keys, x)`, which have one shape: the elements of `x` in the order in which [`Op::Sort`] puts the keys; `x` of
-    /// all types.
+    /// Of `(keys, x)`, which have one shape: the elements of `x` in the order in which [`Op::Sort`] puts the keys; `x`
+    /// of all types.
     SortBy {
         /// The axis.
         axis: usize,

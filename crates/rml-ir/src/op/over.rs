@@ -6,8 +6,8 @@ use crate::types::Shape;
 impl Op {
     /// The operator that does for `n` values, stacked along a new first axis, what this one does for each of them: its
     /// axes are counted one further, and its shapes begin with `n`. Operands that broadcast have to be of one rank, and
-    /// the kernel of a convolution is one for all values. None where no one operator does it, or where its operands have
-    /// to be changed, too; such an operator is computed value by value.
+    /// the kernel of a convolution is one for all values. None where no one operator does it, or where its operands
+    /// have to be changed, too; such an operator is computed value by value.
     pub fn over(&self, n: usize) -> Option<Op> {
         let longer =
             |shape: &Shape| -> Shape { std::iter::once(n).chain(shape.dims().iter().copied()).collect() };

@@ -2,7 +2,7 @@
 
 use crate::types::DType;
 
-/// What becomes of the elements along an axis.
+/// How the elements along an axis are combined.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reduction {
     /// Their sum, for int and num. 0 of nothing.

@@ -126,7 +126,8 @@ fn folds() -> impl Iterator<Item = (Op, Vec<Type>)> {
     ];
     let kinds = Reduction::ALL.into_iter().flat_map(|by| by.takes().iter().map(move |dtype| (by, *dtype)));
     let all = kinds.flat_map(move |(by, dtype)| cases.map(|(axis, dims)| (by, dtype, axis, dims)));
-    // The mean of nothing is NaN, and the logarithm of a sum of nothing infinite: no gradient can be compared with them.
+    // The mean of nothing is NaN, and the logarithm of a sum of nothing infinite: no gradient can be compared with
+    // them.
     let fits = |by: Reduction| by.has_neutral() && !matches!(by, Reduction::Mean | Reduction::LogSumExp);
     let fit = all.filter(move |(by, _, _, dims)| fits(*by) || !dims.contains(&0));
     fit.map(|(by, dtype, axis, dims)| (Op::Reduce(by, axis), vec![Type::new(dtype, dims)]))
@@ -283,8 +284,9 @@ samples! {
     OneHot => (Op::OneHot { classes: 4 }, INT []); (Op::OneHot { classes: 3 }, INT [2]);
 }
 
-/// A random operand (of numbers of magnitude 2 at most) for which the operator has a result that a small change does not
-/// change much: to one element of each row of a square matrix, more is added than the others make up. Other operands stay.
+/// A random operand (of numbers of magnitude 2 at most) for which the operator has a result that a small change does
+/// not change much: to one element of each row of a square matrix, more is added than the others make up. Other
+/// operands stay.
 pub fn conditioned(op: &Op, operand: usize, value: &Value) -> Value {
     let place = match (op, operand) {
         (Op::Cholesky, 0) => |row: usize, _: usize| row,

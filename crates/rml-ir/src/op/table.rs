@@ -24,7 +24,7 @@ pub enum Form {
     Brackets,
 }
 
-/// What an entry is about; the sections of the documentation.
+/// The subject of an entry; each is a section of the documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     /// Arithmetic, comparison, logic.
@@ -88,7 +88,7 @@ pub struct OpInfo {
     pub topic: Topic,
     /// A call with named operands; optional ones in brackets.
     pub signature: &'static str,
-    /// What it means, in one line.
+    /// The meaning, in one line.
     pub meaning: &'static str,
     /// Element types and shapes.
     pub shapes: &'static str,
@@ -97,7 +97,7 @@ pub struct OpInfo {
     pub adjoint: &'static str,
     /// An expression, perhaps after equations that end with `; `.
     pub example: &'static str,
-    /// What the example gives.
+    /// The result of the example.
     pub value: &'static str,
 }
 

@@ -288,7 +288,7 @@ fn sliding(name: &str, attributes: &str) -> Result<Op, String> {
     })
 }
 
-/// A shape and what stands behind it.
+/// A shape and what follows it.
 fn shaped(attributes: &str) -> Result<(Shape, &str), String> {
     let (to, rest) = attributes.split_once(';').ok_or("`;` is missing")?;
     Ok((shape(to)?, rest))

@@ -11,19 +11,17 @@ const INTRODUCTION: &str = "# Operators
 
 <!-- Written from the operator table (crate `rml-ir`, `op/table`): change it there, then `cargo xtask bless`. -->
 
-Everything a program can call without importing it, by topic. Element types are never converted; *broadcast*
-means that shapes are aligned on the right and dimensions are equal, 1 or missing on the left. `[s..]` stands
-for any dimensions. Arguments in brackets may be left out; axes, shapes, sizes and the like are
-[static](language/statics.md). The *adjoint* says what each num operand gets, where `do` is the gradient of the result
-`o`; an operand without an equation gets nothing.
+Everything that a program can call without an import, by topic. Element types are never converted. *Broadcast* means
+that shapes are aligned on the right, and that dimensions are equal, 1, or missing on the left. `[s..]` stands for any
+dimensions. Arguments in brackets are optional. Axes, shapes, sizes and the like are [static](language/statics.md). The
+*adjoint* is the gradient of each num operand, where `do` is the gradient of the result `o`; an operand without an
+equation gets none.
 
-Numbers follow IEEE 754. Only two things are errors: an int that does not fit 64 bits, and a position outside of an axis.
-Sums are taken first to last in their own precision, and all results have the same bits in every run on one machine.
-`exp`, `log`, `tanh`, `sin`, `cos`, `pow` and what is made of them come from the system's library, so that the last
-bit may differ between machines; `erf`, and random draws, do not depend on it.
+Numbers follow IEEE 754. Two things are errors: an int that does not fit 64 bits, and a position outside of an axis.
+[Numerics](numerics.md) says in which order sums are added and which functions are exact.
 
-An image or sequence has its channels last: `[batch.., length, channels]`, `[batch.., height, width, channels]`, with any
-batch dimensions or none. The kernel of a convolution is `[size.., channels / groups, filters]`.
+An image or sequence has its channels last: `[batch.., length, channels]`, `[batch.., height, width, channels]`, with
+any number of batch dimensions. The kernel of a convolution is `[size.., channels / groups, filters]`.
 ";
 
 fn page() -> String {
@@ -73,15 +71,43 @@ fn section(entry: &OpInfo) -> String {
     let mut text = format!("\n### <a id=\"{}\"></a>`{}`\n\n", anchor(entry), entry.signature);
     let mut meaning = entry.meaning.chars();
     let first = meaning.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    let _ = writeln!(text, "{first}{}.\n", meaning.as_str());
-    let _ = writeln!(text, "- types and shapes: `{}`", entry.shapes);
-    if entry.is_differentiable() {
-        let _ = writeln!(text, "- adjoint: `{}`", entry.adjoint);
-    } else {
-        text.push_str("- no gradient passes\n");
-    }
-    let _ = writeln!(text, "- example: `{}` is `{}`", entry.example.replace("; ", ";` then `"), entry.value);
+    text.push_str(&wrapped(&format!("{first}{}.", meaning.as_str())));
+    text.push('\n');
+    text.push_str(&wrapped(&format!("- types and shapes: `{}`", entry.shapes)));
+    let adjoint = format!("- adjoint: {}", adjoint(entry.adjoint));
+    text.push_str(&wrapped(if entry.is_differentiable() { &adjoint } else { "- no gradient passes" }));
+    let example = entry.example.replace("; ", ";` then `");
+    text.push_str(&wrapped(&format!("- example: `{example}` is `{}`", entry.value)));
     text
+}
+
+/// Equations as code, and what an operand or letter of them means as text.
+fn adjoint(text: &str) -> String {
+    let (equations, meaning) = text.split_once(", where ").unwrap_or((text, ""));
+    let code: Vec<String> = equations.split("; ").map(|e| format!("`{e}`")).collect();
+    let meaning = if meaning.is_empty() { String::new() } else { format!(", where {meaning}") };
+    code.join("; ") + &meaning
+}
+
+/// A paragraph or an item of a list in lines of at most 120 columns.
+fn wrapped(text: &str) -> String {
+    let indent = if text.starts_with("- ") { "  " } else { "" };
+    let (mut lines, mut columns) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if columns > 0 && columns + 1 + length > 120 {
+            lines.push('\n');
+            lines.push_str(indent);
+            columns = indent.len();
+        } else if columns > 0 {
+            lines.push(' ');
+            columns += 1;
+        }
+        lines.push_str(word);
+        columns += length;
+    }
+    lines.push('\n');
+    lines
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Case {
         (0..N).map(at).collect()
     }
 
-    /// What `make` makes of the operands, run on the embedded backend.
+    /// The result of `make` on the operands, on the embedded backend.
     fn run(&self, make: impl FnOnce(&mut Graph, &[Val]) -> Option<Node>) -> Option<Value> {
         let mut g = Graph::new(Precision::F64);
         let (mut vals, mut values) = (Vec::new(), Vec::new());

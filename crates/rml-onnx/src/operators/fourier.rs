@@ -5,7 +5,8 @@ use rml_ir::{Data, Shape, Value};
 use super::layout::{reverse, slice};
 use crate::net::{Attr, Elem, Net, V};
 
-/// Whether ONNX Runtime's `DFT` has the precision of the numbers: of lengths that are no powers of two it has single precision.
+/// Whether ONNX Runtime's `DFT` has the precision of the numbers: of lengths that are no powers of two it has single
+/// precision.
 fn is_exact(n: usize, elem: Elem) -> bool {
     elem == Elem::F32 || n.is_power_of_two()
 }
@@ -54,7 +55,7 @@ pub(super) fn rfft(net: &mut Net, x: &V, dims: &[usize]) -> V {
     net.reshape(&made, dims)
 }
 
-/// The numbers of the frequencies: those that are conjugates stand behind the others, last one first.
+/// The numbers of the frequencies: those that are conjugates follow the others, last one first.
 pub(super) fn irfft(net: &mut Net, n: usize, y: &V, dims: &[usize]) -> V {
     if !is_exact(n, y.elem) {
         #[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]

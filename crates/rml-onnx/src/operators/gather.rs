@@ -2,7 +2,7 @@
 
 use crate::net::{Attr, Net, V, signed};
 
-/// Positions moved into an axis of `n`: what lies outside gives anything, and no error.
+/// Positions moved into an axis of `n`: a position outside gives any element, and no error.
 fn inside(net: &mut Net, i: &V, n: usize) -> V {
     let (zero, last) = (net.int(0), net.int(signed(n) - 1));
     let low = net.node("Max", &[i, &zero], &[], i.elem, &i.dims);

@@ -39,7 +39,7 @@ pub(super) fn index(net: &mut Net, items: &[AxisIndex], x: &V, dims: &[usize]) -
     net.reshape(&found, dims)
 }
 
-/// So many elements along some axes, from a start on, a step apart.
+/// Elements along some axes: how many, from which start, and how far apart.
 pub(super) fn slice(net: &mut Net, x: &V, picked: &[(usize, usize, usize, i64)], dims: &[usize]) -> V {
     if picked.is_empty() {
         return x.clone();

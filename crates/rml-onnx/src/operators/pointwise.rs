@@ -195,7 +195,8 @@ pub(super) fn compare(net: &mut Net, how: Compare, a: &V, b: &V) -> V {
     }
 }
 
-/// The remainder with the sign of the divisor, also where it is 0. The operator `Mod` gives numbers that of the dividend.
+/// The remainder with the sign of the divisor, also where it is 0. The operator `Mod` gives numbers that of the
+/// dividend.
 fn modulo(net: &mut Net, a: &V, b: &V) -> V {
     let zero = net.scalar(0.0, a.elem);
     let dims = broadcast(&a.dims, &b.dims);

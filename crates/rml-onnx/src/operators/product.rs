@@ -6,8 +6,8 @@ use crate::net::{Attr, Net, V};
 
 /// NumPy's product, written as one of matrices: a vector becomes a row or a column.
 ///
-/// ONNX Runtime's optimizer takes a transposition of the left operand into the product (`MatMulTransposeFusion`), and multiplies by the
-/// matrix as it was if the right operand is a vector.
+/// ONNX Runtime's optimizer takes a transposition of the left operand into the product (`MatMulTransposeFusion`), and
+/// multiplies by the matrix as it was if the right operand is a vector.
 pub(super) fn matmul(net: &mut Net, a: &V, b: &V, dims: &[usize]) -> V {
     if a.is_empty() || b.is_empty() {
         return net.splat(0.0, a.elem, dims);

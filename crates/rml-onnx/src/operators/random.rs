@@ -1,5 +1,5 @@
-//! Random numbers: Philox4x32-10 in integers. Uniform ones have the bits of the reference, normal ones are computed by the functions of
-//! whoever runs the model.
+//! Random numbers: Philox4x32-10 in integers. Uniform ones have the bits of the reference, normal ones are computed by
+//! the functions of whoever runs the model.
 
 use crate::net::{Attr, Elem, Net, V, signed};
 
@@ -11,7 +11,7 @@ const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 const BELOW_ONE: f64 = 1.0 - 1.0 / 16_777_216.0;
 const WORD: i64 = 1 << 32;
 
-/// What a number is put together with an operator of integers.
+/// An operator of integers, of a value and a constant.
 fn with(net: &mut Net, op: &str, x: &V, n: i64) -> V {
     let n = net.int(n);
     net.zip(op, x, &n)
@@ -81,7 +81,7 @@ fn pairs(net: &mut Net, args: &[&V], blocks: usize) -> [V; 2] {
     })
 }
 
-/// Numbers of pairs, one behind the other, as many as there are to be.
+/// The numbers of pairs, one after the other, cut to as many as are wanted.
 fn laid(net: &mut Net, pair: &[V; 2], dims: &[usize]) -> V {
     let (blocks, n) = (pair[0].len(), dims.iter().product::<usize>());
     let columns = [&pair[0], &pair[1]].map(|x| net.reshape(x, &[blocks, 1]));

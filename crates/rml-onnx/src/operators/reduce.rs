@@ -159,8 +159,8 @@ pub(super) fn quantify(net: &mut Net, axis: Option<usize>, x: &V, all: bool, dim
     net.cast(&found, Elem::Bool)
 }
 
-/// The logarithm of softmax over the last axis. Not `LogSoftmax`, which ONNX Runtime computes otherwise in double precision where elements
-/// are infinite.
+/// The logarithm of softmax over the last axis. Not `LogSoftmax`, which ONNX Runtime computes otherwise in double
+/// precision where elements are infinite.
 pub(super) fn log_softmax(net: &mut Net, x: &V) -> V {
     let last = x.dims.len() - 1;
     let largest = net.reduce("ReduceMax", x, &[last], true);

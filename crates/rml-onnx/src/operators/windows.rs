@@ -1,7 +1,9 @@
-//! Convolutions, pooling and patches: `[batch.., n.., channels]`, channels last, one or two spatial axes. Batch dimensions are brought to one.
+//! Convolutions, pooling and patches: `[batch.., n.., channels]`, channels last, one or two spatial axes. Batch
+//! dimensions are brought to one.
 //!
-//! Windows are picked by their places: `x` is padded, its spatial axes become one, and a table says where each element of each window lies.
-//! What is transposed adds elements up at these places. Convolutions in single precision are the operator `Conv`.
+//! Windows are picked by their places: `x` is padded, its spatial axes become one, and a table says where each element
+//! of each window is. What is transposed adds elements up at these places. Convolutions in single precision are the
+//! operator `Conv`.
 
 use rml_ir::op::{Conv, ConvAxis, Pool};
 
@@ -64,7 +66,7 @@ impl Windows {
         self.axes.iter().zip(&self.lengths).map(|(a, n)| n + a.lo + a.hi).collect()
     }
 
-    /// Where the elements of windows lie among those of the padded axes: windows row by row, and their elements.
+    /// The positions of the elements of windows on the padded axes: windows row by row, and their elements.
     fn places(&self) -> Vec<i64> {
         let mut places = Vec::new();
         let padded = self.padded();

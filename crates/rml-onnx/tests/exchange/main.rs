@@ -1,4 +1,5 @@
-//! Models in ONNX and StableHLO: read back, and run by ONNX Runtime and JAX where `RML_EXCHANGE` names a Python with them.
+//! Models in ONNX and StableHLO: read back, and run by ONNX Runtime and JAX where `RML_EXCHANGE` names a Python with
+//! them.
 
 mod operators;
 mod programs;

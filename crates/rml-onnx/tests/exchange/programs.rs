@@ -65,7 +65,8 @@ fn examples_mean_the_same_elsewhere() {
     cases.run();
 }
 
-/// Products of operands of one to four axes in any order, whose transpositions ONNX Runtime's optimizer takes into the product.
+/// Products of operands of one to four axes in any order, whose transpositions ONNX Runtime's optimizer takes into the
+/// product.
 #[test]
 fn products_of_transposed_operands_mean_the_same_elsewhere() {
     let mut cases = Cases::new();
@@ -93,8 +94,8 @@ fn products_of_transposed_operands_mean_the_same_elsewhere() {
     cases.run();
 }
 
-/// Operands for the left (`a`) or right side of a product, all of one shape once they are transposed: their names, shapes, and the
-/// transposition. Matrices are 3 times 4 and 4 times 2.
+/// Operands for the left (`a`) or right side of a product, all of one shape once they are transposed: their names,
+/// shapes, and the transposition. Matrices are 3 times 4 and 4 times 2.
 fn operands(side: &str, rank: usize) -> Vec<(String, Vec<usize>, String)> {
     let whole: &[usize] = if side == "a" { &[2, 5, 3, 4] } else { &[2, 5, 4, 2] };
     let shape = if rank == 1 { &[4] } else { &whole[4 - rank..] };

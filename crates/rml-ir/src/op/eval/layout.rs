@@ -34,7 +34,7 @@ pub(super) fn broadcast(shape: &Shape, x: &View<'_>) -> Value {
     Value::new(shape.clone(), data)
 }
 
-/// The operands cut into so many blocks each, one block of each in turn.
+/// The operands cut into that many blocks each, one block of each in turn.
 fn interleave(blocks: usize, views: &[View<'_>]) -> Data {
     fn join<T: Element>(blocks: usize, views: &[View<'_>]) -> Vec<T> {
         let parts: Vec<&[T]> = views.iter().map(|v| T::of(v.elements)).collect();

@@ -26,7 +26,7 @@ pub(super) fn logsumexp_of<T: Float>(n: usize, inner: usize, xs: &[T], out: &mut
     }
 }
 
-/// What is subtracted from elements of which that is the largest one.
+/// The number that is subtracted from elements with that largest one.
 fn shift<T: Float>(largest: T) -> T {
     let infinity = T::rounded(f64::INFINITY);
     if largest == infinity || largest == -infinity { T::ZERO } else { largest }

@@ -25,7 +25,8 @@ pub(super) fn cholesky(a: &View<'_>) -> Value {
     Value::new(Shape::new(a.dims), data)
 }
 
-/// The lower triangle of the factor, row by row, in `l`, which holds zeros. False if the matrix is not positive definite.
+/// The lower triangle of the factor, row by row, in `l`, which holds zeros. False if the matrix is not positive
+/// definite.
 fn factor<T: Float>(n: usize, a: &[T], l: &mut [T]) -> bool {
     for i in 0..n {
         for j in 0..=i {

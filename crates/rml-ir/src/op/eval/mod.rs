@@ -43,7 +43,7 @@ use view::View;
 pub enum EvalError {
     /// An integer result does not fit 64 bits.
     IntegerOverflow,
-    /// A position lies outside of its axis.
+    /// A position is outside of its axis.
     PositionOutside {
         /// The position.
         index: i64,
@@ -65,7 +65,7 @@ impl fmt::Display for EvalError {
         match self {
             EvalError::IntegerOverflow => f.write_str("an integer result does not fit 64 bits"),
             EvalError::PositionOutside { index, size } => {
-                write!(f, "position {index} lies outside of an axis of size {size}")
+                write!(f, "position {index} is outside of an axis of size {size}")
             }
             EvalError::Memory(shortage) => shortage.fmt(f),
         }
@@ -78,8 +78,8 @@ impl std::error::Error for EvalError {}
 /// are stored in `precision`.
 ///
 /// # Errors
-/// If an integer result does not fit 64 bits, if a position lies outside of its axis, or if the evaluation would take more
-/// memory than is allowed.
+/// If an integer result does not fit 64 bits, if a position is outside of its axis, or if the evaluation would take
+/// more memory than is allowed.
 ///
 /// # Panics
 /// If `result_type` does not accept the operands.

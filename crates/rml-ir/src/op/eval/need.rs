@@ -1,7 +1,8 @@
 //! How much memory an evaluation takes, from the shapes alone: asked for before anything is allocated.
 //!
-//! A bound from above on what is allocated at once beside the operands: the result and whatever the evaluation works with. A dimension of 0
-//! counts as 1 everywhere, so that the bound also covers loops that find no element. Numbers saturate.
+//! A bound from above on what is allocated at once beside the operands: the result and whatever the evaluation works
+//! with. A dimension of 0 counts as 1 everywhere, so that the bound also covers loops that find no element. Numbers
+//! saturate.
 
 use smallvec::SmallVec;
 
@@ -117,7 +118,8 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
                 sizes.next().unwrap_or(1)
             };
             let result = product(labels.result().iter().map(size_of)).saturating_mul(num);
-            // Each operand is copied, copied again to be summed, summed and reordered; the product is copied when it is reordered.
+            // Each operand is copied, copied again to be summed, summed and reordered; the product is copied when it is
+            // reordered.
             sum_of_bytes(args).saturating_mul(4).saturating_add(result.saturating_mul(3))
         }
         Op::Conv(conv) => convolution(conv, dims(x), args.get(1).map_or(&[], |k| dims(k)), args, num),
@@ -171,7 +173,7 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
     }
 }
 
-/// What the matrix product repacks of operands of so many bytes: blocks, so no more than a constant.
+/// The bytes that the matrix product repacks of operands of that many bytes: blocks, so no more than a constant.
 fn blocks(operands: u64) -> u64 {
     operands.min(4 << 20)
 }
@@ -222,7 +224,7 @@ fn taps(pool: &Pool) -> usize {
     usize::try_from(product(pool.axes.iter().map(|axis| axis.size))).unwrap_or(usize::MAX)
 }
 
-/// The elements of a result with so many for each window and channel.
+/// The number of elements of a result that has that many for each window and channel.
 fn pooled(pool: &Pool, x: &[usize], each: usize) -> u64 {
     let rank = pool.axes.len();
     let Some(first) = x.len().checked_sub(rank + 1) else { return 0 };

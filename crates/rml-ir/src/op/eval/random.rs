@@ -18,7 +18,8 @@ pub(super) fn draw(op: &Op, args: &[&Value], precision: Precision) -> Value {
     draw_from(&dist, &Type { dtype: DType::Num, shape: shape.clone() }, precision, &random)
 }
 
-/// What an operator draws for a key at a tick, by position; of rounded numbers, uniform ones stay below 1.
+/// The number that an operator draws for a key at a tick, by position. Uniform numbers stay below 1 when they are
+/// rounded.
 pub(super) fn fill<T: PartialOrd>(
     op: &Op,
     (key, tick): (i64, i64),

@@ -1,7 +1,8 @@
 //! Reductions along one axis or over everything, and the normalisations over the last axis.
 //!
-//! The order is fixed: sums of nums add up sixteen lanes of elements ([`rml_kernels::sums`]); other reductions take the elements first to
-//! last (row-major, if it is over everything), one by one. Results along one axis do not depend on the lengths of the others.
+//! The order is fixed: sums of nums add up sixteen lanes of elements ([`rml_kernels::sums`]); other reductions take the
+//! elements first to last (row-major, if it is over everything), one by one. Results along one axis do not depend on
+//! the lengths of the others.
 
 use std::hint::select_unpredictable;
 
@@ -14,7 +15,7 @@ use crate::op::Reduction;
 use crate::types::Shape;
 use crate::value::{Data, Value};
 
-/// How a row-major tensor lies around the reduced axis: `outer` blocks of `n` rows of `inner` elements.
+/// A row-major tensor around the reduced axis: `outer` blocks of `n` rows of `inner` elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Around {
     /// How many blocks.
@@ -366,8 +367,8 @@ pub(super) fn sum_to(shape: &Shape, x: &Value) -> Result<Value, EvalError> {
 const ROWS: usize = 64;
 const TOGETHER: usize = 1024;
 
-/// Softmax, or its logarithm, of rows of so many columns. The largest element is subtracted first, so that finite operands never
-/// overflow; a row with NaN or +inf, or with nothing but -inf, is NaN.
+/// Softmax, or its logarithm, of rows of that many columns. The largest element is subtracted first, so that finite
+/// operands never overflow; a row with NaN or +inf, or with only -inf, is NaN.
 pub(super) fn softmax_into<T: Float>(xs: &[T], columns: usize, log: bool, out: &mut [T]) {
     let columns = columns.max(1);
     let together = (TOGETHER / columns).clamp(1, ROWS) * columns;
@@ -393,7 +394,7 @@ pub(super) fn softmax_into<T: Float>(xs: &[T], columns: usize, log: bool, out: &
     }
 }
 
-/// Replaces the elements of each row of so many by `f` of them and the number of the row.
+/// Replaces the elements of each row of that many elements by `f` of them and the number of the row.
 fn by_rows<T: Copy>(xs: &mut [T], columns: usize, numbers: &[T], f: impl Fn(T, T) -> T) {
     if columns == 2 {
         // So few that a loop over them would take longer.

@@ -1,4 +1,5 @@
-//! Operators on borrowed slices, into a slice: the same numbers as [`eval`](super::eval()), without a fresh value for each.
+//! Operators on borrowed slices, into a slice: the same numbers as [`eval`](super::eval()), without a fresh value for
+//! each.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Range, Sub};
 
@@ -66,9 +67,9 @@ pub trait Number:
     fn reduce(by: Reduction, around: Around, x: &[Self], out: &mut [Self]) -> bool;
     /// Positions of the first largest, or smallest, elements along an axis.
     fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]);
-    /// Softmax, or its logarithm, of rows of so many columns.
+    /// Softmax, or its logarithm, of rows of that many columns.
     fn softmax(log: bool, columns: usize, x: &[Self], out: &mut [Self]);
-    /// What `random_uniform` or `random_normal` draws for a key at a tick.
+    /// The numbers that `random_uniform` or `random_normal` draws for a key at a tick.
     fn draw(op: &Op, key: i64, tick: i64, out: &mut [Self]);
     /// The integer, rounded once.
     fn of_int(x: i64) -> Self;
@@ -192,7 +193,8 @@ macro_rules! number {
 number!(f32, F32, crate::random::below_f32);
 number!(f64, F64, crate::random::below_f64);
 
-/// The least magnitude that `flush` keeps: the smallest normal number by the distance of 1 to the next number, 2^-103 or 2^-970.
+/// The least magnitude that `flush` keeps: the smallest normal number by the distance of 1 to the next number, 2^-103
+/// or 2^-970.
 pub fn negligible(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => f64::from(f32::MIN_POSITIVE / f32::EPSILON),

@@ -81,8 +81,8 @@ impl Geometry {
         }
     }
 
-    /// As [`each`](Self::each), in the same order, with elements at once that are neighbours in the window and in the operand; and how many
-    /// they are.
+    /// As [`each`](Self::each), in the same order, with elements at once that are neighbours in the window and in the
+    /// operand; and how many they are.
     fn runs(&self, mut f: impl FnMut(usize, usize, usize, usize)) {
         let ConvAxis { stride, lo, dilation, .. } = self.axes[1];
         let (size, input) = (self.size[1], self.input[1]);
@@ -105,8 +105,8 @@ impl Geometry {
         }
     }
 
-    /// The windows of one example over `channels` of its `all` channels, from `first` on: a row for each window, in `out`, which has zeros
-    /// where there is padding. Only the columns `some` are needed.
+    /// The windows of one example over `channels` of its `all` channels, from `first` on: a row for each window, in
+    /// `out`, which has zeros where there is padding. Only the columns `some` are needed.
     fn rows<T: Float>(
         &self,
         xs: &[T],
@@ -196,7 +196,7 @@ impl Shaped {
         rows.flat_map(|row| &row[group * self.filters..][..self.filters]).copied().collect()
     }
 
-    /// Puts the columns of a group back, adding them to what is there.
+    /// Adds the columns of a group to the elements that they were copied from.
     fn to_group<T: Float>(&self, columns: &[T], group: usize, matrix: &mut [T]) {
         let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
         if self.groups == 1 {
@@ -212,7 +212,8 @@ impl Shaped {
         (self.channels * self.groups, group * self.channels, self.channels)
     }
 
-    /// Room for the windows of an example over the channels of a group. Padding is at the same places in all examples, and stays zero.
+    /// Room for the windows of an example over the channels of a group. Padding is at the same places in all examples,
+    /// and stays zero.
     fn room<T: Float>(&self) -> Vec<T> {
         vec![T::ZERO; self.geometry.windows() * self.depth()]
     }
@@ -277,7 +278,7 @@ impl Shaped {
     }
 }
 
-/// What is computed of a convolution.
+/// The result of a convolution, or one of its two gradients.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Part {
     Result,
@@ -287,7 +288,8 @@ enum Part {
     Kernel,
 }
 
-/// A convolution or a gradient of one, between slices: the numbers of [`eval`](super::eval()), without a fresh value, and in parts.
+/// A convolution or a gradient of one, between slices: the numbers of [`eval`](super::eval()), without a fresh value,
+/// and in parts.
 #[derive(Clone, Debug)]
 pub struct Convolution {
     shaped: Shaped,
@@ -306,17 +308,19 @@ impl Convolution {
         Some(Self { shaped: Shaped::new(conv, x.dims(), kernel.dims()), part })
     }
 
-    /// How many examples there are, if each has a result of its own; they follow each other in result and first operand.
+    /// How many examples there are, if each has a result of its own; they follow each other in result and first
+    /// operand.
     pub fn examples(&self) -> Option<usize> {
         (self.part != Part::Kernel).then_some(self.shaped.batch)
     }
 
-    /// The same of so many examples.
+    /// The same with that many examples.
     pub fn set_examples(&mut self, examples: usize) {
         self.shaped.batch = examples;
     }
 
-    /// How many rows the result has, and how many elements each, if it can be computed by rows: the gradient of a kernel without groups.
+    /// How many rows the result has, and how many elements each, if it can be computed by rows: the gradient of a
+    /// kernel without groups.
     pub fn rows(&self) -> Option<(usize, usize)> {
         let Shaped { groups, filters, .. } = self.shaped;
         (self.part == Part::Kernel && groups == 1).then(|| (self.shaped.depth(), filters))

@@ -94,7 +94,7 @@ element!(i64, Int);
 element!(f32, F32);
 element!(f64, F64);
 
-/// What the two floating-point types share.
+/// The methods that the two floating-point types share.
 pub(super) trait Float:
     Element
     + Real

@@ -1,4 +1,4 @@
-//! What works element by element.
+//! Operators that work element by element.
 
 super::table! {
     Infix {

@@ -18,11 +18,11 @@ super::table! {
     }
     Random {
         Function "random_uniform" "random_uniform(shape)"
-            "uniform in 0..1, drawn anew in each cycle; the same for the same seed, instance path and tick, which goes on counting \
+            "uniform in 0..1, drawn again in each cycle; the same for the same seed, instance path and tick, which continues to count \
              from window to window"
             "-> num shape" "" "random_uniform([2]) < 1.0" "[true, true]";
         Function "random_normal" "random_normal(shape)"
-            "standard normal, drawn anew in each cycle; the same for the same seed, instance path and tick, which goes on counting \
+            "standard normal, drawn again in each cycle; the same for the same seed, instance path and tick, which continues to count \
              from window to window"
             "-> num shape" "" "abs(random_normal([2])) < 100.0" "[true, true]";
     }

@@ -1,4 +1,4 @@
-//! What makes one element of many.
+//! Operators that make one element of many.
 
 super::table! {
     Reduction {
@@ -16,7 +16,7 @@ super::table! {
             "prod([[1.0, 2.0], [3.0, 4.0]], 0)" "[3.0, 8.0]";
         Function "logsumexp" "logsumexp(x[, axes[, keep]])"
             "log(sum(exp(x))) over an axis, several, or everything, without overflow; -inf if all are -inf, and of nothing; equal \
-             infinities share the gradient (of nothing but -inf it is NaN in JAX)"
+             infinities share the gradient (where all are -inf it is NaN in JAX)"
             "num; the axes are dropped, or with true have length 1"
             "dx = p / sum(p) * do, with p = exp(where(x == o, 0.0, x - o)): the softmax of x"
             "logsumexp([0.0, 0.0])" "0.6931471806";

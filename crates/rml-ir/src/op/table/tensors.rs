@@ -68,7 +68,7 @@ super::table! {
             "dx = reshape([s.., 1], do) * one_hot(n, i)"
             "pick([[1.0, 2.0], [3.0, 4.0]], [1, 0])" "[2.0, 3.0]";
         Function "one_hot" "one_hot(n, i)"
-            "1.0 at position i, else 0.0; nothing but 0.0 for i outside 0..n (pick and gather make that an error)"
+            "1.0 at position i, else 0.0; only zeros for i outside 0..n (pick and gather make that an error)"
             "int [s..] -> num [s.., n]" ""
             "one_hot(3, [2, 0])" "[[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]";
     }

@@ -1,7 +1,7 @@
 //! Plans as ONNX models and StableHLO modules, beside the plans that they are made of.
 //!
-//! Each case is written to a folder, with what goes in and what comes out. Where `RML_EXCHANGE` names a Python that has JAX and ONNX Runtime,
-//! these run it; without one, models are read back and checked for their form alone.
+//! Each case is written to a folder, with what goes in and what comes out. Where `RML_EXCHANGE` names a Python that has
+//! JAX and ONNX Runtime, these run it; without one, models are read back and checked for their form alone.
 
 #![allow(dead_code, reason = "each test has its own part of it")]
 
@@ -44,7 +44,8 @@ impl Cases {
         self.all.len()
     }
 
-    /// A plan over these cycles, so many a call where it has no windows. Says whether there is something to compare.
+    /// A plan over these cycles, that many in a call where it has no windows. Says whether there is something to
+    /// compare.
     pub(crate) fn add(
         &mut self,
         told: &str,
