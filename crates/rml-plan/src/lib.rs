@@ -61,7 +61,7 @@ mod waits;
 pub use facts::{Start, is_outer_product, outer_product, ticks_of_block};
 pub use outline::Outline;
 pub use parse::{parse, place as read_place};
-pub use print::{place, print};
+pub use print::{names, place, print};
 pub use reads::{Read, Reader};
 pub use verify::{dangling, verify};
 

@@ -17,7 +17,7 @@ pub fn print(plan: &Plan) -> String {
 
 /// The name of each tape: that of the source where no other one has it and the parser takes it for a name, else its
 /// number.
-fn names(plan: &Plan) -> Vec<String> {
+pub fn names(plan: &Plan) -> Vec<String> {
     let mut seen = std::collections::BTreeMap::new();
     for tape in plan.tapes.iter() {
         *seen.entry(tape.name.clone()).or_insert(0) += 1;

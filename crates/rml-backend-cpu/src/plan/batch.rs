@@ -11,8 +11,8 @@ use rml_ir::{DType, Position};
 
 use super::Suspect;
 use super::arena::Split;
-use super::code::{At, Batch, Code, Entry, Joined, Kernel, Pass, Ref, Slot, SlotData, Stage, Unit};
-use super::list::Lister;
+use super::code::{At, Batch, Code, Joined, Kernel, Ref, Slot, SlotData, Unit};
+use super::listed::{Entry, Stage};
 use super::operand::Arg;
 use super::profile::Probe;
 use super::run::Run;
@@ -38,7 +38,7 @@ pub(super) fn choose(code: &mut Code) {
         let products: Vec<usize> = units.filter(|unit| stays(code, *unit)).collect();
         let joined: Vec<Joined> = products.into_iter().filter_map(|unit| joined(code, unit)).collect();
         if !joined.is_empty() {
-            code.passes[pass].batch = Some(Batch { by, joined, stages: Vec::new() });
+            code.passes[pass].batch = Some(Batch { by, joined });
         }
     }
 }
@@ -98,24 +98,6 @@ fn joined(code: &mut Code, unit: usize) -> Option<Joined> {
     Some(Joined { unit, instr, rows })
 }
 
-/// Lists the stages.
-pub(super) fn list(code: &mut Code) {
-    for pass in 0..code.passes.len() {
-        let (Some(mut batch), units) = (code.passes[pass].batch.take(), code.passes[pass].units.clone())
-        else {
-            continue;
-        };
-        let mut from = units.start;
-        for joined in &batch.joined {
-            batch.stages.push(Stage::Ticks(Lister::new(code).list(from..joined.unit, Position::Middle)));
-            batch.stages.push(Stage::Rows(*joined));
-            from = joined.unit + 1;
-        }
-        batch.stages.push(Stage::Ticks(Lister::new(code).list(from..units.end, Position::Middle)));
-        code.passes[pass].batch = Some(batch);
-    }
-}
-
 /// A sequence: its first tick, and how many it has.
 type Sequence = (usize, usize);
 
@@ -123,7 +105,7 @@ impl<N: Number> Run<'_, N> {
     /// Runs a loop over sequences. With a probe, it is timed as the pass of that number.
     pub(super) fn batch(
         &mut self,
-        pass: &Pass,
+        k: usize,
         batch: &Batch,
         mut probe: Option<(&mut Probe, usize)>,
     ) -> Result<(), Suspect> {
@@ -137,7 +119,7 @@ impl<N: Number> Run<'_, N> {
             }
             if is_last || count == GROUP {
                 let probe = probe.as_mut().map(|(probe, k)| (&mut **probe, *k));
-                self.group(pass, batch, &mut group[..count], probe)?;
+                self.group(k, &mut group[..count], probe)?;
                 count = 0;
             }
         }
@@ -147,27 +129,27 @@ impl<N: Number> Run<'_, N> {
     /// Runs some sequences together.
     fn group(
         &mut self,
-        pass: &Pass,
-        batch: &Batch,
+        k: usize,
         group: &mut [Sequence],
         mut probe: Option<(&mut Probe, usize)>,
     ) -> Result<(), Suspect> {
-        // The longest one first, so that those that continue stand in front.
+        let code = self.code;
+        // The longest one first, so that those that continue are in front.
         group.sort_unstable_by_key(|(start, len)| (std::cmp::Reverse(*len), *start));
         let longest = group.first().map_or(0, |(_, len)| *len);
         let is_alone = group.len() == 1;
         for l in 0..longest {
             let (mut ticks, mut count) = ([0; GROUP], 0);
             for (start, len) in group.iter().take_while(|(_, len)| *len > l) {
-                let t = if pass.backward { start + len - 1 - l } else { start + l };
+                let t = if code.passes[k].backward { start + len - 1 - l } else { start + l };
                 if is_alone || t == 0 || t + 1 == self.bound.ticks {
-                    self.timed(self.at(pass, t), t, &mut probe)?;
+                    self.timed(self.at(k, t), t, &mut probe)?;
                 } else {
                     ticks[count] = t;
                     count += 1;
                 }
             }
-            for stage in &batch.stages {
+            for stage in &code.lists[k].stages {
                 match stage {
                     Stage::Ticks(entries) => {
                         ticks[..count].iter().try_for_each(|t| self.timed(entries, *t, &mut probe))?;

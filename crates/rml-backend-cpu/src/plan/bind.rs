@@ -5,6 +5,7 @@ use rml_ir::op::Number;
 use super::arena::Arena;
 use super::code::{At, Code, Slot};
 use super::link::Linked;
+use super::listed::Listed;
 use super::operand::Arg;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
@@ -71,7 +72,7 @@ impl Bound {
     }
 
     /// Binds code to windows of that many ticks. The places of constants and registers are those of any length.
-    pub(super) fn bind(&mut self, code: &Code, placement: &Placement, ticks: usize) {
+    pub(super) fn bind(&mut self, code: &Listed, placement: &Placement, ticks: usize) {
         (self.ticks, self.part, self.cut) = (ticks, (0, ticks), None);
         self.bases.clear();
         self.bases.extend(placement.rooms.iter().map(|room: &Room| room.at(ticks)));

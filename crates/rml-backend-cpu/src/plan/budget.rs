@@ -8,8 +8,8 @@ use rml_ir::Precision;
 use rml_ir::op::Number;
 use rml_plan::Plan;
 
-use super::code::Code;
 use super::footprint::Footprint;
+use super::listed::Listed;
 use super::place::Placement;
 use super::segments::Segments;
 use super::threads::Team;
@@ -23,7 +23,7 @@ const LARGE: u64 = 14 << 20;
 const OPERANDS: usize = 2048;
 
 /// Code, where its values are stored, and how many elements of each type threads have for themselves.
-type Compiled<'a> = (&'a Code, &'a Placement, [usize; 3]);
+type Compiled<'a> = (&'a Listed, &'a Placement, [usize; 3]);
 
 /// How windows fit in memory.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
 }
 
 impl Budget {
-    fn of<N>(code: &Code, placement: &Placement, ticks: usize, available: u64) -> Self {
+    fn of<N>(code: &Listed, placement: &Placement, ticks: usize, available: u64) -> Self {
         let (fit, all) = (Fit::default(), (code, placement, [0; 3]));
         let whole = Footprint::of::<N>(code, placement).at(ticks);
         let chosen = fit.choose::<N>(all, ticks, available).ok().flatten();

@@ -8,6 +8,7 @@ use rml_ir::{DType, Position, Positions};
 
 use super::bind::Bound;
 use super::code::{Added, Addend, At, Batch, Code, Kernel, Pass, Put, Slot, Unit};
+use super::listed::Listed;
 use super::operand::Arg;
 use super::place::Placement;
 
@@ -15,7 +16,7 @@ use super::place::Placement;
 type Name = Option<(usize, usize)>;
 
 /// Checks windows of up to `ticks` ticks. Gives the first operand that is not there any more.
-pub(super) fn check(code: &Code, placement: &Placement, ticks: usize) -> Result<(), String> {
+pub(super) fn check(code: &Listed, placement: &Placement, ticks: usize) -> Result<(), String> {
     for ticks in 1 + code.ahead..=ticks + code.ahead {
         let mut bound = Bound::default();
         bound.bind(code, placement, ticks);
@@ -251,19 +252,16 @@ impl Shadow<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::place::{Room, place};
-    use crate::plan::{list, lower};
+    use crate::plan::place::Room;
+    use crate::plan::stages::lower;
 
     /// An LSTM in training.
     const LSTM: &str = include_str!("lstm.plan");
 
-    fn placed() -> (Code, Placement) {
+    fn placed() -> (Listed, Placement) {
         let plan = rml_plan::parse(LSTM).expect("a plan");
         rml_plan::verify(&plan).expect("it is right");
-        let mut code = lower::lower(&plan);
-        let placement = place(&mut code);
-        list::list(&mut code);
-        (code, placement)
+        lower(&plan).unfused().place().list()
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use rml_ir::op::{Around, Binary, Compare, Convolution, Op, Reduction, Unary};
+use rml_ir::op::{Around, Convolution, Op, Reduction};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
 use super::pair::Pair;
-use super::walk::{Dim, Walk};
+use super::walk::Walk;
 use super::wants::{Lazy, LazyWrite, Wants};
 
 /// A place for values: a constant, a register, a tape, or a value on the way.
@@ -167,8 +167,6 @@ pub(super) struct Unit {
     pub(super) once: bool,
     /// True if an instruction reads another's scratch value, so the unit must run tick by tick.
     pub(super) in_turn: bool,
-    /// The scalar instructions that run at each tick, if they cannot run for all ticks at once.
-    pub(super) steps: Option<Range<usize>>,
 }
 
 /// That a register gets a value, or is left unset.
@@ -208,17 +206,10 @@ pub(super) struct Pass {
     pub(super) backward: bool,
     pub(super) units: Range<usize>,
     pub(super) puts: Vec<Put>,
-    /// The list of each position of a tick.
-    pub(super) lists: [Vec<Entry>; 4],
-    /// Over all ticks: what runs one after the other.
-    pub(super) steps: Vec<OverStep>,
     /// Conditions that end its sequences, until it is known whether these run together.
     pub(super) by: Vec<Arg>,
     /// How sequences run together.
     pub(super) batch: Option<Batch>,
-    /// The lists for the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
-    /// up to the next list.
-    pub(super) tails: Vec<(usize, Vec<Entry>)>,
     /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs
     /// of others.
     pub(super) parts: Vec<Part>,
@@ -234,42 +225,15 @@ pub(super) struct Batch {
     /// Conditions: a sequence ends after a tick where one of them holds.
     pub(super) by: Vec<Arg>,
     pub(super) joined: Vec<Joined>,
-    /// The list for ticks that are neither the first one of the window nor the last one.
-    pub(super) stages: Vec<Stage>,
 }
 
 /// A product whose rows are gathered from many ticks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Joined {
     pub(super) unit: usize,
     pub(super) instr: usize,
     /// Where its rows are gathered, and its results.
     pub(super) rows: [Arg; 2],
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Stage {
-    /// Tick by tick.
-    Ticks(Vec<Entry>),
-    /// A product for all of them at once.
-    Rows(Joined),
-}
-
-/// The list for a tick.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Entry {
-    Unit(usize),
-    Scalars(Range<usize>),
-    Chain(Range<usize>),
-}
-
-/// The units over all ticks.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum OverStep {
-    Unit(usize),
-    /// Units that run at the first tick, or at the last one.
-    First(Vec<Entry>),
-    Last(Vec<Entry>),
 }
 
 /// An input, and where it is stored.
@@ -289,109 +253,6 @@ pub(super) struct Taken {
     pub(super) value: Arg,
 }
 
-/// The operation of a step.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Do {
-    /// Continues after that many steps unless the condition has that value.
-    Skip(bool, usize),
-    AddNum,
-    SubNum,
-    MulNum,
-    DivNum,
-    NegNum,
-    /// Operators by number.
-    UnaryNum(Unary),
-    BinaryNum(Binary),
-    UnaryInt(Unary),
-    BinaryInt(Binary),
-    AddInt,
-    LtNum,
-    LeNum,
-    GtNum,
-    GeNum,
-    EqInt,
-    CompareNum(Compare),
-    CompareInt(Compare),
-    CompareBool(Compare),
-    And,
-    Or,
-    Not,
-    NumOfBool,
-    NumOfInt,
-    IntOfBool,
-    IntOfNum,
-    BoolOfInt,
-    BoolOfNum,
-    CopyNum,
-    CopyInt,
-    CopyBool,
-    ChooseNum,
-    ChooseInt,
-    ChooseBool,
-    ReadNum(usize),
-    ReadInt(usize),
-    ReadBool(usize),
-}
-
-/// A step before the window's length is known: to which unit it belongs, what it writes, and its operands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scalar {
-    pub(super) unit: usize,
-    pub(super) what: Do,
-    pub(super) args: [Option<Arg>; 4],
-}
-
-/// The operation of a link on elements.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Does {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Neg,
-    Flush,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    And,
-    Or,
-    Not,
-    Where,
-    WhereBool,
-    NumOfBool,
-    NumOfInt,
-    IntOfBool,
-    CopyNum,
-    CopyBool,
-    Sigmoid,
-    Tanh,
-    Pair(Pair),
-    Unary(Unary),
-    Binary(Binary),
-}
-
-/// An instruction over rows of elements, before the window's length is known: to which unit it belongs, what it writes,
-/// and its operands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
-    pub(super) unit: usize,
-    pub(super) does: Does,
-    pub(super) args: [Option<Arg>; 4],
-    pub(super) rows: Dim,
-    pub(super) row: Dim,
-}
-
-/// A matrix that products share.
-#[derive(Clone, Debug)]
-pub(super) struct Pack {
-    pub(super) of: Ref,
-    /// How many rows and columns it has.
-    pub(super) size: [usize; 2],
-    /// Whether it is made again in each window.
-    pub(super) fresh: bool,
-}
-
 /// How the end of a window is found: by the first pass, tick by tick.
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
@@ -399,8 +260,6 @@ pub(super) struct Ending {
     pub(super) conds: Vec<Guard>,
     /// After these units the conditions are known.
     pub(super) head: usize,
-    /// The lists before and after they are known, by position.
-    pub(super) lists: [[Vec<Entry>; 4]; 2],
 }
 
 /// A plan as code. The first places are those of the constants, then come those of the registers, then those of the
@@ -411,8 +270,6 @@ pub(super) struct Code {
     pub(super) refs: Vec<Ref>,
     pub(super) instrs: Vec<Instr>,
     pub(super) units: Vec<Unit>,
-    pub(super) scalars: Vec<Scalar>,
-    pub(super) links: Vec<Link>,
     pub(super) passes: Vec<Pass>,
     pub(super) commits: Vec<Put>,
     pub(super) inputs: Vec<Given>,
@@ -429,12 +286,11 @@ pub(super) struct Code {
     pub(super) backups: Vec<(usize, Slot)>,
     /// Where those that change at ticks that are ahead are kept as they were after the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,
+    pub(super) consts: usize,
+    pub(super) ending: Option<Ending>,
     /// Whether a window begins with more than its inputs: registers that are unset or kept as they were, matrices that
     /// are new.
     pub(super) begins: bool,
-    pub(super) consts: usize,
-    pub(super) ending: Option<Ending>,
-    pub(super) packs: Vec<Pack>,
 }
 
 impl Code {

@@ -3,7 +3,7 @@
 use rml_base::memory::bytes_of;
 use rml_ir::DType;
 
-use super::code::Code;
+use super::listed::Listed;
 use super::place::{Placement, Room, TYPES};
 
 /// The bytes of the values of a window: that many, and that many more for each tick.
@@ -23,7 +23,7 @@ impl Footprint {
     }
 
     /// That of code for numbers of that type.
-    pub(super) fn of<N>(code: &Code, placement: &Placement) -> Self {
+    pub(super) fn of<N>(code: &Listed, placement: &Placement) -> Self {
         let sum = |room: fn(&Room) -> usize| {
             let sizes = TYPES.iter().zip(&placement.sizes);
             sizes.fold(0_u64, |sum, (dtype, size)| {
@@ -36,7 +36,7 @@ impl Footprint {
 }
 
 /// The bytes of the matrices laid out for products.
-pub(super) fn packs<N>(code: &Code) -> u64 {
+pub(super) fn packs<N>(code: &Listed) -> u64 {
     code.packs.iter().map(|pack| packed::<N>(pack.size)).fold(0, u64::saturating_add)
 }
 

@@ -7,8 +7,9 @@ use rml_kernels::Task;
 
 use super::arena::{Arena, Split};
 use super::cells::Cells;
-use super::code::{Does, Kernel, Link};
+use super::code::Kernel;
 use super::list::Lister;
+use super::listed::{Does, Link};
 use super::scalar::Spot;
 use super::walk::{Dim, Steps};
 

@@ -5,58 +5,80 @@ use std::ops::Range;
 
 use rml_ir::Position;
 
-use super::code::{Code, Do, Entry, Guard, Instr, Kernel, OverStep, Scalar, Unit};
+use super::code::{Batch, Code, Guard, Instr, Kernel, Pass, Unit};
+use super::listed::{Do, Entry, Listed, OverStep, Pack, Scalar, Stage};
 
 /// Units of more elements run by themselves, since threads may share them.
 const SHORT: usize = 1024;
 
-/// Makes the lists of what runs at a tick.
-pub(super) fn list(code: &mut Code) {
-    // By position, so that what windows of one tick run stands in one row.
+/// The lists of what runs at a tick, for code whose products share those matrices.
+pub(super) fn list(code: Code, packs: Vec<Pack>) -> Listed {
+    let mut listed = Listed::new(code, packs);
+    let code = &mut listed;
+    // By position, so that what windows of one tick run is in one row.
     for p in Position::ALL {
         for pass in 0..code.passes.len() {
             if !code.passes[pass].over || p == Position::Only {
                 let units = code.passes[pass].units.clone();
-                let list = Lister::new(code).list(units, p);
-                code.passes[pass].lists[p.index()] = list;
+                code.lists[pass].at[p.index()] = Lister::new(code).list(units, p);
             }
         }
     }
     for pass in (0..code.passes.len()).filter(|_| code.ahead > 0).collect::<Vec<_>>() {
         if !code.passes[pass].over {
-            code.passes[pass].tails = tails(code, &code.passes[pass].units.clone());
+            code.lists[pass].tails = tails(code, &code.passes[pass].units.clone());
         }
     }
     for unit in
         code.passes.iter().filter(|pass| pass.over).flat_map(|pass| pass.units.clone()).collect::<Vec<_>>()
     {
-        let Unit { when, instrs, at, .. } = &code.units[unit];
-        let is_at_once = |i: usize| matches!(code.instrs[i].kernel, Kernel::Point(..) | Kernel::Copy(..));
-        let p = at.iter().next();
-        if let Some(p) = p.filter(|_| !when.is_empty() || !instrs.clone().all(is_at_once))
-            && let [Entry::Scalars(steps)] = &(Lister::new(code)).list(unit..unit + 1, p)[..]
-        {
-            code.units[unit].steps = Some(steps.clone());
-        }
+        code.steps[unit] = scalar_steps(code, unit);
     }
     if code.ahead == 0 && !code.waits {
         for pass in (0..code.passes.len()).filter(|pass| code.passes[*pass].over).collect::<Vec<_>>() {
-            code.passes[pass].steps = steps(code, code.passes[pass].units.clone());
+            code.lists[pass].over = steps(code, code.passes[pass].units.clone());
         }
     }
-    if let (Some(mut ending), Some(pass)) = (code.ending.take(), code.passes.first()) {
+    if let (Some(head), Some(pass)) = (code.ending.as_ref().map(|ending| ending.head), code.passes.first()) {
         let Range { start, end } = pass.units;
         for p in Position::ALL {
-            let mut list = |units: Range<usize>| Lister::new(code).list(units, p);
-            ending.lists[0][p.index()] = list(start..ending.head);
-            ending.lists[1][p.index()] = list(ending.head..end);
+            code.search[0][p.index()] = Lister::new(code).list(start..head, p);
+            code.search[1][p.index()] = Lister::new(code).list(head..end, p);
         }
-        code.ending = Some(ending);
+    }
+    for pass in 0..code.passes.len() {
+        code.lists[pass].stages = stages(code, pass);
+    }
+    listed
+}
+
+/// The scalar instructions of a unit over all ticks that cannot run for all ticks at once.
+fn scalar_steps(code: &mut Listed, unit: usize) -> Option<Range<usize>> {
+    let Unit { when, instrs, at, .. } = &code.units[unit];
+    let is_at_once = |i: usize| matches!(code.instrs[i].kernel, Kernel::Point(..) | Kernel::Copy(..));
+    let p = at.iter().next().filter(|_| !when.is_empty() || !instrs.clone().all(is_at_once))?;
+    match &Lister::new(code).list(unit..unit + 1, p)[..] {
+        [Entry::Scalars(steps)] => Some(steps.clone()),
+        _ => None,
     }
 }
 
+/// The stages of a loop over sequences; none of any other pass.
+fn stages(code: &mut Listed, pass: usize) -> Vec<Stage> {
+    let Pass { batch: Some(Batch { joined, .. }), units, .. } = &code.passes[pass] else { return Vec::new() };
+    let (joined, units) = (joined.clone(), units.clone());
+    let (mut stages, mut from) = (Vec::new(), units.start);
+    for joined in joined {
+        stages.push(Stage::Ticks(Lister::new(code).list(from..joined.unit, Position::Middle)));
+        stages.push(Stage::Rows(joined));
+        from = joined.unit + 1;
+    }
+    stages.push(Stage::Ticks(Lister::new(code).list(from..units.end, Position::Middle)));
+    stages
+}
+
 /// The steps of a region over all ticks: short units that run at the same tick alone are listed.
-fn steps(code: &mut Code, units: Range<usize>) -> Vec<OverStep> {
+fn steps(code: &mut Listed, units: Range<usize>) -> Vec<OverStep> {
     let all: Vec<usize> = units.collect();
     let runs = all.chunk_by(|a, b| tick(code, *a).is_some() && tick(code, *a) == tick(code, *b));
     let mut steps = Vec::new();
@@ -93,7 +115,7 @@ fn tick(code: &Code, unit: usize) -> Option<Position> {
 }
 
 /// The lists for the ticks of a loop that are ahead: shorter with each tick.
-fn tails(code: &mut Code, units: &Range<usize>) -> Vec<(usize, Vec<Entry>)> {
+fn tails(code: &mut Listed, units: &Range<usize>) -> Vec<(usize, Vec<Entry>)> {
     let shorts: BTreeSet<usize> = code.units[units.clone()].iter().map(|unit| unit.short).collect();
     let list = |short: usize| {
         let lister = Lister::new(code);
@@ -109,7 +131,7 @@ fn tails(code: &mut Code, units: &Range<usize>) -> Vec<(usize, Vec<Entry>)> {
 
 /// Makes a list.
 pub(super) struct Lister<'a> {
-    pub(super) code: &'a mut Code,
+    pub(super) code: &'a mut Listed,
     entries: Vec<Entry>,
     /// Where the last entry began: among scalars, or among links.
     scalars: usize,
@@ -119,7 +141,7 @@ pub(super) struct Lister<'a> {
 }
 
 impl<'a> Lister<'a> {
-    pub(super) fn new(code: &'a mut Code) -> Self {
+    pub(super) fn new(code: &'a mut Listed) -> Self {
         let (scalars, links) = (code.scalars.len(), code.links.len());
         Self { code, entries: Vec::new(), scalars, links, open: Default::default() }
     }

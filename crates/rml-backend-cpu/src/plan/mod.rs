@@ -23,6 +23,7 @@ mod footprint;
 mod lanes;
 mod link;
 mod list;
+mod listed;
 mod lower;
 mod operand;
 mod packs;
@@ -42,9 +43,11 @@ mod scalar;
 mod search;
 mod segments;
 mod single;
+mod stages;
 mod threads;
 mod tick;
 mod transposed;
+mod verify;
 mod views;
 mod waits;
 mod walk;
@@ -54,17 +57,18 @@ use arena::Arena;
 use bind::Bound;
 use budget::Fit;
 pub use budget::{Budget, TooLong, budget};
-use code::{Code, Guard};
+use code::Guard;
 pub use footprint::Footprint;
+use listed::Listed;
 use packs::{Layout, Packs};
 use place::Placement;
 pub use ports::Element;
 use profile::Probe;
 use reached::Reached;
 pub use ready::Ready;
-use ready::compiled;
 use run::Run;
 use search::Search;
+use stages::compiled;
 use threads::{Limits, Team};
 
 /// A window has no result that is sure: an operator failed.
@@ -81,7 +85,7 @@ impl From<EvalError> for Suspect {
 #[derive(Debug)]
 pub struct Machine<N: Number> {
     plan: Arc<Plan>,
-    code: Arc<Code>,
+    code: Arc<Listed>,
     placement: Placement,
     bound: Bound,
     arena: Arena<N>,

@@ -3,12 +3,15 @@
 use rml_ir::op::Number;
 use rml_kernels::Packed;
 
-use super::code::{At, Code, Pack, Slot};
+use super::code::{At, Code, Slot};
+use super::listed::{Listed, Pack};
 use super::operand::Arg;
 use super::rows;
 
-/// Says which products share matrices that stay the same while the pass runs in which they stand.
-pub(super) fn choose(code: &mut Code) {
+/// The matrices that products share since they stay the same while the pass runs that they are in. Each product says
+/// which one is its own.
+pub(super) fn choose(code: &mut Code) -> Vec<Pack> {
+    let mut packs: Vec<Pack> = Vec::new();
     for pass in &code.passes {
         let (units, pass_is_over) = (&code.units[pass.units.clone()], pass.over);
         let instrs = || units.iter().flat_map(|unit| unit.instrs.clone());
@@ -23,14 +26,15 @@ pub(super) fn choose(code: &mut Code) {
                     debug_assert!(!of.transposed, "what is transposed is laid out");
                     continue;
                 }
-                let same = code.packs.iter().position(|pack| pack.of == of);
-                *pack = Some(same.unwrap_or(code.packs.len()));
+                let same = packs.iter().position(|pack| pack.of == of);
+                *pack = Some(same.unwrap_or(packs.len()));
                 if same.is_none() {
-                    code.packs.push(Pack { of, size, fresh: !slot.kept });
+                    packs.push(Pack { of, size, fresh: !slot.kept });
                 }
             }
         }
     }
+    packs
 }
 
 /// How far a matrix is laid out.
@@ -132,7 +136,7 @@ impl<N: Number> Packs<'_, N> {
     }
 
     /// The matrices in a place are others now.
-    pub(super) fn change(&mut self, code: &Code, slot: Slot) {
+    pub(super) fn change(&mut self, code: &Listed, slot: Slot) {
         if let Packs::Own(layouts) = self {
             for (_, layout) in code.packs.iter().zip(&mut **layouts).filter(|(pack, _)| pack.of.slot == slot)
             {

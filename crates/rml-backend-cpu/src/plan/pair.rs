@@ -129,6 +129,15 @@ pub(super) struct Pair {
     swapped: bool,
 }
 
+#[cfg(test)]
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let order = if self.swapped { " of the third and it" } else { "" };
+        let name = |arith: Arith| format!("{arith:?}").to_lowercase();
+        write!(f, "pair {} {}{order}", name(self.first), name(self.second))
+    }
+}
+
 impl Pair {
     /// The pair whose second operator takes what the first one gives as its operand `at`, 0 or 1. None for what there
     /// is no loop for.

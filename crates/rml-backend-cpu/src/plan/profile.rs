@@ -7,7 +7,8 @@ use rml_base::profile::{Name, Recorder, Sampler, Scope, Site};
 use rml_ir::op::Number;
 use rml_plan::{Plan, Rule};
 
-use super::code::{Code, Entry, Pass, Unit};
+use super::code::{Code, Pass, Unit};
+use super::listed::Entry;
 use super::run::{Run, ranges};
 use super::{Machine, Suspect, scalar};
 
@@ -159,12 +160,12 @@ impl<N: Number> Run<'_, N> {
         let ticks = self.bound.ticks;
         let (mut start, reads) = probe.begin_loop();
         if self.code.waits {
-            let run = self.wait(pass);
+            let run = self.wait(k, pass);
             probe.looped(pass, (start, reads));
             return run;
         }
         if let Some(batch) = &pass.batch {
-            let run = self.batch(pass, batch, Some((&mut *probe, k)));
+            let run = self.batch(k, batch, Some((&mut *probe, k)));
             probe.looped(pass, (start, reads));
             return run;
         }
@@ -183,9 +184,10 @@ impl<N: Number> Run<'_, N> {
             let unit = &self.code.units[id];
             self.over(id)?;
             let ranges = ranges(unit.at, ticks - unit.short);
+            let is_at_once = self.code.steps[id].is_none() && !unit.in_turn && unit.when.is_empty();
             let calls = match unit {
                 Unit { once: true, .. } => 1,
-                Unit { steps: None, in_turn: false, when, .. } if when.is_empty() => ranges.count(),
+                _ if is_at_once => ranges.count(),
                 _ => ranges.map(|(from, to)| to - from).sum(),
             };
             start = probe.over(id, calls, start);
@@ -218,7 +220,7 @@ impl<N: Number> Run<'_, N> {
         let (from, to) = self.part;
         for i in 0..to - from {
             let t = if pass.backward { to - 1 - i } else { from + i };
-            let entries = self.at(pass, t);
+            let entries = self.at(k, t);
             match &mut probe {
                 None => self.entries(entries, t)?,
                 Some(probe) => self.timed_tick(probe, k, entries, t)?,

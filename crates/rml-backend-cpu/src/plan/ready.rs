@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use rml_plan::Plan;
 
-use super::code::Code;
+use super::listed::Listed;
 use super::place::Placement;
+use super::stages::compiled;
 use super::threads::{Limits, Team};
-use super::{CHECKED, batch, check, lanes, list, lower, packs, pairs, place, rows, transposed};
+use super::{CHECKED, check, lanes};
 
 /// A plan made ready to run with that many threads. Machines of it start in a fraction of the time that it takes to
 /// make it ready.
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub(super) plan: Arc<Plan>,
-    pub(super) code: Arc<Code>,
+    pub(super) code: Arc<Listed>,
     pub(super) placement: Placement,
     pub(super) team: Option<Box<Team>>,
 }
@@ -33,7 +34,7 @@ impl Ready {
 
     pub(super) fn of(
         plan: Arc<Plan>,
-        (mut code, mut placement): (Code, Placement),
+        (mut code, mut placement): (Listed, Placement),
         threads: (usize, Limits),
     ) -> Self {
         let team = Team::new(&mut code, &mut placement, threads).map(Box::new);
@@ -45,24 +46,4 @@ impl Ready {
         }
         Self { plan, code: Arc::new(code), placement, team }
     }
-}
-
-/// Code for a plan, and where its values are stored.
-pub(super) fn compiled(plan: &Plan) -> (Code, Placement) {
-    let mut code = lower::lower(plan);
-    transposed::fuse(&mut code);
-    rows::fuse(&mut code);
-    pairs::fuse(&mut code);
-    placed(code)
-}
-
-/// Code in the order in which it runs, and where its values are stored.
-pub(super) fn placed(mut code: Code) -> (Code, Placement) {
-    batch::choose(&mut code);
-    let placement = place::place(&mut code);
-    list::list(&mut code);
-    batch::list(&mut code);
-    packs::choose(&mut code);
-    code.begins |= !code.backups.is_empty() || code.packs.iter().any(|pack| pack.fresh);
-    (code, placement)
 }

@@ -9,8 +9,9 @@ use rml_kernels::Direction;
 use super::Suspect;
 use super::arena::{Arena, Split};
 use super::bind::Bound;
-use super::code::{Code, Entry, Guard, Instr, Kernel, OverStep, Pass, Put, Slot, Unit};
+use super::code::{Code, Guard, Instr, Kernel, Pass, Put, Slot, Unit};
 use super::link::Chain;
+use super::listed::{Entry, Listed, OverStep};
 use super::operand::Arg;
 use super::packs::Packs;
 use super::reached::Reached;
@@ -21,7 +22,7 @@ use super::threads::Team;
 
 /// A window that runs.
 pub(super) struct Run<'a, N: Number> {
-    pub(super) code: &'a Code,
+    pub(super) code: &'a Listed,
     pub(super) bound: &'a Bound,
     pub(super) arena: &'a mut Arena<N>,
     /// Which registers are set.
@@ -64,28 +65,28 @@ pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<It
     parts.into_iter().filter(|(from, to)| from < to)
 }
 
-impl<N: Number> Run<'_, N> {
+impl<'a, N: Number> Run<'a, N> {
     pub(super) fn pass(&mut self, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         if self.code.waits {
-            return self.wait(pass);
+            return self.wait(k, pass);
         }
         if pass.over && ticks > 1 {
-            return self.steps(pass);
+            return self.steps(k);
         }
         if self.code.ahead > 0 {
-            return self.ahead(pass);
+            return self.ahead(k);
         }
         if let Some(batch) = &pass.batch {
-            return self.batch(pass, batch, None);
+            return self.batch(k, batch, None);
         }
         if let Some(ran) = self.spread_pass(k, None) {
             return ran;
         }
         let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
-        self.at_tick(pass, at(0))?;
+        self.at_tick(k, at(0))?;
         // Of many ticks, all but two are in the middle.
-        let middle = &pass.lists[Position::Middle.index()];
+        let middle = &self.code.lists[k].at[Position::Middle.index()];
         match &middle[..] {
             _ if ticks <= 2 => {}
             [Entry::Scalars(range)] if pass.puts.is_empty() => {
@@ -102,7 +103,7 @@ impl<N: Number> Run<'_, N> {
                 }
             }
         }
-        if ticks > 1 { self.at_tick(pass, at(ticks - 1)) } else { Ok(()) }
+        if ticks > 1 { self.at_tick(k, at(ticks - 1)) } else { Ok(()) }
     }
 
     /// Runs a window of one tick, and commits what it changes.
@@ -137,21 +138,23 @@ impl<N: Number> Run<'_, N> {
     }
 
     /// Runs a region over all of several ticks.
-    fn steps(&mut self, pass: &Pass) -> Result<(), Suspect> {
-        if pass.steps.is_empty() {
-            return pass.units.clone().try_for_each(|unit| self.over(unit));
+    fn steps(&mut self, k: usize) -> Result<(), Suspect> {
+        let code = self.code;
+        let steps = &code.lists[k].over;
+        if steps.is_empty() {
+            return code.passes[k].units.clone().try_for_each(|unit| self.over(unit));
         }
-        pass.steps.iter().try_for_each(|step| match step {
+        steps.iter().try_for_each(|step| match step {
             OverStep::Unit(unit) => self.over(*unit),
             OverStep::First(entries) => self.entries(entries, 0),
             OverStep::Last(entries) => self.entries(entries, self.bound.ticks - 1),
         })
     }
 
-    fn at_tick(&mut self, pass: &Pass, t: usize) -> Result<(), Suspect> {
-        let p = Position::of(t, self.bound.ticks);
-        self.entries(&pass.lists[p.index()], t)?;
-        self.puts_at(&pass.puts, t, p);
+    fn at_tick(&mut self, k: usize, t: usize) -> Result<(), Suspect> {
+        let (code, p) = (self.code, Position::of(t, self.bound.ticks));
+        self.entries(&code.lists[k].at[p.index()], t)?;
+        self.puts_at(&code.passes[k].puts, t, p);
         Ok(())
     }
 
@@ -172,21 +175,23 @@ impl<N: Number> Run<'_, N> {
     }
 
     /// A loop forward: the ticks that are done, then those that are ahead.
-    fn ahead(&mut self, pass: &Pass) -> Result<(), Suspect> {
+    fn ahead(&mut self, k: usize) -> Result<(), Suspect> {
+        let code = self.code;
         (0..self.bound.ticks).try_for_each(|t| {
-            self.entries(self.at(pass, t), t)?;
-            self.put(pass, t);
+            self.entries(self.at(k, t), t)?;
+            self.put(&code.passes[k], t);
             Ok(())
         })
     }
 
     /// The list for a tick of a loop.
-    pub(super) fn at<'p>(&self, pass: &'p Pass, t: usize) -> &'p [Entry] {
+    pub(super) fn at(&self, k: usize, t: usize) -> &'a [Entry] {
+        let lists = &self.code.lists[k];
         let behind = self.bound.ticks - 1 - t;
         if behind >= self.code.ahead {
-            return &pass.lists[Position::of(t, self.bound.ticks).index()];
+            return &lists.at[Position::of(t, self.bound.ticks).index()];
         }
-        let list = pass.tails.iter().rev().find(|(short, _)| *short <= behind);
+        let list = lists.tails.iter().rev().find(|(short, _)| *short <= behind);
         list.map_or(&[], |(_, list)| list)
     }
 
@@ -266,7 +271,7 @@ impl<N: Number> Run<'_, N> {
                 }
             } else if unit.once {
                 return self.unit(unit, from);
-            } else if let Some(steps) = &unit.steps {
+            } else if let Some(steps) = &code.steps[id] {
                 let steps = &self.bound.steps[steps.clone()];
                 for t in from..to {
                     scalar::run(steps, self.arena, self.set, t)?;

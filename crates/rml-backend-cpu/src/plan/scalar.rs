@@ -5,8 +5,9 @@ use rml_ir::op::{Binary, Compare, Number, Op, Unary, slices};
 
 use super::Suspect;
 use super::arena::Arena;
-use super::code::{Do, Instr, Kernel, Scalar};
+use super::code::{Instr, Kernel};
 use super::list::Lister;
+use super::listed::{Do, Scalar};
 use super::operand::Arg;
 
 /// A place at each tick.

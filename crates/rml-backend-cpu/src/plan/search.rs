@@ -5,7 +5,8 @@ use std::ops::Range;
 use rml_ir::Position;
 use rml_ir::op::Number;
 
-use super::code::{Code, Entry, Pass};
+use super::code::Pass;
+use super::listed::{Entry, Listed};
 use super::profile::{self, Probe};
 use super::run::Run;
 use super::{Machine, Suspect};
@@ -94,11 +95,11 @@ impl<N: Number> Run<'_, N> {
         let Some(ending) = &code.ending else { return Ok(false) };
         // As long as the end is not found, no tick is the last one.
         let p = if t == 0 { Position::First } else { Position::Middle };
-        self.listed(&ending.lists[0][p.index()], t, probe.as_deref_mut())?;
+        self.listed(&code.search[0][p.index()], t, probe.as_deref_mut())?;
         if ending.conds.iter().any(|g| self.holds(std::slice::from_ref(g), t)) {
             return Ok(true);
         }
-        self.listed(&ending.lists[1][p.index()], t, probe)?;
+        self.listed(&code.search[1][p.index()], t, probe)?;
         self.puts_at(&pass.puts, t, p);
         Ok(false)
     }
@@ -111,10 +112,10 @@ impl<N: Number> Run<'_, N> {
     }
 
     /// The rest of the last tick of the loop that found the end.
-    pub(super) fn close(&mut self, code: &Code) -> Result<(), Suspect> {
-        if let (Some(ending), Some(pass)) = (&code.ending, code.passes.first()) {
+    pub(super) fn close(&mut self, code: &Listed) -> Result<(), Suspect> {
+        if let (Some(_), Some(pass)) = (&code.ending, code.passes.first()) {
             let ticks = self.bound.ticks;
-            self.entries(&ending.lists[1][Position::of(ticks - 1, ticks).index()], ticks - 1)?;
+            self.entries(&code.search[1][Position::of(ticks - 1, ticks).index()], ticks - 1)?;
             self.puts(&pass.puts, ticks - 1);
         }
         Ok(())

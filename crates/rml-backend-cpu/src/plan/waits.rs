@@ -23,9 +23,9 @@ enum Known {
 
 impl<N: Number> Run<'_, N> {
     /// Runs a pass as far as it does not wait.
-    pub(super) fn wait(&mut self, pass: &Pass) -> Result<(), Suspect> {
+    pub(super) fn wait(&mut self, k: usize, pass: &Pass) -> Result<(), Suspect> {
         if pass.backward {
-            return self.wait_back(pass);
+            return self.wait_back(k, pass);
         }
         self.extend(pass);
         if pass.over {
@@ -40,7 +40,7 @@ impl<N: Number> Run<'_, N> {
         let all = parts.chain(ends.iter().copied()).min().unwrap_or(ticks);
         for t in 0..all {
             let p = Position::of(t, ticks);
-            self.entries(&pass.lists[p.index()], t)?;
+            self.entries(&self.code.lists[k].at[p.index()], t)?;
             self.puts_at(&pass.puts, t, p);
         }
         for t in all..ticks {
@@ -96,7 +96,7 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
-    fn wait_back(&mut self, pass: &Pass) -> Result<(), Suspect> {
+    fn wait_back(&mut self, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         // From here on everything that other regions fill is available.
         let (outer, mut all) = (self.reached.end(&pass.outer, ticks), false);
@@ -105,7 +105,7 @@ impl<N: Number> Run<'_, N> {
         pass.puts.iter().for_each(|put| self.reached.known[put.register] = false);
         for t in (0..ticks).rev() {
             if all && t < outer {
-                return self.go_on_back(pass, t);
+                return self.go_on_back(k, pass, t);
             }
             all = self.step_back(pass, t)?;
         }
@@ -144,11 +144,11 @@ impl<N: Number> Run<'_, N> {
     }
 
     /// The ticks from that one back, at which all is available.
-    fn go_on_back(&mut self, pass: &Pass, from: usize) -> Result<(), Suspect> {
+    fn go_on_back(&mut self, k: usize, pass: &Pass, from: usize) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         for t in (1..=from).rev() {
             let p = Position::of(t, ticks);
-            self.entries(&pass.lists[p.index()], t)?;
+            self.entries(&self.code.lists[k].at[p.index()], t)?;
             self.puts_at(&pass.puts, t, p);
         }
         self.reached.there.iter_mut().for_each(|bits| bits.fill(true));

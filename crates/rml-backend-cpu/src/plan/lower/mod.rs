@@ -187,7 +187,6 @@ impl Lower<'_> {
                     (*backward, by, writes.iter().map(|w| self.lazy_put(w)).collect())
                 }
             };
-            let (lists, tails) = Default::default();
             let (fills, outer) = if backward { outer(self.plan, region) } else { Default::default() };
             let lag = lags.into_iter().max().unwrap_or(0);
             self.code.passes.push(Pass {
@@ -195,9 +194,6 @@ impl Lower<'_> {
                 backward,
                 units,
                 puts,
-                lists,
-                steps: Vec::new(),
-                tails,
                 by,
                 batch: None,
                 parts,
@@ -208,7 +204,7 @@ impl Lower<'_> {
         }
         if let Ends::Found { conds, .. } = &self.plan.ends {
             let conds = self.guards(conds);
-            self.code.ending = Some(Ending { conds, head: head_units, lists: Default::default() });
+            self.code.ending = Some(Ending { conds, head: head_units });
         }
     }
 
@@ -271,7 +267,6 @@ impl Lower<'_> {
                 short: (self.ahead - data.ahead) as usize,
                 once,
                 in_turn,
-                steps: None,
             });
         }
     }

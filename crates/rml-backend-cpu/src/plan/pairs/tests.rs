@@ -6,9 +6,9 @@ use rml_ir::Position;
 use rml_plan::Plan;
 
 use super::super::code::{Code, Kernel};
-use super::super::ready::placed;
+use super::super::stages::{compiled, lower};
 use super::super::threads::Limits;
-use super::super::{Machine, Ready, compiled, lower};
+use super::super::{Machine, Ready};
 
 /// Lines of operators, forward and backward: one alone takes what another gives, takes it twice, or at another tick;
 /// two parts of a concatenation.
@@ -37,7 +37,7 @@ fn kinds(code: &Code, p: Position) -> [usize; 3] {
 /// `t14`, which are computed where they belong; repeated rows are no copies.
 #[test]
 fn operators_that_one_alone_takes_are_pairs_with_it() {
-    let alone = lower::lower(&plan());
+    let alone = lower(&plan()).unfused().0;
     let (code, _) = compiled(&plan());
     for p in [Position::First, Position::Middle, Position::Last, Position::Only] {
         assert_eq!(kinds(&alone, p), [17, 0, 1]);
@@ -48,7 +48,7 @@ fn operators_that_one_alone_takes_are_pairs_with_it() {
 #[test]
 fn pairs_in_windows_have_the_bits_of_their_operators() {
     let plan = plan();
-    let mut machines = [placed(lower::lower(&plan)), compiled(&plan)].map(|compiled| {
+    let mut machines = [lower(&plan).unfused().place().list(), compiled(&plan)].map(|compiled| {
         let ready = Ready::of(Arc::clone(&plan), compiled, (1, Limits::USUAL));
         Machine::<f32>::ready(&ready).expect("there is memory")
     });

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rml_ir::{Data, Position, Value};
 use rml_plan::Plan;
 
-use super::super::code::{Code, Entry, Kernel};
-use super::super::ready::placed;
+use super::super::code::Kernel;
+use super::super::listed::{Entry, Listed};
+use super::super::stages::{compiled, lower};
 use super::super::threads::Limits;
-use super::super::{Machine, Ready, compiled, lower};
+use super::super::{Machine, Ready};
 use super::Summand;
 
 /// An LSTM of 5 units and a dense layer of 4 on 3 numbers.
@@ -21,8 +22,8 @@ fn plan() -> Arc<Plan> {
 }
 
 /// How many products each sum has that runs at a position.
-fn sums(code: &Code, p: Position) -> Vec<usize> {
-    let entries = code.passes.iter().flat_map(|pass| &pass.lists[p.index()]);
+fn sums(code: &Listed, p: Position) -> Vec<usize> {
+    let entries = code.lists.iter().flat_map(|lists| &lists.at[p.index()]);
     let instrs = entries.flat_map(|entry| match entry {
         Entry::Unit(unit) => &code.instrs[code.units[*unit].instrs.clone()],
         _ => &[],
@@ -53,7 +54,7 @@ fn number(i: usize) -> f32 {
 #[test]
 fn sums_of_rows_have_the_bits_of_their_additions() {
     let plan = plan();
-    let mut machines = [compiled(&plan), placed(lower::lower(&plan))].map(|compiled| {
+    let mut machines = [compiled(&plan), lower(&plan).unfused().place().list()].map(|compiled| {
         let ready = Ready::of(Arc::clone(&plan), compiled, (1, Limits::USUAL));
         Machine::<f32>::ready(&ready).expect("there is memory")
     });

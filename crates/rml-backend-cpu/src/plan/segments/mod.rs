@@ -12,6 +12,7 @@ use rml_base::memory::bytes_of;
 
 use super::code::{Added, At, Code, Kernel};
 use super::footprint::{bytes, packs};
+use super::listed::Listed;
 use super::place::{Placement, TYPES};
 use nodes::{Kind, Node, Nodes};
 use rooms::{Cut, Rooms};
@@ -47,7 +48,7 @@ impl Segments {
     /// # Errors
     /// Why they cannot.
     pub(super) fn of(
-        (code, placement, threads): (&Code, &Placement, [usize; 3]),
+        (code, placement, threads): (&Listed, &Placement, [usize; 3]),
         is_stored: bool,
     ) -> Result<Self, &'static str> {
         if code.waits || code.ahead > 0 {
@@ -79,7 +80,7 @@ impl Segments {
     }
 
     /// The bytes of a window that is cut so.
-    fn bytes<N>(&self, code: &Code, cut: Cut) -> u64 {
+    fn bytes<N>(&self, code: &Listed, cut: Cut) -> u64 {
         let elements = TYPES.iter().zip(self.rooms.elements(cut));
         elements.fold(packs::<N>(code), |sum, (dtype, n)| sum.saturating_add(bytes_of(n, bytes::<N>(*dtype))))
     }
@@ -95,7 +96,7 @@ impl Segments {
 
     /// How long the segments are with which a window takes the fewest bytes, and how many these are. They are nearly
     /// the quickest, too, since most of what a segment computes is still in a cache when it is read.
-    pub(super) fn least<N>(&self, code: &Code, ticks: usize) -> (usize, u64) {
+    pub(super) fn least<N>(&self, code: &Listed, ticks: usize) -> (usize, u64) {
         // With more segments there is less of each, and more is kept of all.
         let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));
         let (mut few, mut many) = (1, ticks.max(1));
@@ -124,7 +125,7 @@ impl Segments {
     }
 
     /// How many bytes windows take in segments of that many ticks.
-    pub(super) fn bytes_of<N>(&self, code: &Code, ticks: usize, size: usize) -> u64 {
+    pub(super) fn bytes_of<N>(&self, code: &Listed, ticks: usize, size: usize) -> u64 {
         self.bytes::<N>(code, Cut { ticks, size })
     }
 

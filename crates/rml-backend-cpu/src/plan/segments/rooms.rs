@@ -5,6 +5,7 @@ use rml_ir::DType;
 use super::super::bind::{Bound, Mine};
 use super::super::code::{At, Code, Slot};
 use super::super::link::Linked;
+use super::super::listed::Listed;
 use super::super::place::{ALIGNED, Life, Placement, TYPES, first_fit};
 use super::super::scalar::{Spot, Step};
 use super::nodes::Nodes;
@@ -281,7 +282,7 @@ impl Rooms {
     /// Binds code to a segment: that of the window, or of a thread.
     pub(super) fn bind(
         &self,
-        (code, mine): (&Code, Option<&Mine>),
+        (code, mine): (&Listed, Option<&Mine>),
         all_ats: &[At],
         bound: &mut Bound,
         (cut, segment): (Cut, usize),

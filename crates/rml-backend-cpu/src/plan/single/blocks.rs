@@ -5,7 +5,7 @@
 use rml_ir::op::Number;
 use rml_kernels::Task;
 
-use super::super::code::Does;
+use super::super::listed::Does;
 
 /// Elements of a block: two of the widest vectors. With one, a block waits for the results of its own links; with four,
 /// it was no quicker than link by link.

@@ -7,8 +7,9 @@ use rml_ir::{DType, Position};
 
 mod blocks;
 
-use super::code::{Code, Entry, Kernel, Put, Summand};
+use super::code::{Kernel, Put, Summand};
 use super::link::Linked;
+use super::listed::{Entry, Listed};
 use super::row::Row;
 use super::scalar::Spot;
 pub(super) use blocks::Blocks;
@@ -49,12 +50,12 @@ pub(super) struct Single {
 
 impl Single {
     /// Binds code to places, which are the same in all windows of one tick: once.
-    pub(super) fn bind(&mut self, code: &Code, bases: &[usize], spots: &[Spot], links: &[Linked]) {
+    pub(super) fn bind(&mut self, code: &Listed, bases: &[usize], spots: &[Spot], links: &[Linked]) {
         if !self.steps.is_empty() {
             return;
         }
         for (k, pass) in code.passes.iter().enumerate() {
-            pass.lists[Position::Only.index()].iter().for_each(|entry| self.add(code, spots, entry));
+            code.lists[k].at[Position::Only.index()].iter().for_each(|entry| self.add(code, spots, entry));
             if is_written(&pass.puts) {
                 self.steps.push(Now::Puts(k));
             }
@@ -108,7 +109,7 @@ impl Single {
         }
     }
 
-    fn add(&mut self, code: &Code, spots: &[Spot], entry: &Entry) {
+    fn add(&mut self, code: &Listed, spots: &[Spot], entry: &Entry) {
         let step = match (self.steps.last_mut(), entry) {
             (Some(Now::Scalars(last)), Entry::Scalars(next)) if last.end == next.start => {
                 last.end = next.end;
@@ -143,7 +144,7 @@ fn piece(link: &Linked) -> Option<Piece> {
 }
 
 /// The row that a unit computes, if that is all it does.
-fn row(code: &Code, spots: &[Spot], unit: usize) -> Option<Row> {
+fn row(code: &Listed, spots: &[Spot], unit: usize) -> Option<Row> {
     let unit = &code.units[unit];
     let ([instr], true) = (&code.instrs[unit.instrs.clone()], unit.when.is_empty()) else { return None };
     match &instr.kernel {

@@ -7,13 +7,19 @@ use rml_ir::{DType, Positions};
 
 use super::super::bind::Bound;
 use super::super::code::{Added, Code, Instr, Kernel, Unit};
+use super::super::listed::Listed;
 use super::super::operand::Arg;
 use super::super::place::Placement;
 use super::super::run::ranges;
 use super::{Shard, Work, part};
 
 /// Checks windows of one to three ticks, or says which unit fails.
-pub(super) fn check(code: &Code, placement: &Placement, shards: &[Shard], work: &Work) -> Result<(), String> {
+pub(super) fn check(
+    code: &Listed,
+    placement: &Placement,
+    shards: &[Shard],
+    work: &Work,
+) -> Result<(), String> {
     (1..=3).try_for_each(|ticks| {
         let bounds: Vec<Bound> =
             shards.iter().map(|shard| bound(&shard.code, &shard.placement, ticks)).collect();
@@ -85,7 +91,7 @@ fn ranges_in(at: Positions, bound: &Bound) -> impl Iterator<Item = (usize, usize
     ranges(at, bound.ticks).map(clipped).filter(|(from, to)| from < to)
 }
 
-fn bound(code: &Code, placement: &Placement, ticks: usize) -> Bound {
+fn bound(code: &Listed, placement: &Placement, ticks: usize) -> Bound {
     let mut bound = Bound::default();
     bound.bind(code, placement, ticks);
     bound

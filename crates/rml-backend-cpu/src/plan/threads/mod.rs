@@ -21,8 +21,9 @@ use std::ops::Range;
 use rml_ir::{Position, Positions};
 
 use super::bind::{Bound, Mine};
-use super::code::{Added, At, Code, Entry, Instr, Kernel, Pass};
+use super::code::{Added, At, Code, Instr, Kernel, Pass};
 use super::list::{self, Lister};
+use super::listed::{Entry, Listed};
 use super::operand::Arg;
 use super::place::{ALIGNED, Placement, Room, TYPES, first_fit};
 use super::{CHECKED, Suspect};
@@ -89,7 +90,7 @@ impl Clone for Team {
 #[derive(Debug)]
 struct Shard {
     /// The code for the rows of this thread.
-    code: Code,
+    code: Listed,
     placement: Placement,
     mine: Mine,
     bound: Bound,
@@ -139,7 +140,7 @@ impl Team {
     /// That many threads for code; none if there is nothing to share, or one thread only. Room for what threads have
     /// for themselves is added to the placement.
     pub(super) fn new(
-        code: &mut Code,
+        code: &mut Listed,
         placement: &mut Placement,
         (threads, limits): (usize, Limits),
     ) -> Option<Self> {
@@ -171,7 +172,7 @@ impl Team {
     }
 
     /// Binds the code of all threads that run.
-    pub(super) fn bind_each(&mut self, bind: impl Fn((&Code, &Mine), &mut Bound)) {
+    pub(super) fn bind_each(&mut self, bind: impl Fn((&Listed, &Mine), &mut Bound)) {
         for Shard { code, mine, bound, .. } in self.shards.iter_mut().filter(|_| self.is_awake) {
             bind((code, mine), bound);
         }
@@ -215,7 +216,7 @@ impl Team {
 }
 
 impl Work {
-    fn of(code: &mut Code, limits: Limits) -> Self {
+    fn of(code: &mut Listed, limits: Limits) -> Self {
         let units = vec![None; code.units.len()];
         let mut work = Self { limits, loops: Vec::new(), units, steps: Vec::new() };
         for k in 0..code.passes.len() {
@@ -236,10 +237,10 @@ impl Work {
     }
 
     /// The steps of a region over all ticks in windows of one tick.
-    fn steps(&self, code: &mut Code, units: Range<usize>) -> Vec<Step> {
+    fn steps(&self, code: &mut Listed, units: Range<usize>) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut from = units.start;
-        let list = |code: &mut Code, steps: &mut Vec<Step>, units: Range<usize>| {
+        let list = |code: &mut Listed, steps: &mut Vec<Step>, units: Range<usize>| {
             let entries = Lister::new(code).list(units, Position::Only);
             if !entries.is_empty() {
                 steps.push(Step::Entries(entries));
@@ -281,7 +282,7 @@ fn loop_job(code: &Code, k: usize, limits: Limits) -> Option<Job> {
 }
 
 /// How a unit over all ticks is shared.
-fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
+fn unit_job(code: &Listed, id: usize, limits: Limits) -> Option<Job> {
     let unit = &code.units[id];
     let cost = cost::unit(code, unit);
     if cost < limits.tick {
@@ -294,7 +295,7 @@ fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
     };
     let group = group.filter(|_| unit.when.is_empty() || !matches!(instrs[0].kernel, Kernel::Convolve(_)));
     let is_sum = instrs.iter().any(|instr| matches!(instr.kernel, Kernel::Sum { .. }));
-    let by_ticks = !is_sum && group.is_none() && !unit.once && !unit.in_turn && unit.steps.is_none() && {
+    let by_ticks = !is_sum && group.is_none() && !unit.once && !unit.in_turn && code.steps[id].is_none() && {
         let mut outs = instrs.iter().map(|instr| code.data(instr.out));
         outs.all(|(r, data)| data.per_tick && r.at == At::Here(0))
     };
@@ -311,7 +312,7 @@ fn is_stepwise(code: &Code, k: usize) -> bool {
 
 /// How a unit is shared at each tick of a loop: a single instruction, which reads nothing that it writes, and takes
 /// long enough.
-fn tick_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
+fn tick_job(code: &Listed, id: usize, limits: Limits) -> Option<Job> {
     let [instr] = &code.instrs[code.units[id].instrs.clone()] else { return None };
     if !matches!(instr.kernel, Kernel::Product(..) | Kernel::Convolve(_)) {
         return None;
@@ -408,13 +409,13 @@ impl Shard {
 
     /// That of thread `i` of that many.
     fn new(
-        code: &Code,
+        code: &Listed,
         placement: &Placement,
         (work, own): (&Work, &Own),
         (threads, i): (usize, usize),
     ) -> Self {
         let mut origins: Vec<Arg> = (0..code.refs.len()).collect();
-        let mut code = bare(code);
+        let (mut code, packs) = (bare(code), code.packs.clone());
         let jobs = work
             .loops
             .iter()
@@ -433,7 +434,7 @@ impl Shard {
             }
         }
         code.passes.iter_mut().zip(listed).for_each(|(pass, units)| pass.units = units);
-        list::list(&mut code);
+        let code = list::list(code, packs);
         let mut placement = placement.clone();
         let mut places = vec![None; code.slots.len()];
         for (slot, room) in placement.rooms.iter_mut().enumerate().filter(|(slot, _)| own.is_own[*slot]) {
@@ -451,18 +452,5 @@ impl Shard {
 
 /// Code of which only the instructions are left.
 fn bare(code: &Code) -> Code {
-    let mut code = code.clone();
-    code.units.iter_mut().for_each(|unit| unit.steps = None);
-    for pass in &mut code.passes {
-        pass.lists = Default::default();
-    }
-    Code {
-        scalars: Vec::new(),
-        links: Vec::new(),
-        commits: Vec::new(),
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        ending: None,
-        ..code
-    }
+    Code { commits: Vec::new(), inputs: Vec::new(), outputs: Vec::new(), ending: None, ..code.clone() }
 }

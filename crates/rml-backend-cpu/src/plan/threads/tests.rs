@@ -13,7 +13,7 @@ fn read() -> Arc<Plan> {
     Arc::new(rml_plan::parse(LSTM).expect("a plan"))
 }
 
-fn team(threads: usize) -> (Code, Placement, Team) {
+fn team(threads: usize) -> (Listed, Placement, Team) {
     let (mut code, mut placement) = compiled(&read());
     let team = Team::new(&mut code, &mut placement, (threads, Limits::NONE)).expect("there is work to share");
     (code, placement, team)
@@ -56,10 +56,10 @@ fn parts_that_overlap_are_found() {
                 continue;
             }
             let row = code.slot(slot).width / 9;
-            team.shards[1].code.refs[arg].offset -= row;
+            team.shards[1].code.code_mut().refs[arg].offset -= row;
             mutants += 1;
             found += usize::from(disjoint::check(&code, &placement, &team.shards, &team.work).is_err());
-            team.shards[1].code.refs[arg].offset += row;
+            team.shards[1].code.code_mut().refs[arg].offset += row;
         }
     }
     assert!(mutants > 8, "{mutants}");

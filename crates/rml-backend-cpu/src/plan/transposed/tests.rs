@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::ready::placed;
+use super::super::stages::{compiled, lower};
 use super::super::threads::Limits;
-use super::super::{Machine, Ready, compiled, lower};
+use super::super::{Machine, Ready};
 use super::*;
 
 /// Products of one row and of several, forward and backward, by a matrix transposed for them alone, and by one that
@@ -16,16 +16,16 @@ const STATES: &str = include_str!("states.plan");
 fn a_matrix_is_laid_out_from_where_it_lies_with_the_same_bits() {
     let plan = Arc::new(rml_plan::parse(STATES).expect("a plan"));
     rml_plan::verify(&plan).expect("it is right");
-    let mut first = lower::lower(&plan);
-    rows::fuse(&mut first);
+    let mut first = lower(&plan).unfused();
+    rows::fuse(&mut first.0);
     let copies = |code: &Code| {
         let instrs = code.units.iter().flat_map(|unit| &code.instrs[unit.instrs.clone()]);
         instrs.filter(|instr| matches!(instr.kernel, Kernel::Copy(..))).count()
     };
-    assert_eq!([copies(&first), copies(&compiled(&plan).0)], [3, 1]);
+    assert_eq!([copies(&first.0), copies(&compiled(&plan).0)], [3, 1]);
     let sharing = (2, Limits::NONE);
     let all = [
-        (placed(first), (1, Limits::USUAL)),
+        (first.place().list(), (1, Limits::USUAL)),
         (compiled(&plan), (1, Limits::USUAL)),
         (compiled(&plan), sharing),
     ];

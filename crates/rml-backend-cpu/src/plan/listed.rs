@@ -1,0 +1,191 @@
+//! Code with the lists that run at each tick.
+
+use std::ops::{Deref, Range};
+
+use rml_ir::op::{Binary, Compare, Unary};
+
+use super::code::{Code, Joined, Ref};
+use super::operand::Arg;
+use super::pair::Pair;
+use super::walk::Dim;
+
+/// Code, and what runs at each tick: its last form that does not depend on the length of a window.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    code: Code,
+    pub(super) scalars: Vec<Scalar>,
+    pub(super) links: Vec<Link>,
+    /// Those of each pass.
+    pub(super) lists: Vec<Lists>,
+    /// For each unit over all ticks: the scalar instructions that run at each tick, if it cannot run for all ticks at
+    /// once.
+    pub(super) steps: Vec<Option<Range<usize>>>,
+    /// In a window that searches for its end: the lists before and after it is known, by position.
+    pub(super) search: [[Vec<Entry>; 4]; 2],
+    /// The matrices that products share.
+    pub(super) packs: Vec<Pack>,
+}
+
+impl Listed {
+    /// Code without lists, whose products share those matrices.
+    pub(super) fn new(code: Code, packs: Vec<Pack>) -> Self {
+        let (lists, steps) = (vec![Lists::default(); code.passes.len()], vec![None; code.units.len()]);
+        Self { code, scalars: Vec::new(), links: Vec::new(), lists, steps, search: Default::default(), packs }
+    }
+
+    /// The code, to be damaged.
+    #[cfg(test)]
+    pub(super) fn code_mut(&mut self) -> &mut Code {
+        &mut self.code
+    }
+}
+
+impl Deref for Listed {
+    type Target = Code;
+
+    fn deref(&self) -> &Code {
+        &self.code
+    }
+}
+
+/// The lists of a pass.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lists {
+    /// The list of each position of a tick.
+    pub(super) at: [Vec<Entry>; 4],
+    /// Over all ticks: what runs one after the other.
+    pub(super) over: Vec<OverStep>,
+    /// The lists for the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
+    /// up to the next list.
+    pub(super) tails: Vec<(usize, Vec<Entry>)>,
+    /// Over sequences: the stages of ticks that are neither the first one of the window nor the last one.
+    pub(super) stages: Vec<Stage>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Stage {
+    /// Tick by tick.
+    Ticks(Vec<Entry>),
+    /// A product for all of them at once.
+    Rows(Joined),
+}
+
+/// The list for a tick.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Entry {
+    Unit(usize),
+    Scalars(Range<usize>),
+    Chain(Range<usize>),
+}
+
+/// The units over all ticks.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum OverStep {
+    Unit(usize),
+    /// Units that run at the first tick, or at the last one.
+    First(Vec<Entry>),
+    Last(Vec<Entry>),
+}
+
+/// The operation of a step.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Do {
+    /// Continues after that many steps unless the condition has that value.
+    Skip(bool, usize),
+    AddNum,
+    SubNum,
+    MulNum,
+    DivNum,
+    NegNum,
+    /// Operators by number.
+    UnaryNum(Unary),
+    BinaryNum(Binary),
+    UnaryInt(Unary),
+    BinaryInt(Binary),
+    AddInt,
+    LtNum,
+    LeNum,
+    GtNum,
+    GeNum,
+    EqInt,
+    CompareNum(Compare),
+    CompareInt(Compare),
+    CompareBool(Compare),
+    And,
+    Or,
+    Not,
+    NumOfBool,
+    NumOfInt,
+    IntOfBool,
+    IntOfNum,
+    BoolOfInt,
+    BoolOfNum,
+    CopyNum,
+    CopyInt,
+    CopyBool,
+    ChooseNum,
+    ChooseInt,
+    ChooseBool,
+    ReadNum(usize),
+    ReadInt(usize),
+    ReadBool(usize),
+}
+
+/// A step before the window's length is known: to which unit it belongs, what it writes, and its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scalar {
+    pub(super) unit: usize,
+    pub(super) what: Do,
+    pub(super) args: [Option<Arg>; 4],
+}
+
+/// The operation of a link on elements.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Does {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Neg,
+    Flush,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+    Not,
+    Where,
+    WhereBool,
+    NumOfBool,
+    NumOfInt,
+    IntOfBool,
+    CopyNum,
+    CopyBool,
+    Sigmoid,
+    Tanh,
+    Pair(Pair),
+    Unary(Unary),
+    Binary(Binary),
+}
+
+/// An instruction over rows of elements, before the window's length is known: to which unit it belongs, what it writes,
+/// and its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) unit: usize,
+    pub(super) does: Does,
+    pub(super) args: [Option<Arg>; 4],
+    pub(super) rows: Dim,
+    pub(super) row: Dim,
+}
+
+/// A matrix that products share.
+#[derive(Clone, Debug)]
+pub(super) struct Pack {
+    pub(super) of: Ref,
+    /// How many rows and columns it has.
+    pub(super) size: [usize; 2],
+    /// Whether it is made again in each window.
+    pub(super) fresh: bool,
+}
