@@ -63,12 +63,14 @@ mod fold;
 mod lower;
 mod parse;
 mod print;
+mod symbolic;
 mod verify;
 
 pub use fold::Fold;
 pub use lower::lower;
 pub use parse::parse;
 pub use print::print;
+pub use symbolic::{Extent, Mismatch, check};
 pub use verify::verify;
 
 entity_id!(
