@@ -60,6 +60,7 @@ pub use rml_plan::{Kind, Position, Positions, Tick};
 
 pub mod evaluate;
 mod fold;
+mod fuse;
 mod lower;
 mod parse;
 mod print;
@@ -67,6 +68,7 @@ mod symbolic;
 mod verify;
 
 pub use fold::Fold;
+pub use fuse::fuse;
 pub use lower::lower;
 pub use parse::parse;
 pub use print::print;

@@ -41,7 +41,7 @@ const TICKS: [usize; 5] = [1, 2, 3, 4, 5];
 /// How many choices of conditions are tried for a window, and how many are drawn where there are more.
 const PATHS: usize = 48;
 
-/// How many elements a window may compute, and, for all choices together, eight times that.
+/// How many elements a window may compute, and, for all choices together, twice that.
 const ELEMENTS: usize = 1 << 20;
 
 /// What was compared.
@@ -103,7 +103,7 @@ pub(crate) fn bounded(expected: &Program, found: &Program, most: usize) -> Resul
         if cost > most {
             checker.extent.large += 1;
         } else {
-            let paths = (8 * most / cost.max(1)).clamp(1, PATHS);
+            let paths = (2 * most / cost.max(1)).clamp(1, PATHS);
             checker.length(ticks, paths)?;
         }
     }
