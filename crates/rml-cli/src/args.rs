@@ -259,6 +259,8 @@ pub(crate) enum Stage {
     Plan,
     /// The same as loops over the elements of each tick
     Nests,
+    /// The same with fewer loops: those that read what others compute run with them
+    Fused,
 }
 
 /// `rml fmt`.

@@ -49,6 +49,8 @@ pub enum Stage {
     Plan,
     /// The same as loops over the elements of each tick.
     Nests,
+    /// The same with fewer loops: those that read what others compute run with them.
+    Fused,
 }
 
 /// The text of a stage.
@@ -100,6 +102,7 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         }
         Stage::Plan => rml_plan::print(&planned(module, options)?),
         Stage::Nests => rml_nest::print(&rml_nest::lower(&planned(module, options)?)),
+        Stage::Fused => rml_nest::print(&rml_nest::fuse(&rml_nest::lower(&planned(module, options)?))),
     })
 }
 

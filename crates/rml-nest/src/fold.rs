@@ -4,7 +4,7 @@ use rml_ir::DType;
 use rml_ir::op::Reduction;
 
 /// How a dimension is folded. Terms are taken first to last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fold {
     /// The sum of nums in sixteen lanes: term i goes to lane i mod 16, which starts from 0; then lane l + 8 is added to
     /// lane l, then l + 4, l + 2 and l + 1.

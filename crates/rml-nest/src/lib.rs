@@ -27,7 +27,8 @@
 //! ticks is a loop whose accumulator adds one term at each tick. Ends, waiting, ticks ahead and registers are those of
 //! [`rml_plan`].
 //!
-//! [`lower`] makes nests of a plan, one for each part, fused with nothing. [`evaluate`] runs them element by element.
+//! [`lower`] makes nests of a plan, one for each part, fused with nothing, and [`fuse`] makes fewer nests of them.
+//! [`evaluate`] runs them element by element, and [`check`] compares what two programs compute, on terms.
 //!
 //! Invariants, checked by [`verify`] in time linear in the text and in the elements of slots that several stores fill:
 //! - **N1** each element of a slot is filled once at each tick at which the slot may be present: at a position, all
@@ -60,15 +61,19 @@ pub use rml_plan::{Kind, Position, Positions, Tick};
 
 pub mod evaluate;
 mod fold;
+mod fuse;
 mod lower;
 mod parse;
 mod print;
+mod symbolic;
 mod verify;
 
 pub use fold::Fold;
+pub use fuse::fuse;
 pub use lower::lower;
 pub use parse::parse;
 pub use print::print;
+pub use symbolic::{Extent, Mismatch, check};
 pub use verify::verify;
 
 entity_id!(

@@ -20,7 +20,11 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
             let flags = [("node", args.node.is_some()), set, batch, f64, ("seed", args.seed.is_some())];
             super::refuse_unused("the syntax tree is that of the whole text", &flags)?;
         }
-        args::Stage::Draw | args::Stage::Analyse | args::Stage::Plan | args::Stage::Nests => {}
+        args::Stage::Draw
+        | args::Stage::Analyse
+        | args::Stage::Plan
+        | args::Stage::Nests
+        | args::Stage::Fused => {}
         args::Stage::Elab
         | args::Stage::Normalize
         | args::Stage::Diff
@@ -48,6 +52,7 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
         args::Stage::Analyse => Stage::Analyse,
         args::Stage::Plan => Stage::Plan,
         args::Stage::Nests => Stage::Nests,
+        args::Stage::Fused => Stage::Fused,
     };
     output.exact(&ended(rml::dump(&source, &options, stage)?))
 }

@@ -4,17 +4,21 @@
 use std::sync::Arc;
 
 use rml_base::{IndexVec, Span};
+use rml_ir::Value;
 use rml_ir::op::EvalError;
-use rml_ir::{Data, Shape, Value};
 
 use crate::{
     Access, Ends, Guard, Home, Kind, Node, Order, Position, Program, Slot, Source, Stage, Test, Tick,
     Variant, Write,
 };
 
+mod domain;
 mod fold;
 mod stage;
 mod waits;
+
+use domain::Numbers;
+pub(crate) use domain::{Domain, Fails, Tensor};
 
 /// Why a window has no result.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,8 +67,8 @@ impl Machine {
     /// The current value of a register, by its number; none if it is not set.
     pub fn register(&self, register: usize) -> Option<Value> {
         let slot = self.registers[register];
-        let shape = &self.program.slots[slot].ty.shape;
-        self.kept[slot].as_ref().and_then(|elements| self.program.tensor(slot, shape, elements))
+        let numbers = Numbers(self.program.precision);
+        self.kept[slot].as_ref().map(|elements| numbers.value(&self.program.slots[slot].ty, elements))
     }
 
     /// Sets a register.
@@ -77,7 +81,8 @@ impl Machine {
     /// # Errors
     /// The first fault.
     pub fn length(&self, cycles: usize, inputs: &[Column]) -> Result<Option<usize>, Fault> {
-        let mut window = self.begin(cycles, inputs);
+        let numbers = Numbers(self.program.precision);
+        let mut window = self.begin(&numbers, cycles, inputs);
         match (&self.program.ends, self.program.nodes.first()) {
             (Ends::Nothing, _) => Ok((cycles > self.program.ahead as usize).then_some(cycles)),
             (Ends::Given(ends), _) => {
@@ -104,38 +109,10 @@ impl Machine {
         }
     }
 
-    fn begin(&self, ticks: usize, inputs: &[Column]) -> Window<'_> {
-        let program = &*self.program;
-        let mut kept = self.kept.clone();
-        let mut cells: IndexVec<Slot, Vec<Vec<Option<Value>>>> =
-            IndexVec::filled(Vec::new(), program.slots.len());
-        let mut columns = inputs.iter();
-        for (slot, data) in program.slots.iter_enumerated() {
-            match &data.home {
-                Home::Input => {
-                    let column = columns.next().map_or(&[][..], Vec::as_slice);
-                    let cell = |cell: &Option<Value>| {
-                        cell.as_ref().map_or_else(Vec::new, |v| elements(v).into_iter().map(Some).collect())
-                    };
-                    cells[slot] = column.iter().map(cell).collect();
-                }
-                Home::Tick { .. } => cells[slot] = vec![Vec::new(); ticks + 1],
-                Home::Register { kind: Kind::Local, .. } => kept[slot] = None,
-                Home::Register { .. } | Home::Const(_) => {}
-            }
-        }
-        let done = ticks.saturating_sub(program.ahead as usize);
-        let after = kept.clone();
-        Window {
-            program,
-            ticks,
-            done,
-            reaches: program.reaches(),
-            cells,
-            kept,
-            after,
-            waits: waits::Waits::new(program),
-        }
+    fn begin<'a>(&'a self, numbers: &'a Numbers, ticks: usize, inputs: &[Column]) -> Window<'a, Numbers> {
+        let cell = |cell: &Option<Value>| cell.as_ref().map_or_else(Vec::new, elements);
+        let inputs = inputs.iter().map(|column| column.iter().map(cell).collect()).collect();
+        Window::new(&self.program, numbers, ticks, inputs, self.kept.clone())
     }
 
     /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many
@@ -144,61 +121,132 @@ impl Machine {
     /// # Errors
     /// The first fault. Then no register has changed.
     pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<(Vec<Column>, usize), Fault> {
-        let program = Arc::clone(&self.program);
-        let mut window = self.begin(ticks, inputs);
-        for (n, node) in program.nodes.iter().enumerate() {
-            if program.waits { window.wait(n, node)? } else { window.node(node)? }
-        }
-        if program.waits {
-            window.write_done()?;
-        } else {
-            window.kept = std::mem::take(&mut window.after);
-        }
-        window.ticks = window.done;
-        let outputs = program.outputs.iter().map(|output| {
-            let cell = |t: usize| {
-                let p = window.position(t);
-                let case = output.cases.iter().find(|(at, ..)| at.contains(p));
-                let Some((_, when, source)) = case else { return Ok(None) };
-                if window.holds(when, t)? {
-                    window.tensor(source, &output.ty.shape, t).map(Some)
-                } else {
-                    Ok(None)
-                }
-            };
-            (0..window.done).map(cell).collect()
+        let numbers = Numbers(self.program.precision);
+        let ran = self.begin(&numbers, ticks, inputs).finish()?;
+        let outputs = self.program.outputs.iter().zip(&ran.outputs).map(|(output, column)| {
+            let value = |cell: &Option<Elements>| cell.as_ref().map(|x| numbers.value(&output.ty, x));
+            column.iter().map(value).collect()
         });
-        let outputs = outputs.collect::<Result<_, _>>()?;
-        let mut written = Vec::new();
-        for t in 0..window.done {
-            written.extend(window.written(&program.commits, t)?);
-        }
-        for (register, value) in written {
-            window.kept[register] = value;
-        }
-        let done = window.done;
-        self.kept = window.kept;
-        Ok((outputs, done))
+        let outputs = outputs.collect();
+        self.kept = ran.kept;
+        Ok((outputs, ran.done))
     }
 }
 
-struct Window<'a> {
+/// What a window gives.
+pub(crate) struct Ran<E> {
+    /// The cells of each output.
+    pub(crate) outputs: Vec<Vec<Option<Vec<E>>>>,
+    /// What constants and registers hold then.
+    pub(crate) kept: IndexVec<Slot, Option<Vec<E>>>,
+    /// How many ticks are done.
+    pub(crate) done: usize,
+    /// The conditions that a program finds the end of its windows by, at each tick.
+    pub(crate) ends: Vec<Vec<E>>,
+    /// What stages have filled, at each tick.
+    pub(crate) cells: IndexVec<Slot, Vec<Vec<Option<E>>>>,
+}
+
+/// A window that runs, of numbers or of terms.
+pub(crate) struct Window<'a, D: Domain> {
     program: &'a Program,
+    domain: &'a D,
     ticks: usize,
     /// How many of these are done; the others are ahead.
     done: usize,
     /// How many ticks after these each register is written.
     reaches: IndexVec<Slot, u32>,
     /// The elements of inputs and of what is filled, at each tick: none while nothing is there.
-    cells: IndexVec<Slot, Vec<Vec<Option<Value>>>>,
+    cells: IndexVec<Slot, Vec<Vec<Option<D::Element>>>>,
     /// Constants, and what registers hold.
-    kept: IndexVec<Slot, Option<Elements>>,
+    kept: IndexVec<Slot, Option<Vec<D::Element>>>,
     /// What registers hold after the last tick that is done.
-    after: IndexVec<Slot, Option<Elements>>,
+    after: IndexVec<Slot, Option<Vec<D::Element>>>,
     waits: waits::Waits,
 }
 
-impl Window<'_> {
+/// What a register gets: nothing if it is left unset.
+type Written<E> = (Slot, Option<Vec<E>>);
+
+impl<'a, D: Domain> Window<'a, D> {
+    /// Before the first stage: with the elements of each input at each tick, and those of constants and registers.
+    pub(crate) fn new(
+        program: &'a Program,
+        domain: &'a D,
+        ticks: usize,
+        inputs: Vec<Vec<Vec<D::Element>>>,
+        mut kept: IndexVec<Slot, Option<Vec<D::Element>>>,
+    ) -> Self {
+        let mut cells: IndexVec<Slot, Vec<Vec<Option<D::Element>>>> =
+            IndexVec::filled(Vec::new(), program.slots.len());
+        let mut columns = inputs.into_iter();
+        for (slot, data) in program.slots.iter_enumerated() {
+            match &data.home {
+                Home::Input => {
+                    let column = columns.next().unwrap_or_default().into_iter();
+                    cells[slot] = column.map(|cell| cell.into_iter().map(Some).collect()).collect();
+                }
+                Home::Tick { .. } => cells[slot] = vec![Vec::new(); ticks + 1],
+                Home::Register { kind: Kind::Local, .. } => kept[slot] = None,
+                Home::Register { .. } | Home::Const(_) => {}
+            }
+        }
+        Window {
+            program,
+            domain,
+            ticks,
+            done: ticks.saturating_sub(program.ahead as usize),
+            reaches: program.reaches(),
+            cells,
+            after: kept.clone(),
+            kept,
+            waits: waits::Waits::new(program),
+        }
+    }
+
+    /// Runs all nodes, writes registers, and puts out.
+    pub(crate) fn finish(mut self) -> Result<Ran<D::Element>, Fault> {
+        let program = self.program;
+        for (n, node) in program.nodes.iter().enumerate() {
+            if program.waits { self.wait(n, node)? } else { self.node(node)? }
+        }
+        if program.waits {
+            self.write_done()?;
+        } else {
+            self.kept = std::mem::take(&mut self.after);
+        }
+        let mut ends = Vec::new();
+        if let Ends::Found { conds, .. } = &program.ends {
+            for t in 0..self.ticks {
+                let cond = |end: &Guard| self.element(&end.cond, t, end.cond.offset);
+                ends.push(conds.iter().map(cond).collect::<Result<_, _>>()?);
+            }
+        }
+        self.ticks = self.done;
+        let outputs = program.outputs.iter().map(|output| {
+            let cell = |t: usize| {
+                let p = self.position(t);
+                let case = output.cases.iter().find(|(at, ..)| at.contains(p));
+                let Some((_, when, source)) = case else { return Ok(None) };
+                if self.holds(when, t)? {
+                    self.elements(source, output.ty.shape.dims(), t).map(Some)
+                } else {
+                    Ok(None)
+                }
+            };
+            (0..self.done).map(cell).collect()
+        });
+        let outputs = outputs.collect::<Result<_, _>>()?;
+        let mut written = Vec::new();
+        for t in 0..self.done {
+            written.extend(self.written(&program.commits, t)?);
+        }
+        for (register, value) in written {
+            self.kept[register] = value;
+        }
+        Ok(Ran { outputs, kept: self.kept, done: self.done, ends, cells: self.cells })
+    }
+
     fn position(&self, t: usize) -> Position {
         match (t == 0, t + 1 == self.ticks) {
             (true, true) => Position::Only,
@@ -262,7 +310,7 @@ impl Window<'_> {
     }
 
     /// What registers get at a tick.
-    fn written(&self, writes: &[Write], t: usize) -> Result<Vec<(Slot, Option<Elements>)>, Fault> {
+    fn written(&self, writes: &[Write], t: usize) -> Result<Vec<Written<D::Element>>, Fault> {
         let p = self.position(t);
         let mut written = Vec::new();
         for write in writes.iter().filter(|w| w.at.contains(p)) {
@@ -287,7 +335,7 @@ impl Window<'_> {
     }
 
     fn truth(&self, cond: &Access, t: usize) -> Result<bool, Fault> {
-        Ok(self.element(cond, t, cond.offset)?.as_bool().unwrap_or_default())
+        Ok(self.domain.truth(&self.element(cond, t, cond.offset)?))
     }
 
     /// The variant that applies at a tick.
@@ -317,7 +365,7 @@ impl Window<'_> {
     }
 
     /// An element of a slot, as an access sees its tick.
-    fn element(&self, access: &Access, t: usize, index: usize) -> Result<Value, Fault> {
+    fn element(&self, access: &Access, t: usize, index: usize) -> Result<D::Element, Fault> {
         let slot = access.slot;
         let found = match self.program.slots[slot].home {
             Home::Const(_) | Home::Register { .. } => {
@@ -339,7 +387,7 @@ impl Window<'_> {
     }
 
     /// The elements of a tensor, row-major.
-    fn elements(&self, source: &Source, dims: &[usize], t: usize) -> Result<Elements, Fault> {
+    fn elements(&self, source: &Source, dims: &[usize], t: usize) -> Result<Vec<D::Element>, Fault> {
         let access = self.chosen(source, t)?;
         let mut found = Vec::new();
         points(dims, |point| {
@@ -348,38 +396,10 @@ impl Window<'_> {
         })?;
         Ok(found)
     }
-
-    /// A tensor as a value.
-    fn tensor(&self, source: &Source, shape: &Shape, t: usize) -> Result<Value, Fault> {
-        let slot = self.chosen(source, t)?.slot;
-        let elements = self.elements(source, shape.dims(), t)?;
-        self.program.tensor(slot, shape, &elements).ok_or(Fault::Missing { slot })
-    }
-}
-
-impl Program {
-    /// Elements of the type of a slot as a value; none if they are of another one.
-    fn tensor(&self, slot: Slot, shape: &Shape, elements: &[Value]) -> Option<Value> {
-        let mut data = Value::zeros(
-            &rml_ir::Type { dtype: self.slots[slot].ty.dtype, shape: shape.clone() },
-            self.precision,
-        )
-        .into_data();
-        for (i, element) in elements.iter().enumerate() {
-            match (&mut data, element) {
-                (Data::Bool(to), Value::Bool(x)) => *to.get_mut(i)? = *x,
-                (Data::Int(to), Value::Int(x)) => *to.get_mut(i)? = *x,
-                (Data::F32(to), Value::F32(x)) => *to.get_mut(i)? = *x,
-                (Data::F64(to), Value::F64(x)) => *to.get_mut(i)? = *x,
-                _ => return None,
-            }
-        }
-        Some(Value::new(shape.clone(), data))
-    }
 }
 
 /// The elements of a value, row-major.
-fn elements(value: &Value) -> Elements {
+pub(crate) fn elements(value: &Value) -> Elements {
     let data = value.to_data();
     (0..data.len()).map(|i| data.get(i)).collect()
 }

@@ -2,7 +2,7 @@
 
 use rml_base::IndexVec;
 
-use super::{Fault, Window};
+use super::{Domain, Fault, Window};
 use crate::{Access, Guard, Home, Node, Order, Positions, Program, Slot, Source, Stage, Test, Tick, Write};
 
 /// The available part of a block.
@@ -44,7 +44,7 @@ impl Waits {
     }
 }
 
-impl Window<'_> {
+impl<D: Domain> Window<'_, D> {
     pub(super) fn wait(&mut self, n: usize, node: &Node) -> Result<(), Fault> {
         self.done = self.ticks;
         self.waits.passed[n].iter_mut().for_each(|ticks| *ticks = vec![false; self.ticks]);

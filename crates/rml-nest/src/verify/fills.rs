@@ -11,6 +11,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
     for (n, node) in program.nodes.iter().enumerate() {
         for stage in &node.stages {
             let mut slots: Vec<Slot> = stage.fills().collect();
+            slots.sort_unstable();
             slots.dedup();
             slots.into_iter().for_each(|slot| fillers[slot.0 as usize].push((n, stage)));
             frontier(program, stage, found);

@@ -14,7 +14,7 @@ mod fills;
 mod order;
 mod types;
 
-pub(crate) use types::{dtype, may_fail};
+pub(crate) use types::{dtypes, may_fail};
 
 /// Checks a program.
 ///

@@ -7,7 +7,7 @@ use rml_ir::{DType, Shape, Type};
 use crate::{Call, Def, Fold, Nest, Operand, Program, Val, Work};
 
 /// The type of each value of a nest.
-pub(super) fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
+pub(crate) fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
     let mut types: IndexVec<Val, DType> = IndexVec::new();
     for (id, def) in nest.body.iter_enumerated() {
         let of = |val: &Val| {
@@ -57,11 +57,6 @@ fn element(program: &Program, source: &crate::Source) -> Option<DType> {
 /// The type of a tensor that is read.
 pub(super) fn operand(program: &Program, operand: &Operand) -> Option<Type> {
     element(program, &operand.source).map(|dtype| Type { dtype, shape: Shape::new(&operand.dims) })
-}
-
-/// The type of a value of a nest, if it has one.
-pub(crate) fn dtype(program: &Program, nest: &Nest, val: Val) -> Option<DType> {
-    dtypes(program, nest).ok()?.get(val).copied()
 }
 
 /// Whether a stage may have no result.

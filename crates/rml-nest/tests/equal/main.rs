@@ -20,6 +20,9 @@ use windows::{Ran, run};
 /// How many random programs there are.
 const PROGRAMS: u64 = 600;
 
+/// Up to how many elements at a tick all symbolic windows are compared.
+const SMALL: usize = 400;
+
 /// What was compared.
 #[derive(Default, Debug)]
 struct Coverage {
@@ -32,6 +35,10 @@ struct Coverage {
     calls: BTreeSet<String>,
     /// Programs of which not a single window ran.
     idle: Vec<String>,
+    /// How many nests there are, and how many when they are fused.
+    nests: [usize; 2],
+    /// How many symbolic windows were compared.
+    symbolic: usize,
 }
 
 impl Coverage {
@@ -46,7 +53,11 @@ impl Coverage {
         assert_eq!(rml_nest::verify(&read), Ok(()), "{name}: {text}");
         assert_eq!(rml_nest::print(&read), text, "{name}");
         self.count(&plan, &program);
+        let fused = Arc::new(self.fuse(name, &program));
         let (plan, program) = (Arc::new(plan), Arc::new(program));
+        if let Err(why) = run(&plan, &fused, &mut r.clone()) {
+            panic!("{name}, fused: {why}\n{text}\n{}", rml_nest::print(&fused));
+        }
         let Ran { windows, failed } = run(&plan, &program, r)
             .unwrap_or_else(|why| panic!("{name}: {why}\n{}\n{text}", rml_plan::print(&plan)));
         self.programs += 1;
@@ -55,6 +66,31 @@ impl Coverage {
         if windows == 0 {
             self.idle.push(name.to_owned());
         }
+    }
+
+    /// The fused nests of a program, which do the same.
+    fn fuse(&mut self, name: &str, program: &Program) -> Program {
+        let fused = rml_nest::fuse(program);
+        let text = rml_nest::print(&fused);
+        assert_eq!(rml_nest::verify(&fused), Ok(()), "{name}: {text}");
+        let again = rml_nest::print(&rml_nest::fuse(&rml_nest::parse(&text).unwrap()));
+        assert_eq!(again, text, "{name} is fused further");
+        // Of larger ones, fusion itself compares some windows wherever passes are verified.
+        let elements = program.slots.iter().filter(|slot| matches!(slot.home, Home::Tick { .. }));
+        if elements.map(|slot| slot.ty.shape.len()).sum::<usize>() <= SMALL {
+            match rml_nest::check(program, &fused) {
+                Ok(extent) => self.symbolic += extent.windows,
+                Err(why) => panic!("{name}: {why}\n{}\n{text}", rml_nest::print(program)),
+            }
+        }
+        let nests = |program: &Program| {
+            let stages = program.nodes.iter().flat_map(|node| &node.stages);
+            stages.filter(|stage| matches!(stage.work, Work::Nest(_))).count()
+        };
+        let counts = [nests(program), nests(&fused)];
+        assert!(counts[1] <= counts[0], "{name}: {text}");
+        self.nests.iter_mut().zip(counts).for_each(|(all, own)| *all += own);
+        fused
     }
 
     fn count(&mut self, plan: &Plan, program: &Program) {
@@ -152,6 +188,7 @@ fn nests_of_all_operators_are_equal() {
         }
     }
     assert_eq!(coverage.idle, Vec::<String>::new());
+    assert!(coverage.symbolic >= 1000, "{coverage:#?}");
     assert_eq!(coverage.calls.iter().map(String::as_str).collect::<Vec<_>>(), CALLS);
 }
 
@@ -237,6 +274,8 @@ fn nests_of_random_programs_are_equal() {
         coverage.compare(&format!("over concatenations {seed}"), proved.plan, &mut Random(seed));
     }
     assert!(coverage.programs >= 340 && coverage.failed >= 20, "{coverage:#?}");
+    assert!(coverage.symbolic >= 2000, "{coverage:#?}");
+    assert!(coverage.nests[1] * 2 < coverage.nests[0] * 3, "{coverage:#?}");
     assert!(coverage.idle.len() <= 1, "{:?} never end a window", coverage.idle);
     for (kind, n) in &coverage.kinds {
         assert!(*n >= 3 || *kind == "f64", "only {n} programs have {kind}");

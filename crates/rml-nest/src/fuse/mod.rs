@@ -1,0 +1,114 @@
+//! Fusion: a nest moves into a nest that loads what it stores.
+//!
+//! ```text
+//! nest for i0<4 {                     nest for i0<4 {
+//!   v0 = load x(1)                      v0 = load x(1)
+//!   v1 = exp(v0)                        v1 = exp(v0)
+//!   store e(1) = v1            →        v2 = fold lanes i0 v1
+//! }                                     store s(0) = v2
+//! nest for i0<4 {                     }
+//!   v0 = load e(1)
+//!   v1 = fold lanes i0 v0
+//!   store s(0) = v1
+//! }
+//! ```
+//!
+//! A load becomes the value that is stored, if the store fills what the load reads, at the same tick, and the load has
+//! no other variant. The nest keeps its stores that something else reads. Both run in one unit, which is a node, or a
+//! stage of a node over all ticks: such a stage moves into a loop that reads it, or that it reads; two loops with the
+//! same order are one. What runs between the two must not read the first and be read by the second. Stages that may
+//! fail stay as they are, so that the first failure is the same one.
+//!
+//! The pair that saves most bytes of loads and stores is first, then that of the slot with the lower number.
+
+use rml_ir::check::{checked, is_verifying};
+
+use crate::{Home, Program, Slot, Work};
+
+mod clean;
+mod graph;
+mod merge;
+mod place;
+
+use graph::{Graph, Uses};
+use merge::Pair;
+
+/// How many elements the symbolic run may compute where passes are verified.
+const CHECKED: usize = 1 << 14;
+
+/// The same program with fewer nests and fewer slots.
+///
+/// Requires: [`verify`](crate::verify). Ensures: the result verifies, and makes the same terms as the program
+/// ([`check`](crate::check)). A program that waits is left as it is, since each of its stages fills one slot (N6).
+pub fn fuse(program: &Program) -> Program {
+    if program.waits {
+        return program.clone();
+    }
+    let mut graph = Graph::new(program);
+    clean::stages(&mut graph);
+    while round(&mut graph) {
+        clean::stages(&mut graph);
+    }
+    let mut fused = graph.program();
+    clean::slots(&mut fused);
+    checked("fuse", || crate::verify(&fused));
+    if is_verifying() {
+        let same = crate::symbolic::bounded(program, &fused, CHECKED);
+        checked("fuse", || same.map(drop).map_err(|why| vec![why.to_string()]));
+    }
+    fused
+}
+
+/// A nest that stores to a slot, and one that loads from it.
+struct Edge {
+    saved: usize,
+    slot: Slot,
+    ids: (usize, usize),
+}
+
+/// Merges pairs while there are any, in their order. Whether there was one.
+fn round(graph: &mut Graph) -> bool {
+    let mut merged = false;
+    let mut uses = graph.uses();
+    for Edge { slot, ids: (a, b), .. } in edges(graph, &uses) {
+        let is_left = |id: usize| graph.stages[id].is_some();
+        if !is_left(a) || !is_left(b) || !uses.fillers[slot].contains(&a) {
+            continue;
+        }
+        let Some(stage) = merge(graph, &uses, (a, b)) else { continue };
+        let (unit, stage) = stage;
+        graph.join(a, b, unit, stage);
+        uses = graph.uses();
+        merged = true;
+    }
+    merged
+}
+
+fn merge(graph: &Graph, uses: &Uses, (a, b): (usize, usize)) -> Option<(graph::Unit, crate::Stage)> {
+    let unit = graph.together(uses, a, b)?;
+    let stage = Pair::new(graph, uses, (a, b), unit.order).merged()?;
+    Some((unit, stage))
+}
+
+/// All pairs, those that save most first.
+fn edges(graph: &Graph, uses: &Uses) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    for (slot, data) in graph.slots().iter_enumerated() {
+        if !matches!(data.home, Home::Tick { .. }) {
+            continue;
+        }
+        for a in &uses.fillers[slot] {
+            for b in uses.readers[slot].iter().filter(|b| *b != a) {
+                let Some(placed) = &graph.stages[*b] else { continue };
+                let Work::Nest(nest) = &placed.stage.work else { continue };
+                let read = merge::bytes_read(&graph.rest, nest, slot);
+                let gone = Pair::new(graph, uses, (*a, *b), crate::Order::Over).vanishes(slot);
+                let stored = data.ty.shape.len() * merge::width(data.ty.dtype, graph.rest.precision);
+                let saved = read + if gone { stored } else { 0 };
+                edges.extend((read > 0).then_some(Edge { saved, slot, ids: (*a, *b) }));
+            }
+        }
+    }
+    edges.sort_by_key(|edge| (std::cmp::Reverse(edge.saved), edge.slot, edge.ids));
+    edges
+}

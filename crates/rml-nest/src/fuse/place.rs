@@ -1,0 +1,159 @@
+//! Where the dimensions of a nest are among those of another one, which reads what the first one stores.
+
+use crate::{Access, Def, Dim, Nest, Source, Val};
+
+/// For each dimension of a nest, its index as a function of other dimensions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Map {
+    indices: Vec<Index>,
+}
+
+/// A start, and steps along dimensions.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Index {
+    start: usize,
+    steps: Vec<(Dim, usize)>,
+}
+
+impl Map {
+    /// The points of nest `a` at which it stores what nest `b` loads; none if it does not store all of it. Dimensions
+    /// that the store does not move along are those of `b` with as many points, or new ones, which are added to `dims`.
+    pub(super) fn new(
+        a: &Nest,
+        store: &Access,
+        b: &Nest,
+        load: &Access,
+        dims: &mut Vec<usize>,
+    ) -> Option<Map> {
+        let mut indices = vec![Index::default(); a.dims.len()];
+        let size = |dim: Dim| a.dims[dim];
+        let mut moving: Vec<Dim> = a.dims.ids().filter(|d| size(*d) > 1 && crate::moves(store, *d)).collect();
+        let stride = |dim: Dim| store.strides[dim.0 as usize];
+        moving.sort_by_key(|dim| std::cmp::Reverse(stride(*dim)));
+        // Positive, and each one beyond all elements of the next ones: so each element has one point.
+        let mut reach = 0;
+        for dim in moving.iter().rev() {
+            let stride = usize::try_from(stride(*dim)).ok().filter(|stride| *stride > reach)?;
+            reach += stride * (size(*dim) - 1);
+        }
+        let strides: Vec<(Dim, usize)> = moving.iter().map(|d| (*d, stride(*d).unsigned_abs())).collect();
+        let mut rest = load.offset.checked_sub(store.offset)?;
+        for (dim, stride) in &strides {
+            indices[dim.0 as usize].start = rest / stride;
+            rest %= stride;
+        }
+        if rest != 0 {
+            return None;
+        }
+        for e in b.dims.ids().filter(|e| b.dims[*e] > 1 && crate::moves(load, *e)) {
+            let wide = usize::try_from(load.strides[e.0 as usize]).ok()?;
+            let (dim, stride) = strides.iter().find(|(_, stride)| wide % stride == 0)?;
+            indices[dim.0 as usize].steps.push((e, wide / stride));
+        }
+        for (dim, _) in &strides {
+            let index = &indices[dim.0 as usize];
+            let last = index.steps.iter().map(|(e, step)| step * (b.dims[*e] - 1)).sum::<usize>();
+            if index.start + last >= size(*dim) {
+                return None;
+            }
+        }
+        let mut map = Map { indices };
+        map.unify(a, &moving, b, dims);
+        let is_one = |dim: Dim| matches!(map.indices[dim.0 as usize].steps[..], [(_, 1)]);
+        let whole = |dim: Dim| is_one(dim) && map.covers(a, dim, dims);
+        folded(a).all(whole).then_some(map)
+    }
+
+    /// Finds dimensions for those that a store does not move along.
+    fn unify(&mut self, a: &Nest, moving: &[Dim], b: &Nest, dims: &mut Vec<usize>) {
+        for dim in a.dims.ids().filter(|dim| !moving.contains(dim)) {
+            let used = |e: Dim| self.indices.iter().any(|index| index.steps.iter().any(|(x, _)| *x == e));
+            let free: Vec<Dim> = (0..dims.len() as u32)
+                .map(Dim)
+                .filter(|e| dims[e.0 as usize] == a.dims[dim] && !used(*e))
+                .collect();
+            let shared = |e: Dim| {
+                let mut map = self.clone();
+                map.indices[dim.0 as usize].steps = vec![(e, 1)];
+                let is_load = |def: &&Def| matches!(def, Def::Load(_));
+                let own: Vec<Def> = b
+                    .body
+                    .iter()
+                    .filter(is_load)
+                    .map(|def| super::merge::widened(def, dims.len(), &[]))
+                    .collect();
+                let loads = a.body.iter().filter(is_load).map(|def| map.def(def, dims.len(), &[]));
+                loads.filter(|def| own.contains(def)).count()
+            };
+            let best = free.into_iter().map(|e| (shared(e), std::cmp::Reverse(e))).max();
+            let e = best.map_or_else(
+                || {
+                    dims.push(a.dims[dim]);
+                    Dim(dims.len() as u32 - 1)
+                },
+                |(_, e)| e.0,
+            );
+            self.indices[dim.0 as usize].steps = vec![(e, 1)];
+        }
+    }
+
+    /// Whether a dimension has each of its points once.
+    fn covers(&self, a: &Nest, dim: Dim, dims: &[usize]) -> bool {
+        let Index { start, steps } = &self.indices[dim.0 as usize];
+        let mut steps = steps.clone();
+        steps.sort_by_key(|(_, step)| *step);
+        let mut next = 1;
+        let packed = steps.iter().all(|(e, step)| {
+            let is_next = *step == next;
+            next *= dims[e.0 as usize];
+            is_next
+        });
+        *start == 0 && packed && next == a.dims[dim]
+    }
+
+    /// Whether all points of a nest are met once by the points of these dimensions.
+    pub(super) fn is_whole(&self, a: &Nest, dims: &[usize]) -> bool {
+        a.dims.ids().all(|dim| self.covers(a, dim, dims))
+    }
+
+    /// An access in the other dimensions.
+    pub(super) fn access(&self, access: &Access, dims: usize) -> Access {
+        let mut mapped = Access { strides: vec![0; dims], ..access.clone() };
+        for (index, stride) in self.indices.iter().zip(&access.strides) {
+            mapped.offset = mapped.offset.wrapping_add_signed(stride * index.start.cast_signed());
+            for (e, step) in &index.steps {
+                mapped.strides[e.0 as usize] += stride * step.cast_signed();
+            }
+        }
+        mapped
+    }
+
+    fn source(&self, source: &Source, dims: usize) -> Source {
+        let of = |variant: &crate::Variant| crate::Variant {
+            access: self.access(&variant.access, dims),
+            ..variant.clone()
+        };
+        source.iter().map(of).collect()
+    }
+
+    /// A value in the other dimensions, of other values.
+    pub(super) fn def(&self, def: &Def, dims: usize, vals: &[Val]) -> Def {
+        let val = |val: &Val| vals.get(val.0 as usize).copied().unwrap_or(*val);
+        match def {
+            Def::Load(source) => Def::Load(self.source(source, dims)),
+            Def::Take { source, at, size, stride } => {
+                Def::Take { source: self.source(source, dims), at: val(at), size: *size, stride: *stride }
+            }
+            Def::Apply(op, args) => Def::Apply(op.clone(), args.iter().map(val).collect()),
+            Def::Fold(by, dim, of) => {
+                let e = self.indices[dim.0 as usize].steps.first().map_or(*dim, |(e, _)| *e);
+                Def::Fold(*by, e, val(of))
+            }
+        }
+    }
+}
+
+/// The dimensions that a nest folds.
+fn folded(nest: &Nest) -> impl Iterator<Item = Dim> {
+    nest.body.iter().filter_map(|def| if let Def::Fold(_, dim, _) = def { Some(*dim) } else { None })
+}
