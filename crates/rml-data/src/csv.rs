@@ -12,6 +12,7 @@ use rml_base::memory::Reservation;
 use rml_base::visible_name;
 use rml_ir::Shape;
 
+use crate::advice;
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
 use crate::malformed::{self, Malformed, Wrong};
@@ -92,28 +93,45 @@ fn row(
     let own = || fields.iter().map(|field| &cells[*field]);
     let Some(first) = own().find(|cell| !cell.text.is_empty()) else { return Ok(()) };
     let at = Place::new(first.at);
+    let help = Place::new(None);
     let read = |builder: &mut Builder, memory: &mut Reservation| {
         if let Some(gap) = own().find(|cell| cell.text.is_empty()) {
             at.set(gap.at);
-            return Err(Wrong::Shape("some elements are absent here, others not".to_owned()));
+            help.set(Some("write a value into the empty cell, or leave the row out".to_owned()));
+            return Err(Wrong::Shape(
+                "some elements are absent here, others not: this cell is empty".to_owned(),
+            ));
         }
         for cell in own() {
             at.set(cell.at);
+            help.set(Some(advice::cell(&cell.text)).filter(|_| !is_value(&cell.text)));
             builder.element(scalar(&cell.text)?, memory)?;
         }
         at.set(first.at);
         builder.end(row, dims, memory)
     };
-    reading.cell(name, memory, read, |why| advised(why).in_text(text, at.get()))
+    reading.cell(name, memory, read, |why| advised(why, help.take()).in_text(text, at.get()))
 }
 
 /// The finding about a cell, with what may stand there.
-fn advised(why: Malformed) -> Malformed {
-    if why.code != codes::DATA_TYPE {
-        return why;
+fn advised(why: Malformed, help: Option<String>) -> Malformed {
+    let is_type = why.code == codes::DATA_TYPE;
+    let why = match is_type {
+        true => why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent"),
+        false => why,
+    };
+    match help {
+        Some(help) => why.help(help),
+        None if is_type => {
+            why.help("write all cells of a column in the same way: integers, numbers or truth values")
+        }
+        None => why,
     }
-    why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent")
-        .help("write numbers for categories and dates, and nothing where there is no value")
+}
+
+/// Whether a cell holds a value.
+fn is_value(text: &str) -> bool {
+    scalar(text).is_ok()
 }
 
 fn scalar(text: &str) -> Result<Scalar, Wrong> {

@@ -60,7 +60,16 @@ pub(crate) fn lines(
 }
 
 fn malformed(what: &str, ill: Ill) -> Malformed {
-    Malformed::new(what).in_line(ill.line, ill.column).note(ill.why)
+    let help = match &*ill.why {
+        "key must be a string" => Some("a name stands in double quotes: `{\"x\": [1, 2]}`"),
+        "expected value" => Some("a value stands between two commas, and no comma after the last one"),
+        _ => None,
+    };
+    let why = Malformed::new(what).in_line(ill.line, ill.column).note(ill.why);
+    match help {
+        Some(help) => why.help(help),
+        None => why,
+    }
 }
 
 /// Reads an object of arrays.

@@ -8,7 +8,7 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
-use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Local, LocalKind, SourceId};
+use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::scope::Callable;
 
 impl Lower<'_, '_> {
@@ -240,6 +240,19 @@ impl Lower<'_, '_> {
 
     fn builtin(&mut self, which: Builtin, args: Vec<ExprId>, span: Span) -> ExprKind {
         let (least, most, usage) = which.arity();
+        if let Some(call) = self.listed(which, &args) {
+            let name = which.name();
+            self.report.push(
+                Diagnostic::error(
+                    codes::ARITY,
+                    format!("`{name}` takes its operands one by one, not as a list"),
+                )
+                .label(self.exprs[args[0]].span, "a list of operands")
+                .note(format!("expected {name}{usage}"))
+                .help(format!("write `{call}`")),
+            );
+            return ExprKind::Error(args);
+        }
         if args.len() < least || args.len() > most {
             let name = which.name();
             let takes = if least == most {
@@ -279,6 +292,38 @@ impl Lower<'_, '_> {
             return ExprKind::Error(args);
         }
         ExprKind::Builtin { which, args }
+    }
+
+    /// The call with the operands of a list as arguments of their own, for `concat([x, y], 0)` and `stack([x, y])`.
+    fn listed(&self, which: Builtin, args: &[ExprId]) -> Option<String> {
+        let (list, axis) = match args {
+            [list] => (*list, "0".to_owned()),
+            [list, axis] => (*list, self.integer(*axis)?),
+            _ => return None,
+        };
+        let ExprKind::Array(items) = &self.exprs[list].kind else { return None };
+        let operand = |item: &Item| match item.expr().map(|e| &self.exprs[e].kind) {
+            Some(ExprKind::Local(local)) => self.locals[*local].name.to_string(),
+            _ => "..".to_owned(),
+        };
+        let operands: Vec<String> = items.iter().map(operand).collect();
+        match which {
+            Builtin::Stack if !items.is_empty() => Some(format!("stack({axis}, {})", operands.join(", "))),
+            Builtin::Concat if items.len() > 1 => {
+                let joined = |all: String, next: &String| format!("concat({all}, {next}, {axis})");
+                Some(operands[1..].iter().fold(operands[0].clone(), joined))
+            }
+            _ => None,
+        }
+    }
+
+    /// An integer that is written.
+    fn integer(&self, expr: ExprId) -> Option<String> {
+        match &self.exprs[expr].kind {
+            ExprKind::Literal(ast::Literal::Int(i)) => Some(i.to_string()),
+            ExprKind::Unary(ast::UnaryOp::Neg, a) => self.integer(*a).map(|i| format!("-{i}")),
+            _ => None,
+        }
     }
 
     /// The call with its first arguments as one shape, where these are sizes of which there are too many.

@@ -64,7 +64,7 @@ impl<'a> Parser<'_, 'a> {
         self.kind() == Kind::Node || self.is_word(0, "private") && self.peek_at(1).kind == Kind::Node
     }
 
-    fn at_item_end(&self) -> bool {
+    pub(super) fn at_item_end(&self) -> bool {
         self.kind() == Kind::Eof || self.at_node() || self.at_import()
     }
 
@@ -329,6 +329,9 @@ impl<'a> Parser<'_, 'a> {
     fn equations(&mut self) -> Vec<Equation<'a>> {
         let mut equations = Vec::new();
         while !self.at_item_end() {
+            if self.block_word() {
+                continue;
+            }
             let start = self.at;
             match self.equation() {
                 Ok(equation) => equations.push(equation),
