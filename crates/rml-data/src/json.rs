@@ -62,7 +62,13 @@ pub(crate) fn lines(
 fn malformed(what: &str, ill: Ill) -> Malformed {
     let help = match &*ill.why {
         "key must be a string" => Some("a name stands in double quotes: `{\"x\": [1, 2]}`"),
-        "expected value" => Some("a value stands between two commas, and no comma after the last one"),
+        "trailing characters" => Some("one object a line is JSON lines: name the file `.jsonl`"),
+        "expected value" if (ill.line, ill.column) == (1, 1) => Some(
+            "a JSON document begins with `{` or `[`: check that the extension names the format of the file",
+        ),
+        "expected value" => Some(
+            "values are numbers, `true`, `false`, `null` and lists; no comma stands after the last one of a list",
+        ),
         _ => None,
     };
     let why = Malformed::new(what).in_line(ill.line, ill.column).note(ill.why);

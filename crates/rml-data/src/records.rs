@@ -44,8 +44,16 @@ impl<'a> Records<'a> {
         self.separated(&cells).map(|()| cells)
     }
 
-    /// Refuses a header that is one cell with the separator of another dialect in it.
+    /// Refuses a header that is a comment, or one cell with the separator of another dialect in it.
     fn separated(&self, header: &[Cell<'a>]) -> Result<(), Malformed> {
+        if let [Cell { text, at }, ..] = header
+            && text.starts_with("# ")
+            && self.text[*at..].starts_with('#')
+        {
+            return Err(Malformed::new("the first line begins with `#`, and names the columns")
+                .help("a CSV file has no comments: remove the `#`, or the whole line if another one has the names")
+                .in_text(self.text, *at));
+        }
         let [Cell { text: Cow::Borrowed(name), at }] = header else { return Ok(()) };
         let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
         let found = separators.into_iter().find(|(separator, _)| name.contains(*separator));
@@ -99,8 +107,15 @@ impl<'a> Records<'a> {
             Malformed::new(format!("the row has more than {} cells", self.columns)).help(
                 "if the first cell of each row is its name, begin the header with a comma (in R: `write.csv`)",
             )
+            .help("a number has a point and no comma: `1.5`, `1000`")
         } else {
-            Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named))
+            let why = Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named));
+            match cells.iter().any(|cell| cell.text.contains([';', '\t'])) {
+                true => why.help("write commas between the cells, as in the header"),
+                false => why.help(
+                    "write the cells that are missing; one without a value is empty, but has its comma",
+                ),
+            }
         };
         Err(wrong.note("each row has a cell for every name in the header").in_text(self.text, start))
     }

@@ -430,7 +430,11 @@ fn misfit(
     for i in order {
         d = d.label(operands[i].1, format!("this is {}", types[i]));
     }
-    d.note(format!("expected {}, found {}", error.expected, error.found))
+    let d = d.note(format!("expected {}, found {}", error.expected, error.found));
+    match elements && types.iter().any(|ty| ty.dtype == DType::Bool) {
+        true => d.help("`to_int(x)` and `to_num(x)` convert a bool"),
+        false => d,
+    }
 }
 
 /// Whether the operator takes operands of any shape, so that only element types can be wrong for scalars.

@@ -47,6 +47,11 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
         &[],
         "for a GPU, write `--backend torch --device cuda:0`; `rml backends` lists what loads here",
     ),
+    (
+        &["target", "type", "to", "backend"],
+        &["export"],
+        "the format is given with `--format c`, `--format onnx` or `--format stablehlo`",
+    ),
     (&["cpu"], &[], "`--backend cpu` is the default"),
     (
         &["params", "weights", "checkpoint", "model", "load", "ckpt", "resume"],
@@ -151,7 +156,7 @@ pub(super) fn advised(mut error: clap::Error) -> clap::Error {
     let tips = match error.kind() {
         ErrorKind::UnknownArgument => unknown_argument(&error, &args),
         ErrorKind::InvalidSubcommand => {
-            text(&error, ContextKind::InvalidSubcommand).map(|name| unknown_command(&name))
+            text(&error, ContextKind::InvalidSubcommand).map(|name| unknown_command(&name, &args))
         }
         ErrorKind::InvalidValue => bad_value(&error),
         ErrorKind::ValueValidation => no_number(&error),
@@ -176,7 +181,13 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-fn unknown_command(name: &str) -> Vec<String> {
+fn unknown_command(name: &str, args: &[String]) -> Vec<String> {
+    if args.first().is_some_and(|first| first == "params") {
+        return vec![
+            "say what to do with the parameters: `rml params list`, `import`, `export` or `layouts`"
+                .to_owned(),
+        ];
+    }
     if has_extension(name, &["rml"]) {
         return vec![format!(
             "a command stands before the program: `rml check {name}`, `rml run {name}`, `rml train {name}`"
@@ -271,6 +282,10 @@ fn stray_value(given: &str, command: &str, args: &[String]) -> Option<Vec<String
     if has_extension(given, &["safetensors"]) {
         let flag = ["params", "resume"].into_iter().find(|flag| has(flag))?;
         return Some(vec![format!("a checkpoint is given with a flag: `--{flag} {given}`")]);
+    }
+    let set = args.iter().position(|arg| arg == given).and_then(|at| args.get(at.checked_sub(2)?));
+    if set.is_some_and(|flag| flag == "--set") && given.parse::<f64>().is_ok() {
+        return Some(vec!["a setting is one word: `--set NAME=VALUE`".to_owned()]);
     }
     if given.contains('=') && has("set") {
         return Some(vec![format!("a static parameter is set with a flag: `--set {given}`")]);

@@ -18,8 +18,14 @@ pub(super) fn given(node: &Node, expr: ExprId, failure: Failure) -> Failure {
                 d.help = vec![help];
             }
         }
-        ExprKind::Builtin { which, .. } if d.code == codes::NOT_STATIC || d.code == codes::STATIC_VALUE => {
+        ExprKind::Builtin { which, args } if d.code == codes::NOT_STATIC || d.code == codes::STATIC_VALUE => {
             d.notes.push(format!("expected {}{}", which.name(), which.arity().2));
+            if let (Builtin::Concat, [a, b, c]) = (which, &args[..])
+                && d.code == codes::NOT_STATIC
+                && let [Some(a), Some(b), Some(c)] = [a, b, c].map(|e| text::short(node, *e))
+            {
+                d.help = vec![format!("it joins two operands at a time: `concat(concat({a}, {b}), {c})`")];
+            }
         }
         kind if d.code == codes::SHAPE_MISMATCH => {
             for operand in kind.children() {
@@ -39,7 +45,16 @@ fn gathered(node: &Node, base: ExprId, indices: &[Index], d: &Diagnostic) -> Opt
         span.start <= at.start && at.end <= span.end
     };
     let axis = indices.iter().position(|index| index.exprs().iter().any(holds))?;
-    let base = text::short(node, base).unwrap_or_else(|| "x".to_owned());
+    let mut base = text::short(node, base).unwrap_or_else(|| "x".to_owned());
+    let fixed = indices[..axis].iter().map(|index| match index {
+        Index::At(e) => text::short(node, *e),
+        _ => None,
+    });
+    let (mut indices, mut axis) = (indices, axis);
+    if let (true, Some(fixed)) = (axis > 0, fixed.collect::<Option<Vec<String>>>()) {
+        base = format!("{base}[{}]", fixed.join(", "));
+        (indices, axis) = (&indices[axis..], 0);
+    }
     let behind_ellipsis = indices[..axis].iter().any(|i| matches!(i, Index::Ellipsis(_)));
     let behind = match axis {
         _ if behind_ellipsis => format!(", -{}", indices.len() - axis),

@@ -80,6 +80,16 @@ impl Parser<'_, '_> {
         };
         let joined = previous.end == token.start;
         match token.kind {
+            Kind::Gt if previous.kind == Kind::Lt && joined => Some("unequal is written `!=`"),
+            Kind::Plus if previous.kind == Kind::Plus && joined => {
+                Some("nothing is assigned; a count is an equation: `n = 0 fby (n + 1);`")
+            }
+            Kind::Star if previous.kind == Kind::Slash && joined => {
+                Some("a comment is written `(* .. *)`, or `-- to the end of the line`")
+            }
+            Kind::Dot if matches!(behind.kind, Kind::Int | Kind::Num) && !previous.kind.ends_expr() => {
+                Some("a number begins with a digit: `0.5`")
+            }
             Kind::Star if previous.kind == Kind::Star && joined => {
                 Some("a power is written `pow(a, b)`, of nums")
             }

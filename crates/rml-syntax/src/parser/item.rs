@@ -404,6 +404,9 @@ impl<'a> Parser<'_, 'a> {
             Kind::Eq => &["`==` compares; `=` is used only between the two sides of an equation"],
             Kind::RParen | Kind::RBracket => &["there is no bracket that this could close"],
             Kind::Comma => &["only the left side of an equation can have several results: `a, b = f(x);`"],
+            Kind::Ident | Kind::Int | Kind::Num => {
+                &["a call has parentheses, `f(x)`; two operands need an operator between them"]
+            }
             Kind::Else => &["`else` belongs to `if c then a else b`; put parentheses around an inner `if`"],
             _ => &[],
         }
