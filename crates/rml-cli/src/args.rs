@@ -15,6 +15,7 @@ pub(crate) use profile::Profiling;
 pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars, View};
 pub(crate) use train::{Infer, SplitArg, Train};
 
+mod advice;
 mod backend;
 mod export;
 mod grad;
@@ -36,7 +37,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// What the command line says, if it is right.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let cli = Self::try_parse()?;
+        let cli = Self::try_parse().map_err(advice::advised)?;
         if let Command::Train(train) = &cli.command {
             train.check().map_err(|(kind, what)| Self::command().error(kind, what))?;
         }

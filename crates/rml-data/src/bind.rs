@@ -7,9 +7,10 @@
 
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
-use rml_base::{Diagnostic, Diagnostics, suggest, visible_name};
+use rml_base::{Diagnostic, Diagnostics, visible_name};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
+use crate::advice;
 use crate::builder::exact;
 use crate::columns::{Column, Columns, Elements, place};
 use crate::text;
@@ -75,6 +76,15 @@ pub(crate) fn find<'a>(
     if found.fits() {
         return Ok(found);
     }
+    if found.shape.is_scalar() {
+        let what = format!("column `{}` is a single value, without rows", input.name);
+        return Err(Diagnostic::error(codes::DATA_SHAPE, what)
+            .note(format!("expected {}, found []", shapes.join(" or ")))
+            .help(format!(
+                "the first dimension counts rows: for one row, in NumPy, `np.array([{}])`",
+                input.name
+            )));
+    }
     let what = format!(
         "column `{}` does not have the number of elements that its shape and its rows require",
         input.name
@@ -101,19 +111,16 @@ pub(crate) fn named<'a>(
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
         let all = || columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str);
-        if let Some(near) = suggest(&input.name, all()) {
-            d = d.help(format!("there is `{near}`"));
-        }
         let names: Vec<String> = all().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
         let more = match all().count().saturating_sub(NAMED) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        d.note(match names.len() {
+        d = d.note(match names.len() {
             0 => format!("{} has no columns", origin(columns)),
             _ => format!("{} has {}{more}", origin(columns), names.join(", ")),
-        })
-        .help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or ")))
+        });
+        advice::missing(d, columns, input, shapes)
     })
 }
 
@@ -313,6 +320,8 @@ pub(crate) fn uneven(input: &InputInfo, rows: usize, other: &str, others: usize)
         codes::DATA_SHAPE,
         format!("column `{}` has {rows} rows, column `{other}` has {others}", input.name),
     )
+    .note("expected as many rows in all columns: row n of each feeds the same window or cycle")
+    .help("leave out the rows that have no partner, or check that both come from the same data")
 }
 
 pub(crate) fn prefixed(lead: &str, dims: &[usize]) -> String {
@@ -321,9 +330,10 @@ pub(crate) fn prefixed(lead: &str, dims: &[usize]) -> String {
 }
 
 pub(crate) fn wrong_shape(input: &InputInfo, column: &Column, expected: &[&str]) -> Diagnostic {
-    Diagnostic::error(
+    let d = Diagnostic::error(
         codes::DATA_SHAPE,
         format!("column `{}` has shape {}, input `{}` is {}", input.name, column.shape, input.name, input.ty),
     )
-    .note(format!("expected {}, found {}", expected.join(" or "), column.shape))
+    .note(format!("expected {}, found {}", expected.join(" or "), column.shape));
+    advice::shape(d, input, column)
 }

@@ -12,6 +12,7 @@ use rml_base::memory::Reservation;
 use rml_base::visible_name;
 use rml_ir::Shape;
 
+use crate::advice;
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
 use crate::malformed::{self, Malformed, Wrong};
@@ -92,28 +93,57 @@ fn row(
     let own = || fields.iter().map(|field| &cells[*field]);
     let Some(first) = own().find(|cell| !cell.text.is_empty()) else { return Ok(()) };
     let at = Place::new(first.at);
+    let fault = Place::new(Fault::Other);
     let read = |builder: &mut Builder, memory: &mut Reservation| {
         if let Some(gap) = own().find(|cell| cell.text.is_empty()) {
             at.set(gap.at);
-            return Err(Wrong::Shape("some elements are absent here, others not".to_owned()));
+            fault.set(Fault::Gap);
+            let why = "some elements are absent here, others not: this cell is empty";
+            return Err(Wrong::Shape(why.to_owned()));
         }
         for cell in own() {
             at.set(cell.at);
-            builder.element(scalar(&cell.text)?, memory)?;
+            fault.set(Fault::Cell);
+            let value = scalar(&cell.text)?;
+            fault.set(Fault::Kind);
+            builder.element(value, memory)?;
         }
         at.set(first.at);
+        fault.set(Fault::Other);
         builder.end(row, dims, memory)
     };
-    reading.cell(name, memory, read, |why| advised(why).in_text(text, at.get()))
+    let cell = || own().find(|cell| cell.at == at.get()).map_or("", |cell| &*cell.text);
+    reading.cell(name, memory, read, |why| advised(why, fault.get(), cell()).in_text(text, at.get()))
 }
 
-/// The finding about a cell, with what may stand there.
-fn advised(why: Malformed) -> Malformed {
+/// Where a row is in error.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// A cell is empty, others of the same value are not.
+    Gap,
+    /// A cell by itself.
+    Cell,
+    /// A cell next to those above it.
+    Kind,
+    Other,
+}
+
+/// The finding about a cell with that text, with what may stand there.
+fn advised(why: Malformed, fault: Fault, text: &str) -> Malformed {
     if why.code != codes::DATA_TYPE {
-        return why;
+        return match fault {
+            Fault::Gap => why.help("write a value into the empty cell, or leave the row out"),
+            _ => why,
+        };
     }
-    why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent")
-        .help("write numbers for categories and dates, and nothing where there is no value")
+    let why = why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent");
+    match fault {
+        Fault::Cell if number(text).is_none() => why.help(advice::cell(text)),
+        Fault::Kind => {
+            why.help("write all cells of a column in one way: as integers, as numbers or as truth values")
+        }
+        _ => why,
+    }
 }
 
 fn scalar(text: &str) -> Result<Scalar, Wrong> {
@@ -159,7 +189,9 @@ fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), (usize, Malformed)>
     let full = dims.iter().try_fold(1_usize, |n, &d| n.checked_mul(d));
     if full != Some(parts.len()) {
         let why = Malformed::of_shape("some elements of this tensor have no cell in the header");
-        let why = why.note(format!("its largest indices ask for the shape {}", Shape::new(&dims)));
+        let why = why
+            .note(format!("its largest indices ask for the shape {}", Shape::new(&dims)))
+            .help("indices count from 0, and each has a column: `x[0]`, `x[1]`, `x[2]`");
         return Err((parts.first().map_or(0, |p| p.0), why));
     }
     let mut sorted: Vec<_> = parts.iter().collect();

@@ -91,6 +91,23 @@ fn written(format: Option<Format>) -> u64 {
     }
 }
 
+/// How a file of another format becomes one that is read.
+fn other_format(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    match path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "gz" | "zip" | "bz2" | "xz" => format!("unpack it first, to `{name}`"),
+        "npy" => format!(
+            "an npz file has named arrays: in NumPy, `np.savez(\"{name}.npz\", x=np.load(\"{name}.npy\"))`"
+        ),
+        "xls" | "xlsx" | "ods" => "save the sheet as CSV, with a line of names above the values".to_owned(),
+        "tsv" => "write commas between the cells, and give the file the extension `.csv`".to_owned(),
+        "pt" | "pth" | "pkl" | "pickle" | "mat" | "h5" | "hdf5" | "feather" | "arrow" => {
+            "save its arrays by name with NumPy: `np.savez(\"data.npz\", x=.., y=..)`".to_owned()
+        }
+        _ => format!("if its cells are separated by commas, rename it to `{name}.csv`"),
+    }
+}
+
 impl Columns {
     /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the feature
     /// of that name.
@@ -109,6 +126,7 @@ impl Columns {
                 format!("{} is in no format that is known", path.display()),
             )
             .note(format!("the extension says the format: {EXTENSIONS}"))
+            .help(other_format(path))
             .into());
         };
         let file = contents::data(path)?;

@@ -60,7 +60,22 @@ pub(crate) fn lines(
 }
 
 fn malformed(what: &str, ill: Ill) -> Malformed {
-    Malformed::new(what).in_line(ill.line, ill.column).note(ill.why)
+    let help = match &*ill.why {
+        "key must be a string" => Some("a name stands in double quotes: `{\"x\": [1, 2]}`"),
+        "trailing characters" => Some("one object a line is JSON lines: name the file `.jsonl`"),
+        "expected value" if (ill.line, ill.column) == (1, 1) => Some(
+            "a JSON document begins with `{` or `[`: check that the extension names the format of the file",
+        ),
+        "expected value" => Some(
+            "values are numbers, `true`, `false`, `null` and lists; no comma stands after the last one of a list",
+        ),
+        _ => None,
+    };
+    let why = Malformed::new(what).in_line(ill.line, ill.column).note(ill.why);
+    match help {
+        Some(help) => why.help(help),
+        None => why,
+    }
 }
 
 /// Reads an object of arrays.

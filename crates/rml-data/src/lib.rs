@@ -6,6 +6,7 @@
 //! a [`Dataset`] is either. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; a
 //! [`Feed`] is the value of one input in one cycle. Nothing here knows how a program is compiled or run.
 
+mod advice;
 mod bind;
 mod builder;
 mod cells;

@@ -46,8 +46,12 @@ impl From<Shortage> for Wrong {
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, Malformed> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|e| {
-        Malformed::new("the text is not UTF-8")
-            .note(format!("the first wrong byte is number {}", e.valid_up_to()))
+        let why = Malformed::new("the text is not UTF-8");
+        if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+            return why.note("it is UTF-16").help("save it as UTF-8 (in Excel: `CSV UTF-8`)");
+        }
+        why.note(format!("the first wrong byte is number {}", e.valid_up_to()))
+            .help("save it as UTF-8, or check that the extension names its format")
     })
 }
 

@@ -172,12 +172,24 @@ fn stored(descr: &str) -> Option<(Stored, bool)> {
     Some((stored, big))
 }
 
+/// What the elements of a type are that no input takes.
+fn foreign(descr: &str) -> &'static str {
+    match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
+        Some('O') => " (Python objects, as from rows of different lengths: fill the rows up to one length)",
+        Some('U' | 'S' | 'a') => " (texts: write a number for each)",
+        Some('c') => " (complex numbers: store real and imaginary part as two arrays)",
+        Some('M' | 'm') => " (dates or times: store them as numbers, in NumPy `.astype(float)`)",
+        _ => "",
+    }
+}
+
 impl Header {
     /// How many bytes the elements take; `Err` = why the array cannot be a column.
     pub(crate) fn data_bytes(&self) -> Result<Option<u64>, String> {
         let Some(descr) = &self.descr else { return Err("its elements are records".into()) };
         let Some((stored, _)) = stored(descr) else {
-            return Err(format!("elements of type `{descr}` are neither numbers nor truth values"));
+            let what = foreign(descr);
+            return Err(format!("elements of type `{descr}`{what} are neither numbers nor truth values"));
         };
         // An array without elements must have dimensions that can be walked, and be written with elements of any type.
         let empty = self.shape.contains(&0);

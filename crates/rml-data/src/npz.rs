@@ -66,8 +66,10 @@ fn arrays(
     limit: u64,
     mut put: Option<Put<'_>>,
 ) -> Result<Columns, Malformed> {
-    let mut zip =
-        ZipArchive::new(from).map_err(|e| Malformed::new("not an npz archive").note(e.to_string()))?;
+    let mut zip = ZipArchive::new(from).map_err(|e| {
+        let help = "an npz file is written by NumPy's `savez`; check that the extension names the format";
+        Malformed::new("not an npz archive").note(e.to_string()).help(help)
+    })?;
     if zip.len() > MAX_ARRAYS {
         return Err(Malformed::too_large(format!("the archive has {} entries", zip.len()))
             .note(format!("expected at most {MAX_ARRAYS}")));

@@ -38,7 +38,37 @@ impl<'a> Records<'a> {
         }
         self.columns = cells.len();
         self.named = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
-        if cells.len() > MAX_COLUMNS { Err(too_many_columns()) } else { Ok(cells) }
+        if cells.len() > MAX_COLUMNS {
+            return Err(too_many_columns());
+        }
+        self.separated(&cells).map(|()| cells)
+    }
+
+    /// Refuses a header that is a comment, or one cell with the separator of another dialect in it.
+    fn separated(&self, header: &[Cell<'a>]) -> Result<(), Malformed> {
+        if let [Cell { text, at }, ..] = header
+            && text.starts_with("# ")
+            && self.text[*at..].starts_with('#')
+        {
+            return Err(Malformed::new("the first line begins with `#`, and names the columns")
+                .help("a CSV file has no comments: remove the `#`, or the whole line if another one has the names")
+                .in_text(self.text, *at));
+        }
+        let [Cell { text: Cow::Borrowed(name), at }] = header else { return Ok(()) };
+        let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
+        let found = separators.into_iter().find(|(separator, _)| name.contains(*separator));
+        let Some((separator, what)) = found.filter(|_| !self.text[*at..].starts_with('"')) else {
+            return Ok(());
+        };
+        let help = match separator {
+            ';' => {
+                "write commas between the cells, and numbers with a point, `1.5` (in pandas: `to_csv` as it is by default)"
+            }
+            _ => "write commas between the cells (in pandas: `to_csv` as it is by default)",
+        };
+        Err(Malformed::new(format!("the cells are separated by {what}, not by commas"))
+            .help(help)
+            .in_text(self.text, *at))
     }
 
     /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header, or fewer if those
@@ -62,14 +92,30 @@ impl<'a> Records<'a> {
         let start = self.at;
         cells.clear();
         self.record(cells, self.columns)?;
-        let wrong = if cells.len() > self.columns {
+        if (self.named..=self.columns).contains(&cells.len()) {
+            return Ok(true);
+        }
+        let is_comment = |text: &str| text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('#');
+        let wrong = if is_comment(&self.text[start..]) || is_comment(self.text) {
+            let found = cells.len().min(self.columns + 1);
+            Malformed::new(format!(
+                "the row has {found} of {} cells, next to a line that begins with `#`",
+                self.columns
+            ))
+            .help("a CSV file has no comments: remove the line")
+        } else if cells.len() > self.columns {
             Malformed::new(format!("the row has more than {} cells", self.columns)).help(
                 "if the first cell of each row is its name, begin the header with a comma (in R: `write.csv`)",
             )
-        } else if cells.len() < self.named {
-            Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named))
+            .help("a number has a point and no comma: `1.5`, `1000`")
         } else {
-            return Ok(true);
+            let why = Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named));
+            match cells.iter().any(|cell| cell.text.contains([';', '\t'])) {
+                true => why.help("write commas between the cells, as in the header"),
+                false => why.help(
+                    "write the cells that are missing; one without a value is empty, but has its comma",
+                ),
+            }
         };
         Err(wrong.note("each row has a cell for every name in the header").in_text(self.text, start))
     }

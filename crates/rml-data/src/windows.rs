@@ -27,6 +27,8 @@ pub struct Windows {
     /// How many cycles each window has, where they differ.
     lengths: Option<Vec<usize>>,
     inputs: Vec<Bound>,
+    /// What the data is called in messages.
+    origin: String,
 }
 
 #[derive(Debug)]
@@ -129,10 +131,16 @@ impl Windows {
         }
         if findings.is_empty() && (count == 0 || cycles == 0) {
             let none = "no column of the data says how many windows there are";
-            findings.push(Diagnostic::error(codes::EMPTY_DATA, none));
+            let d = Diagnostic::error(codes::EMPTY_DATA, none);
+            findings.push(match inputs.is_empty() {
+                true => d
+                    .note("the node has no inputs that the data could feed")
+                    .help("train without data, for a number of windows or cycles: `--windows 100` in place of `--data`"),
+                false => d.help("give at least one input a column in the data"),
+            });
         }
         if findings.is_empty() {
-            Ok(Windows { count, cycles, lengths, inputs: bound })
+            Ok(Windows { count, cycles, lengths, inputs: bound, origin: origin(columns).to_owned() })
         } else {
             Err(findings)
         }

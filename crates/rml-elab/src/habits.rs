@@ -22,7 +22,10 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
         "float" | "double" => "write `to_num(x)`",
         "int" | "long" => "write `to_int(x)`",
         "bool" => "write `to_bool(x)`",
-        "pre" => "write `0.0 fby x`: what `x` was in the cycle before, and the value of the first cycle",
+        "pre" | "prev" | "previous" | "delay" | "lag" => {
+            "write `0.0 fby x`: what `x` was in the cycle before, and the value of the first cycle"
+        }
+        "next" => "write `post x`: what `x` is in the next cycle",
         "current" => {
             "write `merge c x held` with `held = 0.0 fby ..` for the value of the last cycle in which `x` was present"
         }
@@ -43,7 +46,36 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
         "clamp" => "write `clip(x, lo, hi)`",
         "randn" => "write `random_normal(shape)`, or `normal(shape, mean, std)` for an initial value",
         "rand" => "write `random_uniform(shape)`, or `uniform(shape, lo, hi)` for an initial value",
-        "full" => "write `broadcast(shape, x)`",
+        "full" | "tile" => "write `broadcast(shape, x)`",
+        "zeros_like" => "write `zeros(shape(x))`",
+        "ones_like" => "write `ones(shape(x))`",
+        "reduce_sum" => "write `sum(x)`, or `sum(x, axes)`",
+        "reduce_mean" | "average" => "write `mean(x)`, or `mean(x, axes)`",
+        "reduce_max" | "amax" => "write `max(x)`, or `max(x, axes)`",
+        "reduce_min" | "amin" => "write `min(x)`, or `min(x, axes)`",
+        "flatten" | "ravel" => "write `reshape([n], x)`, with as many elements as `x` has",
+        "squeeze" => "write `reshape(shape, x)` without the dimension of size 1, or take its element, `x[0]`",
+        "unsqueeze" => "write `expand_dims(x, axis)`",
+        "astype" | "cast" => "write `to_num(x)`, `to_int(x)` or `to_bool(x)`",
+        "select" | "ifelse" | "cond" => {
+            "write `where(c, a, b)`, or `if c then a else b` for a scalar condition"
+        }
+        "linear" | "Linear" | "Dense" | "fully_connected" => {
+            "write `dense(units, x)`, with `import std.layers;`"
+        }
+        "LSTM" | "LSTMCell" => "write `lstm(units, x)`, with `import std.layers;`",
+        "GRU" | "GRUCell" => "write `gru(units, x)`, with `import std.layers;`",
+        "Conv2d" | "Conv2D" => {
+            "write `convolution(filters, size, stride, padding, x)`, with `import std.layers;`"
+        }
+        "MaxPool2d" | "MaxPooling2D" => "write `max_pool2d(x, size)`",
+        "mse_loss" | "MSELoss" | "mean_squared_error" => "write `mse(o, gt)`, with `import std.losses;`",
+        "CrossEntropyLoss"
+        | "crossentropy"
+        | "categorical_crossentropy"
+        | "sparse_categorical_crossentropy" => {
+            "write `cross_entropy(logits, label)`, with `import std.losses;`"
+        }
         "floor_divide" => "write `floor(a / b)`; `/` of two ints is whole",
         "logical_and" => "write `a and b`",
         "logical_or" => "write `a or b`",

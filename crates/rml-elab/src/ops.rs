@@ -14,6 +14,7 @@ use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
 use crate::typed::Typed;
 
+mod advice;
 mod axes;
 mod einsum;
 mod index;
@@ -66,6 +67,11 @@ impl Typed<'_> {
         expr: ExprId,
         operands: &[Operand],
     ) -> Evaluated<(Rule, Partial)> {
+        let found = self.found(id, expr, operands);
+        found.map_err(|failure| advice::given(self.tree.node(id), expr, failure))
+    }
+
+    fn found(&self, id: InstanceId, expr: ExprId, operands: &[Operand]) -> Evaluated<(Rule, Partial)> {
         let node = self.tree.node(id);
         let span = node.exprs[expr].span;
         match (&node.exprs[expr].kind, operands) {
@@ -424,7 +430,11 @@ fn misfit(
     for i in order {
         d = d.label(operands[i].1, format!("this is {}", types[i]));
     }
-    d.note(format!("expected {}, found {}", error.expected, error.found))
+    let d = d.note(format!("expected {}, found {}", error.expected, error.found));
+    match elements && types.iter().any(|ty| ty.dtype == DType::Bool) {
+        true => d.help("`to_int(x)` and `to_num(x)` convert a bool"),
+        false => d,
+    }
 }
 
 /// Whether the operator takes operands of any shape, so that only element types can be wrong for scalars.

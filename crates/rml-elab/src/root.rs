@@ -175,9 +175,10 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
                 return Some(id);
             }
             let mut d = Diagnostic::error(codes::ROOT_NODE, format!("the program has no node `{name}`"));
-            if let Some(near) = suggest(name, own.keys().map(String::as_str)) {
-                d = d.help(format!("there is `{near}`"));
-            }
+            d = match suggest(name, own.keys().map(String::as_str)) {
+                Some(near) => d.help(format!("there is `{near}`")),
+                None => d.help(format!("choose one with `--node NAME`, or define `node {name}(..) -> (..)`")),
+            };
             report.push(if own.is_empty() { d } else { d.note(format!("its nodes are {}", names())) });
             None
         }

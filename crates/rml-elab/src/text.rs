@@ -11,10 +11,39 @@ pub(crate) struct Texts<'a> {
     pub(crate) is_num: &'a dyn Fn(ExprId) -> bool,
 }
 
-/// The text of an argument that is short enough to be repeated in advice: a name or a literal.
+/// The longest text that is repeated in advice.
+const SHORT: usize = 40;
+
+/// The text of an expression that can be written, and is short enough to be repeated in advice.
 pub(crate) fn short(node: &Node, expr: ExprId) -> Option<String> {
-    let is_short = matches!(node.exprs[expr].kind, ExprKind::Local(_) | ExprKind::Literal(_));
-    is_short.then(|| Texts { node, is_num: &|_| false }.expr(expr))
+    is_written(node, expr)
+        .then(|| Texts { node, is_num: &|_| false }.expr(expr))
+        .filter(|text| text.chars().count() <= SHORT)
+}
+
+/// The same of an operand, which is put into parentheses unless it binds more strongly than all operators.
+pub(crate) fn operand(node: &Node, expr: ExprId) -> Option<String> {
+    let text = short(node, expr)?;
+    let kind = &node.exprs[expr].kind;
+    let loose = matches!(kind, ExprKind::Binary(..) | ExprKind::Unary(..) | ExprKind::If { .. });
+    Some(if loose { format!("({text})") } else { text })
+}
+
+/// Whether [`Texts`] has a text for an expression and all its parts.
+fn is_written(node: &Node, expr: ExprId) -> bool {
+    let kind = &node.exprs[expr].kind;
+    let own = matches!(
+        kind,
+        ExprKind::Literal(_)
+            | ExprKind::Text(_)
+            | ExprKind::Local(_)
+            | ExprKind::Array(_)
+            | ExprKind::Index { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Builtin { .. }
+    );
+    own && kind.children().into_iter().all(|part| is_written(node, part))
 }
 
 impl Texts<'_> {

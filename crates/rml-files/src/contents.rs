@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rml_base::codes::run as codes;
 use rml_base::codes::syntax::FILE_TOO_LARGE;
 use rml_base::memory::{Reservation, Shortage};
-use rml_base::{Diagnostic, MAX_TEXT, refusal};
+use rml_base::{Diagnostic, MAX_TEXT, refusal, suggest};
 
 use crate::memory;
 
@@ -88,7 +88,7 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
             let reserved = Reservation::of(bytes.len() as u64);
             Ok(Contents { bytes, reserved })
         }
-        Err(Unread::Refused(why)) => Err(unreadable(&path.display().to_string(), why)),
+        Err(Unread::Refused(why)) => Err(near(unreadable(&path.display().to_string(), why), path)),
         Err(Unread::TooLarge(asked)) => Err(Shortage { asked, used, limit }.diagnostic(path.display())),
     }
 }
@@ -99,7 +99,7 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
 /// A file that cannot be read.
 pub fn pieces(path: &Path) -> Result<(File, u64), Diagnostic> {
     let (file, found) = open(path).map_err(|why| match why {
-        Unread::Refused(why) => unreadable(&path.display().to_string(), why),
+        Unread::Refused(why) => near(unreadable(&path.display().to_string(), why), path),
         Unread::TooLarge(_) => too_large(&path.display().to_string()),
     })?;
     Ok((file, found.len()))
@@ -181,7 +181,7 @@ impl Unread {
     /// What is wrong with a text of that name.
     pub fn diagnostic(self, name: &str) -> Diagnostic {
         match self {
-            Unread::Refused(why) => unreadable(name, why),
+            Unread::Refused(why) => near(unreadable(name, why), Path::new(name)),
             Unread::TooLarge(_) => too_large(name),
         }
     }
@@ -195,6 +195,30 @@ pub fn too_large(name: &str) -> Diagnostic {
 
 fn unreadable(name: &str, why: String) -> Diagnostic {
     Diagnostic::error(codes::UNREADABLE_FILE, format!("{name} cannot be read")).note(why)
+}
+
+/// At most that many names of a folder are compared with one that does not exist.
+const LISTED: usize = 10_000;
+
+/// The finding about a file that cannot be read, with the file that may be meant, if there is none of that name.
+fn near(d: Diagnostic, path: &Path) -> Diagnostic {
+    if path.exists() {
+        return d;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return d.note(format!("there is no folder {}", folder.display()));
+    };
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return d };
+    let mut names: Vec<String> =
+        entries.take(LISTED).flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let stem = |name: &str| Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let same = || names.iter().map(String::as_str).find(|other| stem(other) == stem(name));
+    match suggest(name, names.iter().map(String::as_str)).or_else(same) {
+        Some(other) => d.help(format!("there is {}", path.with_file_name(other).display())),
+        None => d,
+    }
 }
 
 #[cfg(test)]

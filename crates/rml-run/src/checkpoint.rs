@@ -154,6 +154,7 @@ impl Checkpoint {
                 format!("{origin} is not a checkpoint, or is damaged"),
             )
             .note(why)
+            .help("a checkpoint is a file that `rml train` wrote (`--save`), or another file of the format safetensors")
         };
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| bad(e.to_string()))?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| bad(e.to_string()))?;

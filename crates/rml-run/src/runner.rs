@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::codes::sim::POSITION_OUTSIDE;
+use rml_base::codes::sim::{POSITION_OUTSIDE, SYNC_ERROR};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Dataset, Selection, Windows};
@@ -309,8 +309,12 @@ impl<'f> Runner<'f> {
     }
 }
 
-/// An error of a run over windows; one of a position outside of its axis, with the columns that it may come from.
+/// An error of a run over windows: one of a position outside of its axis, with the columns that it may come from; one of
+/// an absent variable, with the cells that are empty.
 fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
+    if error.code() == Some(SYNC_ERROR) {
+        return with_gaps(error, &data.gaps(windows));
+    }
     if error.code() != Some(POSITION_OUTSIDE) {
         return error;
     }
@@ -327,6 +331,27 @@ fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
             "column `{name}` holds integers from {least} to {most} here, and positions count from 0{from_one}"
         ))
     })
+}
+
+/// An error of an absent variable, which may come from empty cells of the data: those of these columns, rows and files.
+fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
+    if gaps.is_empty() {
+        return error;
+    }
+    let (sources, diagnostics) = error.into_parts();
+    let with = |mut d: Diagnostic| {
+        if d.code == SYNC_ERROR {
+            let notes = gaps.iter().map(|(column, row, origin)| {
+                format!("the cell of column `{column}` in row {row} of {origin} is empty (rows count from 0), so `{column}` is absent there")
+            });
+            d.notes.splice(0..0, notes);
+            d.help.insert(0, "write a value into the empty cell, or leave the row out".to_owned());
+        }
+        d
+    };
+    let mut all = Diagnostics::new();
+    all.extend(diagnostics.into_iter().map(with));
+    Error::new(all, sources)
 }
 
 /// A value waits for cycles after its window, with what the data says about the window.

@@ -17,7 +17,9 @@ pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
         return output.exact(page);
     }
     let d = Diagnostic::error(codes::run::BAD_OPTION, format!("there is no diagnostic code `{name}`"));
-    let d = match suggest(name, PAGES.iter().map(|(code, _)| *code)) {
+    let codes = || PAGES.iter().map(|(code, _)| *code);
+    let part = || codes().find(|code| name.len() > 2 && code.contains(name));
+    let d = match suggest(name, codes()).or_else(part) {
         Some(near) => d.help(format!("there is `{near}`")),
         None => d,
     };

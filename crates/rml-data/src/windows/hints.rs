@@ -5,6 +5,9 @@ use rml_ir::{DType, Data, Type};
 
 use super::{Role, Windows};
 
+/// That many windows are looked at for what all have in common.
+const LOOKED_AT: usize = 1000;
+
 impl Windows {
     /// The input of which a column says that those windows do not end with their last cycle; `None` = they end there.
     ///
@@ -26,6 +29,59 @@ impl Windows {
             }
         }
         Ok(None)
+    }
+
+    /// The cells of those windows that are empty, of inputs that no clock makes absent: the name of the column, the row,
+    /// and what the data is called.
+    pub fn gaps(&self, windows: &[usize]) -> Vec<(&str, usize, &str)> {
+        let gap = |bound: &'_ super::Bound, window: usize| match &bound.role {
+            Role::Cycle(cells) | Role::Window(cells) => cells.place(window).is_none(),
+            Role::Sequence(..) | Role::End => false,
+        };
+        let unclocked = self.inputs.iter().filter(|bound| bound.clock.is_none());
+        unclocked
+            .filter_map(|bound| {
+                let row = windows.iter().copied().find(|window| gap(bound, *window))?;
+                Some((&*bound.info.name, row, &*self.origin))
+            })
+            .collect()
+    }
+
+    /// An input whose column has a number among those windows that is not finite, and its window.
+    pub fn not_finite(&self, windows: &[usize]) -> Option<(&str, usize)> {
+        let is_num = |(_, bound): &(usize, &super::Bound)| bound.info.ty.dtype == DType::Num;
+        self.inputs.iter().enumerate().filter(is_num).find_map(|(i, bound)| {
+            let window = windows.iter().copied().find(|window| {
+                let cycles: Vec<usize> = (0..self.length(*window)).collect();
+                let values = self.values(i, &[*window], &cycles).ok().flatten();
+                match values.map(|value| value.to_data()) {
+                    Some(Data::F32(v)) => v.iter().any(|x| !x.is_finite()),
+                    Some(Data::F64(v)) => v.iter().any(|x| !x.is_finite()),
+                    _ => false,
+                }
+            })?;
+            Some((&*bound.info.name, window))
+        })
+    }
+
+    /// An integer input that reads the rows of its column as cycles, though the rows look one-hot (zeros and a single one)
+    /// and no other input has a value a cycle; and how many cycles these are.
+    pub fn one_hot(&self) -> Option<(&str, usize)> {
+        let by_cycle = |bound: &super::Bound| matches!(bound.role, Role::Cycle(_) | Role::Sequence(..));
+        let mut sequences = self.inputs.iter().enumerate().filter(|(_, bound)| by_cycle(bound));
+        let (i, bound) = sequences.next().filter(|_| self.inputs.len() > 1 && self.cycles > 1)?;
+        if sequences.next().is_some() || bound.info.ty.dtype != DType::Int || self.lengths.is_some() {
+            return None;
+        }
+        let cycles: Vec<usize> = (0..self.cycles).collect();
+        let is_one_hot = |window: usize| {
+            let values = self.values(i, &[window], &cycles).ok().flatten().map(|value| value.to_data());
+            let Some(Data::Int(v)) = values else { return false };
+            v.iter().all(|x| matches!(x, 0 | 1)) && v.iter().sum::<i64>() == 1
+        };
+        let stacked = bound.info.batched && bound.info.ty.shape.rank() != 1;
+        let scalar = !stacked && (bound.info.batched || bound.info.ty.shape.is_scalar());
+        (scalar && (0..self.count.min(LOOKED_AT)).all(is_one_hot)).then(|| (&*bound.info.name, self.cycles))
     }
 
     /// The inputs that take integers, with the least and the greatest one that each takes in those windows.

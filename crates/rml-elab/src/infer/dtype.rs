@@ -7,6 +7,7 @@
 mod builtin;
 mod call;
 mod classes;
+mod habits;
 mod quotient;
 
 use indexmap::{IndexMap, IndexSet};
@@ -91,6 +92,17 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
 impl Infer<'_, '_, '_> {
     /// Two things that must have one element type, and their class. `found` is to blame if they do not.
     fn unify(&mut self, expected: (Class, Span), found: (Class, Span), what: &str) -> Class {
+        self.unify_or(expected, found, what, &|_, _| None)
+    }
+
+    /// The same; `help` says how to fix types that differ, if it knows better than what is always said.
+    fn unify_or(
+        &mut self,
+        expected: (Class, Span),
+        found: (Class, Span),
+        what: &str,
+        help: &dyn Fn(DType, DType) -> Option<String>,
+    ) -> Class {
         if self.classes.is_lost(expected.0) || self.classes.is_lost(found.0) {
             return self.classes.error();
         }
@@ -103,7 +115,7 @@ impl Infer<'_, '_, '_> {
             if expected.1 != found.1 {
                 d = d.label(expected.1, format!("this is {}", want.0));
             }
-            self.blame(d, want, got, &[expected.1, found.1]);
+            self.blame(d, want, got, &[expected.1, found.1], help(want.0, got.0));
             return self.classes.error();
         }
         expected.0
@@ -121,6 +133,18 @@ impl Infer<'_, '_, '_> {
 
     /// Something that must have that element type.
     fn expect(&mut self, dtype: DType, found: (Class, Span), code: Code, what: &str) {
+        self.expect_or(dtype, found, code, what, None);
+    }
+
+    /// The same, with advice of its own.
+    fn expect_or(
+        &mut self,
+        dtype: DType,
+        found: (Class, Span),
+        code: Code,
+        what: &str,
+        help: Option<String>,
+    ) {
         let literal = self.classes.is_literal(found.0) && dtype == DType::Bool;
         match self.classes.get(found.0).or_else(|| literal.then_some((DType::Int, found.1))) {
             _ if self.classes.is_lost(found.0) => {}
@@ -128,13 +152,20 @@ impl Infer<'_, '_, '_> {
             Some(got) if got.0 != dtype => {
                 let d = Diagnostic::error(code, format!("{what} takes {dtype}, found {}", got.0))
                     .label(found.1, format!("this is {}", got.0));
-                self.blame(d, (dtype, found.1), got, &[found.1]);
+                self.blame(d, (dtype, found.1), got, &[found.1], help);
             }
             Some(_) => {}
         }
     }
 
-    fn blame(&mut self, mut d: Diagnostic, want: (DType, Span), got: (DType, Span), shown: &[Span]) {
+    fn blame(
+        &mut self,
+        mut d: Diagnostic,
+        want: (DType, Span),
+        got: (DType, Span),
+        shown: &[Span],
+        help: Option<String>,
+    ) {
         for (dtype, origin) in [got, want] {
             if !shown.contains(&origin) && d.labels.iter().all(|l| l.span != origin) {
                 d = d.label(origin, format!("{dtype} because of this"));
@@ -142,6 +173,7 @@ impl Infer<'_, '_, '_> {
         }
         d = d.note(format!("expected {}, found {}", want.0, got.0));
         d = match (want.0, got.0) {
+            _ if let Some(help) = help => d.help(help),
             (DType::Num, DType::Int) => {
                 d.help("`to_num(x)` converts an int; of ints only literals are nums as well")
             }
@@ -290,12 +322,11 @@ impl Infer<'_, '_, '_> {
     }
 
     /// Something that has no class where it stands.
-    fn no_value(&mut self, at: (InstanceId, ExprId), what: &str, help: &str) -> Class {
+    fn no_value(&mut self, at: (InstanceId, ExprId), [message, label]: [&str; 2], help: &str) -> Class {
         self.at = at;
         self.broken.insert(at);
         let span = self.tree.node(at.0).exprs[at.1].span;
-        let message = format!("{what} is no value");
-        self.report.push(Diagnostic::error(codes::TYPE_MISMATCH, message).label(span, help));
+        self.report.push(Diagnostic::error(codes::TYPE_MISMATCH, message).label(span, label).help(help));
         self.classes.error()
     }
 
@@ -313,12 +344,16 @@ impl Infer<'_, '_, '_> {
                     class
                 }
             },
-            ExprKind::Text(_) => {
-                self.no_value((id, expr), "a text", "only the first argument of `einsum` is a text")
-            }
-            ExprKind::Entry(_) => {
-                self.no_value((id, expr), "a slice", "only an entry of an index or of `unindex` is a slice")
-            }
+            ExprKind::Text(_) => self.no_value(
+                (id, expr),
+                ["a text is no value", "expected a number or a truth value"],
+                "streams hold numbers and truth values: write a number for a category or name; only the first argument of `einsum` is a text",
+            ),
+            ExprKind::Entry(_) => self.no_value(
+                (id, expr),
+                ["a slice is no value", "expected a number or a truth value"],
+                "only an entry of an index, `x[0:2]`, or of `unindex` is a slice",
+            ),
             ExprKind::Local(local) => self.slot(id, *local),
             ExprKind::Array(items) => self.array(id, expr, items),
             ExprKind::Index { base, .. } => self.expr(id, *base).0,
@@ -343,9 +378,10 @@ impl Infer<'_, '_, '_> {
                 self.joined(id, expr, [*init, *next], "the operands of `fby back`")
             }
             ExprKind::When { value, cond } => {
-                let value = self.expr(id, *value);
-                self.condition(id, *cond, "the condition of `when`");
-                value.0
+                let sampled = self.expr(id, *value);
+                let help = habits::split_condition(node, expr, *value, *cond);
+                self.condition_or(id, *cond, "the condition of `when`", help);
+                sampled.0
             }
             ExprKind::Builtin { which, args, .. } => self.builtin(id, expr, *which, args),
             ExprKind::Call(_) => {
@@ -380,10 +416,14 @@ impl Infer<'_, '_, '_> {
     }
 
     fn condition(&mut self, id: InstanceId, cond: ExprId, what: &str) {
+        self.condition_or(id, cond, what, None);
+    }
+
+    fn condition_or(&mut self, id: InstanceId, cond: ExprId, what: &str, help: Option<String>) {
         let at = (id, cond);
         let cond = self.expr(id, cond);
         self.at = at;
-        self.expect(DType::Bool, cond, codes::CONDITION_TYPE, what);
+        self.expect_or(DType::Bool, cond, codes::CONDITION_TYPE, what, help);
     }
 
     fn joined(&mut self, id: InstanceId, of: ExprId, [a, b]: [ExprId; 2], what: &str) -> Class {
@@ -395,7 +435,9 @@ impl Infer<'_, '_, '_> {
 
     fn binary(&mut self, id: InstanceId, of: ExprId, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Class {
         use BinaryOp as B;
-        let span = self.tree.node(id).exprs[of].span;
+        let node = self.tree.node(id);
+        let span = node.exprs[of].span;
+        let help = |want, got| habits::operands(node, (op, a, b), want, got);
         let (a, b) = (self.expr(id, a), self.expr(id, b));
         self.at = (id, of);
         let what = format!("`{}`", op.text());
@@ -405,13 +447,13 @@ impl Infer<'_, '_, '_> {
                 self.expect(DType::Bool, b, codes::TYPE_MISMATCH, &what);
                 self.classes.fresh(Some((DType::Bool, span)))
             }
-            B::Add | B::Sub | B::Mul => self.unify(a, b, &format!("the operands of {what}")),
+            B::Add | B::Sub | B::Mul => self.unify_or(a, b, &format!("the operands of {what}"), &help),
             B::Div => {
-                let operands = self.unify(a, b, &format!("the operands of {what}"));
+                let operands = self.unify_or(a, b, &format!("the operands of {what}"), &help);
                 self.quotient(operands, span)
             }
             B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
-                self.unify(a, b, &format!("the operands of {what}"));
+                self.unify_or(a, b, &format!("the operands of {what}"), &help);
                 self.classes.fresh(Some((DType::Bool, span)))
             }
         }

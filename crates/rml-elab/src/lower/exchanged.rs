@@ -1,20 +1,79 @@
-//! Calls in which an input and a static parameter are exchanged.
+//! Calls whose arguments stand in another order than their callee takes them, as `reshape(x, [2, 2])` and `lstm(x, 64)`.
+//!
+//! An argument that cannot stand in its place says that a call is in error; if the same arguments fit in another order,
+//! the message gives that call.
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec};
-use rml_syntax::ast::Literal;
+use rml_base::{Diagnostic, IndexVec, Span};
+use rml_syntax::ast::{Literal, UnaryOp};
 
 use crate::builtins::Builtin;
 use crate::hir::{Call, ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 use crate::text;
 
+/// Calls with more arguments are not looked at: all their orders would be tried.
+const MAX_ARGUMENTS: usize = 6;
+
+/// What an argument is by its form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Int,
+    Num,
+    Array,
+    Stream,
+    Unknown,
+}
+
+/// What stands in the place of an argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A static array.
+    Shape,
+    /// A static int or an array of such.
+    Size,
+    /// A static num.
+    Num,
+    /// A static value of any kind.
+    Static,
+    /// A stream with a dimension.
+    Tensor,
+    Any,
+}
+
+impl Place {
+    fn takes(self, form: Form) -> bool {
+        match self {
+            Place::Shape => matches!(form, Form::Array | Form::Unknown),
+            Place::Size => !matches!(form, Form::Num | Form::Stream),
+            Place::Num => !matches!(form, Form::Array | Form::Stream),
+            Place::Static => form != Form::Stream,
+            Place::Tensor => !matches!(form, Form::Int | Form::Num),
+            Place::Any => true,
+        }
+    }
+}
+
+/// The places of a callee, with their names.
+struct Interface<'a> {
+    name: String,
+    places: Vec<(Place, String)>,
+    /// Where a node is declared.
+    span: Option<Span>,
+    args: &'a [ExprId],
+    usage: Option<String>,
+}
+
 /// Reports such calls of a node, and marks them as in error. The roles of the nodes that it calls are known.
 pub(super) fn report(nodes: &mut IndexVec<SourceId, Node>, id: SourceId, report: &mut Report) {
     let node = &nodes[id];
-    let calls = node.exprs.iter_enumerated().filter_map(|(expr, _)| Some((expr, node.as_call(expr)?)));
+    let interfaces = node.exprs.iter_enumerated().filter_map(|(expr, data)| match &data.kind {
+        ExprKind::Call(call) => Some((expr, of_node(nodes, call)?)),
+        ExprKind::Builtin { which, args } => Some((expr, of_builtin(*which, args)?)),
+        _ => None,
+    });
     let found: Vec<(ExprId, Diagnostic)> =
-        calls.filter_map(|(expr, call)| Some((expr, exchanged(nodes, node, call)?))).collect();
+        interfaces.filter_map(|(expr, interface)| Some((expr, exchanged(node, &interface)?))).collect();
     for (expr, diagnostic) in found {
         report.push(diagnostic);
         let kind = &mut nodes[id].exprs[expr].kind;
@@ -22,41 +81,149 @@ pub(super) fn report(nodes: &mut IndexVec<SourceId, Node>, id: SourceId, report:
     }
 }
 
-fn exchanged(nodes: &IndexVec<SourceId, Node>, node: &Node, call: &Call) -> Option<Diagnostic> {
+fn of_node<'a>(nodes: &IndexVec<SourceId, Node>, call: &'a Call) -> Option<Interface<'a>> {
     let callee = &nodes[call.callee];
     if callee.roles.is_empty() {
         return None;
     }
-    let pairs = || callee.formals.iter().copied().zip(call.args.iter().copied()).enumerate();
-    let is_number =
-        |arg: ExprId| matches!(node.exprs[arg].kind, ExprKind::Literal(Literal::Int(_) | Literal::Num(_)));
-    let (to, (input, number)) =
-        pairs().find(|(_, (formal, arg))| is_number(*arg) && is_tensor(callee, *formal))?;
-    let is_static = |formal: Local| callee.roles[formal] == Role::Static;
-    let (from, (parameter, stream)) =
-        pairs().find(|(_, (formal, arg))| is_static(*formal) && is_stream(node, *arg))?;
-    let mut texts: Vec<String> =
-        call.args.iter().map(|arg| text::short(node, *arg).unwrap_or_else(|| "..".to_owned())).collect();
-    texts.swap(from, to);
-    let prefix = "diff_".repeat(usize::from(call.order));
-    let (parameter_name, input_name) = (callee.name_of(parameter), callee.name_of(input));
-    let message =
-        format!("a stream is given for the static parameter `{parameter_name}` of `{}`", callee.name);
-    Some(
-        Diagnostic::error(codes::NOT_STATIC, message)
-            .label(
-                node.exprs[stream].span,
-                format!("`{parameter_name}` must be known when the program is compiled"),
-            )
-            .label(node.exprs[number].span, format!("a number is given for the input `{input_name}`"))
-            .label(callee.span, "its interface")
-            .help(format!("exchange the two: `{prefix}{}({})`", callee.name, texts.join(", "))),
-    )
+    let place = |formal: Local| match callee.roles[formal] {
+        Role::Static => Place::Static,
+        _ if is_tensor(callee, formal) => Place::Tensor,
+        _ => Place::Any,
+    };
+    let places = callee.formals.iter().map(|l| (place(*l), callee.name_of(*l).to_string())).collect();
+    let name = format!("{}{}", "diff_".repeat(usize::from(call.order)), callee.name);
+    Some(Interface { name, places, span: Some(callee.span), args: &call.args, usage: None })
 }
 
-/// Whether an expression is a stream by its form, or the name of one.
+fn of_builtin(which: Builtin, args: &[ExprId]) -> Option<Interface<'_>> {
+    let usage = which.arity().2;
+    // The longest form is the last one: "(x), (x, axis) or (x, axis, reverse)".
+    let longest = usage.rsplit_once('(')?.1.strip_suffix(')')?;
+    let names: Vec<&str> = longest.split(", ").collect();
+    let places = (0..args.len()).map(|i| {
+        let name = names.get(i).filter(|name| **name != "..").or(names.last()).copied().unwrap_or_default();
+        let place = match name {
+            _ if !which.is_static(i) || which == Builtin::Einsum => Place::Any,
+            "shape" => Place::Shape,
+            "keep" | "descending" | "reverse" | "padding" | "entry" | ".." => Place::Static,
+            _ if which.is_num(i) => Place::Num,
+            _ => Place::Size,
+        };
+        (place, name.to_owned())
+    });
+    let (name, places) = (which.name().to_owned(), places.collect());
+    Some(Interface { usage: Some(format!("{name}{usage}")), name, places, span: None, args })
+}
+
+fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
+    let args = callee.args;
+    let forms: Vec<Form> = args.iter().map(|arg| form(node, *arg)).collect();
+    let fits = |order: &[usize]| callee.places.iter().zip(order).all(|((p, _), i)| p.takes(forms[*i]));
+    let written: Vec<usize> = (0..args.len()).collect();
+    if args.len() > MAX_ARGUMENTS || fits(&written) {
+        return None;
+    }
+    let order = first_order(args.len(), &fits)?;
+    let mut misplaced =
+        callee.places.iter().zip(args).zip(&forms).filter(|((p, _), form)| !p.0.takes(**form));
+    let (((place, formal), arg), form) = misplaced.next()?;
+    let (code, message, label) = match form {
+        Form::Stream => (
+            codes::NOT_STATIC,
+            format!("a stream is given for the static parameter `{formal}` of `{}`", callee.name),
+            format!("`{formal}` must be known when the program is compiled"),
+        ),
+        _ => (
+            codes::STATIC_VALUE,
+            format!("{} is given for `{formal}` of `{}`", form.text(), callee.name),
+            format!("`{formal}` is {}", place.text()),
+        ),
+    };
+    let mut d = Diagnostic::error(code, message).label(node.exprs[*arg].span, label);
+    for (((_, formal), arg), form) in misplaced {
+        let label = format!("{} is given for the input `{formal}`", form.text());
+        d = d.label(node.exprs[*arg].span, label);
+    }
+    if let Some(span) = callee.span {
+        d = d.label(span, "its interface");
+    }
+    if let Some(usage) = &callee.usage {
+        d = d.note(format!("expected {usage}"));
+    }
+    let text = |i: &usize| text::short(node, args[*i]).unwrap_or_else(|| "..".to_owned());
+    let call = format!("{}({})", callee.name, order.iter().map(text).collect::<Vec<_>>().join(", "));
+    let what = if args.len() == 2 { "exchange the two" } else { "the order is" };
+    Some(d.help(format!("{what}: `{call}`")))
+}
+
+/// The first order of so many arguments that fits; of those, the one that keeps most in place comes first.
+fn first_order(count: usize, fits: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+    fn extend(order: &mut Vec<usize>, count: usize, fits: &dyn Fn(&[usize]) -> bool) -> bool {
+        if order.len() == count {
+            return fits(order);
+        }
+        for i in 0..count {
+            if !order.contains(&i) {
+                order.push(i);
+                if fits(order) && extend(order, count, fits) {
+                    return true;
+                }
+                order.pop();
+            }
+        }
+        false
+    }
+    let mut order = Vec::with_capacity(count);
+    extend(&mut order, count, fits).then_some(order)
+}
+
+impl Form {
+    fn text(self) -> &'static str {
+        match self {
+            Form::Int | Form::Num => "a number",
+            Form::Array => "an array",
+            Form::Stream => "a stream",
+            Form::Unknown => "a value",
+        }
+    }
+}
+
+impl Place {
+    fn text(self) -> &'static str {
+        match self {
+            Place::Shape => "an array of ints",
+            Place::Size => "an int, or an array of ints",
+            Place::Num => "a number",
+            Place::Static | Place::Any => "known when the program is compiled",
+            Place::Tensor => "a stream with dimensions",
+        }
+    }
+}
+
+/// What an expression is by its form, or that of the equation of its name.
+fn form(node: &Node, expr: ExprId) -> Form {
+    match &node.exprs[expr].kind {
+        ExprKind::Literal(Literal::Int(_)) => Form::Int,
+        ExprKind::Literal(Literal::Num(_)) => Form::Num,
+        ExprKind::Unary(UnaryOp::Neg, a) => form(node, *a),
+        ExprKind::Array(items) => {
+            let mut parts = items.iter().filter_map(Item::expr);
+            if parts.any(|part| form(node, part) == Form::Stream) { Form::Stream } else { Form::Array }
+        }
+        ExprKind::Local(local) => match node.locals[*local].kind {
+            LocalKind::Formal if node.is_typed(*local) => Form::Stream,
+            LocalKind::Defined { equation } if is_stream(node, node.equations[equation].rhs) => Form::Stream,
+            _ => Form::Unknown,
+        },
+        _ if is_stream(node, expr) => Form::Stream,
+        _ => Form::Unknown,
+    }
+}
+
+/// Whether an expression is a stream by its form.
 fn is_stream(node: &Node, expr: ExprId) -> bool {
-    let is_form = |expr: ExprId| match node.exprs[expr].kind {
+    match node.exprs[expr].kind {
         ExprKind::Builtin { which, .. } => !matches!(which, Builtin::Shape | Builtin::Range),
         ExprKind::Call(_)
         | ExprKind::Fby { .. }
@@ -65,14 +232,6 @@ fn is_stream(node: &Node, expr: ExprId) -> bool {
         | ExprKind::When { .. }
         | ExprKind::Merge { .. } => true,
         _ => false,
-    };
-    match node.exprs[expr].kind {
-        ExprKind::Local(local) => match node.locals[local].kind {
-            LocalKind::Formal => node.is_typed(local),
-            LocalKind::Defined { equation } => is_form(node.equations[equation].rhs),
-            LocalKind::Dim | LocalKind::Undefined => false,
-        },
-        _ => is_form(expr),
     }
 }
 

@@ -8,7 +8,7 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
-use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Local, LocalKind, SourceId};
+use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::scope::Callable;
 
 impl Lower<'_, '_> {
@@ -165,7 +165,9 @@ impl Lower<'_, '_> {
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
         } else {
-            d = d.help("a library node has to be imported: `import std.layers;`");
+            d = d.help(format!(
+                "`rml doc` lists what the library has; a node of your own is written `node {name}(x) -> (o)`"
+            ));
         }
         self.report.push(d);
     }
@@ -240,6 +242,19 @@ impl Lower<'_, '_> {
 
     fn builtin(&mut self, which: Builtin, args: Vec<ExprId>, span: Span) -> ExprKind {
         let (least, most, usage) = which.arity();
+        if let Some(call) = self.listed(which, &args) {
+            let name = which.name();
+            self.report.push(
+                Diagnostic::error(
+                    codes::ARITY,
+                    format!("`{name}` takes its operands one by one, not as a list"),
+                )
+                .label(self.exprs[args[0]].span, "a list of operands")
+                .note(format!("expected {name}{usage}"))
+                .help(format!("write `{call}`")),
+            );
+            return ExprKind::Error(args);
+        }
         if args.len() < least || args.len() > most {
             let name = which.name();
             let takes = if least == most {
@@ -254,9 +269,10 @@ impl Lower<'_, '_> {
                 Diagnostic::error(codes::ARITY, format!("`{name}` takes {takes}, but {} given", args.len()))
                     .label(span, format!("{} here", arguments(args.len())))
                     .note(format!("expected {name}{usage}"));
-            self.report.push(match self.sizes(name, usage, most, &args) {
-                Some(call) => d.help(format!("a shape is one argument: `{call}`")),
-                None => d,
+            self.report.push(match (self.sizes(name, usage, most, &args), self.nested(which, &args)) {
+                (Some(call), _) => d.help(format!("a shape is one argument: `{call}`")),
+                (None, Some(help)) => d.help(help),
+                (None, None) => d,
             });
             return ExprKind::Error(args);
         }
@@ -279,6 +295,70 @@ impl Lower<'_, '_> {
             return ExprKind::Error(args);
         }
         ExprKind::Builtin { which, args }
+    }
+
+    /// The call with the operands of a list as arguments of their own, for `concat([x, y], 0)` and `stack([x, y])`.
+    fn listed(&self, which: Builtin, args: &[ExprId]) -> Option<String> {
+        let (list, axis) = match args {
+            [list] => (*list, "0".to_owned()),
+            [list, axis] => (*list, self.integer(*axis)?),
+            _ => return None,
+        };
+        let ExprKind::Array(items) = &self.exprs[list].kind else { return None };
+        let operand = |item: &Item| match item.expr().map(|e| &self.exprs[e].kind) {
+            Some(ExprKind::Local(local)) => self.locals[*local].name.to_string(),
+            _ => "..".to_owned(),
+        };
+        let operands: Vec<String> = items.iter().map(operand).collect();
+        match which {
+            Builtin::Stack if !items.is_empty() => Some(format!("stack({axis}, {})", operands.join(", "))),
+            Builtin::Concat if items.len() > 1 => {
+                let joined = |all: String, next: &String| format!("concat({all}, {next}, {axis})");
+                Some(operands[1..].iter().fold(operands[0].clone(), joined))
+            }
+            _ => None,
+        }
+    }
+
+    /// What to write for a call with too many operands, or too few.
+    fn nested(&self, which: Builtin, args: &[ExprId]) -> Option<String> {
+        let text = |e: &ExprId| match &self.exprs[*e].kind {
+            ExprKind::Local(local) => self.locals[*local].name.to_string(),
+            ExprKind::Literal(ast::Literal::Int(i)) => i.to_string(),
+            ExprKind::Literal(ast::Literal::Num(x)) => format!("{x:?}"),
+            _ => "..".to_owned(),
+        };
+        let axis = args.last().and_then(|last| self.integer(*last)).filter(|_| which == Builtin::Concat);
+        let operands: Vec<String> =
+            args[..args.len() - usize::from(axis.is_some())].iter().map(text).collect();
+        let name = which.name();
+        match which {
+            Builtin::Softmax { .. } => Some(format!(
+                "`{name}` is that over the last dimension: write `{name}({})`",
+                operands.first()?
+            )),
+            Builtin::Clip if args.len() == 2 => {
+                let (x, bound) = (&operands[0], &operands[1]);
+                Some(format!("with one bound, write `minimum({x}, {bound})` or `maximum({x}, {bound})`"))
+            }
+            Builtin::Concat | Builtin::Binary(_) if operands.len() > 2 => {
+                let axis = axis.map_or(String::new(), |axis| format!(", {axis}"));
+                let all = operands[1..]
+                    .iter()
+                    .fold(operands[0].clone(), |all, next| format!("{name}({all}, {next}{axis})"));
+                Some(format!("it takes two operands at a time: write `{all}`"))
+            }
+            _ => None,
+        }
+    }
+
+    /// An integer that is written.
+    fn integer(&self, expr: ExprId) -> Option<String> {
+        match &self.exprs[expr].kind {
+            ExprKind::Literal(ast::Literal::Int(i)) => Some(i.to_string()),
+            ExprKind::Unary(ast::UnaryOp::Neg, a) => self.integer(*a).map(|i| format!("-{i}")),
+            _ => None,
+        }
     }
 
     /// The call with its first arguments as one shape, where these are sizes of which there are too many.

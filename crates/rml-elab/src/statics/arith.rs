@@ -112,9 +112,15 @@ pub(super) fn shape(items: &[StaticValue], span: Span) -> Evaluated<Shape> {
         match item {
             StaticValue::Int(i) => match usize::try_from(*i) {
                 Ok(d) => dims.push(d),
-                Err(_) => return Err(expected("a dimension that is not negative", item, span).into()),
+                Err(_) => return Err(expected("a dimension that is not negative", item, span)
+                    .help("write each dimension: a number, `shape(x)[0]`, or what follows from them, `n / 2`")
+                    .into()),
             },
-            _ => return Err(expected("an int as dimension", item, span).into()),
+            _ => {
+                return Err(expected("an int as dimension", item, span)
+                    .help("a dimension is an int, without a point: `[4, 3]`")
+                    .into());
+            }
         }
     }
     let shape = Shape::new(&dims);

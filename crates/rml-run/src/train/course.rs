@@ -53,6 +53,11 @@ pub(super) trait Blocks {
         None
     }
 
+    /// The finding that the averages are not finite, with what the data says about it.
+    fn diverged(&self, finding: Diagnostic) -> Diagnostic {
+        finding
+    }
+
     /// The states to save.
     fn states(&mut self) -> Result<IndexMap<Arc<str>, Value>, Error> {
         self.session().states()
@@ -158,13 +163,13 @@ impl<'a> Course<'a> {
         }
         let metrics = self.averages.metrics();
         if blocks.is_checked_at_once() {
-            self.check(&metrics).map_err(|d| blocks.session().fail(d))?;
+            self.check(&metrics).map_err(|d| blocks.session().fail(blocks.diverged(d)))?;
         }
         let can_save = blocks.settle(&|| self.reached());
         let (epoch, windows) = (self.position.reached.epoch + 1, self.position.reached.done);
         observer.batch(&Progress { epoch, windows, of: self.of, metrics: &metrics });
         if can_save && windows >= self.of {
-            self.check(&metrics).map_err(|d| blocks.session().fail(d))?;
+            self.check(&metrics).map_err(|d| blocks.session().fail(blocks.diverged(d)))?;
             self.complete(blocks, observer)?;
         }
         Ok(())

@@ -57,6 +57,13 @@ impl<'a> OnData<'a> {
         for note in updates::notes(&common.program, longest, position.setup.shuffle) {
             observer.warning(&note, common.program.sources());
         }
+        if let Some((name, cycles)) = windows.one_hot() {
+            let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
+            let d = Diagnostic::warning(codes::DATA_SHAPE, what)
+                .note("each row holds zeros and a single 1, and no other input has a value for each cycle")
+                .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=1)`"));
+            observer.warning(&d, common.program.sources());
+        }
         if let (None, Classes::Named { .. }) = (&nodes, &options.classes) {
             return Err(confusion::no_node().into());
         }
@@ -144,6 +151,20 @@ impl Blocks for Epochs<'_> {
         info.validation_windows = self.test.as_ref().map_or(0, Test::validation_windows);
         info.epochs = Some(self.epochs);
         info.single_cycles = self.windows.same_length() == Some(1);
+    }
+
+    fn diverged(&self, finding: Diagnostic) -> Diagnostic {
+        match self.windows.not_finite(&self.train_set) {
+            Some((name, window)) => {
+                let mut finding = finding;
+                finding.notes.insert(
+                    0,
+                    format!("column `{name}` has a number that is not finite in window {window} of the data"),
+                );
+                finding.help("replace infinite numbers in the data, or leave out their rows")
+            }
+            None => finding,
+        }
     }
 
     fn evaluate(&mut self, summary: &mut EpochSummary) -> Result<(), Error> {

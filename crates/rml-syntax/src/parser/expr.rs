@@ -256,13 +256,15 @@ impl<'a> Parser<'_, 'a> {
     }
 
     pub(super) fn parenthesised(&mut self) -> Parse<Tree<'a>> {
+        let of_merge = self.at.checked_sub(1).is_some_and(|i| self.tokens[i].kind == Kind::Merge);
         let open = self.take();
         let inner = self.expr()?;
         if self.kind() == Kind::Comma {
-            return Err(self.unexpected(
-                "`)`",
-                &["there are no tuples; several values stand only between the parentheses of a call"],
-            ));
+            let help = match of_merge {
+                true => "`merge` is no call: its operands stand next to each other, `merge c a b`",
+                false => "there are no tuples; several values stand only between the parentheses of a call",
+            };
+            return Err(self.unexpected("`)`", &[help]));
         }
         let close = self.close(Kind::RParen, open, "an operator or `)`")?;
         Ok(Tree { outer: open.to(close), ..inner })

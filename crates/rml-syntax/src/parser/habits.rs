@@ -5,16 +5,15 @@
 
 use super::Parser;
 use crate::token::Kind;
+use rml_base::Diagnostic;
+use rml_base::codes::syntax as codes;
 
 /// Words that begin something in another language, and are ordinary names here.
 const WORDS: &[(&str, &str)] = &[
     ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
     ("returns", "outputs follow an arrow: `node f(x) -> (o)`"),
-    ("let", "an equation begins with a name: `x = ..;`"),
-    ("tel", "the equations of a node need no `let` and `tel`: they follow its header"),
     ("pre", "`a -> pre x` is written `a fby x`; alone, `pre x` needs a first value: `0.0 fby x`"),
     ("assert", "there are no assertions: make the condition an output, `ok = x > 0.0;`"),
-    ("var", "an equation begins with a name: `x = ..;`"),
     ("const", "a constant is an equation of a node, without a word before it: `n = 3;`"),
     ("def", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
     ("fn", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
@@ -29,7 +28,50 @@ const WORDS: &[(&str, &str)] = &[
     ("is", "`==` compares"),
 ];
 
+/// Words that stand around equations in other languages, and are ordinary names here.
+const BLOCK: &[(&str, &str)] = &[
+    (
+        "let",
+        "leave `let` out: an equation begins with a name, `x = ..;`, and equations follow the header of a node",
+    ),
+    ("tel", "leave `tel` out: a node ends where the next one begins, or the file"),
+    ("begin", "leave `begin` out: the equations follow the header of a node"),
+    ("end", "leave `end` out: a node ends where the next one begins, or the file"),
+    ("var", "leave the declaration out: the equation `x = ..;` defines `x`, and its type is found"),
+];
+
 impl Parser<'_, '_> {
+    /// Takes a word that stands before or after equations in another language, if one stands here and is no name that
+    /// an equation defines; reports it.
+    pub(super) fn block_word(&mut self) -> bool {
+        let token = self.peek();
+        let word = BLOCK.iter().find(|(word, _)| self.is_word(0, word));
+        let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon);
+        let Some((word, help)) = word.filter(|_| !defines && token.kind == Kind::Ident) else { return false };
+        let message = format!("expected an equation or the next node, found the name `{word}`");
+        let diagnostic = Diagnostic::error(codes::SYNTAX, message)
+            .label(self.span(token), "expected an equation or the next node")
+            .help(*help);
+        self.report(diagnostic);
+        self.next();
+        // A declaration has no value; what is given one is an equation.
+        while *word == "var" && !self.at_item_end() && self.peek().kind != Kind::Eq {
+            if self.peek().kind == Kind::Semi || self.at_equation_with_value() {
+                break;
+            }
+            self.next();
+        }
+        if self.kind() == Kind::Semi {
+            self.next();
+        }
+        true
+    }
+
+    /// `x =`, next.
+    fn at_equation_with_value(&self) -> bool {
+        self.kind() == Kind::Ident && self.peek_at(1).kind == Kind::Eq
+    }
+
     /// What to write instead of the form of another language that the next token belongs to.
     pub(super) fn habit(&self) -> Option<&'static str> {
         let (token, behind) = (self.peek(), self.peek_at(1));
@@ -38,6 +80,16 @@ impl Parser<'_, '_> {
         };
         let joined = previous.end == token.start;
         match token.kind {
+            Kind::Gt if previous.kind == Kind::Lt && joined => Some("unequal is written `!=`"),
+            Kind::Plus if previous.kind == Kind::Plus && joined => {
+                Some("nothing is assigned; a count is an equation: `n = 0 fby (n + 1);`")
+            }
+            Kind::Star if previous.kind == Kind::Slash && joined => {
+                Some("a comment is written `(* .. *)`, or `-- to the end of the line`")
+            }
+            Kind::Dot if matches!(behind.kind, Kind::Int | Kind::Num) && !previous.kind.ends_expr() => {
+                Some("a number begins with a digit: `0.5`")
+            }
             Kind::Star if previous.kind == Kind::Star && joined => {
                 Some("a power is written `pow(a, b)`, of nums")
             }
@@ -62,6 +114,12 @@ impl Parser<'_, '_> {
             Kind::Slash if joined && previous.kind == Kind::Slash || behind.kind == Kind::Slash => Some(
                 "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums",
             ),
+            Kind::Arrow if self.at > 1 && self.tokens[self.at - 2].kind == Kind::Node => {
+                Some("a node without inputs is written `node f() -> (o)`")
+            }
+            Kind::Ident if previous.kind == Kind::Arrow => {
+                Some("outputs stand in parentheses: `node f(x) -> (o)`, with or without types")
+            }
             Kind::Arrow if previous.kind.ends_expr() => Some(
                 "`a -> pre x` is written `a fby x`: `a` in the first cycle, then the `x` of the cycle before",
             ),

@@ -64,7 +64,7 @@ impl<'a> Parser<'_, 'a> {
         self.kind() == Kind::Node || self.is_word(0, "private") && self.peek_at(1).kind == Kind::Node
     }
 
-    fn at_item_end(&self) -> bool {
+    pub(super) fn at_item_end(&self) -> bool {
         self.kind() == Kind::Eof || self.at_node() || self.at_import()
     }
 
@@ -329,6 +329,9 @@ impl<'a> Parser<'_, 'a> {
     fn equations(&mut self) -> Vec<Equation<'a>> {
         let mut equations = Vec::new();
         while !self.at_item_end() {
+            if self.block_word() {
+                continue;
+            }
             let start = self.at;
             match self.equation() {
                 Ok(equation) => equations.push(equation),
@@ -401,6 +404,9 @@ impl<'a> Parser<'_, 'a> {
             Kind::Eq => &["`==` compares; `=` is used only between the two sides of an equation"],
             Kind::RParen | Kind::RBracket => &["there is no bracket that this could close"],
             Kind::Comma => &["only the left side of an equation can have several results: `a, b = f(x);`"],
+            Kind::Ident | Kind::Int | Kind::Num => {
+                &["a call has parentheses, `f(x)`; two operands need an operator between them"]
+            }
             Kind::Else => &["`else` belongs to `if c then a else b`; put parentheses around an inner `if`"],
             _ => &[],
         }

@@ -10,6 +10,7 @@ use super::classes::Class;
 use crate::builtins::Builtin;
 use crate::hir::ExprId;
 use crate::instance::InstanceId;
+use crate::text;
 
 impl Infer<'_, '_, '_> {
     /// The class of what a builtin makes of its arguments.
@@ -79,7 +80,12 @@ impl Infer<'_, '_, '_> {
                 if which == Builtin::Where
                     && let [cond, rest @ ..] = alike
                 {
-                    self.expect(DType::Bool, *cond, codes::TYPE_MISMATCH, "the first operand of `where`");
+                    let first = "the first operand of `where`";
+                    if let Some(help) = self.condition_first(id, args, &operands) {
+                        self.expect_or(DType::Bool, *cond, codes::TYPE_MISMATCH, first, Some(help));
+                        return self.classes.error();
+                    }
+                    self.expect(DType::Bool, *cond, codes::TYPE_MISMATCH, first);
                     alike = rest;
                 }
                 if let [first, rest @ ..] = alike {
@@ -114,5 +120,27 @@ impl Infer<'_, '_, '_> {
             (None, Some((class, _))) => *class,
             (None, None) => self.classes.fresh(None),
         }
+    }
+
+    /// The call of `where` with the condition first, where another operand is the only bool.
+    fn condition_first(
+        &mut self,
+        id: InstanceId,
+        args: &[ExprId],
+        operands: &[(Class, Span)],
+    ) -> Option<String> {
+        let bools: Vec<bool> = operands
+            .iter()
+            .map(|(class, _)| matches!(self.classes.get(*class), Some((DType::Bool, _))))
+            .collect();
+        let at = bools.iter().position(|is_bool| *is_bool).filter(|at| *at > 0)?;
+        if bools.iter().filter(|is_bool| **is_bool).count() > 1 {
+            return None;
+        }
+        let node = self.tree.node(id);
+        let mut texts: Vec<String> = args.iter().map(|arg| text::short(node, *arg)).collect::<Option<_>>()?;
+        let cond = texts.remove(at);
+        texts.insert(0, cond);
+        Some(format!("the condition comes first: `where({})`", texts.join(", ")))
     }
 }

@@ -191,7 +191,7 @@ impl Infer<'_, '_, '_> {
                     outputs.join(", ")
                 ))
             }
-            (true, false) => d.help(
+            (true, false) => d.help(self.with_results(&name, adjoint, results, pending)).help(
                 "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
             ),
         });
@@ -200,6 +200,26 @@ impl Infer<'_, '_, '_> {
 
     fn is_condition(&mut self, class: Class) -> bool {
         self.classes.is_lost(class) || self.classes.get(class).is_some_and(|(dtype, _)| dtype == DType::Bool)
+    }
+
+    /// The equation of a call of an adjoint with as many names as there are outputs and gradients.
+    fn with_results(&self, name: &str, adjoint: &Adjoint, results: &Results, pending: &Pending) -> String {
+        let node = self.tree.node(pending.id);
+        let equation = node.equations.iter().find(|equation| equation.rhs == pending.call);
+        let given: Vec<&str> = equation
+            .iter()
+            .flat_map(|equation| &equation.lhs)
+            .map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref()))
+            .collect();
+        let places = (0..results.primal).chain(results.gradients.iter().copied());
+        let names: Vec<&str> =
+            places.clone().enumerate().map(|(i, _)| given.get(i).copied().unwrap_or("_")).collect();
+        let dropped: Vec<String> = places
+            .skip(given.len())
+            .filter_map(|place| Some(format!("`{}`", adjoint.outputs.get(place)?.0)))
+            .collect();
+        let call = format!("write `{} = {name}(..)`", names.join(", "));
+        if dropped.is_empty() { call } else { format!("{call}; `_` drops {}", dropped.join(" and ")) }
     }
 
     /// The call of an adjoint with `true` for the `bp` that it lacks.

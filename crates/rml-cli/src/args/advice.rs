@@ -1,0 +1,334 @@
+//! What to write in place of a command line that is wrong: flags and commands of other tools, values without their flag.
+
+use std::path::Path;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use rml::suggest;
+
+/// Commands by names that they have elsewhere.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (&["evaluate", "eval", "test", "predict", "score"], "`rml infer FILE --params CHECKPOINT --data DATA`"),
+    (
+        &["build", "compile", "lint", "typecheck"],
+        "`rml check FILE` checks a program; `rml export FILE` writes C, ONNX or StableHLO",
+    ),
+    (&["fit", "learn"], "`rml train FILE --data DATA`"),
+    (&["exec", "execute", "start", "simulate", "sim"], "`rml run FILE --inputs DATA`"),
+    (&["init", "create"], "`rml new NAME`"),
+    (&["format"], "`rml fmt FILE`"),
+    (&["docs", "man-page", "library"], "`rml doc NAME`"),
+    (
+        &["plot", "draw", "show"],
+        "`rml trace FILE --inputs DATA --svg FILE.svg`, or `rml view FILE --inputs DATA`",
+    ),
+    (&["version"], "`rml --version`"),
+];
+
+/// Flags by names that they have elsewhere: the commands where the advice holds (all, if there is none), and the advice.
+const FLAGS: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["optimizer", "optimiser", "opt"],
+        &[],
+        "the program says how parameters are updated: define `diff_param` (`rml doc adam` has an example)",
+    ),
+    (
+        &["loss", "criterion"],
+        &["train"],
+        "the program says what the loss is: an output of the node that is trained",
+    ),
+    (
+        &["momentum", "weight-decay", "beta1"],
+        &["train"],
+        "the program says how parameters are updated: define `diff_param`",
+    ),
+    (
+        &["gpu", "cuda", "gpus"],
+        &[],
+        "for a GPU, write `--backend torch --device cuda:0`; `rml backends` lists what loads here",
+    ),
+    (
+        &["target", "type", "to", "backend"],
+        &["export"],
+        "the format is given with `--format c`, `--format onnx` or `--format stablehlo`",
+    ),
+    (&["cpu"], &[], "`--backend cpu` is the default"),
+    (
+        &["params", "weights", "checkpoint", "model", "load", "ckpt", "resume"],
+        &["run", "trace", "view", "check"],
+        "a node runs with parameters of a checkpoint in `rml infer FILE --params CHECKPOINT`",
+    ),
+    (
+        &["params", "weights", "checkpoint", "model", "load", "ckpt"],
+        &["train"],
+        "training continues from a checkpoint with `--resume CHECKPOINT`",
+    ),
+    (
+        &["weights", "checkpoint", "model", "load", "ckpt", "resume"],
+        &["infer"],
+        "a checkpoint is given with `--params CHECKPOINT`",
+    ),
+    (
+        &["output", "out", "o", "save-to", "checkpoint-dir"],
+        &["train"],
+        "a checkpoint is written with `--save FILE.safetensors`",
+    ),
+    (
+        &["output", "out", "o", "save"],
+        &[],
+        "the result goes to standard output: add `> FILE` after the command",
+    ),
+    (
+        &["inputs", "input", "dataset", "train", "train-data", "i", "d"],
+        &["train", "infer"],
+        "data is given with `--data FILE`",
+    ),
+    (
+        &["data", "input", "dataset", "i", "d"],
+        &["run", "trace", "view", "grad", "gradcheck"],
+        "inputs are given with `--inputs FILE`",
+    ),
+    (
+        &["verbose", "quiet", "v", "q", "debug"],
+        &[],
+        "`RML_LOG=debug` before the command logs each pass; `2> /dev/null` after it hides progress",
+    ),
+    (
+        &["workers", "num-workers", "j", "cores", "num-threads"],
+        &[],
+        "`--threads N` says how many threads to use",
+    ),
+    (
+        &["val", "validation", "validation-split", "val-split"],
+        &["train"],
+        "windows to compare epochs by are kept with `--validate 0.2`",
+    ),
+    (&["test-split", "test-size", "split"], &["train"], "windows for testing are kept with `--test 0.2`"),
+    (
+        &["early-stopping", "early-stop"],
+        &["train"],
+        "`--patience N` ends the training after N epochs without a better one",
+    ),
+    (
+        &["steps", "iterations", "iters", "max-steps", "n-epochs", "num-epochs"],
+        &["train"],
+        "`--epochs N` says how often the data is gone through; without data, `--windows N` or `--cycles N`",
+    ),
+    (&["no-test"], &["train"], "`--test 0` keeps no windows for testing"),
+    (&["tensorboard", "logdir", "log-dir"], &["train"], "`--log DIR` writes events for TensorBoard"),
+    (&["dtype", "precision", "double", "float64", "fp64"], &[], "`--f64` computes in double precision"),
+    (
+        &["seq-len", "sequence-length", "time-steps"],
+        &["train"],
+        "the data says how many cycles a window has: an array [windows, cycles, ..]",
+    ),
+    (
+        &["input-file", "file", "program", "f"],
+        &[],
+        "the program is given without a flag: `rml COMMAND FILE.rml`",
+    ),
+];
+
+/// Names of the learning rate.
+const RATES: &[&str] = &["lr", "learning-rate", "rate", "step-size", "alpha", "eta"];
+
+/// Values of `--backend` by names of other tools.
+const BACKENDS: &[(&[&str], &str)] = &[
+    (
+        &["gpu", "cuda", "mps", "metal", "rocm", "tpu"],
+        "a GPU is a device of a backend: `--backend torch --device cuda:0`",
+    ),
+    (
+        &["tensorflow", "tf", "jax", "keras", "flax", "openxla"],
+        "XLA is the compiler of TensorFlow and JAX: `--backend xla`",
+    ),
+    (&["pytorch", "libtorch", "aten"], "PyTorch's library is `--backend torch`"),
+    (
+        &["numpy", "native", "embedded", "eager", "default", "rust", "c"],
+        "the embedded backend is `--backend cpu`",
+    ),
+];
+
+/// The error of a command line, with advice where the mistake is a known one.
+pub(super) fn advised(mut error: clap::Error) -> clap::Error {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let tips = match error.kind() {
+        ErrorKind::UnknownArgument => unknown_argument(&error, &args),
+        ErrorKind::InvalidSubcommand => {
+            text(&error, ContextKind::InvalidSubcommand).map(|name| unknown_command(&name, &args))
+        }
+        ErrorKind::InvalidValue => bad_value(&error),
+        ErrorKind::ValueValidation => no_number(&error),
+        ErrorKind::MissingRequiredArgument => missing(&error, &args),
+        _ => None,
+    };
+    let Some(tips) = tips.filter(|tips| !tips.is_empty()) else { return error };
+    for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand] {
+        error.remove(kind);
+    }
+    let tips = tips.into_iter().map(StyledStr::from).collect();
+    error.remove(ContextKind::Suggested);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    error
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    }
+}
+
+fn unknown_command(name: &str, args: &[String]) -> Vec<String> {
+    if args.first().is_some_and(|first| first == "params") {
+        return vec![
+            "say what to do with the parameters: `rml params list`, `import`, `export` or `layouts`"
+                .to_owned(),
+        ];
+    }
+    if has_extension(name, &["rml"]) {
+        return vec![format!(
+            "a command stands before the program: `rml check {name}`, `rml run {name}`, `rml train {name}`"
+        )];
+    }
+    let known = COMMANDS.iter().find(|(names, _)| names.contains(&name));
+    known.map(|(_, advice)| vec![(*advice).to_owned()]).unwrap_or_default()
+}
+
+fn unknown_argument(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
+    let given = text(error, ContextKind::InvalidArg)?;
+    let command = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
+    let value = after(&given, args);
+    let Some(flag) = given.strip_prefix('-').map(|rest| rest.trim_start_matches('-')) else {
+        return stray_value(&given, command, args);
+    };
+    let name = flag.split('=').next().unwrap_or_default().replace('_', "-").to_ascii_lowercase();
+    if flag.parse::<f64>().is_ok() {
+        return Some(vec![format!("a count is not negative: `{given}` is read as a flag")]);
+    }
+    let holds = |commands: &[&str]| commands.is_empty() || commands.contains(&command);
+    let sets = |value: &Option<String>| value.as_deref().unwrap_or("..").to_owned();
+    if RATES.contains(&&*name) && command == "train" {
+        return Some(vec![
+            "the program says how fast it learns: the gradient of the loss is minus the learning rate, as in `diff_mse(o, y, true, -0.1)`".to_owned(),
+            format!("to set it here, make it an input without a type, `node train(rate, ..)`, pass `-rate` there, and write `--set rate={}`", sets(&value)),
+        ]);
+    }
+    let known = FLAGS.iter().find(|(names, commands, _)| names.contains(&&*name) && holds(commands));
+    if let Some((_, _, advice)) = known {
+        return Some(vec![(*advice).to_owned()]);
+    }
+    let flags = flags_of(command);
+    if given.starts_with("--") && name != flag && flags.iter().any(|f| *f == name) {
+        return Some(vec![format!("the flag is written `--{name}`")]);
+    }
+    if !given.starts_with("--") {
+        let longer: Vec<String> =
+            flags.iter().filter(|f| f.starts_with(&name)).map(|f| format!("`--{f}`")).take(4).collect();
+        return Some(match longer.is_empty() {
+            true => vec![format!("flags have long names: `rml {command} --help` lists them")],
+            false => vec![format!("flags have long names, such as {}", longer.join(", "))],
+        });
+    }
+    let near = flags
+        .iter()
+        .find(|f| f.starts_with(&name) && name.len() > 2 || name.starts_with(&**f) && f.len() > 2);
+    let near = near.map(String::as_str).or_else(|| suggest(&name, flags.iter().map(String::as_str)));
+    if let Some(near) = near {
+        return Some(vec![format!("a similar flag exists: `--{near}`")]);
+    }
+    let settable = flags.iter().any(|f| f == "set");
+    Some(match settable {
+        true => vec![format!(
+            "a static parameter or dimension `{name}` of the program is set with `--set {name}={}`",
+            sets(&value)
+        )],
+        false => vec![format!("`rml {command} --help` lists the flags")],
+    })
+}
+
+/// The long names of the flags of a command.
+fn flags_of(command: &str) -> Vec<String> {
+    let cli = <super::Cli as clap::CommandFactory>::command();
+    let Some(command) = cli.find_subcommand(command) else { return Vec::new() };
+    command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
+}
+
+/// The value after a flag.
+fn after(flag: &str, args: &[String]) -> Option<String> {
+    if let Some((_, value)) = flag.split_once('=') {
+        return Some(value.to_owned());
+    }
+    if let Some(value) = args.iter().find_map(|arg| arg.strip_prefix(flag)?.strip_prefix('=')) {
+        return Some(value.to_owned());
+    }
+    let at = args.iter().position(|arg| arg == flag)?;
+    args.get(at + 1).filter(|value| !value.starts_with("--")).cloned()
+}
+
+/// A value that belongs to no flag.
+fn stray_value(given: &str, command: &str, args: &[String]) -> Option<Vec<String>> {
+    let flags = flags_of(command);
+    let has = |flag: &str| flags.iter().any(|f| f == flag);
+    if given == "=" || given.starts_with('=') {
+        return Some(vec!["a setting is written without blanks: `--set NAME=VALUE`".to_owned()]);
+    }
+    if has_extension(given, &["csv", "npz", "json", "jsonl", "ndjson", "parquet"]) {
+        let flag = ["data", "inputs"].into_iter().find(|flag| has(flag))?;
+        return Some(vec![format!("data is given with a flag: `--{flag} {given}`")]);
+    }
+    if has_extension(given, &["safetensors"]) {
+        let flag = ["params", "resume"].into_iter().find(|flag| has(flag))?;
+        return Some(vec![format!("a checkpoint is given with a flag: `--{flag} {given}`")]);
+    }
+    let set = args.iter().position(|arg| arg == given).and_then(|at| args.get(at.checked_sub(2)?));
+    if set.is_some_and(|flag| flag == "--set") && given.parse::<f64>().is_ok() {
+        return Some(vec!["a setting is one word: `--set NAME=VALUE`".to_owned()]);
+    }
+    if given.contains('=') && has("set") {
+        return Some(vec![format!("a static parameter is set with a flag: `--set {given}`")]);
+    }
+    if has_extension(given, &["rml"]) {
+        return Some(vec![format!("`rml {command}` takes one program")]);
+    }
+    let at = args.iter().position(|arg| arg == given)?;
+    let before = args.get(at.checked_sub(1)?)?;
+    let takes_none = before.starts_with("--") && !before.contains('=');
+    takes_none.then(|| vec![format!("`{before}` takes one value at most: `{given}` belongs to no flag")])
+}
+
+fn has_extension(name: &str, extensions: &[&str]) -> bool {
+    let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
+    extensions.iter().any(|e| extension.eq_ignore_ascii_case(e))
+}
+
+fn bad_value(error: &clap::Error) -> Option<Vec<String>> {
+    let (arg, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+    if !arg.starts_with("--backend") {
+        return None;
+    }
+    let value = value.to_ascii_lowercase();
+    let known = BACKENDS.iter().find(|(names, _)| names.contains(&&*value));
+    known.map(|(_, advice)| vec![(*advice).to_owned()])
+}
+
+/// A text where a count is expected.
+fn no_number(error: &clap::Error) -> Option<Vec<String>> {
+    let source = std::error::Error::source(error)?;
+    source.is::<std::num::ParseIntError>().then(|| vec!["a whole number is expected, such as 10".to_owned()])
+}
+
+/// What a command lacks.
+fn missing(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
+    let ContextValue::Strings(lacking) = error.get(ContextKind::InvalidArg)? else { return None };
+    let command = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
+    let lacks_data = command == "train" && lacking.iter().any(|arg| arg.contains("--data"));
+    lacks_data.then(|| {
+        vec![
+            "give data for the inputs of the node: `--data FILE`".to_owned(),
+            "a node without inputs is trained for a number of windows: `--windows 100`".to_owned(),
+        ]
+    })
+}

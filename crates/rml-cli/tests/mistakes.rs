@@ -1,0 +1,141 @@
+//! Beginners' mistakes in data files and on the command line. For each of them `mistakes/<name>.txt` holds what a
+//! terminal shows; each has a line that says what to do. `RML_BLESS=1` rewrites the files.
+
+mod support;
+
+use std::path::Path;
+
+use support::Folder;
+
+/// A line through points of two coordinates.
+const LINE: &str = "import std.losses;
+
+node model(x: num [2]) -> (y)
+  y = sum(param(zeros([2])) * x);
+
+node train(x: num [2], y: num []) -> (loss: num [])
+  o, _ = diff_model(x, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);
+";
+
+/// Inputs of three types.
+const TYPES: &str = "node main(x: num [], ok: bool [], n: int []) -> (o)
+  o = if ok then x else to_num(n);
+";
+
+/// A node without inputs.
+const COUNT: &str = "node train() -> (loss: num [])
+  loss = 0.0 fby (loss + 1.0);
+";
+
+/// A mistake in a data file: its name, that of the file, what stands in it.
+const DATA: &[(&str, &str, &str)] = &[
+    ("empty_element", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,,3.5\n"),
+    ("empty_cell", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,\n0.5,0.1,0.2\n"),
+    ("semicolons", "d.csv", "x[0];x[1];y\n1,0;2,0;3,0\n"),
+    ("tabs", "d.csv", "x[0]\tx[1]\ty\n1.0\t2.0\t3.0\n"),
+    ("no_header", "d.csv", "1.0,2.0,3.0\n2.0,1.0,3.5\n"),
+    ("comment_above", "d.csv", "# by hand\nx[0],x[1],y\n1.0,2.0,3.0\n"),
+    ("comment_within", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n# half\n2.0,1.0,3.5\n"),
+    ("comment_header", "d.csv", "# x[0],x[1],y\n1.0,2.0,3.0\n"),
+    ("decimal_commas", "d.csv", "x[0],x[1],y\n\"1,5\",\"2,0\",3\n"),
+    ("thousands", "d.csv", "x[0],x[1],y\n\"1,000,000\",2.0,3\n"),
+    ("percent", "d.csv", "x[0],x[1],y\n10%,2.0,3\n"),
+    ("not_available", "d.csv", "x[0],x[1],y\n1.0,NA,3.0\n"),
+    ("category", "d.csv", "x[0],x[1],y\n1.0,2.0,cat\n"),
+    ("numbered_columns", "d.csv", "x0,x1,y\n1.0,2.0,3.0\n"),
+    ("other_columns", "d.csv", "height,weight,y\n1.0,2.0,3.0\n"),
+    ("capital_letters", "d.csv", "x[0],x[1],Y\n1.0,2.0,3.0\n"),
+    ("one_column", "d.csv", "x,y\n1.0,3.0\n"),
+    ("three_columns", "d.csv", "x[0],x[1],x[2],y\n1.0,2.0,3.0,3.0\n"),
+    ("from_one", "d.csv", "x[1],x[2],y\n1.0,2.0,3.0\n"),
+    ("lengths", "d.json", "{\"x\": [[1, 2], [1, 2]], \"y\": [3]}"),
+    ("one_row", "d.json", "{\"x\": [1, 2], \"y\": [3]}"),
+    ("transposed", "d.json", "{\"x\": [[1, 2, 3], [1, 2, 3]], \"y\": [3, 4, 5]}"),
+    ("single_quotes", "d.json", "{'x': [[1, 2]], 'y': [3]}"),
+    ("trailing_comma", "d.json", "{\"x\": [[1, 2],], \"y\": [3]}"),
+    ("array_file", "d.npy", "\x01NUMPY"),
+    ("text_file", "d.txt", "x[0],x[1],y\n"),
+    ("sheet", "d.xlsx", "PK"),
+];
+
+/// A mistake in a file of inputs of three types.
+const INPUTS: &[(&str, &str, &str)] = &[
+    ("yes", "d.csv", "x,ok,n\n1,yes,3\n"),
+    ("zero_and_one", "d.csv", "x,ok,n\n1,1,3\n"),
+    ("broken_integer", "d.csv", "x,ok,n\n1,true,3.5\n"),
+];
+
+/// A command line that is wrong, in a folder with the programs and `d.csv`.
+const COMMANDS: &[(&str, &str)] = &[
+    ("learning_rate", "train line.rml --data d.csv --lr 0.5"),
+    ("learning_rate_equals", "train line.rml --data d.csv --learning-rate=0.5"),
+    ("optimiser", "train line.rml --data d.csv --optimizer adam"),
+    ("epoch", "train line.rml --data d.csv --epoch 3"),
+    ("short_flag", "train line.rml --data d.csv -e 3"),
+    ("batch_size", "train line.rml --data d.csv --batch-size 3"),
+    ("underscore", "train line.rml --data d.csv --save_every 3"),
+    ("static_as_flag", "train line.rml --data d.csv --units 3"),
+    ("gpu", "train line.rml --data d.csv --gpu"),
+    ("parameters_of_a_run", "run line.rml --params d.safetensors"),
+    ("data_without_flag", "train line.rml d.csv"),
+    ("setting_without_flag", "train line.rml --data d.csv units=3"),
+    ("no_data", "train line.rml"),
+    ("no_inputs", "run line.rml"),
+    ("data_without_inputs", "train count.rml --data d.csv"),
+    ("backend_gpu", "run line.rml --backend gpu"),
+    ("backend_tensorflow", "run line.rml --backend tensorflow"),
+    ("negative_count", "train line.rml --data d.csv --epochs -1"),
+    ("text_as_count", "train line.rml --data d.csv --epochs ten"),
+    ("program_first", "line.rml"),
+    ("predict", "predict line.rml"),
+    ("no_such_data", "train line.rml --data e.csv"),
+    ("no_such_program", "check line"),
+    ("no_such_folder", "check programs/line.rml"),
+    ("no_such_node", "run line.rml --node trian --inputs d.csv"),
+    ("node_infer", "infer line.rml --data d.csv"),
+    ("part_of_a_code", "explain sync"),
+];
+
+#[test]
+fn data_is_refused_with_what_to_write() {
+    for (cases, program, command) in
+        [(DATA, LINE, "train p.rml --epochs 1 --test 0 --data"), (INPUTS, TYPES, "run p.rml --inputs")]
+    {
+        for (name, file, text) in cases {
+            let folder = Folder::new().file("p.rml", program).file(file, text);
+            shows(name, &folder, &format!("{command} {file}"), 1);
+        }
+    }
+}
+
+#[test]
+fn command_lines_are_refused_with_what_to_write() {
+    let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT);
+    let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
+    for (name, command) in COMMANDS {
+        let code = i32::from(shown(&folder, command).contains("For more information")) + 1;
+        shows(name, &folder, command, code);
+    }
+}
+
+fn shown(folder: &Folder, command: &str) -> String {
+    let run = folder.rml(command);
+    let lines = format!("$ rml {command}\n{}", run.err);
+    lines.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+#[track_caller]
+fn shows(name: &str, folder: &Folder, command: &str, code: i32) {
+    let found = shown(folder, command);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes").join(format!("{name}.txt"));
+    if std::env::var_os("RML_BLESS").is_some() {
+        std::fs::write(path, &found).expect("a writable file");
+    } else {
+        let expected = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
+    }
+    assert_eq!(folder.rml(command).code, Some(code), "{name}\n{found}");
+    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder"];
+    assert!(advice.iter().any(|word| found.contains(word)), "{name} has no advice\n{found}");
+}

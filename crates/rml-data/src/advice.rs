@@ -1,0 +1,210 @@
+//! How to fix data that does not fit: columns that are missing or of another shape, cells that hold texts.
+
+use rml_base::{Diagnostic, suggest, visible_name};
+use rml_ir::{InputInfo, Shape};
+
+use crate::bind::prefixed;
+use crate::columns::{Column, Columns};
+
+/// At most that many names are written out.
+const NAMED: usize = 4;
+
+/// How a column of an input that has none comes about; `shapes` are those that it may have.
+pub(crate) fn missing(d: Diagnostic, columns: &Columns, input: &InputInfo, shapes: &[&str]) -> Diagnostic {
+    let names: Vec<&str> =
+        columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str).collect();
+    let is_csv = columns.origin.to_ascii_lowercase().ends_with(".csv");
+    if names.is_empty() && columns.origin.is_empty() {
+        return d.help(format!("give a file with a column `{}` (`--inputs FILE`)", input.name));
+    }
+    if is_csv && names.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return d
+            .note("its first line holds numbers, but the first line of a CSV file names the columns")
+            .help(format!("put a line of names above the numbers: `{}`", elements(input).join(",")));
+    }
+    if is_csv && names.iter().any(|name| name.starts_with('#')) {
+        return d.help("a CSV file has no comments: remove the `#` before the names");
+    }
+    let same = |name: &&&str| name.eq_ignore_ascii_case(&input.name);
+    let spread = spread(input, &names);
+    let d = if let Some(name) = names.iter().find(same) {
+        d.help(format!("capital and small letters differ: rename `{name}` to `{}`", input.name))
+    } else if let Some(numbered) = &spread {
+        let renamed = numbered.iter().zip(elements(input)).map(|(from, to)| format!("`{from}` to `{to}`"));
+        let more = if numbered.len() > NAMED { ", .." } else { "" };
+        d.help(format!("rename {}{more}", renamed.take(NAMED).collect::<Vec<_>>().join(", ")))
+    } else if let Some(near) = suggest(&input.name, names.iter().copied()) {
+        d.help(format!("there is `{near}`"))
+    } else {
+        d
+    };
+    if is_csv && !input.ty.shape.is_scalar() && spread.is_none() {
+        let elements: Vec<String> = elements(input).iter().map(|name| format!("`{name}`")).collect();
+        return d.help(format!("in CSV each element is a column of its own: {}", elements.join(", ")));
+    }
+    match spread {
+        Some(_) => d,
+        None => d.help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or "))),
+    }
+}
+
+/// The columns that a CSV file has for the elements of an input, `x[0]` and so on; not all, if there are many.
+fn elements(input: &InputInfo) -> Vec<String> {
+    let dims = input.ty.shape.dims();
+    let dims = if input.batched { dims.get(1..).unwrap_or_default() } else { dims };
+    let count: usize = dims.iter().product();
+    if dims.is_empty() {
+        return vec![input.name.to_string()];
+    }
+    let name = |mut i: usize| {
+        let mut place = vec![0; dims.len()];
+        for (at, d) in place.iter_mut().zip(dims).rev() {
+            (*at, i) = (i % d.max(&1), i / d.max(&1));
+        }
+        let place: Vec<String> = place.iter().map(ToString::to_string).collect();
+        let name = format!("{}[{}]", input.name, place.join(","));
+        if dims.len() > 1 { format!("\"{name}\"") } else { name }
+    };
+    let mut names: Vec<String> = (0..count.min(NAMED)).map(name).collect();
+    if count > NAMED {
+        names.push("..".to_owned());
+    }
+    names
+}
+
+/// Columns that are called like the elements of an input of one dimension, but in another way: `x0`, `x_1`, `x.2`.
+fn spread<'a>(input: &InputInfo, names: &[&'a str]) -> Option<Vec<&'a str>> {
+    let dims = input.ty.shape.dims();
+    let dims = if input.batched { dims.get(1..).unwrap_or_default() } else { dims };
+    let &[count] = dims else { return None };
+    let number = |name: &str| {
+        let rest = name.strip_prefix(&*input.name)?;
+        let rest = rest.trim_start_matches(['_', '.', '-', ' ', '(']).trim_end_matches(')');
+        rest.parse::<usize>().ok()
+    };
+    let mut found: Vec<(usize, &str)> =
+        names.iter().filter_map(|name| Some((number(name)?, *name))).collect();
+    found.sort_unstable();
+    let first = found.first()?.0;
+    let follow = found.iter().enumerate().all(|(i, (number, _))| *number == first + i);
+    (found.len() == count && follow).then(|| found.into_iter().map(|(_, name)| name).collect())
+}
+
+/// How a column of another shape than that of its input comes about.
+pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
+    let (name, dims) = (&input.name, column.shape.dims());
+    let cell = input.ty.shape.dims();
+    let cell = if input.batched { cell.get(1..).unwrap_or_default() } else { cell };
+    let declared = |dims: &[usize]| {
+        let whole: Vec<String> = dims.iter().map(ToString::to_string).collect();
+        let batch = if input.batched { vec!["batch".to_owned()] } else { Vec::new() };
+        format!("`{name}: {} [{}]`", input.ty.dtype, [batch, whole].concat().join(", "))
+    };
+    let rest = dims.get(1..).unwrap_or_default();
+    let last = dims.split_last().map_or(&[][..], |(_, front)| front);
+    let size = |dims: &[usize]| dims.iter().product::<usize>();
+    if dims == cell {
+        d.help(format!("the first dimension counts rows: for one row, in NumPy, `{name}[None]`")).help(
+            format!(
+                "or, if these are {} rows, declare the input as {}",
+                dims.first().unwrap_or(&0),
+                declared(rest)
+            ),
+        )
+    } else if rest.is_empty() && cell.len() == 1 {
+        let elements: Vec<String> = elements(input).iter().map(|e| format!("`{e}`")).collect();
+        d.help(format!(
+            "give each row all elements; in CSV they are columns of their own: {}",
+            elements.join(", ")
+        ))
+        .help(format!("or declare the input as {}", declared(&[])))
+    } else if last == cell {
+        d.help(format!("the first dimension counts rows: in NumPy, `np.moveaxis({name}, -1, 0)`"))
+    } else if rest.len() != cell.len() && size(rest) == size(cell) {
+        let cell: Vec<String> = cell.iter().map(ToString::to_string).collect();
+        d.help(format!(
+            "the elements of a row are as many: in NumPy, `{name}.reshape(-1, {})`",
+            cell.join(", ")
+        ))
+    } else if rest.len() == cell.len() {
+        d.help(format!("declare the input as {}, or store {} in each row", declared(rest), Shape::new(cell)))
+    } else if rest.len() == cell.len() + 1 {
+        d.help(format!(
+            "declare the input as {}, or store {} in each cycle",
+            declared(&rest[1..]),
+            Shape::new(cell)
+        ))
+    } else {
+        d.help(format!("store an array {}", prefixed("rows", cell)))
+    }
+}
+
+/// What to write in place of a text where a value is expected.
+pub(crate) fn cell(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let shown = visible_name(text);
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let number = |text: &str| text.parse::<f64>().is_ok();
+    match &*lower {
+        "na" | "n/a" | "#n/a" | "null" | "none" | "nil" | "-" | "--" | "?" | "." | "missing" => {
+            return format!(
+                "in place of `{shown}`, write a value, or leave out the row; an empty cell is absent"
+            );
+        }
+        "yes" | "y" | "on" | "t" | "no" | "n" | "off" | "f" => {
+            let value = matches!(&*lower, "yes" | "y" | "on" | "t");
+            return format!("write `{value}`: truth values are `true` and `false`");
+        }
+        _ => {}
+    }
+    let unsigned = text.trim_start_matches(['-', '+']);
+    if let Some((whole, part)) = unsigned.split_once(',') {
+        if digits(whole) && digits(part) {
+            let sign = &text[..text.len() - unsigned.len()];
+            let pointed = format!("write a point in place of the comma: `{sign}{whole}.{part}`");
+            return if part.len() == 3 {
+                format!("{pointed}; or, for thousands, `{sign}{whole}{part}`")
+            } else {
+                pointed
+            };
+        }
+        if unsigned.split(',').all(digits) {
+            return format!("write the number without commas: `{}`", text.replace(',', ""));
+        }
+    }
+    if let Some(percent) = text.strip_suffix('%').map(str::trim).filter(|t| number(t)) {
+        return format!("write the number alone, `{percent}`, or the share");
+    }
+    if let Some(amount) = text.strip_prefix(['$', '€', '£']).map(str::trim).filter(|t| number(t)) {
+        return format!("write the number alone: `{amount}`");
+    }
+    if let Some(inner) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).filter(|t| number(t)) {
+        return format!("write the number without quotes: `{inner}`");
+    }
+    "write numbers for categories and dates, and nothing where there is no value".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_told_from_each_other() {
+        for (text, help) in [
+            ("NA", "leave out the row"),
+            ("yes", "`true`"),
+            ("F", "`false`"),
+            ("1,5", "`1.5`"),
+            ("-1,000", "`-1.000`; or, for thousands, `-1000`"),
+            ("1,000,000", "`1000000`"),
+            ("10 %", "`10`"),
+            ("$3.5", "`3.5`"),
+            ("'3'", "`3`"),
+            ("cat", "categories"),
+            ("1,x", "categories"),
+            (",", "categories"),
+        ] {
+            assert!(cell(text).contains(help), "{text}: {}", cell(text));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Expressions whose element types do not fit, with the expression that was meant.
+
+use rml_ir::DType;
+use rml_syntax::ast::{BinaryOp, Literal};
+
+use crate::hir::{ExprId, ExprKind, Node};
+use crate::text;
+
+/// What to write in place of two operands whose element types differ: `to_num(n) * 0.5` for `n * 0.5`, where the types
+/// are `left` and `right`, and `0.0 < a and a < 1.0` for `0.0 < a < 1.0`.
+pub(super) fn operands(
+    node: &Node,
+    (op, a, b): (BinaryOp, ExprId, ExprId),
+    left: DType,
+    right: DType,
+) -> Option<String> {
+    if let Some(chain) = chained(node, (op, a, b)) {
+        return Some(chain);
+    }
+    let (first, second) = (text::operand(node, a)?, text::operand(node, b)?);
+    let op = op.text();
+    let (ints, converted) = match (left, right) {
+        (DType::Int, DType::Num) => (whole(node, b).map(|i| format!("{first} {op} {i}")), [true, false]),
+        (DType::Num, DType::Int) => (whole(node, a).map(|i| format!("{i} {op} {second}")), [false, true]),
+        _ => return None,
+    };
+    let [first, second] =
+        [(a, first, converted[0]), (b, second, converted[1])].map(|(expr, written, convert)| {
+            if convert { format!("to_num({})", text::short(node, expr).unwrap_or(written)) } else { written }
+        });
+    let nums = format!("convert the int: `{first} {op} {second}`");
+    Some(match ints {
+        Some(ints) => format!("{nums}; of ints it is `{ints}`"),
+        None => nums,
+    })
+}
+
+/// The whole number that a literal with a point is.
+fn whole(node: &Node, expr: ExprId) -> Option<String> {
+    match node.exprs[expr].kind {
+        ExprKind::Literal(Literal::Num(x)) if x.fract() == 0.0 && x.abs() < 1e15 => Some(format!("{x:.0}")),
+        _ => None,
+    }
+}
+
+/// A comparison of the result of a comparison, which was meant as both.
+fn chained(node: &Node, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Option<String> {
+    let ExprKind::Binary(first, low, middle) = node.exprs[a].kind else { return None };
+    if !(is_comparison(first) && is_comparison(op)) {
+        return None;
+    }
+    let [low, middle, high] = [low, middle, b].map(|e| text::operand(node, e));
+    let (low, middle, high) = (low?, middle?, high?);
+    let (first, op) = (first.text(), op.text());
+    Some(format!("compare twice: `{low} {first} {middle} and {middle} {op} {high}`"))
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
+}
+
+/// `x when (x > 0.0)` for `x when x > 0.0`, which compares what is sampled by `x`.
+pub(super) fn split_condition(node: &Node, when: ExprId, value: ExprId, cond: ExprId) -> Option<String> {
+    let mut condition = text::operand(node, cond)?;
+    let (mut inner, mut operator) = (when, None);
+    let parent = |of: ExprId| {
+        node.exprs.iter_enumerated().find_map(|(id, e)| match e.kind {
+            ExprKind::Binary(op, a, b) if a == of => Some((id, op, b)),
+            _ => None,
+        })
+    };
+    while let Some((outer, op, b)) = parent(inner) {
+        condition = format!("{condition} {} {}", op.text(), text::operand(node, b)?);
+        operator.get_or_insert(op.text());
+        inner = outer;
+    }
+    let value = text::operand(node, value)?;
+    Some(format!("`when` binds more strongly than `{}`: write `{value} when ({condition})`", operator?))
+}
