@@ -15,6 +15,7 @@ mod again;
 mod batch;
 mod body;
 mod emit;
+mod executor;
 mod graph;
 mod lower;
 mod machine;
@@ -26,5 +27,7 @@ mod tapes;
 mod turn;
 mod window;
 
-pub use machine::{Fault, KEPT, Machine};
+pub use executor::Lowered;
+pub use machine::{KEPT, Machine};
 pub use model::model;
+pub use rml_executor::Fault;

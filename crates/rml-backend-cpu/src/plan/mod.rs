@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use rml_base::memory::{self, Shortage};
+use rml_executor::Footprint;
 use rml_ir::op::{EvalError, Number};
 use rml_ir::{DType, Data, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
@@ -19,6 +20,7 @@ mod budget;
 mod cells;
 mod check;
 mod code;
+mod executor;
 mod footprint;
 mod lanes;
 mod link;
@@ -53,9 +55,8 @@ mod wants;
 use arena::Arena;
 use bind::Bound;
 use budget::Fit;
-pub use budget::{Budget, TooLong, budget};
+pub use budget::{Budget, budget};
 use code::{Code, Guard};
-pub use footprint::Footprint;
 use packs::{Layout, Packs};
 use place::Placement;
 pub use ports::Element;
@@ -178,7 +179,7 @@ impl<N: Number> Machine<N> {
 
     /// How much memory windows take.
     pub fn footprint(&self) -> Footprint {
-        Footprint::of::<N>(&self.code, &self.placement)
+        footprint::footprint::<N>(&self.code, &self.placement)
     }
 
     fn bind(&mut self, ticks: usize) {
@@ -453,7 +454,7 @@ pub fn footprint(plan: &Arc<Plan>) -> Footprint {
     let plan = lanes::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
     match plan.precision {
-        Precision::F32 => Footprint::of::<f32>(&code, &placement),
-        Precision::F64 => Footprint::of::<f64>(&code, &placement),
+        Precision::F32 => footprint::footprint::<f32>(&code, &placement),
+        Precision::F64 => footprint::footprint::<f64>(&code, &placement),
     }
 }
