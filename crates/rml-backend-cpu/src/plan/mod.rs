@@ -422,8 +422,16 @@ impl<N: Number> Machine<N> {
         is_set[register]
     }
 
-    /// Leaves a register unset.
+    /// Leaves a register unset. One that is read as a constant then has the value of that constant.
     pub fn unset_register(&mut self, register: usize) {
+        if let Some(start) = self.code.starts[register] {
+            let slot = self.code.register(register);
+            let (to, from) = (self.bound.base(slot), self.bound.base(start));
+            let data = self.code.slot(slot);
+            self.arena.copy(data.dtype, to, from, data.width);
+            let packs = self.code.packs.iter().zip(&mut self.packs);
+            packs.filter(|(pack, _)| pack.of.slot == slot).for_each(|(_, layout)| layout.change());
+        }
         self.set[register] = false;
     }
 
