@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rml_ir::{Precision, Type, Value};
 
+use crate::device::Device;
 use crate::error::Failure;
 use crate::function::Function;
 use crate::routine::{ByCalls, Routine};
@@ -41,6 +42,13 @@ pub struct About {
     pub device: String,
     /// All devices that it finds.
     pub devices: Vec<String>,
+}
+
+impl About {
+    /// Whether the values of the open device take the host's memory.
+    pub fn is_on_host(&self) -> bool {
+        Device::read(&self.device).is_some_and(Device::is_host)
+    }
 }
 
 /// What a backend has compiled since it was opened.

@@ -15,6 +15,7 @@
 //! a file by a path of its own, or reads the environment.
 
 mod contract;
+mod device;
 mod error;
 mod function;
 pub mod plugin;
@@ -27,6 +28,7 @@ mod text;
 mod verify;
 
 pub use contract::{About, Backend, Buffer, Compiled, Executable, Held, Options, Outcome};
+pub use device::Device;
 pub use error::Failure;
 pub use function::{Def, Function, Kind, Val};
 pub use prepared::{Prepared, RunError};

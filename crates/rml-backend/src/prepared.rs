@@ -62,7 +62,7 @@ impl Prepared {
     pub fn new(backend: &dyn Backend, function: Arc<Function>) -> Result<Self, Diagnostic> {
         debug_assert_eq!(crate::verify(&function), Ok(()));
         let executable = backend.prepare(&function).map_err(|f| f.within(&function))?;
-        let on_host = backend.about().device.starts_with("cpu");
+        let on_host = backend.about().is_on_host();
         let need = if on_host { Need::of(&function) } else { Need::default() };
         Ok(Self { may_stop: function.may_stop(), function, executable, need })
     }

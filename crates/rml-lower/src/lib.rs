@@ -18,6 +18,7 @@ mod again;
 mod batch;
 mod body;
 mod emit;
+mod executor;
 mod graph;
 mod lower;
 mod machine;
@@ -29,5 +30,7 @@ mod tapes;
 mod turn;
 mod window;
 
-pub use machine::{Fault, KEPT, Machine};
+pub use executor::Lowered;
+pub use machine::{KEPT, Machine};
 pub use model::model;
+pub use rml_executor::Fault;

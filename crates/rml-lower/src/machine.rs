@@ -6,30 +6,17 @@ use rml_backend::routine::stacked;
 use rml_backend::{Backend, Failure, Held, Outcome};
 use rml_base::EntityId;
 use rml_base::profile::Scope;
+use rml_executor::{Fault, Footprint};
 use rml_ir::{Data, Type, Value};
-use rml_plan::{Const, Kind, Outline, Plan, Register, Start};
+use rml_plan::{Const, Kind, Plan, Register, Start};
 
+use crate::executor::footprint;
 use crate::lower::Source;
 use crate::profile::{Probe, work};
 use crate::ready::{Change, Key, Ready};
 
 /// How many routines are kept: those of the lengths that came last.
 pub const KEPT: usize = 128;
-
-/// Why a window has no result.
-#[derive(Debug)]
-pub enum Fault {
-    /// An operator may have none.
-    Suspect,
-    /// The backend failed.
-    Failed(Failure),
-}
-
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
-        Fault::Failed(failure)
-    }
-}
 
 /// How many multiplications and the like a [small](Machine::is_small) window has at most: some milliseconds.
 const SMALL: f64 = 1e7;
@@ -49,7 +36,7 @@ pub struct Machine {
     /// The inputs of the next window: a row for each tick.
     inputs: Vec<Option<Data>>,
     ready: Vec<(Key, Arc<Ready>)>,
-    footprint: (u64, u64),
+    footprint: Footprint,
     /// How much arithmetic a tick is.
     work: f64,
     /// The outputs of the windows that ran last, in the order of the cells of its routine, as far as they were asked for.
@@ -62,10 +49,8 @@ pub struct Machine {
 impl Machine {
     /// Starts a plan in its initial state.
     pub fn new(plan: Arc<Plan>, backend: Arc<dyn Backend>) -> Self {
-        let outline = Outline::of(&plan);
-        let on_host = backend.about().device.starts_with("cpu");
         Self {
-            footprint: if on_host { (outline.bytes, outline.bytes_per_tick) } else { (0, 0) },
+            footprint: footprint(&plan, &*backend),
             registers: vec![None; plan.registers.len()],
             starts: starts(&plan).into_iter().map(|start| start.map(Held::Host)).collect(),
             consts: vec![None; plan.consts.len()],
@@ -382,9 +367,9 @@ impl Machine {
         self.work * ticks as f64 <= SMALL
     }
 
-    /// How many bytes a window takes of the host's memory if nothing is forgotten before its end: so many, and so many more for
-    /// each tick. None if the backend computes on another device.
-    pub fn footprint(&self) -> (u64, u64) {
+    /// How many bytes a window takes of the host's memory if nothing is forgotten before its end. None if the backend
+    /// computes on another device.
+    pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 }

@@ -12,6 +12,7 @@ use rml_base::Error;
 use rml_base::profile::{Phase, Profile};
 use rml_driver::Program;
 use rml_engine::{Engine as _, FirstOf, Run, Use};
+use rml_executor::Executor;
 use rml_sim::SimulatorEngine;
 
 mod budget;
@@ -21,9 +22,7 @@ mod clocks;
 #[cfg(test)]
 mod foreseen;
 mod given;
-mod machine;
 mod plan;
-mod ragged;
 #[cfg(test)]
 mod random;
 mod shape;
@@ -73,13 +72,18 @@ impl Engine {
 
     /// The same, with that many threads at most. The results do not depend on their number.
     pub fn plan_with_threads(threads: NonZeroUsize) -> Self {
-        Self::new(Arc::new(PlanEngine::with_threads(threads)))
+        Self::new(Arc::new(PlanEngine::default().with_threads(threads)))
     }
 
     /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is
     /// the same on each.
     pub fn plan_on(backend: Arc<dyn Backend>) -> Self {
-        Self::new(Arc::new(PlanEngine::on(backend)))
+        Self::new(Arc::new(PlanEngine::lowered(backend)))
+    }
+
+    /// Plans on that executor.
+    pub fn plan_by(executor: Arc<dyn Executor>) -> Self {
+        Self::new(Arc::new(PlanEngine::on(executor)))
     }
 
     /// Plans where a program has one for its use, else the simulator. This is the default.

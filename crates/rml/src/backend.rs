@@ -17,7 +17,8 @@ use rml_base::{Diagnostic, Error, suggest};
 use rml_run::Engine;
 
 pub use rml_backend::{
-    About, Backend, Buffer, Compiled, Def, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
+    About, Backend, Buffer, Compiled, Def, Device, Executable, Failure, Function, Held, Kind, Options,
+    Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;
 
@@ -182,9 +183,7 @@ fn not_built(name: &str) -> Diagnostic {
 /// Devices have names, and a call has a thread.
 fn check(options: &Options) -> Result<(), Diagnostic> {
     let device = options.device.as_str();
-    let number =
-        device.strip_prefix("cuda:").is_some_and(|n| n.parse::<u16>().is_ok_and(|k| k.to_string() == n));
-    if device != "cpu" && !number {
+    if Device::read(device).is_none() {
         let d = Diagnostic::error(run::BAD_OPTION, format!("`{device}` is no device"));
         return Err(
             near(d, device, &["cpu", "cuda:0"]).note("expected `cpu`, or `cuda:N` for GPU number N, from 0")

@@ -4,11 +4,12 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rml_base::memory::{self, Shortage};
+use rml_executor::TooLong;
 use rml_ir::Precision;
 use rml_ir::op::Number;
 use rml_plan::Plan;
 
-use super::footprint::Footprint;
+use super::footprint::footprint;
 use super::listed::Listed;
 use super::place::Placement;
 use super::segments::Segments;
@@ -59,7 +60,7 @@ impl Fit {
         available: u64,
     ) -> Result<Option<(Way, usize)>, Result<u64, &'static str>> {
         let (code, placement, _) = all;
-        let whole = Footprint::of::<N>(code, placement).at(ticks);
+        let whole = footprint::<N>(code, placement).at(ticks);
         let fits = whole <= available;
         let is_quicker =
             || code.refs.len() <= OPERANDS && code.passes.iter().all(|pass| pass.batch.is_none());
@@ -88,15 +89,6 @@ impl Fit {
 enum Way {
     Stored,
     Again,
-}
-
-/// A window takes more memory than there is, also in segments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooLong {
-    /// The memory that it needs as a whole.
-    pub short: Shortage,
-    /// The fewest bytes with which it runs, in segments; or why it does not run in segments.
-    pub least: Result<u64, &'static str>,
 }
 
 /// The memory of a window.
@@ -134,7 +126,7 @@ pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
 impl Budget {
     fn of<N>(code: &Listed, placement: &Placement, ticks: usize, available: u64) -> Self {
         let (fit, all) = (Fit::default(), (code, placement, [0; 3]));
-        let whole = Footprint::of::<N>(code, placement).at(ticks);
+        let whole = footprint::<N>(code, placement).at(ticks);
         let chosen = fit.choose::<N>(all, ticks, available).ok().flatten();
         let cut = chosen.and_then(|(way, size)| {
             let segments = fit.segments(all, way).ok()?;

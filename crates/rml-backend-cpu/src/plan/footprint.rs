@@ -1,38 +1,20 @@
 //! How much memory a plan takes.
 
 use rml_base::memory::bytes_of;
+use rml_executor::Footprint;
 use rml_ir::DType;
 
 use super::listed::Listed;
 use super::place::{Placement, Room, TYPES};
 
-/// The bytes of the values of a window: that many, and that many more for each tick.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Footprint {
-    /// However long the window is: registers, constants, what there is once a window, and matrices laid out for
-    /// products.
-    pub fixed: u64,
-    /// For each tick.
-    pub per_tick: u64,
-}
-
-impl Footprint {
-    /// The bytes of a window of that many ticks.
-    pub fn at(self, ticks: usize) -> u64 {
-        self.fixed.saturating_add(self.per_tick.saturating_mul(ticks as u64))
-    }
-
-    /// That of code for numbers of that type.
-    pub(super) fn of<N>(code: &Listed, placement: &Placement) -> Self {
-        let sum = |room: fn(&Room) -> usize| {
-            let sizes = TYPES.iter().zip(&placement.sizes);
-            sizes.fold(0_u64, |sum, (dtype, size)| {
-                sum.saturating_add(bytes_of(room(size), bytes::<N>(*dtype)))
-            })
-        };
-        let fixed = sum(|room| room.fixed).saturating_add(packs::<N>(code));
-        Self { fixed, per_tick: sum(|room| room.per_tick) }
-    }
+/// That of code for numbers of that type.
+pub(super) fn footprint<N>(code: &Listed, placement: &Placement) -> Footprint {
+    let sum = |room: fn(&Room) -> usize| {
+        let sizes = TYPES.iter().zip(&placement.sizes);
+        sizes.fold(0_u64, |sum, (dtype, size)| sum.saturating_add(bytes_of(room(size), bytes::<N>(*dtype))))
+    };
+    let fixed = sum(|room| room.fixed).saturating_add(packs::<N>(code));
+    Footprint { fixed, per_tick: sum(|room| room.per_tick) }
 }
 
 /// The bytes of the matrices laid out for products.

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use rml_base::memory::{self, Shortage};
+use rml_executor::Footprint;
 use rml_ir::op::{EvalError, Number};
 use rml_ir::{DType, Data, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
@@ -19,6 +20,7 @@ mod budget;
 mod cells;
 mod check;
 mod code;
+mod executor;
 mod footprint;
 mod lanes;
 mod link;
@@ -56,9 +58,8 @@ mod wants;
 use arena::Arena;
 use bind::Bound;
 use budget::Fit;
-pub use budget::{Budget, TooLong, budget};
+pub use budget::{Budget, budget};
 use code::Guard;
-pub use footprint::Footprint;
 use listed::Listed;
 use packs::{Layout, Packs};
 use place::Placement;
@@ -182,7 +183,7 @@ impl<N: Number> Machine<N> {
 
     /// How much memory windows take.
     pub fn footprint(&self) -> Footprint {
-        Footprint::of::<N>(&self.code, &self.placement)
+        footprint::footprint::<N>(&self.code, &self.placement)
     }
 
     fn bind(&mut self, ticks: usize) {
@@ -425,8 +426,16 @@ impl<N: Number> Machine<N> {
         is_set[register]
     }
 
-    /// Leaves a register unset.
+    /// Leaves a register unset. One that is read as a constant then has the value of that constant.
     pub fn unset_register(&mut self, register: usize) {
+        if let Some(start) = self.code.starts[register] {
+            let slot = self.code.register(register);
+            let (to, from) = (self.bound.base(slot), self.bound.base(start));
+            let data = self.code.slot(slot);
+            self.arena.copy(data.dtype, to, from, data.width);
+            let packs = self.code.packs.iter().zip(&mut self.packs);
+            packs.filter(|(pack, _)| pack.of.slot == slot).for_each(|(_, layout)| layout.change());
+        }
         self.set[register] = false;
     }
 
@@ -457,7 +466,7 @@ pub fn footprint(plan: &Arc<Plan>) -> Footprint {
     let plan = lanes::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
     match plan.precision {
-        Precision::F32 => Footprint::of::<f32>(&code, &placement),
-        Precision::F64 => Footprint::of::<f64>(&code, &placement),
+        Precision::F32 => footprint::footprint::<f32>(&code, &placement),
+        Precision::F64 => footprint::footprint::<f64>(&code, &placement),
     }
 }

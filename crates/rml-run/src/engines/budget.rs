@@ -1,7 +1,7 @@
 //! Windows that do not fit in memory.
 
-use rml_backend_cpu::plan::TooLong;
 use rml_base::{Diagnostic, memory};
+use rml_executor::TooLong;
 
 /// Says how much memory a window of that many cycles takes, and with how little it would run.
 pub(crate) fn refused(TooLong { short, least }: &TooLong, cycles: usize) -> Diagnostic {

@@ -79,7 +79,7 @@ fn agreeing(flat: &Arc<Drawn>, r: &mut Random, cycles: usize) -> Vec<Vec<Input>>
 
 #[test]
 fn inputs_that_disagree_with_their_clocks_are_found_as_in_the_simulator() {
-    let calls = PlanEngine::on(Arc::new(rml_backend_cpu::Cpu));
+    let calls = PlanEngine::lowered(Arc::new(rml_backend_cpu::Cpu));
     let plain = PlanEngine::default();
     let (mut ran, mut failed) = (0, 0);
     for (text, streams) in PROGRAMS {

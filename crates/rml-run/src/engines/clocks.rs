@@ -6,12 +6,12 @@ use rml_analysis::Clocks;
 use rml_backend::Held;
 use rml_base::{Diagnostic, EntityId};
 use rml_engine::{Declined, Reason};
+use rml_executor::Running;
+use rml_ir::Data;
 use rml_ir::flat::{Drawn, Input, Var};
-use rml_ir::{Data, Precision};
 use rml_plan::{Plan, Region};
 
 use super::given::Given;
-use super::machine::Machine;
 
 /// In which cycles a plan expects an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +161,7 @@ impl Checks {
     }
 
     /// Keeps what the next window writes.
-    pub(super) fn keep(&mut self, machine: &impl Machine) -> Result<(), Diagnostic> {
+    pub(super) fn keep(&mut self, machine: &dyn Running) -> Result<(), Diagnostic> {
         for (register, before) in &mut self.written {
             *before = if machine.is_set(*register)? { machine.register(*register) } else { None };
         }
@@ -172,10 +172,9 @@ impl Checks {
     /// that it has computed expect them. If not, all registers have again what they had before the window.
     pub(super) fn hold(
         &mut self,
-        machine: &mut impl Machine,
+        machine: &mut dyn Running,
         given: &[Given],
         (from, cycles): (usize, usize),
-        precision: Precision,
     ) -> Result<bool, Diagnostic> {
         let mut holds = true;
         for (input, clock) in given.iter().zip(&self.clocks) {
@@ -190,7 +189,7 @@ impl Checks {
         if !holds {
             for (register, before) in &self.written {
                 match before {
-                    Some(value) => machine.set_register(*register, value, precision)?,
+                    Some(value) => machine.set_register(*register, value)?,
                     None => machine.unset_register(*register),
                 }
             }

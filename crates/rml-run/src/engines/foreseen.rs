@@ -65,7 +65,7 @@ node main(x: int [], r, q: bool []) -> (s, t) e = post r; s = back(x) every e; t
 #[test]
 fn ends_that_data_of_the_next_cycle_tell_are_those_of_the_simulator() {
     let plain = PlanEngine::default();
-    let calls = PlanEngine::on(std::sync::Arc::new(rml_backend_cpu::Cpu));
+    let calls = PlanEngine::lowered(std::sync::Arc::new(rml_backend_cpu::Cpu));
     for (text, given) in PROGRAMS {
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
         let flat = program.flat();

@@ -3,19 +3,8 @@
 use rml_backend::Held;
 use rml_base::Diagnostic;
 use rml_engine::{Column, Input, Inputs, Present};
+use rml_executor::append;
 use rml_ir::{Data, Precision, Value};
-
-/// Puts elements after others of their type; one of them may have none, and then any type.
-pub(super) fn append(to: &mut Data, more: Data) {
-    match (to, more) {
-        (Data::Bool(all), Data::Bool(more)) => all.extend(more),
-        (Data::Int(all), Data::Int(more)) => all.extend(more),
-        (Data::F32(all), Data::F32(more)) => all.extend(more),
-        (Data::F64(all), Data::F64(more)) => all.extend(more),
-        (data, more) if data.is_empty() => *data = more,
-        _ => {}
-    }
-}
 
 /// An input over some cycles.
 #[derive(Debug)]

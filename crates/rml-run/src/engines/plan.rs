@@ -6,31 +6,36 @@ use std::thread::available_parallelism;
 
 use rml_analysis::{Analyses, Causality, Latency};
 use rml_backend::{Backend, Compiled};
-use rml_backend_cpu::plan::Machine as Embedded;
-use rml_base::{IndexVec, memory};
+use rml_backend_cpu::Cpu;
+use rml_base::IndexVec;
 use rml_engine::{Declined, Engine, Exact, Feeding, Reason, Run, Use};
-use rml_ir::Precision;
+use rml_executor::{Executor, Prepared, Ragged, Refused, Wish};
 use rml_ir::flat::{Drawn, Var};
-use rml_lower::Machine as Lowered;
+use rml_lower::Lowered;
 use rml_plan::{Ends, Plan, Reg};
 use rml_schedule::{Fed, Foreseen};
 use rml_sim::SimulatorEngine;
 
 use super::clocks::InputClocks;
-use super::ragged::{Lengths, Ragged};
 use super::windows::{Planned, Windows};
 
 /// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch,
-/// each gradient, each number of windows that are stacked. So their plans are kept as long as they are.
-#[derive(Debug, Default)]
+/// each gradient, each number of windows that are stacked. So their plans are kept as long as they are, ready to run.
+#[derive(Debug)]
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
-    /// How many lengths of windows are compiled, of all programs.
-    compiled_lengths: Arc<Mutex<usize>>,
-    /// The backend that computes tensors, if not the embedded machine for plans.
-    backend: Option<Arc<dyn Backend>>,
-    /// How many threads that machine may use; one per core, if it is not said.
+    executor: Arc<dyn Executor>,
+    /// Whether guesses of it pay off.
+    guesses: bool,
+    /// How many threads it may use; one per core, if it is not said.
     threads: Option<NonZeroUsize>,
+}
+
+/// On the embedded backend.
+impl Default for PlanEngine {
+    fn default() -> Self {
+        Self::on(Arc::new(Cpu))
+    }
 }
 
 /// The facts about a program that is fed in that way.
@@ -38,8 +43,14 @@ pub(super) struct PlanEngine {
 struct Known {
     program: Weak<Drawn>,
     fed: Fed,
-    found: Result<Planned, Declined>,
-    lengths: Arc<Lengths>,
+    found: Result<Found, Declined>,
+}
+
+/// A plan, made ready by the executor when it is first opened for a use that it fits.
+#[derive(Clone, Debug)]
+struct Found {
+    planned: Planned,
+    prepared: Arc<OnceLock<Result<Arc<dyn Prepared>, Refused>>>,
 }
 
 impl Engine for PlanEngine {
@@ -52,62 +63,41 @@ impl Engine for PlanEngine {
             return Err(Declined::new(Reason::Use, "a plan keeps no record of every variable"));
         }
         let fed = if matches!(wish.feeding, Feeding::Windows { .. }) { Fed::Windows } else { Fed::Blocks };
-        let (planned, lengths) = self.planned(program, fed)?;
+        let Found { planned, prepared } = self.planned(program, fed)?;
         if fed == Fed::Blocks && !streams(&planned.plan) {
             return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
         }
+        let prepare = || self.executor.prepare(&planned.plan, &Wish { threads: self.threads() });
+        let prepared = prepared.get_or_init(prepare).as_ref().map_err(|refused| {
+            let name = self.executor.about().name;
+            Declined::new(Reason::Use, format!("the backend `{name}` does not run its plan: {}", refused.why))
+        })?;
+        let machine = prepared.start(wish.profile.as_ref());
+        let machine = machine.map_err(|short| Declined::short("one tick of its windows", short))?;
+        let windows = Windows::new(planned, machine, self.guesses);
         let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
-        if let Some(backend) = &self.backend {
-            if planned.plan.waits {
-                let why = "blocks that wait run on the embedded backend alone";
-                return Err(Declined::new(Reason::Use, why));
-            }
-            let plan = Arc::clone(&planned.plan);
-            let mut machine = Lowered::new(Arc::clone(&plan), Arc::clone(backend));
-            wish.profile.iter().for_each(|profile| machine.measure(profile));
-            let threads = self.threads();
-            let lengths = backend.compiled().map(|_| lengths);
-            return Ok(match program.precision {
-                Precision::F32 => {
-                    let machine = Ragged::<f32>::new(plan, machine, threads, lengths, wish.profile.as_ref());
-                    Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
-                }
-                Precision::F64 => {
-                    let machine = Ragged::<f64>::new(plan, machine, threads, lengths, wish.profile.as_ref());
-                    Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
-                }
-            });
-        }
-        let short = |short: memory::Shortage| Declined::short("one tick of its windows", short);
-        let ready = planned.ready(self.threads());
-        Ok(match program.precision {
-            Precision::F32 => {
-                let mut machine = Embedded::<f32>::ready(ready).map_err(short)?;
-                wish.profile.iter().for_each(|profile| machine.measure(profile));
-                Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
-            }
-            Precision::F64 => {
-                let mut machine = Embedded::<f64>::ready(ready).map_err(short)?;
-                wish.profile.iter().for_each(|profile| machine.measure(profile));
-                Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
-            }
-        })
+        Ok(Box::new(Exact::new(windows, reference, program, wish.clone())))
     }
 
     fn compiled(&self) -> Compiled {
-        self.backend.as_ref().and_then(|backend| backend.compiled()).unwrap_or_default()
+        self.executor.compiled()
     }
 }
 
 impl PlanEngine {
-    /// With tensors computed by that backend.
-    pub(super) fn on(backend: Arc<dyn Backend>) -> Self {
-        Self { backend: Some(backend), ..Self::default() }
+    /// On that executor.
+    pub(super) fn on(executor: Arc<dyn Executor>) -> Self {
+        Self { known: Mutex::default(), guesses: executor.about().guesses, executor, threads: None }
     }
 
-    /// On the embedded backend, with up to that many threads.
-    pub(super) fn with_threads(threads: NonZeroUsize) -> Self {
-        Self { threads: Some(threads), ..Self::default() }
+    /// On that backend; windows that it does not run well are run by the embedded one.
+    pub(super) fn lowered(backend: Arc<dyn Backend>) -> Self {
+        Self::on(Arc::new(Ragged::new(Arc::new(Lowered::new(backend)), Arc::new(Cpu))))
+    }
+
+    /// The same, with up to that many threads.
+    pub(super) fn with_threads(self, threads: NonZeroUsize) -> Self {
+        Self { threads: Some(threads), ..self }
     }
 
     fn threads(&self) -> usize {
@@ -118,18 +108,17 @@ impl PlanEngine {
     }
 
     /// The plan of a program, made once.
-    fn planned(&self, program: &Arc<Drawn>, fed: Fed) -> Result<(Planned, Arc<Lengths>), Declined> {
+    fn planned(&self, program: &Arc<Drawn>, fed: Fed) -> Result<Found, Declined> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|k| k.program.strong_count() > 0);
         let is_this = |k: &&Known| k.fed == fed && k.program.as_ptr() == Arc::as_ptr(program);
         if let Some(known) = known.iter().find(is_this) {
-            return Ok((known.found.clone()?, Arc::clone(&known.lengths)));
+            return known.found.clone();
         }
         let found = planned(program, &Analyses::of(program), fed);
-        let lengths = Arc::new(Lengths::new(Arc::clone(&self.compiled_lengths)));
-        let (program, found_again) = (Arc::downgrade(program), found.clone());
-        known.push(Known { program, fed, found: found_again, lengths: Arc::clone(&lengths) });
-        Ok((found?, lengths))
+        let found = found.map(|planned| Found { planned, prepared: Arc::default() });
+        known.push(Known { program: Arc::downgrade(program), fed, found: found.clone() });
+        found
     }
 }
 
@@ -187,7 +176,7 @@ fn scheduled(
     }
     let outputs = program.outputs.len() - clocks.told.len();
     let (plan, delays, clocks) = (Arc::new(plan), Arc::new(delays), clocks.of);
-    Ok(Planned { plan, delays, clocks, next: None, outputs, ready: Arc::default() })
+    Ok(Planned { plan, delays, clocks, next: None, outputs })
 }
 
 /// The plan of a program, if it is in time for what it is fed with.
@@ -334,7 +323,7 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
         let feeding = Feeding::Windows { cycles: None };
         let wanted = simulated(&program, feeding, &block(&all));
         assert!(wanted.len() > 30);
-        let engines = [PlanEngine::default(), PlanEngine::on(Arc::new(rml_backend_cpu::Cpu))];
+        let engines = [PlanEngine::default(), PlanEngine::lowered(Arc::new(rml_backend_cpu::Cpu))];
         for (engine, cut) in engines.iter().flat_map(|e| [1, 2, 7, 41].map(|cut| (e, cut))) {
             let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
             let mut found = Vec::new();
@@ -376,7 +365,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             let feeding = Feeding::Windows { cycles: None };
             let block = Block::new(ends.len(), columns);
             let wanted = simulated(&program, feeding, &block);
-            let engine = PlanEngine::on(Arc::new(rml_backend_cpu::Cpu));
+            let engine = PlanEngine::lowered(Arc::new(rml_backend_cpu::Cpu));
             let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
             run.feed(Inputs::Block(&block)).expect("it runs");
             assert_eq!(rows(&mut *run), wanted, "{text}");
@@ -390,7 +379,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
 
     impl Backend for Compiling {
         fn about(&self) -> rml_backend::About {
-            rml_backend_cpu::Cpu.about()
+            Backend::about(&Cpu)
         }
 
         fn compiled(&self) -> Option<Compiled> {
@@ -401,7 +390,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             &self,
             function: &rml_backend::Function,
         ) -> Result<Box<dyn rml_backend::Executable>, rml_backend::Failure> {
-            rml_backend_cpu::Cpu.prepare(function)
+            Backend::prepare(&Cpu, function)
         }
 
         fn prepare_routine(
@@ -424,7 +413,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
 node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if end then w + 0.25 * s else w);
     n = 0 fby n + 1; FOUND";
-        let more = Lengths::MOST + 20;
+        let more = Ragged::MOST + 20;
         // Those after the bound stand between those before it, and some come three times in a row.
         let lengths = [(1..=more).collect::<Vec<_>>(), vec![3, more, more, more, 2, 2, 2, more - 1]].concat();
         let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
@@ -441,7 +430,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             let block = Block::new(ends.len(), columns);
             let wanted = simulated(&program, feeding, &block);
             let backend = Arc::new(Compiling::default());
-            let engine = PlanEngine::on(Arc::clone(&backend) as Arc<dyn Backend>);
+            let engine = PlanEngine::lowered(Arc::clone(&backend) as Arc<dyn Backend>);
             let mut prepared = Vec::new();
             for _ in 0..2 {
                 let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
@@ -460,7 +449,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
                 prepared.push(all.iter().collect::<std::collections::BTreeSet<_>>().len());
             }
             // A program for each length, and few for searches and for the first window.
-            assert!((Lengths::MOST..Lengths::MOST + 6).contains(&prepared[0]), "{prepared:?}");
+            assert!((Ragged::MOST..Ragged::MOST + 6).contains(&prepared[0]), "{prepared:?}");
             assert_eq!(prepared[0], prepared[1]);
         }
     }
@@ -488,7 +477,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             (7, feeding),
             (29, feeding),
         ] {
-            for engine in [PlanEngine::default(), PlanEngine::on(Arc::new(rml_backend_cpu::Cpu))] {
+            for engine in [PlanEngine::default(), PlanEngine::lowered(Arc::new(rml_backend_cpu::Cpu))] {
                 let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
                 let mut found = Vec::new();
                 for from in (0..all.len()).step_by(cut) {

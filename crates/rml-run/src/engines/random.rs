@@ -173,7 +173,7 @@ fn lowered(r: &mut Random) -> Arc<Drawn> {
 
 #[test]
 fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
-    let calls = PlanEngine::on(Arc::new(rml_backend_cpu::Cpu));
+    let calls = PlanEngine::lowered(Arc::new(rml_backend_cpu::Cpu));
     let plain = PlanEngine::default();
     let (mut ran, mut failed, mut overflowed) = (0, 0, 0);
     for (feeding, engine) in [(WINDOWS, &plain), (STREAM, &plain), (WINDOWS, &calls)] {

@@ -1,8 +1,9 @@
 //! Predicts how a node runs over windows.
 
-use rml_backend_cpu::plan::{Budget, Footprint, budget, footprint};
+use rml_backend_cpu::plan::{Budget, budget, footprint};
 use rml_driver::RunFacts;
 use rml_engine::{Declined, Reason};
+use rml_executor::Footprint;
 use rml_ir::flat::Drawn;
 use rml_plan::Outline;
 use rml_schedule::Fed;

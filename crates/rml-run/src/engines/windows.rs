@@ -1,21 +1,19 @@
 //! A plan that runs over the windows of the blocks that it is fed.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rml_backend::Held;
-use rml_backend_cpu::plan::Ready;
 use rml_base::{Diagnostic, EntityId, IndexVec, codes};
 use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, Snapshot, States, Usage, Verdict};
+use rml_executor::{Fault, Next as Aim, Running};
 use rml_ir::flat::Var;
 use rml_ir::{Data, Shape, Type, Value};
-use rml_lower::Fault;
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 use rml_schedule::NextInput;
 
 use super::budget::refused;
 use super::clocks::{Checks, Clock};
 use super::given::Given;
-use super::machine::Machine;
 
 /// The most cycles that are run at once where a program has no windows, and does not wait for more.
 const BLOCK: usize = 256;
@@ -32,24 +30,17 @@ pub(super) struct Planned {
     pub(super) next: Option<Arc<[NextInput]>>,
     /// How many outputs the program has; those behind tell conditions of clocks.
     pub(super) outputs: usize,
-    /// The plan made ready for the embedded backend, with the threads of the first who asked for it.
-    pub(super) ready: Arc<OnceLock<Ready>>,
-}
-
-impl Planned {
-    /// The plan made ready for the embedded backend.
-    pub(super) fn ready(&self, threads: usize) -> &Ready {
-        self.ready.get_or_init(|| Ready::new(Arc::clone(&self.plan), threads))
-    }
 }
 
 /// A plan that runs over the windows of blocks.
 #[derive(Debug)]
-pub(super) struct Windows<M> {
+pub(super) struct Windows {
     plan: Arc<Plan>,
     /// The registers of delays in windows, which may be open when a block ends, and these delays.
     hidden: Vec<(Reg, Var)>,
-    machine: M,
+    machine: Box<dyn Running>,
+    /// Whether a guess how long windows are saves something there.
+    guesses: bool,
     /// The inputs of the cycles that are not done.
     given: Vec<Given>,
     cycles: usize,
@@ -80,7 +71,7 @@ pub(super) struct Windows<M> {
     tried: Vec<usize>,
 }
 
-impl<M: Machine> Windows<M> {
+impl Windows {
     /// In how many cycles the end of the first window is searched for first.
     const SOME: usize = 64;
     /// How many windows run in one call.
@@ -88,7 +79,8 @@ impl<M: Machine> Windows<M> {
     /// After how many windows of one length in a row that is made ready.
     const REGULAR: u64 = 32;
 
-    pub(super) fn new(Planned { plan, delays, clocks, next, outputs, .. }: Planned, machine: M) -> Self {
+    pub(super) fn new(planned: Planned, machine: Box<dyn Running>, guesses: bool) -> Self {
+        let Planned { plan, delays, clocks, next, outputs } = planned;
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
@@ -106,6 +98,7 @@ impl<M: Machine> Windows<M> {
             plan,
             hidden,
             machine,
+            guesses,
             foreign,
             given,
             cycles,
@@ -166,7 +159,7 @@ impl<M: Machine> Windows<M> {
         let mut tried = std::mem::take(&mut self.tried);
         tried.clear();
         tried.extend(rows);
-        self.machine.search(ticks);
+        self.machine.next(Aim::Search(ticks));
         self.set_inputs(from, ticks, &mut tried);
         self.tried = tried;
     }
@@ -176,7 +169,7 @@ impl<M: Machine> Windows<M> {
     fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
         let (ticks, alike) = self.last;
         let one = self.ahead > 0 || self.plan.ends == Ends::Nothing || self.checks.computes();
-        if !M::GUESSES || alike < 2 || one {
+        if !self.guesses || alike < 2 || one {
             return Ok(None);
         }
         let finds = matches!(self.plan.ends, Ends::Found { .. });
@@ -211,7 +204,7 @@ impl<M: Machine> Windows<M> {
     fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         let all = self.known - from;
         // The last window is what the next one is like; where lengths are compiled, there are few of them.
-        let first = if M::GUESSES || self.last.0 == 0 { Self::SOME } else { self.last.0 };
+        let first = if self.guesses || self.last.0 == 0 { Self::SOME } else { self.last.0 };
         let mut ticks = all.min(self.searched.max(first));
         loop {
             if !self.checks.fit(&self.given, (from, from + ticks), rows) || !self.has_memory(ticks)? {
@@ -247,15 +240,15 @@ impl<M: Machine> Windows<M> {
 
     /// Runs a window, and says how many of its cycles are done; none if it is suspect, and has changed nothing.
     fn window(&mut self, from: usize, ticks: usize, rows: &mut [usize]) -> Result<Option<usize>, Diagnostic> {
-        self.checks.keep(&self.machine)?;
-        self.machine.choose(ticks);
+        self.checks.keep(&*self.machine)?;
+        self.machine.next(Aim::Window(ticks));
         self.set_inputs(from, ticks, rows);
         let ran = match self.machine.window(ticks) {
             Ok(ran) => ran,
             Err(Fault::Suspect) => return Ok(None),
             Err(Fault::Failed(failure)) => return Err(failure.into()),
         };
-        if !self.checks.hold(&mut self.machine, &self.given, (from, ran), self.plan.precision)? {
+        if !self.checks.hold(&mut *self.machine, &self.given, (from, ran))? {
             return Ok(None);
         }
         self.count(ticks, 1);
@@ -317,7 +310,7 @@ impl<M: Machine> Windows<M> {
             Some(known) => value.to_host()?.as_bool() != Some(known),
             None => false,
         };
-        self.machine.set_register(register.index(), value, self.plan.precision)
+        self.machine.set_register(register.index(), value)
     }
 
     /// A delay that restarts is what the plan knows about it.
@@ -350,7 +343,7 @@ enum Next {
     Suspect,
 }
 
-impl<M: Machine> Fast for Windows<M> {
+impl Fast for Windows {
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
         let (more, count) = (Given::all(inputs, self.plan.precision)?, inputs.cycles());
         if self.cycles == 0 {

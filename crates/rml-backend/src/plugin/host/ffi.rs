@@ -13,6 +13,7 @@ use rml_base::memory::Reservation;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
 use crate::contract::{About, Backend, Buffer, Compiled, Executable, Held, Options, Outcome};
+use crate::device::Device;
 use crate::error::Failure;
 use crate::function::Function;
 use crate::plugin::abi::{
@@ -96,7 +97,7 @@ impl Library {
         Ok(Arc::new(Client {
             handle: Handle { raw: handle, free: self.api.free_backend },
             library: Arc::clone(self),
-            on_host: options.device.starts_with("cpu"),
+            on_host: Device::read(&options.device).is_some_and(Device::is_host),
         }))
     }
 

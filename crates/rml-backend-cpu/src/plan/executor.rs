@@ -1,0 +1,107 @@
+//! The embedded backend as an executor of plans.
+
+use std::sync::Arc;
+
+use rml_backend::{Backend, Held};
+use rml_base::Diagnostic;
+use rml_base::memory::Shortage;
+use rml_base::profile::Scope;
+use rml_executor::{About, Accuracy, Executor, Fault, Footprint, Prepared, Refused, Running, TooLong, Wish};
+use rml_ir::op::Number;
+use rml_ir::{Data, Precision};
+use rml_plan::Plan;
+
+use super::{Machine, Ready, Suspect, footprint};
+use crate::Cpu;
+
+/// Sums over ticks and products are taken in another order than that of the reference.
+const NEAR: Accuracy = Accuracy::Near(1e-5);
+
+impl Executor for Cpu {
+    fn about(&self) -> About {
+        let rml_backend::About { name, device, devices, .. } = Backend::about(self);
+        About { name, device, devices, accuracy: NEAR, waits: true, guesses: false, compiles: false }
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+        Ok(Arc::new(Ready::new(Arc::clone(plan), wish.threads)))
+    }
+}
+
+impl Prepared for Ready {
+    fn footprint(&self) -> Footprint {
+        match self.plan.precision {
+            Precision::F32 => footprint::footprint::<f32>(&self.code, &self.placement),
+            Precision::F64 => footprint::footprint::<f64>(&self.code, &self.placement),
+        }
+    }
+
+    fn start(&self, profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
+        Ok(match self.plan.precision {
+            Precision::F32 => Box::new(started::<f32>(self, profile)?),
+            Precision::F64 => Box::new(started::<f64>(self, profile)?),
+        })
+    }
+}
+
+fn started<N: Number>(ready: &Ready, profile: Option<&Scope>) -> Result<Machine<N>, Shortage> {
+    let mut machine = Machine::ready(ready)?;
+    profile.into_iter().for_each(|scope| machine.measure(scope));
+    Ok(machine)
+}
+
+impl From<Suspect> for Fault {
+    fn from(_: Suspect) -> Self {
+        Fault::Suspect
+    }
+}
+
+impl<N: Number> Running for Machine<N> {
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        self.set_rows(input, ticks, present, data, row)
+    }
+
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
+        Ok(self.window(ticks)?)
+    }
+
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        Ok(self.find(ticks)?)
+    }
+
+    fn abandon(&mut self) {
+        self.abandon();
+    }
+
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        Ok(Machine::add_output(self, output, t, to))
+    }
+
+    fn register(&self, register: usize) -> Option<Held> {
+        self.register(register).map(Held::Host)
+    }
+
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
+        Ok(Machine::is_set(self, register))
+    }
+
+    fn unset_register(&mut self, register: usize) {
+        self.unset_register(register);
+    }
+
+    fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
+        self.set_register(register, &value.to_host()?.to_precision(self.plan.precision));
+        Ok(())
+    }
+
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        Machine::ask(self, ticks)
+    }
+}

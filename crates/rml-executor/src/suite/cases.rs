@@ -1,0 +1,73 @@
+//! The plans of the suite.
+
+use std::sync::Arc;
+
+use rml_ir::Precision;
+use rml_plan::{Ends, Plan};
+
+/// A plan, and what it is fed with.
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) plan: Arc<Plan>,
+    /// The input that is present where the first one, a condition, holds.
+    pub(super) clocked: Option<usize>,
+    /// The int in the first input for which an operator has no result.
+    pub(super) bad: &'static [i64],
+    pub(super) cycles: usize,
+}
+
+impl Case {
+    /// Whether any number of cycles is a block, so that every run does the same cycles, however they are cut.
+    pub(super) fn streams(&self) -> bool {
+        self.plan.ends == Ends::Nothing && !self.plan.waits && self.bad.is_empty()
+    }
+
+    /// Whether an operator may have no result.
+    pub(super) fn may_fail(&self) -> bool {
+        self.plan.tapes.iter().flat_map(|tape| &tape.cases).any(|case| self.plan.may_fail(case))
+    }
+}
+
+const TEXTS: [(&str, &str); 8] = [
+    ("sum", include_str!("plans/sum.plan")),
+    ("window", include_str!("plans/window.plan")),
+    ("found", include_str!("plans/found.plan")),
+    ("ahead", include_str!("plans/ahead.plan")),
+    ("waits", include_str!("plans/waits.plan")),
+    ("fails", include_str!("plans/fails.plan")),
+    ("sparse", include_str!("plans/sparse.plan")),
+    ("dense", include_str!("plans/dense.plan")),
+];
+
+/// All plans in that precision.
+///
+/// # Panics
+/// If a text is no plan; the tests of this crate read each of them.
+pub(super) fn cases(precision: Precision) -> Vec<Case> {
+    let case = |(name, text): (&str, &str)| {
+        let mut plan = rml_plan::parse(text).expect("the texts are plans");
+        plan.precision = precision;
+        plan.consts.iter_mut().for_each(|value| *value = value.to_precision(precision));
+        Case {
+            name: format!("{name}, {precision}"),
+            plan: Arc::new(plan),
+            clocked: (name == "sparse").then_some(1),
+            // A position outside of its axis, and a square that does not fit.
+            bad: if name == "fails" { &[9, -1, 1 << 62] } else { &[] },
+            cycles: if name == "dense" { 24 } else { 40 },
+        }
+    };
+    TEXTS.into_iter().map(case).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_a_plan_that_verifies() {
+        for case in [Precision::F32, Precision::F64].into_iter().flat_map(cases) {
+            assert_eq!(rml_plan::verify(&case.plan), Ok(()), "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The checks that every executor passes: it runs small plans beside the [`Reference`](crate::Reference), and what it
+//! does is compared with X1 to X6 of the [contract](crate).
+//!
+//! The plans are texts: loops forward and backward, windows that end where data say it or the plan finds it, inputs on
+//! clocks, cycles that are looked at ahead, blocks that wait, operators that may have no result. Plans that an executor
+//! refuses are left out, and [counted](Report::refused).
+
+mod cases;
+mod compare;
+mod feed;
+mod limits;
+mod pair;
+
+use std::fmt;
+
+use rml_ir::Precision;
+
+use crate::contract::{Executor, Wish};
+use cases::{Case, cases};
+pub use limits::limits;
+use pair::Pair;
+
+/// The parts of the contract.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Rule {
+    /// Outputs and registers are those of the reference.
+    X1,
+    /// It suspects only where an operator may fail, and always where one does.
+    X2,
+    /// A fault and a search change no register.
+    X3,
+    /// The memory that it asks for is its footprint.
+    X4,
+    /// Bits depend neither on threads, nor on segments, nor on blocks.
+    X5,
+    /// Cycles that were not done come again.
+    X6,
+}
+
+/// What an executor does otherwise than the contract says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The part of the contract.
+    pub rule: Rule,
+    /// The name of the plan.
+    pub case: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, plan `{}`: {}", self.rule, self.case, self.what)
+    }
+}
+
+/// What the suite has found.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Report {
+    /// How many plans ran.
+    pub ran: usize,
+    /// The plans that the executor refuses.
+    pub refused: Vec<String>,
+    /// What is wrong; empty if the executor keeps the contract.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs all checks but those of [`limits`].
+pub fn check(executor: &dyn Executor) -> Report {
+    let mut report = Report::default();
+    for precision in [Precision::F32, Precision::F64] {
+        for case in cases(precision) {
+            match case_of(executor, &case) {
+                Ok(()) => report.ran += 1,
+                Err(Failed::Refused) => report.refused.push(case.name),
+                Err(Failed::Found(rule, what)) => {
+                    report.findings.push(Finding { rule, case: case.name, what });
+                }
+            }
+        }
+    }
+    report
+}
+
+/// Why a case ends early.
+enum Failed {
+    Refused,
+    Found(Rule, String),
+}
+
+/// The bits of all outputs, cycle by cycle, and of the registers at the end.
+type Bits = Vec<Vec<u64>>;
+
+fn case_of(executor: &dyn Executor, case: &Case) -> Result<(), Failed> {
+    let run = |threads: usize, seed: u64| {
+        let mut pair = Pair::new(executor, case, &Wish { threads })?;
+        pair.run(seed).map(|()| pair.bits)
+    };
+    let alone: Bits = run(1, 1)?;
+    if run(3, 1)? != alone {
+        return Err(Failed::Found(Rule::X5, "bits depend on the number of threads".to_owned()));
+    }
+    let cut = run(1, 2)?;
+    if case.streams() && cut != alone {
+        return Err(Failed::Found(Rule::X5, "bits depend on how the stream is cut into blocks".to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! An executor that runs a plan beside the reference.
+
+use rml_backend::Held;
+use rml_ir::{Data, Value};
+use rml_plan::{Ends, Kind};
+
+use super::cases::Case;
+use super::compare::{bits, is_same};
+use super::feed::{Dice, Feed, register};
+use super::{Bits, Failed, Rule};
+use crate::contract::{Accuracy, Executor, Fault, Next, Running, Wish};
+use crate::reference::Reference;
+
+/// A run of the executor, and one of the reference.
+pub(super) struct Pair<'a> {
+    case: &'a Case,
+    tested: Box<dyn Running>,
+    reference: Box<dyn Running>,
+    accuracy: Accuracy,
+    feed: Feed,
+    /// What registers are read as where they are not set.
+    starts: Vec<Option<Value>>,
+    /// Whether cycles come again that were not done.
+    again: bool,
+    pub(super) bits: Bits,
+}
+
+type Checked<T = ()> = Result<T, Failed>;
+
+/// The value of a register, on the host; its start value where it is not set.
+type Registers = Vec<Option<Data>>;
+
+fn found<T>(rule: Rule, what: impl Into<String>) -> Checked<T> {
+    Err(Failed::Found(rule, what.into()))
+}
+
+impl<'a> Pair<'a> {
+    pub(super) fn new(executor: &dyn Executor, case: &'a Case, wish: &Wish) -> Checked<Self> {
+        let Ok(prepared) = executor.prepare(&case.plan, wish) else { return Err(Failed::Refused) };
+        let short =
+            |short| Failed::Found(Rule::X4, format!("there is memory, and it does not start: {short}"));
+        let slow = Reference.prepare(&case.plan, wish).map_err(|_| Failed::Refused)?;
+        let precision = case.plan.precision;
+        let start = |start: &rml_plan::Start| start.value(&case.plan).map(|v| v.to_precision(precision));
+        Ok(Self {
+            case,
+            tested: prepared.start(None).map_err(short)?,
+            reference: slow.start(None).map_err(short)?,
+            accuracy: executor.about().accuracy,
+            feed: Feed::new(case),
+            starts: case.plan.starts().iter().map(start).collect(),
+            again: false,
+            bits: Vec::new(),
+        })
+    }
+
+    /// Runs all cycles, in windows or blocks that the seed cuts.
+    pub(super) fn run(&mut self, seed: u64) -> Checked {
+        let (mut dice, mut from, cycles) = (Dice(seed), 0, self.case.cycles);
+        self.set_and_unset(&mut Dice(11))?;
+        while from < cycles {
+            let Some(ticks) = self.length(from, &mut dice)? else { break };
+            if let Some(bad) = self.case.bad.get(dice.below(self.case.bad.len() + 2)) {
+                self.fails(from, ticks, *bad, &mut dice)?;
+            }
+            let done = self.window(from, ticks)?;
+            self.again = done < ticks;
+            if done == 0 && from + ticks == cycles {
+                break;
+            }
+            from += done;
+        }
+        self.set_and_unset(&mut Dice(12))?;
+        let registers = self.registers(&*self.tested)?;
+        self.bits.extend(registers.iter().map(|data| data.as_ref().map(bits).unwrap_or_default()));
+        Ok(())
+    }
+
+    /// How many ticks the next window has; none if it does not end.
+    fn length(&mut self, from: usize, dice: &mut Dice) -> Checked<Option<usize>> {
+        let (plan, left) = (&self.case.plan, self.case.cycles - from);
+        match &plan.ends {
+            Ends::Given(ends) => Ok(self.feed.length(ends, from)),
+            Ends::Found { .. } => self.find(from, dice),
+            Ends::Nothing if plan.waits && self.again => Ok(Some(left)),
+            Ends::Nothing => {
+                let ahead = plan.ahead() as usize;
+                Ok((left > ahead).then(|| (ahead + 1 + dice.below(6)).min(left)))
+            }
+        }
+    }
+
+    /// Has both search for the end of a window, in a few cycles, and then in all of them.
+    fn find(&mut self, from: usize, dice: &mut Dice) -> Checked<Option<usize>> {
+        let left = self.case.cycles - from;
+        let (before, mut length) = (self.registers(&*self.tested)?, None);
+        for ticks in [1 + dice.below(left), left] {
+            let mut ends = Vec::new();
+            for run in [&mut self.reference, &mut self.tested] {
+                run.next(Next::Search(ticks));
+                self.feed.set(&mut **run, from, ticks).or_else(|what| found(Rule::X1, what))?;
+                ends.push(run.find(ticks).or_else(|fault| found(Rule::X2, format!("a search: {fault:?}")))?);
+            }
+            if ends[0] != ends[1] {
+                return found(Rule::X1, format!("a window ends at {:?}, not at {:?}", ends[1], ends[0]));
+            }
+            self.unchanged(&before, "a search")?;
+            length = ends[0];
+        }
+        if dice.below(2) == 0 {
+            self.tested.abandon();
+            self.reference.abandon();
+            self.unchanged(&before, "a search that was abandoned")?;
+        }
+        Ok(length)
+    }
+
+    fn unchanged(&self, before: &Registers, what: &str) -> Checked {
+        let same = |(a, b): (&Option<Data>, &Option<Data>)| a.as_ref().map(bits) == b.as_ref().map(bits);
+        let now = self.registers(&*self.tested)?;
+        match now.iter().zip(before).position(|pair| !same(pair)) {
+            Some(at) => found(Rule::X3, format!("{what} changes register {at}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a window of both.
+    fn both(&mut self, from: usize, ticks: usize) -> Checked<[Result<usize, Fault>; 2]> {
+        let feed = &self.feed;
+        let run = |run: &mut dyn Running| {
+            let short = |_| Failed::Found(Rule::X4, "there is memory, and it does not get it".to_owned());
+            run.ask(ticks).map_err(short)?;
+            run.next(Next::Window(ticks));
+            feed.set(run, from, ticks).or_else(|what| found(Rule::X1, what))?;
+            Ok(run.window(ticks))
+        };
+        Ok([run(&mut *self.reference)?, run(&mut *self.tested)?])
+    }
+
+    /// Runs a window in which an operator has no result.
+    fn fails(&mut self, from: usize, ticks: usize, bad: i64, dice: &mut Dice) -> Checked {
+        let (at, before) = (from + dice.below(ticks), self.registers(&*self.tested)?);
+        let Some(good) = self.feed.put(at, bad) else { return Ok(()) };
+        let ran = self.both(from, ticks)?;
+        self.feed.put(at, good);
+        match ran {
+            [Err(_), Ok(_)] => found(Rule::X2, "it does not suspect an operator that has no result"),
+            [Err(_), Err(Fault::Suspect)] => self.unchanged(&before, "a fault"),
+            [_, ran] => found(Rule::X2, format!("an operator has no result: {ran:?}")),
+        }
+    }
+
+    /// Runs a window that has a result. How many ticks are done.
+    fn window(&mut self, from: usize, ticks: usize) -> Checked<usize> {
+        let rule = if self.again { Rule::X6 } else { Rule::X1 };
+        let before = self.registers(&*self.tested)?;
+        match self.both(from, ticks)? {
+            [Ok(done), Ok(tested)] if done == tested => {
+                self.outputs(rule, done)?;
+                self.same_registers(rule)?;
+                Ok(done)
+            }
+            [Ok(done), Ok(tested)] => found(rule, format!("{tested} ticks are done, not {done}")),
+            [Ok(_), Err(Fault::Suspect)] => {
+                self.unchanged(&before, "a fault")?;
+                let what =
+                    if self.case.may_fail() { "these operands have a result" } else { "nothing may fail" };
+                found(Rule::X2, format!("it suspects a window: {what}"))
+            }
+            [_, ran] => found(rule, format!("a window has no result: {ran:?}")),
+        }
+    }
+
+    fn outputs(&mut self, rule: Rule, done: usize) -> Checked {
+        for t in 0..done {
+            for output in 0..self.case.plan.outputs.len() {
+                let read = |run: &mut dyn Running| {
+                    let mut data = Data::Bool(Vec::new());
+                    let there = run.add_output(output, t, &mut data);
+                    there.map(|there| (there, data)).or_else(|d| found(rule, d.message))
+                };
+                let (want, got) = (read(&mut *self.reference)?, read(&mut *self.tested)?);
+                if got.0 != want.0 || !is_same(&got.1, &want.1, self.accuracy) {
+                    return found(rule, format!("output {output} at tick {t} is {got:?}, not {want:?}"));
+                }
+                self.bits.push(bits(&got.1));
+            }
+        }
+        Ok(())
+    }
+
+    /// The registers of a run, but for those that are local to a window.
+    fn registers(&self, run: &dyn Running) -> Checked<Registers> {
+        let value = |at: usize| {
+            if self.case.plan.registers[register(at)].kind == Kind::Local {
+                return Ok(None);
+            }
+            let set = run.is_set(at).or_else(|d| found(Rule::X1, d.message))?;
+            let held = run.register(at).filter(|_| set).map(|held| held.to_host());
+            let value = held.transpose().or_else(|failure| found(Rule::X1, failure.message))?;
+            Ok(value.or_else(|| self.starts[at].clone()).map(|value| value.to_data()))
+        };
+        (0..self.case.plan.registers.len()).map(value).collect()
+    }
+
+    fn same_registers(&self, rule: Rule) -> Checked {
+        let (want, got) = (self.registers(&*self.reference)?, self.registers(&*self.tested)?);
+        for (at, (want, got)) in want.iter().zip(&got).enumerate() {
+            let same = match (want, got) {
+                (Some(want), Some(got)) => is_same(got, want, self.accuracy),
+                (want, got) => want.is_none() && got.is_none(),
+            };
+            if !same {
+                return found(rule, format!("register {at} is {got:?}, not {want:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets some registers to other values, and leaves the others unset.
+    fn set_and_unset(&mut self, dice: &mut Dice) -> Checked {
+        for (at, data) in self.case.plan.registers.iter().enumerate().filter(|(_, r)| r.kind != Kind::Local) {
+            let value = dice.value(&data.ty, self.case.plan.precision);
+            for run in [&mut self.reference, &mut self.tested] {
+                let set = run.set_register(at, &Held::Host(value.clone()));
+                set.or_else(|d| found(Rule::X1, format!("register {at}: {}", d.message)))?;
+            }
+            if dice.below(3) == 0 {
+                self.same_registers(Rule::X1)?;
+                self.reference.unset_register(at);
+                self.tested.unset_register(at);
+            }
+        }
+        self.same_registers(Rule::X1)
+    }
+}

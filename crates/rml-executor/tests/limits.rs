@@ -1,0 +1,48 @@
+//! The memory that executors ask for. The limit is that of the process, so this test is alone in it.
+
+use std::sync::Arc;
+
+use rml_base::memory::Shortage;
+use rml_base::profile::Scope;
+use rml_executor::suite::{Rule, limits};
+use rml_executor::{About, Executor, Footprint, Prepared, Reference, Refused, Running, Wish};
+use rml_plan::Plan;
+
+/// The reference, with that many bytes more in its footprint than it asks for.
+#[derive(Debug)]
+struct Says(i64);
+
+#[derive(Debug)]
+struct Ready(i64, Arc<dyn Prepared>);
+
+impl Executor for Says {
+    fn about(&self) -> About {
+        Reference.about()
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+        Ok(Arc::new(Ready(self.0, Reference.prepare(plan, wish)?)))
+    }
+}
+
+impl Prepared for Ready {
+    fn footprint(&self) -> Footprint {
+        let footprint = self.1.footprint();
+        Footprint { fixed: footprint.fixed.saturating_add_signed(self.0), ..footprint }
+    }
+
+    fn start(&self, profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
+        self.1.start(profile)
+    }
+}
+
+#[test]
+fn the_footprint_is_what_is_asked_for() {
+    assert_eq!(limits(&Reference), []);
+    assert_eq!(limits(&Says(0)), []);
+    for off in [-1, 1] {
+        let findings = limits(&Says(off));
+        assert!(!findings.is_empty(), "{off}");
+        assert!(findings.iter().all(|found| found.rule == Rule::X4), "{findings:#?}");
+    }
+}
