@@ -1,7 +1,7 @@
 //! A training that reports nothing.
 
-use rml_base::codes::analysis as codes;
 use rml_base::Diagnostic;
+use rml_base::codes::analysis as codes;
 use rml_ir::{DType, Type};
 
 use super::Program;
@@ -33,6 +33,8 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
             .label(view.place(loss), "the loss is computed here")
             .label(node.span, "and is no output")
             .help(format!("add `{LOSS}` to the outputs")),
-        None => d.label(node.span, "its outputs").help("add the loss to the outputs, as the mean over all elements"),
+        None => d
+            .label(node.span, "its outputs")
+            .help("add the loss to the outputs, as the mean over all elements"),
     })
 }

@@ -20,7 +20,8 @@ pub(super) fn findings(
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for eq in view.node.equations.ids() {
-        let Some(call) = view.adjoint(eq).filter(|call| program.parameters[call.of] && !view.is_off(call)) else {
+        let Some(call) = view.adjoint(eq).filter(|call| program.parameters[call.of] && !view.is_off(call))
+        else {
             continue;
         };
         for (output, seed) in call.results() {
@@ -113,7 +114,8 @@ fn is_loss(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
         return true;
     }
     let Some(equation) = view.equation(v).map(|eq| &view.node.equations[eq]) else { return false };
-    let Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, order: 1 }, .. } = &equation.rhs else {
+    let Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, order: 1 }, .. } = &equation.rhs
+    else {
         return false;
     };
     let node = &program.module.nodes[*id];

@@ -116,7 +116,8 @@ fn still(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<D
 
 /// A rate of 0.
 fn zero(view: &View<'_>) -> Diagnostic {
-    let message = format!("a learning rate of 0 changes no parameter, so `{}` learns nothing", view.node.name);
+    let message =
+        format!("a learning rate of 0 changes no parameter, so `{}` learns nothing", view.node.name);
     let d = Diagnostic::warning(codes::LEARNING_RATE, message);
     d.help("begin with a rate between 0.001 and 1; to leave the parameters as they are on purpose, pass `false` for `bp`")
 }

@@ -78,7 +78,9 @@ fn nothing_to_learn(program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic
     }
     let name = &view.node.name;
     let d = Diagnostic::warning(codes::NO_UPDATE, format!("`{name}` has no parameter, so it learns nothing"));
-    let is_net = |call: &Adjoint<'_>| !call.node.outputs.iter().any(|o| call.node.vars[*o].name.as_deref() == Some(LOSS));
+    let is_net = |call: &Adjoint<'_>| {
+        !call.node.outputs.iter().any(|o| call.node.vars[*o].name.as_deref() == Some(LOSS))
+    };
     Some(match calls.iter().find(|(_, call)| is_net(call)).or(calls.first()) {
         Some((eq, call)) => d.label(view.node.equations[*eq].span, format!("no `param` is in `{}`", call.node.name)),
         None => d.label(view.node.span, "no `param` is in it, nor in what it calls"),
