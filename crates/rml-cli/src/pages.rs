@@ -16,6 +16,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("learning-rate", include_str!("../../../docs/errors/learning-rate.md")),
     ("not-logits", include_str!("../../../docs/errors/not-logits.md")),
     ("gradient-updates", include_str!("../../../docs/errors/gradient-updates.md")),
+    ("loss-as-gradient", include_str!("../../../docs/errors/loss-as-gradient.md")),
+    ("no-metric", include_str!("../../../docs/errors/no-metric.md")),
     ("no-optimiser", include_str!("../../../docs/errors/no-optimiser.md")),
     ("gradient-clock", include_str!("../../../docs/errors/gradient-clock.md")),
     ("optimiser-shape", include_str!("../../../docs/errors/optimiser-shape.md")),

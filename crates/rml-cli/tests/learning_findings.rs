@@ -152,6 +152,8 @@ fn no_program_of_the_project_is_warned_of() {
             "gradient-sign",
             "learning-rate",
             "gradient-updates",
+            "loss-as-gradient",
+            "no-metric",
             "undeclared-clock",
             "not-logits",
         ];

@@ -115,7 +115,9 @@ pub(crate) fn analyse_each_by(
         let placed = Placed::new(node, &options);
         let analysis = if node.overrides || node.is_extern { None } else { analyse(node, &placed) };
         let is_left_out = analysis.is_none() && clean;
-        if is_left_out && !node.overrides {
+        let is_lucky =
+            clean && analysis.as_ref().is_some_and(|analysis| placed.is_changed(node, &analysis.assumed));
+        if (is_left_out || is_lucky) && !node.overrides {
             unchecked.push(Unchecked::new(front, node, &placed));
         }
         if analysis.is_some() || is_left_out || node.overrides {
@@ -151,6 +153,12 @@ impl Placed {
         let others =
             (0..self.assumed.len()).flat_map(move |i| values.clone().map(|value| self.with(i, value)));
         std::iter::once(self.clone()).chain(others)
+    }
+
+    /// Whether a named dimension of the node has another value than here: it is right for some sizes alone.
+    fn is_changed(&self, node: &NodeSignature, assumed: &[(String, StaticValue)]) -> bool {
+        let mut sizes = self.assumed.iter().filter(|(name, _)| node.dimensions.contains(name));
+        !assumed.is_empty() && sizes.any(|size| !assumed.contains(size))
     }
 
     fn with(&self, i: usize, value: StaticValue) -> Self {

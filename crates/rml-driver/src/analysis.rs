@@ -1,6 +1,6 @@
 //! What is known about a program before it runs.
 
-mod callers;
+pub(crate) mod callers;
 mod certain;
 mod declared;
 mod types;
@@ -116,14 +116,18 @@ impl Analysis {
     pub(crate) fn new(mut flat: Flat, front: &Front) -> Self {
         flat.shrink_to_fit();
         let sources = &front.sources;
-        let clocks = certain::clocks(&flat);
+        let mut clocks = certain::clocks(&flat);
+        let calls = callers::calls(&flat);
+        if let Verdict::Rejected(found) | Verdict::Dynamic(found) = &mut clocks.verdict {
+            found.0.iter_mut().for_each(|finding| callers::show(sources, &flat, &calls, finding));
+        }
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
         let (mut run, shortage) = match (!rejected).then(|| RunFacts::new(&flat, front)).transpose() {
             Ok(run) => (run, None),
             Err(shortage) => (None, Some(shortage)),
         };
         for finding in run.iter_mut().flat_map(|run: &mut RunFacts| &mut run.analyses.causality.findings.0) {
-            callers::show(front, &flat, finding);
+            callers::show(sources, &flat, &calls, finding);
         }
         let undeclared = if rejected { Vec::new() } else { undeclared::findings(&flat, &clocks, sources) };
         let (flat, sources) = (Arc::new(flat), Arc::clone(sources));

@@ -8,7 +8,7 @@ use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
 use crate::interface::{BATCH, Interfaces};
-use crate::library::{LIBRARY, PRELUDE};
+use crate::library::{LIBRARY, PRELUDE, is_library};
 use crate::load;
 use crate::options::Options;
 use crate::origin::Origin;
@@ -63,8 +63,7 @@ impl Front {
 
     /// Whether a place is in the library.
     pub(crate) fn is_library(&self, place: Span) -> bool {
-        let text = self.sources.text(place.file);
-        text == PRELUDE || LIBRARY.iter().any(|(_, own)| text == *own)
+        is_library(&self.sources, place)
     }
 
     /// Whether the program's own texts call an adjoint: then they may train parameters.

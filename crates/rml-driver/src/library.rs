@@ -1,5 +1,7 @@
 //! The library sources that every program may import, embedded in the binary.
 
+use rml_base::{Sources, Span};
+
 /// The modules of the library by import path, with their texts.
 pub const LIBRARY: &[(&str, &str)] = &[
     ("std.attention", include_str!("../../../std/attention.rml")),
@@ -14,6 +16,12 @@ pub const LIBRARY: &[(&str, &str)] = &[
     ("std.statistics", include_str!("../../../std/statistics.rml")),
     ("std.time", include_str!("../../../std/time.rml")),
 ];
+
+/// Whether a place is in the library.
+pub(crate) fn is_library(sources: &Sources, place: Span) -> bool {
+    let text = sources.text(place.file);
+    text == PRELUDE || LIBRARY.iter().any(|(_, own)| text == *own)
+}
 
 /// The nodes that are in scope everywhere.
 pub const PRELUDE: &str = include_str!("../../../std/prelude.rml");

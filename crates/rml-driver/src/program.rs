@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span};
 use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
 
+use crate::analysis::callers::{Calls, show, user_call};
 use crate::front::Front;
 
 /// A compiled program. Cheap to clone.
@@ -29,6 +30,8 @@ pub struct Program {
     pub(crate) inputs: Arc<[InputInfo]>,
     pub(crate) outputs: Arc<[OutputInfo]>,
     pub(crate) warnings: Diagnostics,
+    /// Where each instance is called, by its path.
+    pub(crate) calls: Arc<Calls>,
     /// By checkpoint key, the places of the squared norms of gradients among the outputs.
     pub(crate) gradients: IndexMap<Arc<str>, usize>,
     /// The checkpoint keys of the parameters that adjoints update.
@@ -57,6 +60,7 @@ impl Program {
             warnings,
             gradients: IndexMap::new(),
             learned: Arc::default(),
+            calls: Arc::default(),
             flat: Arc::new(flat),
         }
     }
@@ -106,6 +110,24 @@ impl Program {
     /// Findings that did not stop the compilation.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
+    }
+
+    /// Where the program's own texts call an instance, or what leads to it.
+    pub fn call(&self, instance: &str) -> Option<Span> {
+        user_call(&self.sources, &self.calls, instance)
+    }
+
+    /// A finding about the program with a place in its own texts first, where it begins in the library.
+    #[must_use]
+    pub fn shown(&self, mut finding: Diagnostic) -> Diagnostic {
+        show(&self.sources, &self.flat, &self.calls, &mut finding);
+        finding
+    }
+
+    /// Findings about the program as an error that shows its texts, each as [`Self::shown`] has it.
+    pub fn error(&self, findings: impl Into<Diagnostics>) -> Error {
+        let findings = findings.into().into_iter().map(|finding| self.shown(finding)).collect();
+        Error::new(Diagnostics(findings), Arc::clone(&self.sources))
     }
 
     /// The same program with more findings that do not stop it.

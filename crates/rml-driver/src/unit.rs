@@ -8,6 +8,7 @@ use rml_ir::normal::Differentiated;
 use rml_ir::{pass, typed};
 
 use crate::analysis::Analysis;
+use crate::analysis::callers::calls;
 use crate::front::Front;
 use crate::lower::{Learning, runnable, with_gradients};
 use crate::options::{Options, root};
@@ -57,11 +58,12 @@ impl Unit {
     pub fn program(&self) -> Result<Program, Error> {
         let made = with_gradients(&self.module, &self.options).and_then(|learning| {
             let Learning { flat, norms, learned } = learning;
-            Ok((runnable(flat, &self.options)?, norms, learned))
+            let calls = Arc::new(calls(&flat));
+            Ok((runnable(flat, &self.options)?, norms, learned, calls))
         });
-        let (flat, gradients, learned) = self.front.fail(made)?;
+        let (flat, gradients, learned, calls) = self.front.fail(made)?;
         let program = Program::new(flat, &self.front, self.warnings.clone());
-        Ok(Program { gradients, learned: Arc::new(learned), ..program })
+        Ok(Program { gradients, learned: Arc::new(learned), calls, ..program })
     }
 
     /// What is known about the node before it runs. What the analyses reject is part of the result.

@@ -146,26 +146,36 @@ impl Add<'_, '_> {
         Some(made)
     }
 
-    /// Warns of a `diff_param` that an imported file keeps for itself, where the library's updates the parameters.
+    /// Warns of a `diff_param` that an imported file has for itself, where the library's updates the parameters.
     fn ignored_optimiser(&mut self, used: SourceId, parameter: Span) {
         let program = self.program;
         if !program.scopes.is_library(program.nodes[used].file) {
             return;
         }
         let files = program.scopes.files.values().filter(|file| !file.library);
-        let private = files.filter(|file| file.private.contains("diff_param"));
-        for node in private.filter_map(|file| file.own.get("diff_param")) {
-            let node = &program.nodes[*node];
+        for file in files {
+            let Some(node) = file.own.get("diff_param").map(|node| &program.nodes[*node]) else { continue };
             if node.file == program.main {
                 continue;
             }
+            let (what, how, help) = if file.private.contains("diff_param") {
+                let help = "remove `private`, and import the file as a whole or its `diff_param` by name";
+                ("is private to it", "private", help)
+            } else {
+                (
+                    "is not imported under this name",
+                    "not in scope where the node is that trains",
+                    "import it by name as well, `import \"..\" (diff_param);`",
+                )
+            };
             let message =
-                "the node `diff_param` of an imported file is private to it, and updates nothing here";
+                format!("the node `diff_param` of an imported file {what}, and updates nothing here");
+            let optimiser = node.name_span;
             self.report.push(
                 Diagnostic::warning(codes::PRIVATE_NODE, message)
-                    .label(node.name_span, "private")
                     .label(parameter, "this parameter is updated by the `diff_param` of the library")
-                    .help("remove `private`, and import the file as a whole or its `diff_param` by name")
+                    .label(optimiser, how)
+                    .help(help)
                     .help("or write a `diff_param` beside the node that trains"),
             );
         }

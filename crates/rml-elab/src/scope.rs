@@ -169,8 +169,13 @@ impl Scopes {
         let (prefix, inner) = adjoint_prefix(name);
         let adjoint = !prefix.is_empty();
         let near = if adjoint { suggest(inner, known.iter().copied()) } else { None };
+        let misspelt = || {
+            let adjoints: Vec<String> = known.iter().map(|known| format!("diff_{known}")).collect();
+            suggest(name, adjoints.iter().map(String::as_str)).map(str::to_owned)
+        };
         near.map(|near| format!("{prefix}{near}"))
-            .or_else(|| suggest(name, known.into_iter()).map(str::to_owned))
+            .or_else(|| suggest(name, known.iter().copied()).map(str::to_owned))
+            .or_else(|| if name.starts_with("di") { misspelt() } else { None })
     }
 
     /// The node of that name that an imported text keeps for itself.

@@ -86,7 +86,7 @@ pub fn export_c(
     export: &CExport,
 ) -> Result<CProgram, Error> {
     let Prepared { program, plan, states } = prepare(source, options, checkpoint, export.cycles)?;
-    let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
+    let fail = |d: Diagnostic| program.error(d);
     let name = name(&program, export).map_err(fail)?;
     let cycles = cycles(&plan, export.cycles).map_err(fail)?;
     let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
@@ -121,7 +121,7 @@ fn prepare(
     cycles: Option<usize>,
 ) -> Result<Prepared, Error> {
     let program = params::program(source, options, checkpoint)?;
-    let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
+    let fail = |d: Diagnostic| program.error(d);
     let states = checkpoint.map(|c| c.select(&program, Policy::Available)).transpose().map_err(fail)?;
     let fed = if cycles.is_some() { Fed::Windows } else { Fed::Blocks };
     let plan = plan(&program, fed).map_err(fail)?;

@@ -180,8 +180,7 @@ struct Sequence {
 impl Given {
     fn new(program: &Program, inputs: &Columns, grad: &GradOptions) -> Result<Self, Error> {
         let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
-        let table = Table::new(program, inputs, &options)
-            .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+        let table = Table::new(program, inputs, &options).map_err(|d| program.error(d))?;
         let each = program.outputs().len() * size_of::<Status>() + size_of::<Row>();
         let given: u64 = program.inputs().iter().map(|i| i.ty.bytes(program.precision())).sum();
         let bytes =
@@ -244,7 +243,7 @@ fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<
 fn ask_for_gradient(ty: &Type, key: &str, program: &Program) -> Result<(), Error> {
     memory::ask(ty.bytes(Precision::F64).saturating_mul(2)).map_err(|short| {
         let d = short.diagnostic(format!("the gradient of parameter `{key}`, {ty},"));
-        Error::from(d).with_sources(program.sources())
+        program.error(d)
     })
 }
 

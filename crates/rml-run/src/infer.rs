@@ -143,7 +143,7 @@ impl InferOptions {
         let d = d.help(
             "name a checkpoint (`--params FILE`): `rml train --save` and `rml params import` write one",
         );
-        Err(Error::from(d).with_sources(program.sources()))
+        Err(program.error(d))
     }
 }
 
@@ -206,8 +206,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
     let bind = || Windows::bind(data, program.inputs(), program.precision(), options.allow_nan);
-    let windows =
-        options.engine.time(Phase::Data, bind).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
     family.refuse_undeclared(size, &windows)?;
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();

@@ -376,7 +376,7 @@ pub(crate) fn incomplete(session: &Session) -> Error {
     session.fail(waiting(session).help(CUT))
 }
 
-const CUT: &str = "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`";
+const CUT: &str = "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`; where windows end before a restart, `every (false fby back r)`, let the data end the last one: `l = last(r) every end`, see \"Restarts\" in docs/language/gradients.md";
 
 fn waiting(session: &Session) -> Diagnostic {
     let mut d = Diagnostic::error(

@@ -410,7 +410,7 @@ impl Session {
     }
 
     pub(crate) fn fail(&self, findings: impl Into<Diagnostics>) -> Error {
-        Error::new(findings, Arc::clone(self.program.sources()))
+        self.program.error(findings)
     }
 }
 

@@ -272,7 +272,7 @@ impl Stepper {
     }
 
     fn fail(&self, found: Diagnostic) -> Error {
-        Error::from(found).with_sources(self.program.sources())
+        self.program.error(found)
     }
 
     /// The input of that name.

@@ -253,7 +253,7 @@ pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<
 /// How many cycles a run over a table of inputs has.
 pub(crate) fn cycles(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<usize, Error> {
     let table = Table::new(program, inputs, options);
-    table.map(|t| t.cycles).map_err(|d| Error::from(d).with_sources(program.sources()))
+    table.map(|t| t.cycles).map_err(|d| program.error(d))
 }
 
 /// How many cycles a run over a table of inputs has, and for each input of the program its values in the cycles where
@@ -263,8 +263,7 @@ pub(crate) fn sequences(
     inputs: &Columns,
     options: &RunOptions,
 ) -> Result<(usize, Vec<Vec<Value>>), Error> {
-    let table =
-        Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let table = Table::new(program, inputs, options).map_err(|d| program.error(d))?;
     let mut sequences = vec![Vec::new(); table.inputs.len()];
     // Without inputs there is nothing to read, however many cycles there are.
     for n in 0..if sequences.is_empty() { 0 } else { table.cycles } {
@@ -289,7 +288,7 @@ pub(crate) fn run_session(
     let table = options
         .engine
         .time(Phase::Data, || Table::new(program, inputs, options))
-        .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+        .map_err(|d| program.error(d))?;
     let cycles = table.cycles;
     let wish = Use { record: options.all_vars, ..Use::new(Feeding::Windows { cycles: None }) };
     let mut session = Session::open(program, &options.engine, &wish)?;

@@ -172,6 +172,9 @@ impl Reporter<'_> {
                 None => diagnostic = diagnostic.note(text),
             }
         }
+        if let Some(help) = self.conditions_differ(&names, &sides) {
+            diagnostic = diagnostic.help(help);
+        }
         let fix = self.fix(mismatch, &sides);
         diagnostic.help(if wrong_call.is_some() { format!("{fix}, here or where it is called") } else { fix })
     }
@@ -247,6 +250,42 @@ impl Reporter<'_> {
             instance = around(&instance).to_owned();
         }
         wrong
+    }
+
+    /// What is said if one side is where an adjoint propagates, and the other where another one does, and one of these
+    /// conditions is a constant.
+    fn conditions_differ(&self, names: &Names<'_>, sides: &[Side; 2]) -> Option<String> {
+        let condition = |side: &Side| {
+            let (_, path) = self.inferred.path(side.term);
+            let is_bp =
+                |v: &Var| self.flat.vars[*v].name.as_deref().is_some_and(|name| name.ends_with(".bp"));
+            path.last().map(|(cond, _)| *cond).filter(is_bp)
+        };
+        let (a, b) = (condition(&sides[0])?, condition(&sides[1])?);
+        let (first, second) = (self.truth(a), self.truth(b));
+        if first == second {
+            return None;
+        }
+        let value =
+            |truth: Option<bool>| truth.map_or_else(|| "a condition".to_owned(), |t| format!("`{t}`"));
+        let (first, second) = (value(first), value(second));
+        Some(format!(
+            "`{}` is {first}, and `{}` is {second}: pass the same `bp` to both calls, so that one propagates gradients where the other takes them",
+            names.of(a),
+            names.of(b)
+        ))
+    }
+
+    /// The value of a condition that is the same in all cycles.
+    fn truth(&self, mut v: Var) -> Option<bool> {
+        for _ in 0..self.flat.vars.len() {
+            match &self.flat.equations.iter().find(|e| e.lhs == v)?.rhs {
+                Rhs::Const(id) => return self.flat.consts[*id].value().and_then(rml_ir::Value::as_bool),
+                Rhs::Apply { op: rml_ir::op::Op::Copy, args } => v = *args.first()?,
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn fix(&self, mismatch: &Mismatch, sides: &[Side; 2]) -> String {

@@ -53,11 +53,36 @@ pub(super) fn carriers(
     view: &View<'_>,
     from: impl IntoIterator<Item = Carrier>,
 ) -> IndexSet<Carrier> {
+    followed(program, view, from, &sign)
+}
+
+/// All values of a node that only rise, or only fall, with these.
+pub(super) fn rising(
+    program: &Program<'_>,
+    view: &View<'_>,
+    from: impl IntoIterator<Item = Carrier>,
+) -> IndexSet<Carrier> {
+    followed(program, view, from, &|view, op, args, v| {
+        let rises = matches!(op, Op::Softmax | Op::Unary(Unary::Sigmoid | Unary::Tanh));
+        if rises { Some(false) } else { sign(view, op, args, v) }
+    })
+}
+
+/// Whether an operator turns the sign of an operand; nothing if the operand is not to be followed.
+type Sign = dyn Fn(&View<'_>, &Op, &[Var], Var) -> Option<bool>;
+
+/// All values of a node that are reached from these.
+fn followed(
+    program: &Program<'_>,
+    view: &View<'_>,
+    from: impl IntoIterator<Item = Carrier>,
+    sign: &Sign,
+) -> IndexSet<Carrier> {
     let mut found: IndexSet<Carrier> = from.into_iter().collect();
     let mut at = 0;
     while let Some(carrier) = found.get_index(at).copied() {
         for eq in &view.readers[carrier.var] {
-            found.extend(step(program, view, carrier, *eq));
+            found.extend(step(program, view, carrier, *eq, sign));
         }
         at += 1;
     }
@@ -65,7 +90,7 @@ pub(super) fn carriers(
 }
 
 /// What an equation that reads a carrier makes one of.
-fn step(program: &Program<'_>, view: &View<'_>, carrier: Carrier, eq: Eq) -> Vec<Carrier> {
+fn step(program: &Program<'_>, view: &View<'_>, carrier: Carrier, eq: Eq, sign: &Sign) -> Vec<Carrier> {
     let equation = &view.node.equations[eq];
     let turned = |turn: Option<bool>| {
         let turn = turn?;

@@ -5,15 +5,23 @@
 //! the library or of the program. The gradient that is passed for it is followed, with its sign, to the parameters and
 //! through the program's optimiser.
 
+mod calls;
+mod depends;
 mod flow;
 mod logits;
+mod metric;
+mod own;
 mod seeds;
 mod silent;
+mod untrained;
 mod view;
+
+use std::cell::RefCell;
 
 use rml_base::{Diagnostics, IndexVec, Span};
 use rml_ir::normal::{Callee, Module, NodeId, Rhs};
 
+use depends::Through;
 use flow::Optimiser;
 use view::View;
 
@@ -24,25 +32,41 @@ struct Program<'m> {
     library: &'m dyn Fn(Span) -> bool,
     /// Which nodes have parameters, in them or in what they call.
     parameters: IndexVec<NodeId, bool>,
+    /// Which nodes update parameters by a gradient, in them or in what they call.
+    updates: IndexVec<NodeId, bool>,
+    /// What is known about how nodes pass values on.
+    through: RefCell<Through>,
 }
 
 /// What has to be said about the learning of a program: gradients of losses with the wrong sign, rates beyond all
-/// measure, gradients of inputs that update parameters beside, probabilities where a loss takes logits. With `trained`,
-/// the root is a training: then also that it updates no parameter. `library` says whether a place is in the library.
-/// All are warnings.
+/// measure, losses that enter in the place of their gradients, gradients of inputs that update parameters beside,
+/// parameters that the gradient does not reach, probabilities where a loss takes logits. With `trained`, the root is a
+/// training: then also that it updates no parameter, or reports no number. `library` says whether a place is in the
+/// library. All are warnings.
 ///
 /// Requires: N1 to N6.
 pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {
-    let program = Program { module, library, parameters: parameters(module) };
+    let mut program = Program {
+        module,
+        library,
+        parameters: parameters(module),
+        updates: IndexVec::new(),
+        through: RefCell::default(),
+    };
+    program.updates = silent::updates(&program);
+    let program = program;
     let optimiser = Optimiser::of(&program);
     let mut found = Diagnostics::new();
     for id in module.nodes.ids().filter(|id| !library(module.nodes[*id].span)) {
         let view = View::new(&program, id);
         found.extend(seeds::findings(&program, &view, optimiser.as_ref()));
         found.extend(logits::findings(&program, &view));
+        found.extend(own::findings(&program, &view, optimiser.as_ref()));
+        found.extend(untrained::findings(&program, &view));
     }
     if trained {
         found.extend(silent::finding(&program));
+        found.extend(metric::finding(&program));
     }
     found
 }

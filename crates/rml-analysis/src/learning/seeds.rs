@@ -25,6 +25,7 @@ pub(super) fn findings(
     for eq in view.node.equations.ids() {
         let Some(call) = view.adjoint(eq).filter(|call| !view.is_off(call)) else { continue };
         let at = view.node.equations[eq].span;
+        found.extend(still(program, view, &call));
         for (output, seed) in call.seeds() {
             let Some(number) = view.number(seed).filter(|n| *n != 0.0) else { continue };
             let entry = Entry { call: &call, at, seed, number };
@@ -101,6 +102,26 @@ fn loss(
     })
 }
 
+/// A call of an adjoint that gets 0 for all outputs, while parameters wait for what it propagates.
+fn still(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<Diagnostic> {
+    let mut seeds = call.seeds().map(|(_, seed)| seed).peekable();
+    let first = *seeds.peek()?;
+    let zeros = seeds.all(|seed| view.number(seed) == Some(0.0));
+    if !zeros || reaches(program, view, call).is_none() {
+        return None;
+    }
+    let what = format!("`diff_{}` gets 0 as the gradient, and propagates nothing else", call.node.name);
+    Some(zero(view).label(view.place(first), what))
+}
+
+/// A rate of 0.
+fn zero(view: &View<'_>) -> Diagnostic {
+    let message =
+        format!("a learning rate of 0 changes no parameter, so `{}` learns nothing", view.node.name);
+    let d = Diagnostic::warning(codes::LEARNING_RATE, message);
+    d.help("begin with a rate between 0.001 and 1; to leave the parameters as they are on purpose, pass `false` for `bp`")
+}
+
 /// A number of a program as it is written.
 fn shown(number: f64) -> String {
     #[allow(clippy::cast_possible_truncation, reason = "compared with the number itself")]
@@ -150,13 +171,19 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
     )
 }
 
-/// A rate of an optimiser of the library that no network stands.
+/// A rate of an optimiser of the library that no network stands, or that changes nothing.
 fn far_step(program: &Program<'_>, view: &View<'_>, eq: Eq) -> Option<Diagnostic> {
     let Rhs::Call { callee: Callee::Node(id), args, .. } = &view.node.equations[eq].rhs else { return None };
     let node = &program.module.nodes[*id];
     let own = (program.library)(node.span) && stream(node, "do").is_some();
     let rate = args[stream(node, "rate").filter(|_| own)?];
-    let number = view.number(rate).filter(|n| n.abs() >= FAR_STEP)?;
+    let number = view.number(rate)?;
+    if number == 0.0 {
+        return Some(zero(view).label(view.place(rate), format!("the rate of `{}`", node.name)));
+    }
+    if number.abs() < FAR_STEP {
+        return None;
+    }
     Some(
         Diagnostic::warning(
             codes::LEARNING_RATE,

@@ -1,22 +1,25 @@
 //! A training that updates no parameter.
 
-use std::fmt::Write as _;
-
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, IndexVec};
-use rml_ir::normal::{Callee, Eq, Formal, Node, NodeId, Rhs, Var};
+use rml_ir::normal::{Callee, Eq, NodeId, Rhs, Var};
 
+use super::calls::Call;
+use super::flow::enters;
 use super::seeds::LOSS;
-use super::view::{View, formal_name};
+use super::view::{Adjoint, View};
 use super::{Program, closure};
 
-/// The finding about the root, if it has parameters and updates none.
+/// The finding about the root, if it has parameters and updates none, or has nothing that could learn.
 pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let module = program.module;
-    if !program.parameters[module.root] || updates(program) {
+    if program.updates[module.root] {
         return None;
     }
     let view = View::new(program, module.root);
+    if !program.parameters[module.root] {
+        return nothing_to_learn(program, &view);
+    }
     let node = view.node;
     let d = Diagnostic::warning(
         codes::NO_UPDATE,
@@ -56,9 +59,38 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Whether anything that the root calls updates parameters by a gradient. What the library updates by itself, such as
-/// moving averages, does not count.
-fn updates(program: &Program<'_>) -> bool {
+/// The finding about a training without parameters, if it keeps no state, and makes no use of gradients.
+fn nothing_to_learn(program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic> {
+    let module = program.module;
+    let is_state = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::ParamUpdate { .. });
+    let states = closure(module, is_state, |known, callee| match callee {
+        Callee::Node(node) | Callee::Diff { node, .. } => known[node],
+    });
+    let calls: Vec<_> =
+        view.node.equations.ids().filter_map(|eq| view.adjoint(eq).map(|call| (eq, call))).collect();
+    let enters_only = |d: Var| {
+        let enters = |eq: &Eq| view.adjoint(*eq).is_some_and(|call| enters(&call, d));
+        !view.node.outputs.contains(&d) && view.readers[d].iter().all(enters)
+    };
+    let arrives = calls.iter().any(|(_, call)| call.gradients().any(|d| !enters_only(d)));
+    if states[module.root] || arrives {
+        return None;
+    }
+    let name = &view.node.name;
+    let d = Diagnostic::warning(codes::NO_UPDATE, format!("`{name}` has no parameter, so it learns nothing"));
+    let is_net = |call: &Adjoint<'_>| {
+        !call.node.outputs.iter().any(|o| call.node.vars[*o].name.as_deref() == Some(LOSS))
+    };
+    Some(match calls.iter().find(|(_, call)| is_net(call)).or(calls.first()) {
+        Some((eq, call)) => d.label(view.node.equations[*eq].span, format!("no `param` is in `{}`", call.node.name)),
+        None => d.label(view.node.span, "no `param` is in it, nor in what it calls"),
+    }
+    .help("a number that is to be learned is a `param` with its first value, such as `w = param(zeros([3]));`"))
+}
+
+/// Which nodes update parameters by a gradient, in them or in what they call. What the library updates by itself, such
+/// as moving averages, does not count.
+pub(super) fn updates(program: &Program<'_>) -> IndexVec<NodeId, bool> {
     let module = program.module;
     let own = module.nodes.ids().map(|id| {
         let view = View::new(program, id);
@@ -81,86 +113,5 @@ fn updates(program: &Program<'_>) -> bool {
             Callee::Diff { .. } => false,
         },
     );
-    own[module.root] || below[module.root]
-}
-
-/// A call of a node.
-struct Call<'v> {
-    view: &'v View<'v>,
-    eq: Eq,
-    id: NodeId,
-    callee: &'v Node,
-    args: &'v [Var],
-    statics: Vec<&'v str>,
-}
-
-impl<'v> Call<'v> {
-    fn of(program: &'v Program<'_>, view: &'v View<'v>, eq: Eq) -> Option<Self> {
-        let Rhs::Call { callee: Callee::Node(id), args, statics, .. } = &view.node.equations[eq].rhs else {
-            return None;
-        };
-        let statics = statics.iter().map(|s| &**s).collect();
-        Some(Self { view, eq, id: *id, callee: &program.module.nodes[*id], args, statics })
-    }
-
-    fn node(&self) -> &'v Node {
-        self.callee
-    }
-
-    /// Whether what it gives is a loss.
-    fn is_loss(&self) -> bool {
-        matches!(&self.callee.outputs[..], [one] if self.callee.vars[*one].name.as_deref() == Some(LOSS))
-    }
-
-    /// The names of what it defines; what has none has that of the output.
-    fn results(&self) -> impl Iterator<Item = String> + use<'_, 'v> {
-        let lhs = &self.view.node.equations[self.eq].lhs;
-        lhs.iter().zip(&self.callee.outputs).map(|(v, output)| {
-            let name = self.view.node.vars[*v].name.as_ref().or(self.callee.vars[*output].name.as_ref());
-            name.map_or_else(|| "_".to_owned(), |name| name.to_string())
-        })
-    }
-
-    /// The call of the adjoint in its place. The gradient of what is called `named` gets a name.
-    fn adjoint(&self, seed: &str, named: Option<&str>) -> String {
-        let mut left: Vec<String> = self.results().collect();
-        let num = |v: Var| self.callee.vars[v].ty.is_num();
-        let inputs = self.callee.inputs().zip(self.args).filter(|(input, _)| num(input.var));
-        left.extend(inputs.map(|(_, arg)| match named {
-            Some(name) if self.argument(*arg) == name => format!("d{name}"),
-            _ => "_".to_owned(),
-        }));
-        let mut text = format!("{} = diff_{}(", left.join(", "), self.callee.name);
-        let (mut statics, mut args) = (self.statics.iter(), self.args.iter());
-        for formal in &self.callee.formals {
-            let argument = match formal {
-                Formal::Static { .. } => statics.next().map(|s| (*s).to_owned()),
-                Formal::Stream(_) => args.next().map(|arg| self.argument(*arg)),
-            };
-            let name = || formal_name(self.callee, formal).map(|name| name.to_string());
-            let _ = write!(text, "{}, ", argument.or_else(name).unwrap_or_default());
-        }
-        let outputs = self.callee.outputs.iter().filter(|o| num(**o)).count();
-        text + "true, " + &vec![seed; outputs].join(", ") + ");"
-    }
-
-    /// An argument as it is written: a name, a literal, or what stands for another expression.
-    fn argument(&self, arg: Var) -> String {
-        if let Some(name) = &self.view.node.vars[arg].name {
-            return name.to_string();
-        }
-        match self.view.definition(arg) {
-            Some(Rhs::Const(k)) => self.view.node.consts[*k].text.as_deref().unwrap_or("..").to_owned(),
-            Some(Rhs::Call { callee: Callee::Node(_), .. }) => self.nested(arg),
-            _ => "..".to_owned(),
-        }
-    }
-
-    /// The name that the result of a call within the arguments gets.
-    fn nested(&self, arg: Var) -> String {
-        let calls =
-            self.view.node.equations.ids().filter(|eq| self.view.node.equations[*eq].lhs.contains(&arg));
-        let call = calls.filter_map(|eq| Call::of(self.view.program(), self.view, eq)).next();
-        call.and_then(|call| call.results().next()).unwrap_or_else(|| "..".to_owned())
-    }
+    module.nodes.ids().map(|id| own[id] || below[id]).collect()
 }

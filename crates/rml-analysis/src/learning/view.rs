@@ -51,6 +51,11 @@ impl<'m> View<'m> {
         !self.readers[v].is_empty() || self.node.outputs.contains(&v)
     }
 
+    /// The number of the equation of a variable.
+    pub(super) fn equation(&self, v: Var) -> Option<Eq> {
+        self.defined[v]
+    }
+
     /// The equation of a variable.
     pub(super) fn definition(&self, v: Var) -> Option<&'m Rhs> {
         self.defined[v].map(|eq| &self.node.equations[eq].rhs)
@@ -128,9 +133,23 @@ impl<'m> Adjoint<'m> {
         num.zip(self.args[self.inputs() + 1..].iter().copied())
     }
 
+    /// What the call defines as the num outputs of the node, each with what the call gets as its gradient.
+    pub(super) fn results(&self) -> impl Iterator<Item = (Var, Var)> + use<'_, 'm> {
+        let outputs = self.node.outputs.iter().zip(self.lhs);
+        let num = outputs.filter(|(o, _)| self.node.vars[**o].ty.is_num());
+        num.map(|(_, v)| *v).zip(self.seeds().map(|(_, seed)| seed))
+    }
+
     /// What the call defines as the outputs of the node.
     pub(super) fn outputs(&self) -> &'m [Var] {
         &self.lhs[..self.node.outputs.len()]
+    }
+
+    /// The arguments of num inputs, each with what the call defines as its gradient.
+    pub(super) fn differentiated(&self) -> impl Iterator<Item = (Var, Var)> + use<'_, 'm> {
+        let inputs = self.node.inputs().zip(self.args);
+        let num = inputs.filter(|(input, _)| self.node.vars[input.var].ty.is_num());
+        num.map(|(_, arg)| *arg).zip(self.gradients())
     }
 
     /// What the call defines as the gradients of inputs.

@@ -9,9 +9,11 @@ codes! {
     NO_LAST_VALUE = "no-last-value", "An output is a `post` in the last cycle of a window, where it has no value.";
     CLOSED_ONLY = "closed-only", "A value is known at the end of a closed trace and never before.";
     UNDECLARED_CLOCK = "undeclared-clock", "An input is declared for every cycle, and the program uses it in some only.";
-    NO_UPDATE = "no-update", "A training updates no parameter, so it learns nothing.";
+    NO_UPDATE = "no-update", "Parameters that a training reads, or all of them, are not updated, so they learn nothing.";
     GRADIENT_SIGN = "gradient-sign", "The gradient of a loss enters with the sign that makes the loss grow.";
-    LEARNING_RATE = "learning-rate", "A learning rate is so large that each update overshoots.";
+    LEARNING_RATE = "learning-rate", "A learning rate is so large that each update overshoots, or 0.";
     NOT_LOGITS = "not-logits", "A loss that takes logits gets their softmax or sigmoid.";
     GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
+    LOSS_AS_GRADIENT = "loss-as-gradient", "A loss enters as a gradient, in the place of its derivative.";
+    NO_METRIC = "no-metric", "A training has no scalar output, so it reports no number.";
 }

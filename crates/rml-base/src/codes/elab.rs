@@ -11,7 +11,7 @@ codes! {
     RECURSIVE_NODE = "recursive-node", "A node calls itself, directly or through others.";
     INSTANCE_LIMIT = "instance-limit", "The program has more node instances, or deeper calls, than are supported.";
     IMPORT_NOT_FOUND = "import-not-found", "An imported file, library module or node does not exist.";
-    PRIVATE_NODE = "private-node", "A node that is private to its file is used in another.";
+    PRIVATE_NODE = "private-node", "A node that is private to its file, or not imported, is used or expected in another.";
     UNUSED_IMPORT = "unused-import", "Nothing from an import is used.";
     IMPORT_CYCLE = "import-cycle", "Files import each other in a circle.";
     ROOT_NODE = "root-node", "It is not clear which node is to run, or it does not exist.";

@@ -233,6 +233,8 @@ pub(super) fn best(args: &Train, report: &TrainReport) -> String {
     }
     if report.kept_best && !report.interrupted {
         let _ = write!(text, "; the results are those of {what} {}", best.epoch);
+    } else if let Some(last) = report.epochs.last().filter(|last| last.epoch != best.epoch) {
+        let _ = write!(text, "; the results are those of {what} {}, the last one", last.epoch);
     }
     text + "\n"
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use rml_analysis::{ClockReport, Clocks, Verdict, clocks_if_always};
 use rml_base::codes::analysis::UNDECLARED_CLOCK;
 use rml_base::{Diagnostic, Sources, Span};
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::op::Op;
 
 use super::declared;
 
@@ -30,14 +31,60 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
             clash(flat, input.var).map(|at| (at, format!("`{name}` of every cycle does not fit here")));
         let what = format!("`{name}` is declared for every cycle, but used only where `{clock}` is true");
         let found = Diagnostic::warning(UNDECLARED_CLOCK, what)
-            .label(data.span, format!("data has a value of `{name}` for every cycle"))
-            .fix(format!("if it comes where `{clock}` is true, declare `{fix}`"), span, fix.clone())
-            .help(format!(
+            .label(data.span, format!("data has a value of `{name}` for every cycle"));
+        let declared = format!("if it comes where `{clock}` is true, declare `{fix}`");
+        // What goes through a state is computed in every cycle in which the input comes.
+        let found = match after_state(flat, sources, input.var) {
+            Some((value, text)) => found.help(format!(
+                "if it comes in every cycle, sample what is computed from it: in `{text}`, write `{value} when {clock}` for `{value}`"
+            )).help(declared),
+            None => found.fix(declared, span, fix.clone()).help(format!(
                 "if it comes in every cycle, write `.. when {clock}` where a value computed from it meets one that does not"
-            ));
+            )),
+        };
         Some(place.into_iter().fold(found, |found, (at, why)| found.label(at, why)))
     };
     open.filter_map(finding).collect()
+}
+
+/// The first value with a name in the program's own texts that is made of an input by way of a state and that a call
+/// takes, and how the call is written.
+fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var) -> Option<(String, &'s str)> {
+    let is_delay = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. });
+    let depends = follow(flat, [input]);
+    let delays =
+        flat.equations.iter().filter(|e| is_delay(&e.rhs) && depends.contains(&e.lhs)).map(|e| e.lhs);
+    let depends = follow(flat, delays);
+    let last = |v: Var| flat.vars[v].name.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name));
+    let own = |span: Span| span.file == flat.vars[input].span.file;
+    let copies =
+        flat.equations.iter().filter(|e| own(e.span) && matches!(e.rhs, Rhs::Apply { op: Op::Copy, .. }));
+    copies.filter(|copy| flat.instance(copy.lhs) != Some("")).find_map(|copy| {
+        let mut operand = None;
+        copy.rhs.for_each_operand(|v| operand = Some(v));
+        let value = operand.filter(|v| depends.contains(v) && own(flat.vars[*v].span))?;
+        let (name, text) = (last(value)?, &sources.text(copy.span.file)[copy.span.range()]);
+        let is_argument = flat.instance(value) != flat.instance(copy.lhs) && text.contains(name);
+        (is_argument && !text.contains("diff_")).then(|| (name.to_owned(), text))
+    })
+}
+
+/// All that depends on these.
+fn follow(flat: &Flat, from: impl IntoIterator<Item = Var>) -> BTreeSet<Var> {
+    let mut found: BTreeSet<Var> = from.into_iter().collect();
+    loop {
+        let before = found.len();
+        for equation in &flat.equations {
+            let mut reads = false;
+            equation.rhs.for_each_operand(|v| reads |= found.contains(&v));
+            if reads {
+                found.insert(equation.lhs);
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
 }
 
 /// The first place in the file of an input where it does not fit if it is present in every cycle.

@@ -228,15 +228,22 @@ impl Lower<'_, '_> {
         }
         let inputs: Vec<&str> = callee.ast.inputs.iter().map(|d| self.names.resolve(&d.name.name)).collect();
         let name = &callee.name;
-        self.report.push(
-            Diagnostic::error(
-                codes::ARITY,
-                format!("node `{name}` takes {}, but {given} given", arguments(expected)),
-            )
-            .label(span, format!("{} here", arguments(given)))
-            .label(callee.ast.header_span, "its interface")
-            .note(format!("expected {name}({})", inputs.join(", "))),
-        );
+        let d = Diagnostic::error(
+            codes::ARITY,
+            format!("node `{name}` takes {}, but {given} given", arguments(expected)),
+        )
+        .label(span, format!("{} here", arguments(given)))
+        .label(callee.ast.header_span, "its interface")
+        .note(format!("expected {name}({})", inputs.join(", ")));
+        // After the inputs, an adjoint takes `bp` and a gradient for each num output.
+        let gradients = given.checked_sub(expected + 1);
+        let is_adjoint = gradients.is_some_and(|n| (1..=callee.ast.outputs.len()).contains(&n));
+        self.report.push(match is_adjoint {
+            true => d.help(format!(
+                "only the adjoint takes `bp` and gradients after the inputs: did you mean `diff_{name}`?"
+            )),
+            false => d,
+        });
         false
     }
 

@@ -26,8 +26,7 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
     let whole = trace::cycles(program, inputs, &options)?;
     // A slab for each cycle, as wide as the whole.
     let cells = (shown(program.flat(), rows).len() as u64 + 1).saturating_mul(whole as u64);
-    ask(cells.saturating_mul(whole as u64).saturating_mul(CELL), whole)
-        .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    ask(cells.saturating_mul(whole as u64).saturating_mul(CELL), whole).map_err(|d| program.error(d))?;
     let ends = (1..=whole)
         .map(|n| (n, End::Open))
         .chain((options.end == End::Closed).then_some((whole, End::Closed)));

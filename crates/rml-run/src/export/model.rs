@@ -88,7 +88,7 @@ pub fn export_model(
     ticks: Option<usize>,
 ) -> Result<ExportedModel, Error> {
     let Prepared { program, plan, states } = prepare(source, options, checkpoint, ticks)?;
-    let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
+    let fail = |d: Diagnostic| program.error(d);
     let ticks = cycles(&plan, ticks).map_err(fail)?;
     check(&program, &plan, ticks).map_err(fail)?;
     let model = rml_lower::model(&plan, ticks, &|key| states.of(key));

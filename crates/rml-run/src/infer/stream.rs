@@ -97,9 +97,7 @@ impl Stream {
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
-        checkpoint
-            .select(&program, Policy::Inference)
-            .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+        checkpoint.select(&program, Policy::Inference).map_err(|d| program.error(d))?;
         let format =
             Format { single: asked.is_none() && family.stacks, stacked, allow_nan: options.allow_nan };
         let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
@@ -181,7 +179,7 @@ impl Stream {
                 format!("no output can be computed without {}", missing.join(", ")),
             )
             .help("name every input in the first line, with null where it is absent");
-            return Err(Error::from(d).with_sources(program.sources()));
+            return Err(program.error(d));
         }
         let mut running = Running::open(&program, &self.engine, self.look_ahead)?;
         running.session.restore(&self.checkpoint, Policy::Inference)?;
@@ -215,7 +213,7 @@ pub(crate) fn ask_for_answers(program: &Program) -> Result<(), Error> {
     let elements = program.outputs().iter().map(|o| o.ty.shape.len() as u64).fold(0, u64::saturating_add);
     memory::ask(elements.saturating_mul(ELEMENT)).map_err(|short| {
         let d = short.diagnostic(format!("an answer of {elements} elements"));
-        Error::from(d).with_sources(program.sources())
+        program.error(d)
     })
 }
 

@@ -55,7 +55,7 @@ impl<'a> OnData<'a> {
         check_evaluation(options, &position.setup, nodes.is_some())?;
         let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
         for note in updates::notes(&common.program, longest, position.setup.shuffle) {
-            observer.warning(&note, common.program.sources());
+            observer.warning(&common.program.shown(note), common.program.sources());
         }
         if let Some((name, cycles)) = windows.one_hot() {
             let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
@@ -68,7 +68,9 @@ impl<'a> OnData<'a> {
             return Err(confusion::no_node().into());
         }
         let Parts { train: train_set, test, validation } = position.setup.parts();
-        let test = nodes.map(|nodes| Test::new(nodes, test, validation, &options.classes)).transpose()?;
+        let trained = &common.program;
+        let test =
+            nodes.map(|nodes| Test::new(trained, nodes, test, validation, &options.classes)).transpose()?;
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let names = Names { test: test_names, validation, ..Names::default() };
         let Common { mut family, resumed, .. } = common;
@@ -223,8 +225,7 @@ fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> R
 }
 
 fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
-    Windows::bind(data, program.inputs(), program.precision(), allow_nan)
-        .map_err(|d| Error::from(d).with_sources(program.sources()))
+    Windows::bind(data, program.inputs(), program.precision(), allow_nan).map_err(|d| program.error(d))
 }
 
 /// The node to evaluate, if the program has it.

@@ -1,7 +1,10 @@
 //! What is evaluated after each epoch: the test windows, and those that epochs are compared by.
 
-use rml_base::Error;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
+use rml_driver::Program;
+use rml_ir::flat::around;
 
 use super::confusion::Classes;
 use super::confusion::{self, Counts, Pair};
@@ -36,13 +39,16 @@ pub(super) struct Test {
 
 impl Test {
     pub(super) fn new(
+        trained: &Program,
         nodes: Nodes,
         test: Vec<usize>,
         validation: Vec<usize>,
         classes: &Classes,
     ) -> Result<Self, Error> {
         let Nodes { mut family, size, windows, validation: validation_windows } = nodes;
-        let metrics = metric_names(family.program(size)?);
+        let program = family.program(size)?;
+        untrained(trained, program).map_or(Ok(()), Err)?;
+        let metrics = metric_names(program);
         let classes = confusion::find(family.program(size)?, classes)?;
         let validation = validation_windows.as_ref().map_or(validation, |other| (0..other.count).collect());
         Ok(Self { family, metrics, windows, test, validation, validation_windows, classes })
@@ -88,4 +94,46 @@ impl Test {
         summary.confusion = confusion;
         Ok(())
     }
+}
+
+/// The error that a node which evaluates has parameters that are not those of the training.
+fn untrained(trained: &Program, evaluates: &Program) -> Option<Error> {
+    let (there, here) = (trained.flat(), evaluates.flat());
+    let ty = |flat: &rml_ir::flat::Flat, key: &str| {
+        flat.states.get(key).map(|state| flat.vars[flat.equations[state.equation].lhs].ty.clone())
+    };
+    let parameters = here.states.iter().filter(|(_, state)| state.parameter);
+    let mut other = parameters.filter(|(key, _)| ty(there, key) != ty(here, key));
+    let (key, state) = other.next()?;
+    let (train, infer) = (trained.node(), evaluates.node());
+    let more = match other.count() {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    let at = evaluates.call(around(key)).unwrap_or(here.equations[state.equation].span);
+    let d = Diagnostic::error(
+        codes::CHECKPOINT_MISMATCH,
+        format!("`{infer}` evaluates with parameters that `{train}` does not train: `{key}`{more}"),
+    )
+    .label(at, format!("has `{key}`"));
+    let d = match (ty(there, key), ty(here, key)) {
+        (Some(trained), Some(own)) => {
+            d.note(format!("`{key}` is {trained} in `{train}`, and {own} in `{infer}`"))
+        }
+        _ => {
+            let own: Vec<String> =
+                there.states.iter().filter(|(_, s)| s.parameter).map(|(key, _)| format!("`{key}`")).collect();
+            d.note(format!("parameters are found by their paths; `{train}` has {}", shown(&own)))
+        }
+    };
+    Some(evaluates.error(d.help(format!(
+        "call in `{infer}` the nodes that `{train}` trains, by the same names, in the same order, and each once: the second call of a node `net` has parameters `net_1` of its own, so use the result of the first one twice"
+    ))))
+}
+
+/// The first few of a list.
+fn shown(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let more = if names.len() > SHOWN { ", .." } else { "" };
+    if names.is_empty() { "none".to_owned() } else { names[..names.len().min(SHOWN)].join(", ") + more }
 }

@@ -1,0 +1,98 @@
+//! Calls of nodes, and how the call of the adjoint in their place is written.
+
+use std::fmt::Write as _;
+
+use rml_ir::normal::{Callee, Eq, Formal, Node, NodeId, Rhs, Var};
+
+use super::Program;
+use super::seeds::LOSS;
+use super::view::{View, formal_name};
+
+/// A call of a node.
+pub(super) struct Call<'v> {
+    view: &'v View<'v>,
+    pub(super) eq: Eq,
+    pub(super) id: NodeId,
+    callee: &'v Node,
+    args: &'v [Var],
+    statics: Vec<&'v str>,
+}
+
+impl<'v> Call<'v> {
+    /// The call of a node that an equation is.
+    pub(super) fn of(program: &'v Program<'_>, view: &'v View<'v>, eq: Eq) -> Option<Self> {
+        match &view.node.equations[eq].rhs {
+            Rhs::Call { callee: Callee::Node(_), .. } => Self::of_primal(program, view, eq),
+            _ => None,
+        }
+    }
+
+    /// The call of a node, or of its adjoint, as that of the node.
+    pub(super) fn of_primal(program: &'v Program<'_>, view: &'v View<'v>, eq: Eq) -> Option<Self> {
+        let Rhs::Call { callee, args, statics, .. } = &view.node.equations[eq].rhs else { return None };
+        let (Callee::Node(id) | Callee::Diff { node: id, order: 1 }) = callee else { return None };
+        let statics = statics.iter().map(|s| &**s).collect();
+        Some(Self { view, eq, id: *id, callee: &program.module.nodes[*id], args, statics })
+    }
+
+    pub(super) fn node(&self) -> &'v Node {
+        self.callee
+    }
+
+    /// Whether what it gives is a loss.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(&self.callee.outputs[..], [one] if self.callee.vars[*one].name.as_deref() == Some(LOSS))
+    }
+
+    /// The names of what it defines; what has none has that of the output.
+    pub(super) fn results(&self) -> impl Iterator<Item = String> + use<'_, 'v> {
+        let lhs = &self.view.node.equations[self.eq].lhs;
+        lhs.iter().zip(&self.callee.outputs).map(|(v, output)| {
+            let name = self.view.node.vars[*v].name.as_ref().or(self.callee.vars[*output].name.as_ref());
+            name.map_or_else(|| "_".to_owned(), |name| name.to_string())
+        })
+    }
+
+    /// The call of the adjoint in its place. The gradient of what is called `named` gets a name.
+    pub(super) fn adjoint(&self, seed: &str, named: Option<&str>) -> String {
+        let mut left: Vec<String> = self.results().collect();
+        let num = |v: Var| self.callee.vars[v].ty.is_num();
+        let inputs = self.callee.inputs().zip(self.args).filter(|(input, _)| num(input.var));
+        left.extend(inputs.map(|(_, arg)| match named {
+            Some(name) if self.argument(*arg) == name => format!("d{name}"),
+            _ => "_".to_owned(),
+        }));
+        let mut text = format!("{} = diff_{}(", left.join(", "), self.callee.name);
+        let (mut statics, mut args) = (self.statics.iter(), self.args.iter());
+        for formal in &self.callee.formals {
+            let argument = match formal {
+                Formal::Static { .. } => statics.next().map(|s| (*s).to_owned()),
+                Formal::Stream(_) => args.next().map(|arg| self.argument(*arg)),
+            };
+            let name = || formal_name(self.callee, formal).map(|name| name.to_string());
+            let _ = write!(text, "{}, ", argument.or_else(name).unwrap_or_default());
+        }
+        let outputs = self.callee.outputs.iter().filter(|o| num(**o)).count();
+        text + "true, " + &vec![seed; outputs].join(", ") + ");"
+    }
+
+    /// An argument as it is written: a name, a literal, or what stands for another expression.
+    fn argument(&self, arg: Var) -> String {
+        if let Some(name) = &self.view.node.vars[arg].name {
+            return name.to_string();
+        }
+        match self.view.definition(arg) {
+            Some(Rhs::Const(k)) => self.view.node.consts[*k].text.as_deref().unwrap_or("..").to_owned(),
+            Some(Rhs::Call { callee: Callee::Node(_), .. }) => self.nested(arg),
+            _ => "..".to_owned(),
+        }
+    }
+
+    /// The name that the result of a call within the arguments gets.
+    fn nested(&self, arg: Var) -> String {
+        let calls =
+            self.view.node.equations.ids().filter(|eq| self.view.node.equations[*eq].lhs.contains(&arg));
+        let call = calls.filter_map(|eq| Call::of(self.view.program(), self.view, eq)).next();
+        call.and_then(|call| call.results().next()).unwrap_or_else(|| "..".to_owned())
+    }
+}

@@ -1,0 +1,106 @@
+//! Which values depend on others.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use indexmap::IndexSet;
+use rml_ir::normal::{Callee, Eq, Init, NodeId, Rhs, Var};
+use rml_ir::op::Op;
+
+use super::Program;
+use super::view::View;
+
+/// By node and number of the input: which outputs a gradient could take back to the input.
+pub(super) type Through = HashMap<(NodeId, usize), Rc<[bool]>>;
+
+/// The values of a node whose gradients go on to one of these, themselves included: what depends on them, but for
+/// `stop_gradient` and what is no num.
+pub(super) fn dependents(
+    program: &Program<'_>,
+    view: &View<'_>,
+    from: impl IntoIterator<Item = Var>,
+) -> IndexSet<Var> {
+    let mut found: IndexSet<Var> = from.into_iter().filter(|v| is_num(view, *v)).collect();
+    let mut at = 0;
+    while let Some(&v) = found.get_index(at) {
+        for eq in &view.readers[v] {
+            let next = step(program, view, v, *eq);
+            found.extend(next.into_iter().filter(|v| is_num(view, *v)));
+        }
+        at += 1;
+    }
+    found
+}
+
+fn is_num(view: &View<'_>, v: Var) -> bool {
+    view.node.vars[v].ty.is_num()
+}
+
+/// What an equation makes of a value that it reads.
+fn step(program: &Program<'_>, view: &View<'_>, v: Var, eq: Eq) -> Vec<Var> {
+    let equation = &view.node.equations[eq];
+    let passes = match &equation.rhs {
+        Rhs::Apply { op, .. } => !matches!(op, Op::StopGradient),
+        Rhs::If { then, other, .. } => *then == v || *other == v,
+        Rhs::When { value, .. } => *value == v,
+        Rhs::Merge { on_true, on_false, .. } => *on_true == v || *on_false == v,
+        Rhs::Fby { init, next } | Rhs::FbyBack { init, next } => {
+            *next == v || matches!(init, Init::Stream(first) if *first == v)
+        }
+        Rhs::Post { next } => *next == v,
+        Rhs::Call { callee: Callee::Node(node) | Callee::Diff { node, .. }, args, .. } => {
+            return called(program, *node, args, v).map(|output| equation.lhs[output]).collect();
+        }
+        Rhs::Const(_) | Rhs::Param { .. } | Rhs::ParamUpdate { .. } => false,
+    };
+    if passes { equation.lhs.clone() } else { Vec::new() }
+}
+
+/// The numbers of the outputs of a call that depend on an argument.
+fn called(program: &Program<'_>, node: NodeId, args: &[Var], v: Var) -> impl Iterator<Item = usize> + use<> {
+    let inputs = program.module.nodes[node].inputs().count();
+    let reached = (0..inputs.min(args.len())).filter(|i| args[*i] == v).map(|i| through(program, node, i));
+    let reached: Vec<_> = reached.collect();
+    let outputs = program.module.nodes[node].outputs.len();
+    (0..outputs).filter(move |o| reached.iter().any(|reached| reached[*o]))
+}
+
+/// Which outputs of a node depend on an input.
+fn through(program: &Program<'_>, node: NodeId, input: usize) -> Rc<[bool]> {
+    if let Some(known) = program.through.borrow().get(&(node, input)) {
+        return Rc::clone(known);
+    }
+    let view = View::new(program, node);
+    let reached = dependents(program, &view, view.node.inputs().nth(input).map(|input| input.var));
+    let found: Rc<[bool]> = view.node.outputs.iter().map(|o| reached.contains(o)).collect();
+    program.through.borrow_mut().insert((node, input), Rc::clone(&found));
+    found
+}
+
+/// All that a value is computed from in its node, itself included; what `without` defines is not looked behind.
+pub(super) fn sources(view: &View<'_>, v: Var, without: Eq) -> IndexSet<Var> {
+    let mut found = IndexSet::from([v]);
+    let mut at = 0;
+    while let Some(&v) = found.get_index(at) {
+        if let Some(eq) = view.equation(v).filter(|eq| *eq != without) {
+            view.node.equations[eq].rhs.for_each_operand(|v| {
+                found.insert(v);
+            });
+        }
+        at += 1;
+    }
+    found
+}
+
+/// All that depends on these within a set of values, in any way.
+pub(super) fn within(view: &View<'_>, from: &[Var], all: &IndexSet<Var>) -> IndexSet<Var> {
+    let mut found: IndexSet<Var> = from.iter().copied().filter(|v| all.contains(v)).collect();
+    let mut at = 0;
+    while let Some(&v) = found.get_index(at) {
+        for eq in &view.readers[v] {
+            found.extend(view.node.equations[*eq].lhs.iter().copied().filter(|v| all.contains(v)));
+        }
+        at += 1;
+    }
+    found
+}

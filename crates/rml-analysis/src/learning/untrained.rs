@@ -1,0 +1,80 @@
+//! Parameters that a training reads and leaves as they are.
+
+use rml_base::Diagnostic;
+use rml_base::codes::analysis as codes;
+use rml_ir::normal::{Callee, Eq, Rhs, Var};
+
+use super::Program;
+use super::calls::Call;
+use super::depends::dependents;
+use super::view::{Adjoint, View};
+
+/// The findings in a node: a gradient is propagated past parameters that made what it is the gradient of.
+pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
+    let equations = || view.node.equations.ids();
+    let live = |eq: Eq| view.adjoint(eq).filter(|call| !view.is_off(call)).map(|call| (eq, call));
+    let trainings: Vec<(Eq, Adjoint<'_>)> = equations().filter_map(live).collect();
+    if !trainings.iter().any(|(_, call)| program.parameters[call.of]) {
+        return Vec::new();
+    }
+    let finding = |eq: Eq| {
+        let equation = &view.node.equations[eq];
+        match &equation.rhs {
+            Rhs::Param { .. } => {}
+            Rhs::Call { callee: Callee::Node(id), .. }
+                if program.parameters[*id] && !program.updates[*id] => {}
+            _ => return None,
+        }
+        let reached = dependents(program, view, equation.lhs.iter().copied());
+        let takes = |call: &Adjoint<'_>| {
+            let mut inputs = call.differentiated();
+            inputs.find(|(arg, d)| reached.contains(arg) && (program.parameters[call.of] || view.is_used(*d)))
+        };
+        let (at, call, (arg, d)) = trainings.iter().find_map(|(eq, call)| Some((*eq, call, takes(call)?)))?;
+        Some(told(program, view, eq, &Reader { at, call, arg, is_used: view.is_used(d) }))
+    };
+    equations().filter_map(finding).collect()
+}
+
+/// The call of an adjoint that reads what untrained parameters made.
+struct Reader<'r> {
+    at: Eq,
+    call: &'r Adjoint<'r>,
+    arg: Var,
+    /// Whether the gradient of what it reads is used.
+    is_used: bool,
+}
+
+fn told(program: &Program<'_>, view: &View<'_>, eq: Eq, reader: &Reader<'_>) -> Diagnostic {
+    let name = |v: Var| view.node.vars[v].name.as_deref();
+    let (at, reads) = (view.node.equations[reader.at].span, &reader.call.node.name);
+    let stays = |what: &str| format!("if it is to stay as it is, say so: `stop_gradient({what})`");
+    let span = view.node.equations[eq].span;
+    let Some(call) = Call::of(program, view, eq) else {
+        let name = view.node.equations[eq].lhs.first().and_then(|v| name(*v)).unwrap_or("param");
+        return Diagnostic::warning(codes::NO_UPDATE, format!("the parameter `{name}` is not trained"))
+            .label(span, "it is read here, and no gradient comes back to it")
+            .label(at, format!("`diff_{reads}` depends on it"))
+            .help("put what reads the parameter into a node `net`, and call `diff_net`")
+            .help(stays(name));
+    };
+    let net = &call.node().name;
+    let result = call.results().next().unwrap_or_default();
+    let whose = name(reader.arg).unwrap_or(&result);
+    let stop =
+        if reader.is_used { "no gradient goes on to" } else { "the gradient is dropped that would go on to" };
+    let d = Diagnostic::warning(
+        codes::NO_UPDATE,
+        format!("`{net}` is not trained: no gradient reaches its parameters"),
+    )
+    .label(span, format!("only `diff_{net}` updates them"))
+    .label(at, format!("`diff_{reads}` depends on `{whose}`, and {stop} `{net}`"))
+    .help(format!("write `{}`", call.adjoint(&format!("d{result}"), None)));
+    let d = match reader.is_used {
+        true => d.note(format!("`d{result}` is the gradient that enters `{net}` from `diff_{reads}`")),
+        false => d.note(format!(
+            "`d{result}` is what `diff_{reads}` gives in the place of `_` as the gradient of `{whose}`"
+        )),
+    };
+    d.help(stays(&result))
+}

@@ -1,0 +1,332 @@
+//! First mistakes in training programs, each told in the user's own line with the fix, and programs of unusual shape
+//! that are right and get no word.
+
+mod support;
+
+use support::Folder;
+
+const NETS: &str = "import std.losses;
+node net(x: num [2]) -> (o: num [2])
+  w = param(zeros([2, 2]) + 0.1);
+  o = matmul(x, w);
+node net2(x: num [2]) -> (p: num [2])
+  w = param(zeros([2, 2]) + 0.1);
+  p = matmul(x, w);
+node train(x: num [2], y: num [2]) -> (loss)
+";
+
+/// What `rml check` says about a training of these nets, and that it contains all of it.
+fn told(equations: &str, words: &[&str]) {
+    let run = Folder::new().file("p.rml", format!("{NETS}{equations}")).rml("check p.rml");
+    for word in words {
+        assert!(run.err.contains(word), "`{word}` is not in\n{}", run.err);
+    }
+    assert_eq!(run.err.matches(words[0]).count(), 1, "{}", run.err);
+}
+
+/// That a program gets no warning.
+fn quiet(name: &str, text: &str) {
+    let run = Folder::new().file("p.rml", text).rml("check p.rml");
+    assert_eq!((run.code, &*run.err), (Some(0), ""), "{name}\n{text}");
+}
+
+#[test]
+fn a_loss_is_no_gradient() {
+    let loss = "  o, _ = diff_net(x, true, -0.1 * loss * ones([2]));\n  loss = mse(o, y);";
+    told(
+        loss,
+        &[
+            "[loss-as-gradient]",
+            "p.rml:9:3",
+            "write `loss, do, _ = diff_mse(o, y, true, -0.1);`",
+            "pass `do`",
+        ],
+    );
+    let own = "  o, _ = diff_net(x, true, loss * ones([2]));\n  loss = mean((o - y) * (o - y));";
+    told(own, &["[loss-as-gradient]", "p.rml:9:3", "`diff_cost(.., true, -0.1)` gives `do`"]);
+}
+
+#[test]
+fn a_gradient_by_hand_has_a_sign() {
+    let by_hand = |d: &str| format!("  o, _ = diff_net(x, true, {d});\n  loss = mse(o, y);");
+    for wrong in ["0.1 * (o - y)", "(o - y) / 8.0", "0.1 * (sigmoid(o) - y)", "-(y - o)"] {
+        told(&by_hand(wrong), &["[gradient-sign]", "p.rml:9:28", "grows with `o`", "turn the sign round"]);
+    }
+    for right in ["0.1 * (y - o)", "0.1 * (y - softmax(o))", "0.1 * (o - y) * (o - y)", "(o - y) * -0.1"] {
+        quiet(right, &format!("{NETS}{}", by_hand(right)));
+    }
+    let subtracts = "\nnode diff_param(init, bp, do) -> (w)\n  w = init fby (w - merge bp do 0.0);";
+    quiet("an optimiser that subtracts", &format!("{NETS}{}{subtracts}", by_hand("0.1 * (o - y)")));
+    told(&(by_hand("0.1 * (y - o)") + subtracts), &["[gradient-sign]", "falls with `o`"]);
+}
+
+#[test]
+fn a_second_net_without_a_gradient_is_told() {
+    let beside =
+        "  o, _ = diff_net(x, true, do);\n  p = net2(x);\n  loss, do, _ = diff_mse(o + p, y, true, -0.1);";
+    told(
+        beside,
+        &["[no-update]", "p.rml:10:3", "write `p, _ = diff_net2(x, true, dp);`", "stop_gradient(p)"],
+    );
+    let before =
+        "  h = net2(x);\n  o, _ = diff_net(h, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);";
+    told(before, &["[no-update]", "p.rml:9:3", "write `h, _ = diff_net2(x, true, dh);`", "stop_gradient(h)"]);
+    let own =
+        "  k = param(2.0);\n  o, _ = diff_net(k * x, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);";
+    told(own, &["[no-update]", "p.rml:9:3", "the parameter `k` is not trained"]);
+    quiet(
+        "frozen on purpose",
+        &format!("{NETS}{}", before.replace("diff_net(h", "diff_net(stop_gradient(h)")),
+    );
+    let teacher = "  o, _ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, net2(x) + y, true, -0.1);";
+    quiet("a teacher", &format!("{NETS}{teacher}"));
+}
+
+#[test]
+fn a_rate_of_zero_and_a_training_of_nothing_are_told() {
+    let still = "  o, _ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, y, true, 0.0);";
+    told(still, &["[learning-rate]", "p.rml:10:38", "a learning rate of 0"]);
+    let nothing = "  o, _ = diff_scale(x, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);\n\
+                   node scale(x: num [2]) -> (o)\n  o = 2.0 * x;";
+    told(nothing, &["`train` has no parameter", "[no-update]", "p.rml:9:3", "no `param` is in `scale`"]);
+}
+
+#[test]
+fn a_training_that_reports_nothing_is_told() {
+    let vector = "  o, _ = diff_net(x, true, 0.1 * (y - o));\n  loss = (o - y) * (o - y);";
+    told(vector, &["[no-metric]", "p.rml:10:3", "`mean(loss)`"]);
+    let inner = "  e, do, _ = diff_mse(o, y, true, -0.1);\n  o, _ = diff_net(x, true, do);\n  loss = o;";
+    told(inner, &["[no-metric]", "p.rml:11:3"]);
+}
+
+#[test]
+fn the_gradient_of_an_input_by_an_expression_is_told() {
+    let sensitivity = |d: &str, left: &str| {
+        format!(
+            "  o, _ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);\n\
+             node seen(x: num [2], k: num []) -> (dx)\n  {left}, dx = diff_net2(x, true, {d});"
+        )
+    };
+    let updates = ["[gradient-updates]", "p.rml:12:3", "`rml grad --node net2`"];
+    told(&sensitivity("k * ones([2]) + 1.0", "_"), &updates);
+    told(&sensitivity("0.5 * p", "p"), &updates);
+    quiet(
+        "an input is the gradient",
+        &format!("{NETS}{}", sensitivity("k", "_").replace("k: num []", "k: num [2]")),
+    );
+}
+
+#[test]
+fn a_name_near_an_adjoint_is_told() {
+    let with =
+        |loss: &str| format!("  o, _ = diff_net(x, true, do);\n  loss, do, _ = {loss}(o, y, true, -0.1);");
+    told(&with("mse"), &["[arity]", "p.rml:10:17", "did you mean `diff_mse`?"]);
+    told(&with("dif_mse"), &["[unknown-name]", "there is `diff_mse`"]);
+    told(&with("diffmse"), &["[unknown-name]", "there is `diff_mse`"]);
+}
+
+#[test]
+fn an_optimiser_that_is_not_imported_is_told() {
+    let own = "node diff_param(init, bp, do) -> (o)\n  o = init fby (o + 0.1 * merge bp do 0.0);\n\
+               node twice(x: num [2]) -> (y)\n  y = 2.0 * x;\n";
+    let text = format!(
+        "import \"own.rml\" (twice);\n{NETS}  o, _ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(twice(o), y, true, -0.1);"
+    );
+    let folder = Folder::new().file("own.rml", own).file("p.rml", &text);
+    let told = folder.rml("check p.rml").err;
+    for word in
+        ["is not imported under this name, and updates nothing here", "[ p.rml:4:3 ]", "import it by name"]
+    {
+        assert!(told.contains(word), "{told}");
+    }
+    let imported = text.replace("(twice)", "(twice, diff_param)");
+    let told = folder.file("p.rml", imported).rml("check p.rml").err;
+    assert!(!told.contains("updates nothing here"), "{told}");
+}
+
+#[test]
+fn an_evaluation_with_other_parameters_is_told_before_training() {
+    let text = format!(
+        "{NETS}  o, _ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);\n\
+         node infer(x: num [2], y: num [2]) -> (o, loss)\n  o = net(x);\n  loss = mse(net(x), y);"
+    );
+    let data = r#"{"x": [[1, 2], [3, 4], [2, 1]], "y": [[1, 2], [3, 4], [1, 1]]}"#;
+    let folder = Folder::new().file("p.rml", &text).file("d.json", data);
+    let run =
+        folder.rml("train p.rml --data d.json --epochs 1 --test 1").fails(1, &["[checkpoint-mismatch]"]);
+    for word in ["p.rml:13:", "`net_1.w`", "use the result of the first one twice"] {
+        assert!(run.err.contains(word), "{}", run.err);
+    }
+    assert!(!run.err.contains("epoch "), "before any epoch\n{}", run.err);
+    let other =
+        text.replace("  o = net(x);\n  loss = mse(net(x), y);", "  o = net2(x);\n  loss = mse(o, y);");
+    let folder = folder.file("p.rml", &other);
+    let run =
+        folder.rml("train p.rml --data d.json --epochs 1 --test 1").fails(1, &["p.rml:12:3", "`net2_0.w`"]);
+    assert!(run.err.contains("`train` has `net_0.w`"), "{}", run.err);
+    let right = text.replace("mse(net(x), y)", "mse(o, y)");
+    folder.file("p.rml", &right).rml("train p.rml --data d.json --epochs 1 --test 1").ok();
+}
+
+#[test]
+fn a_state_in_the_library_is_told_in_the_line_that_calls_it() {
+    let text = "import std.layers;\nimport std.losses;
+node net(x: num [batch, 2]) -> (o: num [batch, 1])
+  o = dense(1, lstm(4, x));
+node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
+  o, _ = diff_net(x, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);";
+    let data = r#"{"x": [[1, 2], [3, 4], [2, 1]], "y": [[1], [3], [1]]}"#;
+    let folder = Folder::new().file("p.rml", text).file("d.json", data);
+    let run = folder.rml("train p.rml --data d.json --epochs 1 --test 0 --batch 2");
+    let lines: Vec<&str> = run.err.lines().collect();
+    for code in ["[shuffled-state]", "[batch-state]"] {
+        let at = lines.iter().position(|line| line.contains(code)).unwrap_or_else(|| panic!("{}", run.err));
+        assert!(lines[at + 1].contains("p.rml:4:3"), "{}", run.err);
+    }
+}
+
+#[test]
+fn conditions_of_adjoints_that_differ_are_told() {
+    let off = "  o, _ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, y, false, -0.1);";
+    let text = format!("{NETS}{off}");
+    let run = Folder::new().file("p.rml", text).rml("check p.rml").fails(1, &["[clock-mismatch]"]);
+    assert!(run.err.contains("is `true`") && run.err.contains("is `false`"), "{}", run.err);
+    assert!(run.err.contains("pass the same `bp` to both calls"), "{}", run.err);
+}
+
+#[test]
+fn a_layer_after_a_state_is_told_to_sample_it() {
+    let text = "import std.layers;\nimport std.losses;
+node net(x: num [3]) -> (o)
+  h = lstm(4, x);
+  o = dense(2, h);
+node train(x: num [3], y: int [] when end, end: bool []) -> (loss: num [] when end)
+  o, _ = diff_net(x, true, do) every end;
+  loss, do = diff_cross_entropy(o, y, true, -0.1);";
+    let run = Folder::new().file("p.rml", text).rml("check p.rml");
+    assert!(run.err.contains("in `o = dense(2, h)`, write `h when end` for `h`"), "{}", run.err);
+}
+
+#[test]
+fn what_was_right_for_one_size_alone_is_not_called_right() {
+    let text = "node f(rate, x: num [n]) -> (y)\n  y = rate * x + [1.0, 2.0];";
+    let run = Folder::new().file("p.rml", text).rml("check p.rml");
+    let all = format!("{}{}", run.out, run.err);
+    assert!(all.contains("its types depend on") && all.contains("`n`"), "{all}");
+}
+
+/// A net, its losses, and what stands around them in the programs below.
+const SHAPES: &str = "import std.losses;
+node net(x: num [2]) -> (o: num [2])
+  w = param(zeros([2, 2]) + 0.1);
+  o = matmul(x, w);
+node score(x: num [2]) -> (s: num [])
+  w = param(zeros([2]) + 0.1);
+  s = sum(w * x);
+";
+
+/// Programs that are right, each of a shape that a warning could mistake.
+const RIGHT: [(&str, &str); 10] = [
+    (
+        "an optimiser by hand, with the weights as values",
+        "import std.losses;
+node line(w: num [2], x: num [2]) -> (o: num [])
+  o = sum(w * x);
+node train(x: num [2], y: num []) -> (loss)
+  w = zeros([2]) fby (w - 0.1 * v);
+  v = 0.9 * (zeros([2]) fby v) + dw;
+  o, dw, _ = diff_line(w, x, true, do);
+  loss, do, _ = diff_mse(o, y, true, 1.0);",
+    ),
+    (
+        "an encoder that is frozen",
+        "node train(x: num [2], y: num [2]) -> (loss)
+  h = stop_gradient(net(x));
+  o, _ = diff_net(h, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);",
+    ),
+    (
+        "a generator against a critic",
+        "node train(z: num [2], real: num [2]) -> (loss)
+  fake, _ = diff_net(z, true, dfake);
+  a, _ = diff_score(real, true, 0.1 * (1.0 - sigmoid(a)));
+  b, dscore = diff_score(fake, true, -0.1 * sigmoid(b));
+  dfake = -dscore;
+  loss = log(1.0 + exp(-a)) + log(1.0 + exp(b));",
+    ),
+    (
+        "a policy gradient",
+        "node train(x: num [2], action: int [], reward: num []) -> (loss)
+  logits, _ = diff_net(x, true, 0.1 * (reward - before) * (one_hot(2, action) - softmax(logits)));
+  before = 0.0 fby (0.9 * before + 0.1 * reward);
+  loss = cross_entropy(logits, action);",
+    ),
+    (
+        "temporal differences",
+        "node train(x: num [2], reward: num []) -> (loss)
+  v, _ = diff_score(last, true, 0.1 * (was + 0.9 * stop_gradient(v) - v));
+  was = 0.0 fby reward;
+  last = zeros([2]) fby x;
+  loss = (was - v) * (was - v);",
+    ),
+    (
+        "a student and a teacher",
+        "node train(x: num [2]) -> (loss)
+  t = net(x);
+  o, _ = diff_net(x, true, do);
+  loss, do, _ = diff_mse(o, t, true, -0.1);",
+    ),
+    (
+        "a rate that follows the loss",
+        "node objective(x: num [2], y: num [2]) -> (loss)
+  loss = mse(net(x), y);
+node train(x: num [2], y: num [2]) -> (loss)
+  loss, _, _ = diff_objective(x, y, true, -0.1 * stop_gradient(loss));",
+    ),
+    (
+        "two losses on one net, and one output that has none",
+        "node two(x: num [2]) -> (o: num [2], size: num [])
+  o = net(x);
+  size = sum(o * o);
+node train(x: num [2], y: num [2]) -> (loss, size)
+  o, size, _ = diff_two(x, true, da + db, 0.0);
+  loss, da, _ = diff_mse(o, y, true, -0.1);
+  _, db, _ = diff_mae(o, y, true, -0.01);",
+    ),
+    (
+        "updates every other cycle",
+        "node train(x: num [2], y: num [2]) -> (loss)
+  learn = true fby not learn;
+  o, _ = diff_net(x, learn, do);
+  loss = mse(o, y);
+  do = 0.1 * ((y - o) when learn);",
+    ),
+    (
+        "counts in the place of gradients",
+        "node train(y: bool []) -> (rate)
+  ones = (0.0 fby ones) + to_num(y);
+  all = (0.0 fby all) + 1.0;
+  rate = ones / all;",
+    ),
+];
+
+#[test]
+fn programs_of_unusual_shape_are_quiet() {
+    for (name, text) in RIGHT {
+        let text = if text.starts_with("import") { text.to_owned() } else { format!("{SHAPES}{text}") };
+        let run = Folder::new().file("p.rml", &text).rml("check p.rml");
+        let codes = [
+            "no-update",
+            "gradient-sign",
+            "learning-rate",
+            "gradient-updates",
+            "loss-as-gradient",
+            "no-metric",
+            "error",
+        ];
+        for code in codes {
+            assert!(!run.err.contains(code), "{name}: {code}\n{text}\n{}", run.err);
+        }
+    }
+}
