@@ -3,7 +3,6 @@
 use rml_base::{Diagnostic, suggest, visible_name};
 use rml_ir::{InputInfo, Shape};
 
-use crate::bind::prefixed;
 use crate::columns::{Column, Columns};
 
 /// At most that many names are written out.
@@ -182,6 +181,12 @@ pub(crate) fn cell(text: &str) -> String {
         return format!("write the number without quotes: `{inner}`");
     }
     "write numbers for categories and dates, and nothing where there is no value".to_owned()
+}
+
+/// A shape whose first dimensions have names.
+pub(crate) fn prefixed(lead: &str, dims: &[usize]) -> String {
+    let dims: String = dims.iter().map(|d| format!(", {d}")).collect();
+    format!("[{lead}{dims}]")
 }
 
 #[cfg(test)]

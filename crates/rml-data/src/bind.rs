@@ -288,7 +288,7 @@ pub fn by_cycle(
     let mut all = Vec::new();
     let mut rows: Option<(usize, &str)> = None;
     for input in inputs {
-        let expected = prefixed("cycles", input.ty.shape.dims());
+        let expected = advice::prefixed("cycles", input.ty.shape.dims());
         let bound = find(columns, input, &[&expected]).and_then(|column| {
             if columns.lengths(&input.name).is_some() {
                 let what = format!("the rows of column `{}` are sequences of different lengths", input.name);
@@ -322,11 +322,6 @@ pub(crate) fn uneven(input: &InputInfo, rows: usize, other: &str, others: usize)
     )
     .note("expected as many rows in all columns: row n of each feeds the same window or cycle")
     .help("leave out the rows that have no partner, or check that both come from the same data")
-}
-
-pub(crate) fn prefixed(lead: &str, dims: &[usize]) -> String {
-    let dims: String = dims.iter().map(|d| format!(", {d}")).collect();
-    format!("[{lead}{dims}]")
 }
 
 pub(crate) fn wrong_shape(input: &InputInfo, column: &Column, expected: &[&str]) -> Diagnostic {

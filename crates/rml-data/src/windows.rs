@@ -10,7 +10,8 @@ use rml_base::{Diagnostic, Diagnostics, memory};
 use rml_engine::{self as block, Block};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
-use crate::bind::{convert, find, named, origin, prefixed, uneven, wrong_shape};
+use crate::advice::prefixed;
+use crate::bind::{convert, find, named, origin, uneven, wrong_shape};
 use crate::cells::Cells;
 use crate::columns::{Column, Columns, LENGTHS};
 use crate::malformed::Unusable;

@@ -125,8 +125,8 @@ pub enum Next {
 ///
 /// A window goes like this: [`ask`](Self::ask) for its memory, say what is [`next`](Self::next), set the inputs by
 /// [`set_rows`](Self::set_rows), [`find`](Self::find) the end if the plan finds it, and then set the inputs of the
-/// window alone; run the [`window`](Self::window), and read outputs by [`add_output`](Self::add_output). Between windows,
-/// registers may be read and set.
+/// window alone; run the [`window`](Self::window), and read outputs by [`add_output`](Self::add_output). Between
+/// windows, registers may be read and set.
 pub trait Running: fmt::Debug + Send {
     /// Says what the inputs are for that are set after it.
     fn next(&mut self, _next: Next) {}

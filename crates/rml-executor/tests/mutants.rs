@@ -53,7 +53,7 @@ const WRONG: [(Wrong, &[Rule]); 15] = [
     (Wrong::CountsRowsWrongly, &[Rule::X1]),
 ];
 
-/// The reference, with one thing wrong, and what it says of its accuracy.
+/// The reference, with one thing wrong, and the accuracy that it declares.
 #[derive(Clone, Copy, Debug)]
 struct Mutant(Wrong, Accuracy);
 

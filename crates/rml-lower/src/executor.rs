@@ -10,9 +10,9 @@ use rml_executor::{
     About, Accuracy, Executor, Fault, Footprint, Prepared, Refused, Running, TooLong, Wish, append,
 };
 use rml_ir::Data;
-use rml_plan::{Outline, Plan};
+use rml_plan::Plan;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, footprint};
 
 /// Functions are rounded otherwise, and sums are taken in another order than that of the reference.
 const NEAR: Accuracy = Accuracy::Near(1e-4);
@@ -48,15 +48,6 @@ impl Executor for Lowered {
     fn compiled(&self) -> Compiled {
         self.backend.compiled().unwrap_or_default()
     }
-}
-
-/// How much of the host's memory windows take if nothing is forgotten before their end.
-pub(crate) fn footprint(plan: &Plan, backend: &dyn Backend) -> Footprint {
-    if !backend.about().is_on_host() {
-        return Footprint::default();
-    }
-    let outline = Outline::of(plan);
-    Footprint { fixed: outline.bytes, per_tick: outline.bytes_per_tick }
 }
 
 #[derive(Debug)]

@@ -8,9 +8,8 @@ use rml_base::EntityId;
 use rml_base::profile::Scope;
 use rml_executor::{Fault, Footprint};
 use rml_ir::{Data, Type, Value};
-use rml_plan::{Const, Kind, Plan, Register, Start};
+use rml_plan::{Const, Kind, Outline, Plan, Register, Start};
 
-use crate::executor::footprint;
 use crate::lower::Source;
 use crate::profile::{Probe, work};
 use crate::ready::{Change, Key, Ready};
@@ -39,7 +38,8 @@ pub struct Machine {
     footprint: Footprint,
     /// How much arithmetic a tick is.
     work: f64,
-    /// The outputs of the windows that ran last, in the order of the cells of its routine, as far as they were asked for.
+    /// The outputs of the windows that ran last, in the order of the cells of its routine, as far as they were asked
+    /// for.
     outputs: Vec<Held>,
     copied: Vec<Option<Value>>,
     ran: Option<Arc<Ready>>,
@@ -71,8 +71,8 @@ impl Machine {
         self.probe = Some(Probe::new(&self.plan, scope));
     }
 
-    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
-    /// `row` on. Returns the row behind.
+    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
+    /// `data`, from row `row` on. Returns the row behind.
     pub fn set_rows(
         &mut self,
         input: usize,
@@ -108,8 +108,8 @@ impl Machine {
         self.inputs[input] = Some(column);
     }
 
-    /// Runs one window of `ticks` ticks, at least one, whose inputs were set. Returns how many of them are done: all, but for those that are
-    /// [ahead](Plan::ahead).
+    /// Runs one window of `ticks` ticks, at least one, whose inputs were set. Returns how many of them are done: all,
+    /// but for those that are [ahead](Plan::ahead).
     ///
     /// # Errors
     /// If an operator may have no result, or the backend fails. Then no register has changed.
@@ -120,8 +120,9 @@ impl Machine {
         Ok(ticks - self.plan.ahead() as usize)
     }
 
-    /// Runs so many windows of `ticks` ticks each in one call; the inputs of all of them were set. Where the program finds ends, they were not
-    /// looked for. Whether that happened: not where a window ends elsewhere, or leaves a register unset, which the next one would have to know.
+    /// Runs that many windows of `ticks` ticks each in one call; the inputs of all of them were set. Where the program
+    /// finds ends, they were not searched for. Whether that happened: not where a window ends elsewhere, or leaves a
+    /// register unset, which the next one would have to know.
     ///
     /// # Errors
     /// As [`window`](Self::window). A window that ends elsewhere may be suspect, too.
@@ -162,23 +163,24 @@ impl Machine {
         Ok(())
     }
 
-    /// Looks for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks it has.
+    /// Searches for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks
+    /// it has.
     ///
-    /// No tick depends on those behind it. So a search goes on behind the inputs to the next power of two, and there are few routines for
-    /// all searches.
+    /// No tick depends on those after it. So a search continues after the inputs to the next power of two, and there
+    /// are few routines for all searches.
     ///
     /// # Errors
     /// As [`window`](Self::window).
     pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
         let round = ticks.next_power_of_two().max(LEAST);
         match self.search(round, ticks) {
-            // What stands behind the inputs may be suspect.
+            // The ticks after the inputs may be suspect.
             Err(Fault::Suspect) if round > ticks => self.search(ticks, ticks),
             found => found,
         }
     }
 
-    /// The end of a window among `ticks` ticks, of which so many are `given`.
+    /// The end of a window among `ticks` ticks, of which that many are `given`.
     fn search(&mut self, ticks: usize, given: usize) -> Result<Option<usize>, Fault> {
         let ready = self.ready(ticks, 1, true)?;
         let results = self.run(&ready, given)?;
@@ -332,8 +334,8 @@ impl Machine {
         self.registers[register].as_ref().or(self.starts[register].as_ref())
     }
 
-    /// Whether a register has a value other than the constant that it is read as where it is not set: a routine that reads it does not ask
-    /// whether it is.
+    /// Whether a register has a value other than the constant that it is read as where it is not set: a routine that
+    /// reads it does not ask whether it is.
     ///
     /// # Errors
     /// If it cannot be copied from the device.
@@ -362,7 +364,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether a window of so many ticks computes less than a call of a device costs, or not much more.
+    /// Whether a window of that many ticks computes less than a call of a device costs, or not much more.
     pub fn is_small(&self, ticks: usize) -> bool {
         self.work * ticks as f64 <= SMALL
     }
@@ -383,7 +385,7 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
     plan.starts().iter().zip(plan.registers.iter()).map(start).collect()
 }
 
-/// The type of so many values of that type, if there are several.
+/// The type of that many values of that type, if there are several.
 fn in_all(ty: &Type, count: usize) -> Type {
     if count > 1 { stacked(ty, count) } else { ty.clone() }
 }
@@ -415,4 +417,13 @@ fn put(data: &mut Data, at: usize, elements: &Data) {
         (Data::F64(v), Data::F64(x)) => v[at..at + x.len()].copy_from_slice(x),
         _ => {}
     }
+}
+
+/// How much of the host's memory windows take if nothing is forgotten before their end.
+pub(crate) fn footprint(plan: &Plan, backend: &dyn Backend) -> Footprint {
+    if !backend.about().is_on_host() {
+        return Footprint::default();
+    }
+    let outline = Outline::of(plan);
+    Footprint { fixed: outline.bytes, per_tick: outline.bytes_per_tick }
 }

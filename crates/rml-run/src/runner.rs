@@ -309,8 +309,8 @@ impl<'f> Runner<'f> {
     }
 }
 
-/// An error of a run over windows: one of a position outside of its axis, with the columns that it may come from; one of
-/// an absent variable, with the cells that are empty.
+/// An error of a run over windows: one of a position outside of its axis, with the columns that it may come from; one
+/// of an absent variable, with the cells that are empty.
 fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     if error.code() == Some(SYNC_ERROR) {
         return with_gaps(error, &data.gaps(windows));

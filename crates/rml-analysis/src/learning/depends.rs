@@ -13,7 +13,7 @@ use super::view::View;
 /// By node and number of the input: which outputs a gradient could take back to the input.
 pub(super) type Through = HashMap<(NodeId, usize), Rc<[bool]>>;
 
-/// The values of a node whose gradients go on to one of these, themselves included: what depends on them, but for
+/// The values of a node whose gradients continue to one of these, themselves included: what depends on them, but for
 /// `stop_gradient` and what is no num.
 pub(super) fn dependents(
     program: &Program<'_>,

@@ -87,7 +87,7 @@ fn multiple_of(view: &View<'_>, mut v: Var) -> Var {
     // Equations of a node that is right may form cycles only by delays, which are not followed.
     for _ in 0..view.node.equations.len() {
         let next = match view.definition(v) {
-            Some(Rhs::When { value, .. }) => *value,
+            Some(Rhs::When { value, .. }) => Some(*value),
             Some(Rhs::Apply { op, args, .. }) => match (op, &args[..]) {
                 (
                     Op::Copy
@@ -96,14 +96,15 @@ fn multiple_of(view: &View<'_>, mut v: Var) -> Var {
                     | Op::Reshape { .. }
                     | Op::Unary(Unary::Neg),
                     [of],
-                ) => *of,
-                (Op::Binary(Binary::Mul | Binary::Div), [of, by]) if view.number(*by).is_some() => *of,
-                (Op::Binary(Binary::Mul), [by, of]) if view.number(*by).is_some() => *of,
-                _ => return v,
+                ) => Some(*of),
+                (Op::Binary(Binary::Mul | Binary::Div), [of, by]) if view.number(*by).is_some() => Some(*of),
+                (Op::Binary(Binary::Mul), [by, of]) if view.number(*by).is_some() => Some(*of),
+                _ => None,
             },
-            _ => return v,
+            _ => None,
         };
-        v = next;
+        let Some(of) = next else { return v };
+        v = of;
     }
     v
 }

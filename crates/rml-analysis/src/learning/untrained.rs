@@ -61,14 +61,16 @@ fn told(program: &Program<'_>, view: &View<'_>, eq: Eq, reader: &Reader<'_>) -> 
     let net = &call.node().name;
     let result = call.results().next().unwrap_or_default();
     let whose = name(reader.arg).unwrap_or(&result);
-    let stop =
-        if reader.is_used { "no gradient goes on to" } else { "the gradient is dropped that would go on to" };
+    let stop = match reader.is_used {
+        true => format!("no gradient enters `{net}`"),
+        false => format!("the gradient that `{net}` needs is dropped"),
+    };
     let d = Diagnostic::warning(
         codes::NO_UPDATE,
         format!("`{net}` is not trained: no gradient reaches its parameters"),
     )
     .label(span, format!("only `diff_{net}` updates them"))
-    .label(at, format!("`diff_{reads}` depends on `{whose}`, and {stop} `{net}`"))
+    .label(at, format!("`diff_{reads}` depends on `{whose}`, and {stop}"))
     .help(format!("write `{}`", call.adjoint(&format!("d{result}"), None)));
     let d = match reader.is_used {
         true => d.note(format!("`d{result}` is the gradient that enters `{net}` from `diff_{reads}`")),

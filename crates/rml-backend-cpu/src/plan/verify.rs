@@ -120,7 +120,8 @@ fn operands(kernel: &Kernel) -> Option<Range<usize>> {
         | Kernel::Softmax(..)
         | Kernel::OneHot(_) => exactly(1),
         Kernel::Clear(_) => exactly(0),
-        Kernel::Read(..) | Kernel::Product(..) | Kernel::Products(..) => exactly(2),
+        Kernel::Read(..) => Some(1..3),
+        Kernel::Product(..) | Kernel::Products(..) => exactly(2),
         Kernel::Pick(..) | Kernel::Gather(..) => exactly(2),
         Kernel::Further(..) => exactly(3),
         Kernel::Rows(summands) => exactly(summands.iter().map(Summand::args).sum()),

@@ -1,4 +1,4 @@
-//! What to write in place of a command line that is wrong: flags and commands of other tools, values without their flag.
+//! What to write in place of a command line that is wrong: flags and commands of other tools, values without a flag.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["version"], "`rml --version`"),
 ];
 
-/// Flags by names that they have elsewhere: the commands where the advice holds (all, if there is none), and the advice.
+/// Flags by their names elsewhere: the commands where the advice holds (all, if there is none), and the advice.
 const FLAGS: &[(&[&str], &[&str], &str)] = &[
     (
         &["optimizer", "optimiser", "opt"],

@@ -31,8 +31,8 @@ impl Windows {
         Ok(None)
     }
 
-    /// The cells of those windows that are empty, of inputs that no clock makes absent: the name of the column, the row,
-    /// and what the data is called.
+    /// The cells of those windows that are empty, of inputs that no clock makes absent: the name of the column, the
+    /// row, and what the data is called.
     pub fn gaps(&self, windows: &[usize]) -> Vec<(&str, usize, &str)> {
         let gap = |bound: &'_ super::Bound, window: usize| match &bound.role {
             Role::Cycle(cells) | Role::Window(cells) => cells.place(window).is_none(),
@@ -64,8 +64,8 @@ impl Windows {
         })
     }
 
-    /// An integer input that reads the rows of its column as cycles, though the rows look one-hot (zeros and a single one)
-    /// and no other input has a value a cycle; and how many cycles these are.
+    /// An integer input that reads the rows of its column as cycles, though the rows look one-hot (zeros and a single
+    /// one) and no other input has a value a cycle; and how many cycles these are.
     pub fn one_hot(&self) -> Option<(&str, usize)> {
         let by_cycle = |bound: &super::Bound| matches!(bound.role, Role::Cycle(_) | Role::Sequence(..));
         let mut sequences = self.inputs.iter().enumerate().filter(|(_, bound)| by_cycle(bound));

@@ -1,4 +1,5 @@
-//! Calls whose arguments stand in another order than their callee takes them, as `reshape(x, [2, 2])` and `lstm(x, 64)`.
+//! Calls whose arguments stand in another order than their callee takes them, as `reshape(x, [2, 2])` and `lstm(x,
+//! 64)`.
 //!
 //! An argument that cannot stand in its place says that a call is in error; if the same arguments fit in another order,
 //! the message gives that call.
@@ -157,7 +158,7 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     Some(d.help(format!("{what}: `{call}`")))
 }
 
-/// The first order of so many arguments that fits; of those, the one that keeps most in place comes first.
+/// The first order of that many arguments that fits; of those, the one that keeps most in place comes first.
 fn first_order(count: usize, fits: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     fn extend(order: &mut Vec<usize>, count: usize, fits: &dyn Fn(&[usize]) -> bool) -> bool {
         if order.len() == count {

@@ -37,7 +37,7 @@ pub enum Rule {
     X6,
 }
 
-/// What an executor does otherwise than the contract says.
+/// A breach of the contract.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The part of the contract.

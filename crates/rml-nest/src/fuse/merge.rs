@@ -6,7 +6,7 @@ use rml_ir::{DType, Position, Precision};
 
 use super::clean;
 use super::graph::{Graph, Placed, Uses};
-use super::place::Map;
+use super::place::{Map, wide, widened};
 use crate::{Access, Def, Home, Nest, Order, Positions, Program, Slot, Source, Stage, Tick, Val, Work};
 
 /// How many values a nest may have.
@@ -135,7 +135,7 @@ impl<'a> Pair<'a> {
         is_there
     }
 
-    /// Whether a slot of the first stage is read by nothing but the second one, at the same tick.
+    /// Whether a slot of the first stage is read by the second one alone, at the same tick.
     pub(super) fn vanishes(&self, slot: Slot) -> bool {
         let Some(b) = &self.graph.stages[self.ids.1] else { return false };
         !self.uses.outside[slot]
@@ -229,30 +229,6 @@ fn copy(nest: &mut Nest, of: &Nest, map: &Map) -> Vec<Val> {
 fn add(nest: &mut Nest, def: Def) -> Val {
     let known = nest.body.iter_enumerated().find(|(_, known)| **known == def).map(|(val, _)| val);
     known.unwrap_or_else(|| nest.body.push(def))
-}
-
-/// An access that does not move along more dimensions.
-fn wide(access: &Access, dims: usize) -> Access {
-    let mut access = access.clone();
-    access.strides.resize(dims, 0);
-    access
-}
-
-/// A value of a nest with more dimensions, of other values.
-pub(super) fn widened(def: &Def, dims: usize, vals: &[Val]) -> Def {
-    let val = |val: &Val| vals[val.0 as usize];
-    let source = |source: &Source| {
-        let of = |v: &crate::Variant| crate::Variant { access: wide(&v.access, dims), ..v.clone() };
-        source.iter().map(of).collect()
-    };
-    match def {
-        Def::Load(from) => Def::Load(source(from)),
-        Def::Take { source: from, at, size, stride } => {
-            Def::Take { source: source(from), at: val(at), size: *size, stride: *stride }
-        }
-        Def::Apply(op, args) => Def::Apply(op.clone(), args.iter().map(val).collect()),
-        Def::Fold(by, dim, of) => Def::Fold(*by, *dim, val(of)),
-    }
 }
 
 /// Whether a nest is quick enough to be computed again: some arithmetic.

@@ -76,12 +76,8 @@ impl Map {
                 let mut map = self.clone();
                 map.indices[dim.0 as usize].steps = vec![(e, 1)];
                 let is_load = |def: &&Def| matches!(def, Def::Load(_));
-                let own: Vec<Def> = b
-                    .body
-                    .iter()
-                    .filter(is_load)
-                    .map(|def| super::merge::widened(def, dims.len(), &[]))
-                    .collect();
+                let own: Vec<Def> =
+                    b.body.iter().filter(is_load).map(|def| widened(def, dims.len(), &[])).collect();
                 let loads = a.body.iter().filter(is_load).map(|def| map.def(def, dims.len(), &[]));
                 loads.filter(|def| own.contains(def)).count()
             };
@@ -156,4 +152,28 @@ impl Map {
 /// The dimensions that a nest folds.
 fn folded(nest: &Nest) -> impl Iterator<Item = Dim> {
     nest.body.iter().filter_map(|def| if let Def::Fold(_, dim, _) = def { Some(*dim) } else { None })
+}
+
+/// An access that does not move along more dimensions.
+pub(super) fn wide(access: &Access, dims: usize) -> Access {
+    let mut access = access.clone();
+    access.strides.resize(dims, 0);
+    access
+}
+
+/// A value of a nest with more dimensions, of other values.
+pub(super) fn widened(def: &Def, dims: usize, vals: &[Val]) -> Def {
+    let val = |val: &Val| vals[val.0 as usize];
+    let source = |source: &Source| {
+        let of = |v: &crate::Variant| crate::Variant { access: wide(&v.access, dims), ..v.clone() };
+        source.iter().map(of).collect()
+    };
+    match def {
+        Def::Load(from) => Def::Load(source(from)),
+        Def::Take { source: from, at, size, stride } => {
+            Def::Take { source: source(from), at: val(at), size: *size, stride: *stride }
+        }
+        Def::Apply(op, args) => Def::Apply(op.clone(), args.iter().map(val).collect()),
+        Def::Fold(by, dim, of) => Def::Fold(*by, *dim, val(of)),
+    }
 }

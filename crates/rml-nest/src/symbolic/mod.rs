@@ -18,8 +18,8 @@
 //!
 //! **Windows** have 1 to 5 ticks. A stage is run by the position of its tick alone, which is first, middle, last or
 //! only, and accesses are to the tick before or after, or to an edge. So with two middle ticks next to each other each
-//! pair of neighbours occurs, and longer windows repeat them. Nests have no blocks of ticks; sums over ticks add term by
-//! term. What a register holds at the start is any value, so one window stands for all.
+//! pair of neighbours occurs, and longer windows repeat them. Nests have no blocks of ticks; sums over ticks add term
+//! by term. What a register holds at the start is any value, so one window stands for all.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -90,7 +90,7 @@ pub fn check(expected: &Program, found: &Program) -> Result<Extent, Box<Mismatch
     bounded(expected, found, ELEMENTS)
 }
 
-/// The same of windows with no more than so many elements.
+/// The same of windows with at most that many elements.
 pub(crate) fn bounded(expected: &Program, found: &Program, most: usize) -> Result<Extent, Box<Mismatch>> {
     if let Some((wanted, other)) = ports(expected).iter().zip(&ports(found)).find(|(a, b)| a != b) {
         let (expected, found) = (wanted.clone(), other.clone());

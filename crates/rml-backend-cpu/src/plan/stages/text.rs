@@ -7,9 +7,9 @@
 //! }
 //! ```
 //!
-//! Each line is an instruction, after the positions and conditions of its unit: the place of its result, its kernel, and
-//! its operands. `h@-1` is that of the tick before, `@first` and `@last` those of the edges of the window; `[4]` is an
-//! operand that begins at that element, and `'` a matrix that is stored transposed. Places on the way are `s9`.
+//! Each line is an instruction, after the positions and conditions of its unit: the place of its result, its kernel,
+//! and its operands. `h@-1` is that of the tick before, `@first` and `@last` those of the edges of the window; `[4]` is
+//! an operand that begins at that element, and `'` a matrix that is stored transposed. Places on the way are `s9`.
 
 use std::fmt::Write;
 
