@@ -59,7 +59,8 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The finding about a training without parameters, if it keeps no state, and makes no use of gradients.
+/// The finding about a training without parameters, if it keeps no state, and makes no use of the gradients that it
+/// asks for.
 fn nothing_to_learn(program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic> {
     let module = program.module;
     let is_state = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::ParamUpdate { .. });
@@ -81,11 +82,10 @@ fn nothing_to_learn(program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic
     let is_net = |call: &Adjoint<'_>| {
         !call.node.outputs.iter().any(|o| call.node.vars[*o].name.as_deref() == Some(LOSS))
     };
-    Some(match calls.iter().find(|(_, call)| is_net(call)).or(calls.first()) {
-        Some((eq, call)) => d.label(view.node.equations[*eq].span, format!("no `param` is in `{}`", call.node.name)),
-        None => d.label(view.node.span, "no `param` is in it, nor in what it calls"),
-    }
-    .help("a number that is to be learned is a `param` with its first value, such as `w = param(zeros([3]));`"))
+    let (eq, call) = calls.iter().find(|(_, call)| is_net(call)).or(calls.first())?;
+    Some(d.label(view.node.equations[*eq].span, format!("no `param` is in `{}`", call.node.name)).help(
+        "a number that is to be learned is a `param` with its first value, such as `w = param(zeros([3]));`",
+    ))
 }
 
 /// Which nodes update parameters by a gradient, in them or in what they call. What the library updates by itself, such
