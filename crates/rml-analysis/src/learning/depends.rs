@@ -1,6 +1,6 @@
 //! Which values depend on others.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexSet;
@@ -11,7 +11,7 @@ use super::Program;
 use super::view::View;
 
 /// By node and number of the input: which outputs a gradient could take back to the input.
-pub(super) type Through = HashMap<(NodeId, usize), Rc<[bool]>>;
+pub(super) type Through = BTreeMap<(NodeId, usize), Rc<[bool]>>;
 
 /// The values of a node whose gradients continue to one of these, themselves included: what depends on them, but for
 /// `stop_gradient` and what is no num.

@@ -221,7 +221,7 @@ fn unknown_argument(error: &clap::Error, args: &[String]) -> Option<Vec<String>>
         return Some(vec![(*advice).to_owned()]);
     }
     let flags = flags_of(command);
-    if given.starts_with("--") && name != flag && flags.iter().any(|f| *f == name) {
+    if given.starts_with("--") && name != flag && flags.contains(&name) {
         return Some(vec![format!("the flag is written `--{name}`")]);
     }
     if !given.starts_with("--") {

@@ -25,7 +25,7 @@ fn numbers(data: &Data) -> Option<Vec<f64>> {
 /// Whether `got` is `want`, as near as is declared.
 pub(super) fn is_same(got: &Data, want: &Data, accuracy: Accuracy) -> bool {
     if bits(got) == bits(want) {
-        return got.len() == 0 || std::mem::discriminant(got) == std::mem::discriminant(want);
+        return got.is_empty() || std::mem::discriminant(got) == std::mem::discriminant(want);
     }
     let (Accuracy::Near(part), Some(a), Some(b)) = (accuracy, numbers(got), numbers(want)) else {
         return false;

@@ -23,7 +23,7 @@ impl Dice {
     /// Numbers between -1 and 1 that sums round; ints from 0 to 3.
     pub(super) fn elements(&mut self, dtype: DType, len: usize, precision: Precision) -> Data {
         match dtype {
-            DType::Bool => Data::Bool((0..len).map(|_| self.next() % 3 == 0).collect()),
+            DType::Bool => Data::Bool((0..len).map(|_| self.next().is_multiple_of(3)).collect()),
             DType::Int => Data::Int((0..len).map(|_| (self.next() % 4).cast_signed()).collect()),
             DType::Num => {
                 let number = |dice: &mut Self| dice.next() as f64 / f64::from(1_u32 << 30) - 1.0;
