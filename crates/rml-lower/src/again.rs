@@ -28,7 +28,7 @@ impl Role {
 }
 
 /// A routine that runs `window` that many times. The inputs of the window are in the order of their roles, and its
-/// first results are what the registers that change are behind it.
+/// first results are what the registers that change are after it.
 pub(crate) fn again(window: Routine, roles: &[Role], count: usize) -> Routine {
     let mut routine = Routine::new(window.name.clone(), window.precision);
     let (mut carried, mut rows, mut whole) = (Vec::new(), Vec::new(), Vec::new());

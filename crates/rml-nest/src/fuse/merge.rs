@@ -225,7 +225,7 @@ fn copy(nest: &mut Nest, of: &Nest, map: &Map) -> Vec<Val> {
     vals
 }
 
-/// Adds a value, if it is not there yet.
+/// Adds a value, unless it exists already.
 fn add(nest: &mut Nest, def: Def) -> Val {
     let known = nest.body.iter_enumerated().find(|(_, known)| **known == def).map(|(val, _)| val);
     known.unwrap_or_else(|| nest.body.push(def))
