@@ -31,6 +31,7 @@ mod products;
 mod reduce;
 mod registers;
 mod run;
+mod scalars;
 mod scope;
 mod sliding;
 mod sort;
@@ -41,6 +42,7 @@ mod tensor;
 mod views;
 
 pub use names::refuses;
+pub use scalars::Scalars;
 pub use store::Memory;
 
 /// Where the elementary functions come from.

@@ -74,7 +74,7 @@ pub use lower::lower;
 pub use parse::parse;
 pub use print::print;
 pub use symbolic::{Extent, Mismatch, check};
-pub use verify::verify;
+pub use verify::{dtypes, verify};
 
 entity_id!(
     /// A slot.

@@ -59,6 +59,7 @@ impl Setting {
                 Some(threads) => Engine::plan_with_threads(threads),
                 None => fail(&"--threads needs a thread at least"),
             },
+            "native" => Engine::plan_by(std::sync::Arc::new(done(rml_native::Native::find().ok_or("no C compiler")))),
             name => {
                 let options = backend::Options { threads: Some(self.threads), ..backend::Options::default() };
                 Engine::plan_on(done(backend::open(name, &options)))

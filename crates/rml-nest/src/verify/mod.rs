@@ -14,7 +14,8 @@ mod fills;
 mod order;
 mod types;
 
-pub(crate) use types::{dtypes, may_fail};
+pub use types::dtypes;
+pub(crate) use types::may_fail;
 
 /// Checks a program.
 ///

@@ -7,7 +7,10 @@ use rml_ir::{DType, Shape, Type};
 use crate::{Call, Def, Fold, Nest, Operand, Program, Val, Work};
 
 /// The type of each value of a nest.
-pub(crate) fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
+///
+/// # Errors
+/// What contradicts N5.
+pub fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
     let mut types: IndexVec<Val, DType> = IndexVec::new();
     for (id, def) in nest.body.iter_enumerated() {
         let of = |val: &Val| {

@@ -1,0 +1,55 @@
+//! Operators of scalars as C expressions, for programs that are printed elsewhere.
+
+use rml_ir::op::Op;
+use rml_ir::{DType, Precision};
+
+use crate::exprs::pointwise;
+use crate::prelude::Prelude;
+use crate::Math;
+
+/// Prints operators of scalars as C, with the bits of `rml`, and knows which functions the text calls.
+///
+/// The text expects `stdint.h`, `stdbool.h` and `math.h`, the type `num`, the numbers `RML_INFINITY` and `RML_NAN`, and
+/// a variable `bool bad`, which becomes true where an operator has no result.
+///
+/// ```
+/// use rml_c::Scalars;
+/// use rml_ir::op::{Binary, Op, Unary};
+/// use rml_ir::{DType, Precision};
+///
+/// let c = Scalars::new(Precision::F32);
+/// let sum = c.apply(&Op::Binary(Binary::Add), DType::Num, &["x".into(), "y".into()]);
+/// assert_eq!(sum, "(x + y)");
+/// assert_eq!(c.apply(&Op::Unary(Unary::Tanh), DType::Num, &[sum]), "rml_tanh((x + y))");
+/// assert!(c.text().contains("rml_tanh(num x)"));
+/// ```
+#[derive(Debug)]
+pub struct Scalars(Prelude);
+
+impl Scalars {
+    /// For numbers of a precision.
+    pub fn new(precision: Precision) -> Self {
+        Self(Prelude::new(precision, Math::Own))
+    }
+
+    /// A [pointwise](Op::is_pointwise) operator of expressions, the last of which has that type.
+    ///
+    /// # Panics
+    /// If the operator is not pointwise.
+    pub fn apply(&self, op: &Op, dtype: DType, args: &[String]) -> String {
+        pointwise(op, dtype, args, &self.0)
+    }
+
+    /// A function of the library by its name, `rml_add` for example, which the text then has.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn function(&self, name: &str) -> &'static str {
+        self.0.helper(name)
+    }
+
+    /// The functions that were called so far, each after those that it calls.
+    pub fn text(&self) -> String {
+        self.0.text()
+    }
+}

@@ -1,0 +1,114 @@
+//! Compiling C with the compiler of the system, and keeping what was compiled.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use sha2::{Digest, Sha256};
+
+/// What the compiler is asked for: the bits of the text, whatever it vectorises.
+const FLAGS: [&str; 9] = [
+    "-std=gnu11",
+    "-O3",
+    "-march=native",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-w",
+    "-fPIC",
+    "-shared",
+];
+
+/// A compiler.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiler {
+    pub(crate) command: String,
+    /// The first line of what it says of itself.
+    pub(crate) version: String,
+}
+
+/// The compiler of the system: the one that `$CC` names, else `cc`, `gcc` or `clang`.
+pub(crate) fn compiler() -> Option<&'static Compiler> {
+    static FOUND: OnceLock<Option<Compiler>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| {
+            let named = std::env::var("CC").ok().filter(|name| !name.is_empty());
+            let names = named.into_iter().chain(["cc", "gcc", "clang"].map(str::to_owned));
+            names.into_iter().find_map(|command| {
+                let output = Command::new(&command).arg("--version").output().ok()?;
+                let said = String::from_utf8_lossy(&output.stdout).into_owned();
+                let version = said.lines().next().filter(|_| output.status.success())?.to_owned();
+                Some(Compiler { command, version })
+            })
+        })
+        .as_ref()
+}
+
+/// The folder of what was compiled.
+fn folder() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(programs) = named("RML_PROGRAMS") {
+        return (programs.as_os_str() != "off").then(|| programs.join("native"));
+    }
+    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("rml").join("native"))
+}
+
+/// What the processor is, as far as code compiled for it depends on it.
+fn processor() -> String {
+    let all = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let lines = all.lines().filter(|line| ["flags", "model name", "Features"].iter().any(|k| line.starts_with(k)));
+    lines.take(2).collect::<Vec<_>>().join("\n")
+}
+
+/// The shared library of a program, compiled unless it is there.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn library(text: &str, compiler: &Compiler) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
+    let mut hash = Sha256::new();
+    for part in [text, &compiler.command, &compiler.version, &FLAGS.join(" "), &processor()] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let Some(folder) = folder() else {
+        let own = tempfile::tempdir().map_err(|e| format!("there is no folder for compiled programs: {e}"))?;
+        let path = compile(text, compiler, own.path(), &name)?;
+        return Ok((path, Some(own)));
+    };
+    let path = folder.join(format!("{name}.so"));
+    if path.is_file() {
+        return Ok((path, None));
+    }
+    create(&folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
+    compile(text, compiler, &folder, &name).map(|path| (path, None))
+}
+
+/// Makes a folder that others cannot write to.
+fn create(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Compiles into a folder; a library has its name when it is complete.
+fn compile(text: &str, compiler: &Compiler, folder: &Path, name: &str) -> Result<PathBuf, String> {
+    let failed = |what: &str, e: std::io::Error| format!("cannot {what} in {}: {e}", folder.display());
+    let work = tempfile::tempdir_in(folder).map_err(|e| failed("make a folder", e))?;
+    let (source, made) = (work.path().join("program.c"), work.path().join("program.so"));
+    std::fs::write(&source, text).map_err(|e| failed("write", e))?;
+    let mut command = Command::new(&compiler.command);
+    command.args(FLAGS).arg("-o").arg(&made).arg(&source).arg("-lm");
+    let output = command.output().map_err(|e| format!("`{}` does not run: {e}", compiler.command))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| line.contains("error")).unwrap_or("it says nothing");
+        return Err(format!("`{}` refuses the program: {line}", compiler.command));
+    }
+    let path = folder.join(format!("{name}.so"));
+    std::fs::rename(&made, &path).map_err(|e| failed("keep the program", e))?;
+    Ok(path)
+}

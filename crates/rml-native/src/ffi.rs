@@ -1,0 +1,132 @@
+//! Loading compiled programs and calling them.
+#![allow(unsafe_code, reason = "calls code that was compiled from C")]
+
+use std::any::Any;
+use std::ffi::{c_int, c_long, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+use libloading::Library;
+use rml_ir::op::Number;
+
+/// As `window` in C.
+#[repr(C)]
+struct Window<N> {
+    nums: *mut N,
+    ints: *mut i64,
+    bools: *mut u8,
+    set: *mut u8,
+    at: *const c_long,
+    ticks: c_long,
+    context: *mut c_void,
+    call: extern "C" fn(*mut c_void, c_long, c_long, c_long, c_long) -> c_int,
+}
+
+/// The nodes of a program, compiled.
+#[derive(Debug)]
+pub(crate) struct Code {
+    /// Keeps the code in memory.
+    _library: Library,
+    nodes: Vec<*const c_void>,
+}
+
+// SAFETY: the addresses are those of functions without state, which stay while the library is loaded.
+unsafe impl Send for Code {}
+// SAFETY: as above.
+unsafe impl Sync for Code {}
+
+/// The memory of a window, as the code sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Memory<N> {
+    pub(crate) nums: Vec<N>,
+    pub(crate) ints: Vec<i64>,
+    pub(crate) bools: Vec<u8>,
+    pub(crate) set: Vec<u8>,
+    /// Where each slot begins.
+    pub(crate) at: Vec<c_long>,
+    pub(crate) ticks: usize,
+}
+
+/// What runs the calls of a program.
+pub(crate) trait Calls<N> {
+    /// Runs a call at `ticks` ticks from `tick` on, of a block that begins at `block`. False if it may have no result.
+    fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool;
+}
+
+struct Context<'a, N> {
+    memory: *mut Memory<N>,
+    calls: &'a mut dyn Calls<N>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+extern "C" fn call<N: Number>(
+    context: *mut c_void,
+    id: c_long,
+    tick: c_long,
+    ticks: c_long,
+    block: c_long,
+) -> c_int {
+    // SAFETY: `run` gave the address of its context, which nothing else uses while the code runs.
+    let context = unsafe { &mut *context.cast::<Context<'_, N>>() };
+    // SAFETY: the code has been given addresses in this memory, but it computes nothing until this function returns.
+    let memory = unsafe { &mut *context.memory };
+    let calls = &mut context.calls;
+    let size = |x: c_long| usize::try_from(x).unwrap_or_default();
+    match catch_unwind(AssertUnwindSafe(|| calls.call(memory, id, size(tick), size(ticks), size(block)))) {
+        Ok(done) => c_int::from(!done),
+        Err(panic) => {
+            context.panic = Some(panic);
+            1
+        }
+    }
+}
+
+impl Code {
+    /// Loads a library with that many nodes.
+    ///
+    /// # Errors
+    /// Why it cannot be loaded.
+    pub(crate) fn load(path: &Path, nodes: usize) -> Result<Code, String> {
+        let failed = |e: libloading::Error| format!("cannot load {}: {e}", path.display());
+        // SAFETY: the library was compiled from a program that this crate printed; it has no initialisers.
+        let library = unsafe { Library::new(path) }.map_err(failed)?;
+        let mut found = Vec::new();
+        for k in 0..nodes {
+            // SAFETY: the symbol is `int node_K(const window *)`; its address alone is kept.
+            let node = unsafe { library.get::<extern "C" fn(*const c_void) -> c_int>(format!("node_{k}").as_bytes()) };
+            found.push(*node.map_err(failed)? as *const c_void);
+        }
+        Ok(Code { _library: library, nodes: found })
+    }
+
+    /// Runs all nodes. False if an operator may have no result.
+    pub(crate) fn run<N: Number>(&self, memory: &mut Memory<N>, calls: &mut dyn Calls<N>) -> bool {
+        let memory: *mut Memory<N> = memory;
+        let mut context = Context { memory, calls, panic: None };
+        // SAFETY: the memory lives as long as this call; its arrays are neither moved nor resized by calls.
+        let own = unsafe { &mut *memory };
+        let window = Window {
+            nums: own.nums.as_mut_ptr(),
+            ints: own.ints.as_mut_ptr(),
+            bools: own.bools.as_mut_ptr(),
+            set: own.set.as_mut_ptr(),
+            at: own.at.as_ptr(),
+            ticks: c_long::try_from(own.ticks).unwrap_or(c_long::MAX),
+            context: (&raw mut context).cast(),
+            call: call::<N>,
+        };
+        let mut done = true;
+        for node in &self.nodes {
+            // SAFETY: the symbol is `int node_K(const window *)` of a library that was printed for this layout.
+            let node: extern "C" fn(*const Window<N>) -> c_int = unsafe { std::mem::transmute(*node) };
+            if node(&raw const window) != 0 {
+                done = false;
+                break;
+            }
+        }
+        if let Some(panic) = context.panic.take() {
+            resume_unwind(panic);
+        }
+        done
+    }
+}

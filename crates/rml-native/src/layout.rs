@@ -1,0 +1,256 @@
+//! Where slots are in memory.
+
+use rml_base::{EntityId, IndexVec};
+use rml_ir::DType;
+use rml_nest::{Access, Def, Home, Order, Program, Slot, Tick, Work, accesses};
+
+/// How many elements a slot has in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// Those of one value: of a constant, a register, or of what is read at the same tick alone, or added up.
+    One,
+    /// Those of as many ticks as a block of its node has.
+    Block,
+    /// Those of all ticks.
+    Ticks,
+}
+
+/// The rooms of all slots.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) rooms: IndexVec<Slot, Room>,
+    /// The ticks of a block, for each node.
+    pub(crate) blocks: Vec<usize>,
+    /// From the first node that uses a slot to the last one; none of what lives longer than a window.
+    lives: IndexVec<Slot, Option<(usize, usize)>>,
+    widths: IndexVec<Slot, usize>,
+    dtypes: IndexVec<Slot, DType>,
+    /// The ticks of the block of the node that fills a slot.
+    block_of: IndexVec<Slot, usize>,
+}
+
+/// Places of all slots for a window: where each begins, and how many elements there are of each type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) at: Vec<usize>,
+    pub(crate) sizes: [usize; 3],
+}
+
+/// Bytes that the values of a block may take.
+const BLOCK: usize = 96 << 10;
+
+/// The most ticks of a block.
+const LONGEST: usize = 64;
+
+/// Elements that places are multiples of.
+const ALIGNED: usize = 16;
+
+/// A read of a slot.
+struct Read {
+    node: usize,
+    stage: usize,
+    tick: Tick,
+}
+
+impl Layout {
+    pub(crate) fn new(program: &Program) -> Layout {
+        let n = program.slots.len();
+        let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
+        let mut fills: IndexVec<Slot, Vec<usize>> = IndexVec::filled(Vec::new(), n);
+        for (k, node) in program.nodes.iter().enumerate() {
+            for (s, stage) in node.stages.iter().enumerate() {
+                for (_, access) in stage.reads() {
+                    reads[access.slot].push(Read { node: k, stage: s, tick: access.tick });
+                }
+                stage.fills().for_each(|slot| fills[slot].push(k));
+            }
+            for access in node.writes.iter().flat_map(|write| write_reads(write)) {
+                let stage = node.stages.len();
+                reads[access.slot].push(Read { node: k, stage, tick: access.tick });
+            }
+        }
+        let end = program.nodes.len();
+        for access in last_reads(program) {
+            reads[access.slot].push(Read { node: end, stage: 0, tick: access.tick });
+        }
+        let room = |slot: Slot| match program.slots[slot].home {
+            Home::Const(_) | Home::Register { .. } => Room::One,
+            Home::Input => Room::Ticks,
+            Home::Tick { .. } => room(program, slot, &reads[slot], &fills[slot]),
+        };
+        let rooms: IndexVec<Slot, Room> = program.slots.ids().map(room).collect();
+        let live = |slot: Slot| match program.slots[slot].home {
+            Home::Const(_) | Home::Register { .. } => None,
+            Home::Input => Some((0, reads[slot].iter().map(|read| read.node).max().unwrap_or(0))),
+            Home::Tick { .. } => {
+                let used = || fills[slot].iter().copied().chain(reads[slot].iter().map(|read| read.node));
+                Some((used().min().unwrap_or(0), used().max().unwrap_or(0)))
+            }
+        };
+        let lives = program.slots.ids().map(live).collect();
+        let widths: IndexVec<Slot, usize> = program.slots.iter().map(|data| data.ty.shape.len()).collect();
+        let dtypes: IndexVec<Slot, DType> = program.slots.iter().map(|data| data.ty.dtype).collect();
+        let bytes = |k: usize| -> usize {
+            let own = program.slots.ids().filter(|slot| fills[*slot].contains(&k));
+            own.map(|slot| widths[slot] * 4).sum()
+        };
+        let block = |k: usize| (BLOCK / bytes(k).max(1)).clamp(1, LONGEST);
+        let blocks: Vec<usize> = (0..end).map(block).collect();
+        let block_of = fills.iter().map(|nodes| nodes.first().map_or(1, |k| blocks[*k])).collect();
+        Layout { rooms, blocks, lives, widths, dtypes, block_of }
+    }
+
+    /// The elements of a slot for a window of that many ticks.
+    fn len(&self, slot: Slot, ticks: usize) -> usize {
+        let values = match self.rooms[slot] {
+            Room::One => 1,
+            Room::Block => self.block_of[slot].min(ticks),
+            Room::Ticks => ticks,
+        };
+        (self.widths[slot] * values).next_multiple_of(ALIGNED)
+    }
+
+    /// Places for a window of that many ticks: slots that are never needed at once may share them.
+    pub(crate) fn places(&self, ticks: usize) -> Places {
+        let mut places = Places { at: vec![0; self.rooms.len()], sizes: [0; 3] };
+        let kind = |slot: Slot| kind(self.dtypes[slot]);
+        for slot in self.rooms.ids().filter(|slot| self.lives[*slot].is_none()) {
+            let size = &mut places.sizes[kind(slot)];
+            places.at[slot.index()] = *size;
+            *size += self.len(slot, ticks);
+        }
+        let kept = places.sizes;
+        let mut slots: Vec<Slot> = self.rooms.ids().filter(|slot| self.lives[*slot].is_some()).collect();
+        slots.sort_by_key(|slot| (std::cmp::Reverse(self.len(*slot, ticks)), *slot));
+        let mut placed: Vec<Slot> = Vec::new();
+        for slot in slots {
+            let len = self.len(slot, ticks);
+            let at_once = |other: &&Slot| {
+                let ((from, to), (first, last)) = (self.lives[slot].unwrap(), self.lives[**other].unwrap());
+                kind(**other) == kind(slot) && from <= last && first <= to
+            };
+            let mut taken: Vec<(usize, usize)> = placed
+                .iter()
+                .filter(at_once)
+                .map(|other| (places.at[other.index()], self.len(*other, ticks)))
+                .collect();
+            taken.sort_unstable();
+            let mut at = kept[kind(slot)];
+            for (from, size) in taken {
+                if at + len <= from {
+                    break;
+                }
+                at = at.max(from + size);
+            }
+            places.at[slot.index()] = at;
+            places.sizes[kind(slot)] = places.sizes[kind(slot)].max(at + len);
+            placed.push(slot);
+        }
+        places
+    }
+
+    /// How many elements are between two ticks.
+    pub(crate) fn step(&self, slot: Slot) -> usize {
+        if self.rooms[slot] == Room::One { 0 } else { self.widths[slot] }
+    }
+
+    pub(crate) fn width(&self, slot: Slot) -> usize {
+        self.widths[slot]
+    }
+
+    pub(crate) fn dtype(&self, slot: Slot) -> DType {
+        self.dtypes[slot]
+    }
+}
+
+/// Which of the three arrays of elements a type is in.
+pub(crate) fn kind(dtype: DType) -> usize {
+    match dtype {
+        DType::Num => 0,
+        DType::Int => 1,
+        DType::Bool => 2,
+    }
+}
+
+fn write_reads(write: &rml_nest::Write) -> Vec<Access> {
+    let guards = write.when.iter().map(|guard| guard.cond.clone());
+    let values = accesses(&write.value).into_iter().map(|(_, access)| access);
+    guards.chain(write.unless.iter().cloned()).chain(values).collect()
+}
+
+/// What is read when all nodes have run.
+fn last_reads(program: &Program) -> Vec<Access> {
+    let commits = program.commits.iter().flat_map(write_reads);
+    let outputs = program.outputs.iter().flat_map(|output| &output.cases).flat_map(|(_, when, source)| {
+        let guards = when.iter().map(|guard| guard.cond.clone());
+        guards.chain(accesses(source).into_iter().map(|(_, access)| access)).collect::<Vec<_>>()
+    });
+    commits.chain(outputs).collect()
+}
+
+fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room {
+    let Some(own) = fills.first().copied().filter(|k| fills.iter().all(|other| other == k)) else {
+        return Room::Ticks;
+    };
+    let order = program.nodes[own].order;
+    if reads.iter().all(|read| read.node == own && read.tick == Tick::Now) {
+        return if order == Order::Over { Room::Block } else { Room::One };
+    }
+    let (before, edge) = match order {
+        Order::Over => return Room::Ticks,
+        Order::Forward => (Tick::Before, Tick::Last),
+        Order::Backward => (Tick::After, Tick::First),
+    };
+    // What is read in its loop at the tick that the loop has passed, before it is filled again; and outside of it after
+    // the last one.
+    let stages = &program.nodes[own].stages;
+    let filled = |s: usize| stages[s].fills().any(|filled| filled == slot);
+    let first = (0..stages.len()).find(|s| filled(*s)).unwrap_or(0);
+    let is_passed = |read: &Read| match read.node == own {
+        true => {
+            read.tick == before
+                && (read.stage < first || read.stage == first && is_added(&stages[first].work, slot))
+                || read.tick == Tick::Now && read.stage >= first
+        }
+        false => read.tick == edge && read.node > own,
+    };
+    if reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
+}
+
+/// Whether a stage reads each element of a slot once, before it stores the same one.
+fn is_added(work: &Work, slot: Slot) -> bool {
+    match work {
+        Work::Call(call) => {
+            call.operands.iter().all(|operand| operand.source.iter().all(|v| v.access.slot != slot))
+                && call.start.is_some()
+        }
+        Work::Nest(nest) => {
+            let stores: Vec<&Access> =
+                nest.stores.iter().filter(|(a, _)| a.slot == slot).map(|(a, _)| a).collect();
+            let [store] = stores[..] else { return false };
+            let loads = nest.body.iter_enumerated().filter_map(|(val, def)| match def {
+                Def::Load(source) if source.iter().any(|v| v.access.slot == slot) => Some((val, source)),
+                _ => None,
+            });
+            let loads: Vec<_> = loads.collect();
+            let [(val, source)] = loads[..] else { return false };
+            let uses = nest.body.iter().map(|def| match def {
+                Def::Apply(_, args) => args.iter().filter(|arg| **arg == val).count(),
+                Def::Take { at, .. } => 2 * usize::from(*at == val),
+                Def::Fold(_, _, of) => 2 * usize::from(*of == val),
+                Def::Load(_) => 0,
+            });
+            let stored = nest.stores.iter().filter(|(_, stored)| *stored == val).count();
+            let is_same =
+                |a: &Access| a.slot != slot || (a.offset, &a.strides) == (store.offset, &store.strides);
+            let takes = nest.body.iter().any(
+                |def| matches!(def, Def::Take { source, .. } if source.iter().any(|v| v.access.slot == slot)),
+            );
+            // Its own value must be the one that is stored.
+            let feeds = nest.stores.iter().find(|(a, _)| a.slot == slot).is_some_and(|(_, stored)| {
+                matches!(&nest.body[*stored], Def::Apply(_, args) if args.contains(&val))
+            });
+            feeds && !takes && uses.sum::<usize>() == 1 && stored == 0 && source.iter().all(|v| is_same(&v.access))
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Plans as machine code.
+//!
+//! A plan becomes [loop nests](rml_nest), which are fused and printed as C: a function for each node, which runs all
+//! ticks of a window. The compiler of the system makes machine code of it, which is kept on disk and loaded. Products,
+//! convolutions and other operators of whole tensors are calls of the kernels of this project.
+//!
+//! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
+//! is not printed, the embedded executor runs: programs that wait, look ahead, or find the ends of their windows.
+
+use std::sync::Arc;
+
+use rml_backend_cpu::Cpu;
+use rml_base::memory::Shortage;
+use rml_base::profile::Scope;
+use rml_executor::{About, Accuracy, Executor, Footprint, Prepared, Refused, Running, Wish};
+use rml_ir::{Precision, Value};
+use rml_nest::{Home, Output, Program, Slot, Work};
+use rml_plan::Plan;
+
+mod compile;
+mod ffi;
+mod layout;
+mod prepare;
+mod print;
+mod run;
+
+use ffi::Code;
+use layout::Layout;
+
+/// Runs plans as machine code.
+#[derive(Clone, Copy, Debug)]
+pub struct Native {
+    compiler: &'static compile::Compiler,
+}
+
+impl Native {
+    /// Finds the compiler of the system; none if there is none.
+    pub fn find() -> Option<Native> {
+        compile::compiler().map(|compiler| Native { compiler })
+    }
+
+    /// What the compiler says of itself.
+    pub fn compiler(&self) -> &str {
+        &self.compiler.version
+    }
+
+    /// The C text of a plan; or why it is not printed.
+    ///
+    /// # Errors
+    /// Why the embedded executor runs it.
+    pub fn text(plan: &Plan) -> Result<String, &'static str> {
+        let (program, _) = nests(plan)?;
+        let layout = Layout::new(&program);
+        Ok(print::print(&program, &layout).text)
+    }
+}
+
+impl Executor for Native {
+    fn about(&self) -> About {
+        About {
+            name: "native".to_owned(),
+            device: "cpu".to_owned(),
+            devices: vec!["cpu".to_owned()],
+            accuracy: Accuracy::Bits,
+            waits: true,
+            guesses: false,
+            compiles: false,
+        }
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+        match Module::new(plan, self.compiler) {
+            Ok(module) => Ok(Arc::new(Compiled(Arc::new(module)))),
+            Err(Why::Embedded(_)) => Executor::prepare(&Cpu, plan, wish),
+            Err(Why::Failed(why)) => Err(Refused::new(why)),
+        }
+    }
+}
+
+/// Why a plan is not compiled.
+enum Why {
+    /// It is not printed.
+    Embedded(&'static str),
+    /// It cannot be compiled or loaded.
+    Failed(String),
+}
+
+/// The nests of a plan, ready to be printed, and what its registers start with.
+fn nests(plan: &Plan) -> Result<(Program, Vec<Option<Value>>), &'static str> {
+    let program = rml_nest::lower(plan);
+    if let Some(why) = prepare::refusal(&program) {
+        return Err(why);
+    }
+    let starts = prepare::starts(plan);
+    Ok((prepare::simplified(rml_nest::fuse(&program), &starts), starts))
+}
+
+/// A plan that is compiled.
+#[derive(Debug)]
+struct Module {
+    program: Program,
+    layout: Layout,
+    code: Code,
+    calls: Vec<run::Ready>,
+    inputs: Vec<Slot>,
+    registers: Vec<Slot>,
+    /// The registers that nodes write.
+    written: Vec<usize>,
+    starts: Vec<Option<Value>>,
+    /// The outputs that read registers.
+    early: Vec<usize>,
+    footprint: Footprint,
+    /// The folder of the library, if nothing keeps it.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Module {
+    fn new(plan: &Plan, compiler: &compile::Compiler) -> Result<Module, Why> {
+        let (program, starts) = nests(plan).map_err(Why::Embedded)?;
+        let layout = Layout::new(&program);
+        let print::Text { text, calls } = print::print(&program, &layout);
+        let (path, folder) = compile::library(&text, compiler).map_err(Why::Failed)?;
+        let code = Code::load(&path, program.nodes.len()).map_err(Why::Failed)?;
+        let ready = |(node, stage): &(usize, usize)| match &program.nodes[*node].stages[*stage].work {
+            Work::Call(call) => run::Ready::new(&program, call),
+            Work::Nest(_) => unreachable!("calls alone are numbered"),
+        };
+        let calls = calls.iter().map(ready).collect();
+        let inputs = program.inputs().collect();
+        let registers: Vec<Slot> = program.registers().collect();
+        let writes = program.nodes.iter().flat_map(|node| &node.writes);
+        let mut written: Vec<usize> =
+            writes.filter_map(|write| registers.iter().position(|own| *own == write.register)).collect();
+        written.sort_unstable();
+        written.dedup();
+        let bytes = |ticks: usize| {
+            let [nums, ints, bools] = layout.places(ticks).sizes;
+            let num = if program.precision == Precision::F32 { 4 } else { 8 };
+            (nums * num + ints * 8 + bools) as u64
+        };
+        let (one, many) = (bytes(1), bytes(65));
+        let per_tick = many.saturating_sub(one).div_ceil(64);
+        let footprint = Footprint { fixed: one.saturating_sub(per_tick), per_tick };
+        let early = early(&program);
+        Ok(Module {
+            program,
+            layout,
+            code,
+            calls,
+            inputs,
+            registers,
+            written,
+            starts,
+            early,
+            footprint,
+            _folder: folder,
+        })
+    }
+
+    fn register(&self, slot: Slot) -> usize {
+        self.registers.iter().position(|own| *own == slot).expect("it is a register")
+    }
+}
+
+/// The outputs that read registers.
+fn early(program: &Program) -> Vec<usize> {
+    let is_register = |slot: Slot| matches!(program.slots[slot].home, Home::Register { .. });
+    let reads = |output: &Output| {
+        output.cases.iter().any(|(_, when, source)| {
+            when.iter().any(|guard| is_register(guard.cond.slot))
+                || rml_nest::accesses(source).iter().any(|(_, access)| is_register(access.slot))
+        })
+    };
+    program.outputs.iter().enumerate().filter(|(_, output)| reads(output)).map(|(i, _)| i).collect()
+}
+
+#[derive(Debug)]
+struct Compiled(Arc<Module>);
+
+impl Prepared for Compiled {
+    fn footprint(&self) -> Footprint {
+        self.0.footprint
+    }
+
+    fn start(&self, _: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
+        Ok(match self.0.program.precision {
+            Precision::F32 => Box::new(run::Machine::<f32>::new(Arc::clone(&self.0))?),
+            Precision::F64 => Box::new(run::Machine::<f64>::new(Arc::clone(&self.0))?),
+        })
+    }
+}

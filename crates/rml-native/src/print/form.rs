@@ -1,0 +1,132 @@
+//! The dimensions of a nest as loops will have them: joined where elements follow each other, cut where a row of partial
+//! sums would be too long, and in the order of the loops.
+
+use rml_ir::DType;
+use rml_nest::{Access, Def, Dim, Nest, Val};
+use rml_base::{EntityId, IndexVec};
+
+/// The most points of the innermost loop where outer loops fold.
+const ROW: usize = 256;
+
+/// A nest, the types of its values and the dimensions that these depend on.
+pub(super) struct Form {
+    pub(super) nest: Nest,
+    pub(super) types: IndexVec<Val, DType>,
+    pub(super) spans: IndexVec<Val, Vec<Dim>>,
+    /// All dimensions, from the outermost loop to the innermost.
+    pub(super) order: Vec<Dim>,
+}
+
+impl Form {
+    /// Of a nest each load of which has one variant.
+    pub(super) fn new(mut nest: Nest, types: IndexVec<Val, DType>) -> Form {
+        while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim)) {
+            join(&mut nest, dim);
+        }
+        if let Some((dim, parts)) = cut(&nest) {
+            split(&mut nest, dim, parts);
+        }
+        let vector = vector(&nest);
+        let is_folded = |dim: &Dim| folds(&nest).any(|folded| folded == *dim);
+        let (folded, kept): (Vec<Dim>, Vec<Dim>) =
+            nest.dims.ids().filter(|dim| Some(*dim) != vector).partition(is_folded);
+        let order = kept.into_iter().chain(folded).chain(vector).collect();
+        let spans = nest.spans();
+        Form { nest, types, spans, order }
+    }
+
+    /// The dimensions that a store goes through.
+    pub(super) fn span_of_store(&self, store: usize) -> Vec<Dim> {
+        let (access, val) = &self.nest.stores[store];
+        let moves = |dim: &Dim| access.strides[dim.index()] != 0 || self.spans[*val].contains(dim);
+        self.nest.dims.ids().filter(moves).collect()
+    }
+}
+
+fn folds(nest: &Nest) -> impl Iterator<Item = Dim> + '_ {
+    nest.body.iter().filter_map(|def| if let Def::Fold(_, dim, _) = def { Some(*dim) } else { None })
+}
+
+/// All accesses of a nest.
+fn accesses(nest: &mut Nest) -> impl Iterator<Item = &mut Access> {
+    let loads = nest.body.iter_mut().flat_map(|def| match def {
+        Def::Load(source) | Def::Take { source, .. } => source.iter_mut(),
+        Def::Apply(..) | Def::Fold(..) => [].iter_mut(),
+    });
+    loads.map(|variant| &mut variant.access).chain(nest.stores.iter_mut().map(|(access, _)| access))
+}
+
+fn strides(nest: &Nest) -> Vec<Vec<isize>> {
+    accesses(&mut nest.clone()).map(|access| access.strides.clone()).collect()
+}
+
+/// Whether a dimension and the next one are one row of elements for all accesses, and neither is folded.
+fn joins(nest: &Nest, dim: Dim) -> bool {
+    let next = Dim::from_index(dim.index() + 1);
+    let Some(n) = nest.dims.get(next) else { return false };
+    let is_row = |s: &Vec<isize>| s[dim.index()] == s[next.index()] * n.cast_signed();
+    folds(nest).all(|folded| folded != dim && folded != next) && strides(nest).iter().all(is_row)
+}
+
+fn renumber(nest: &mut Nest, to: impl Fn(usize) -> usize) {
+    for def in nest.body.iter_mut() {
+        if let Def::Fold(_, dim, _) = def {
+            *dim = Dim::from_index(to(dim.index()));
+        }
+    }
+}
+
+fn join(nest: &mut Nest, dim: Dim) {
+    let at = dim.index();
+    for access in accesses(nest) {
+        access.strides.remove(at);
+    }
+    let mut dims: Vec<usize> = nest.dims.iter().copied().collect();
+    let outer = dims.remove(at);
+    dims[at] *= outer;
+    nest.dims = dims.into_iter().collect();
+    renumber(nest, |own| if own > at { own - 1 } else { own });
+}
+
+/// The dimension to be cut, if there are partial sums of too many points, and into how many parts.
+fn cut(nest: &Nest) -> Option<(Dim, usize)> {
+    let dim = vector(nest)?;
+    let n = nest.dims[dim];
+    if folds(nest).next().is_none() || folds(nest).any(|folded| folded == dim) || n <= ROW {
+        return None;
+    }
+    let parts = (2..=n).find(|parts| n.is_multiple_of(*parts) && n / parts <= ROW)?;
+    (n / parts >= 16).then_some((dim, parts))
+}
+
+fn split(nest: &mut Nest, dim: Dim, parts: usize) {
+    let at = dim.index();
+    let n = nest.dims[dim] / parts;
+    for access in accesses(nest) {
+        let stride = access.strides[at];
+        access.strides.insert(at, stride * n.cast_signed());
+    }
+    let mut dims: Vec<usize> = nest.dims.iter().copied().collect();
+    dims[at] = n;
+    dims.insert(at, parts);
+    nest.dims = dims.into_iter().collect();
+    renumber(nest, |own| if own > at { own + 1 } else { own });
+}
+
+/// The dimension along which most elements that are loaded or stored follow each other.
+fn vector(nest: &Nest) -> Option<Dim> {
+    let strides = strides(nest);
+    let gain = |dim: &Dim| {
+        let of = |s: &Vec<isize>| {
+            let points: usize =
+                nest.dims.iter_enumerated().filter(|(d, _)| s[d.index()] != 0).map(|(_, n)| *n).product();
+            match s[dim.index()] {
+                0 => 0,
+                1 => points.cast_signed(),
+                _ => -points.cast_signed(),
+            }
+        };
+        strides.iter().map(of).sum::<isize>()
+    };
+    nest.dims.ids().filter(|dim| nest.dims[*dim] > 1).max_by_key(|dim| (gain(dim), dim.index())).or(nest.dims.ids().last())
+}

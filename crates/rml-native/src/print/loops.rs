@@ -1,0 +1,389 @@
+//! A nest as loops in C.
+//!
+//! A nest does not say how its loops run. Here, values that need the same loop next share it, as far as none of them
+//! needs a fold of that loop; what is computed in one loop and used in another one is kept in an array of the points
+//! that are left. Loads are written where they are used. A fold that is left with one dimension collects its terms in a
+//! row and folds the row; others keep a partial result for each point of the loops inside of theirs.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use rml_base::{EntityId, IndexVec};
+use rml_c::Scalars;
+use rml_ir::DType;
+use rml_nest::{Access, Def, Dim, Fold, Val};
+
+use super::folds;
+use super::form::Form;
+
+/// The most bytes of an array on the stack.
+const STACK: usize = 16 << 10;
+
+/// Where a load finds its elements.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// All elements are this number.
+    Literal(String),
+    /// From the address in a parameter on.
+    Param(usize),
+}
+
+/// What is computed or stored.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Item {
+    Val(Val),
+    Store(usize),
+}
+
+/// An array with an element for each point of some dimensions.
+#[derive(Clone, Debug)]
+struct Array {
+    name: String,
+    dims: Vec<Dim>,
+}
+
+/// Names in scope.
+#[derive(Clone, Default)]
+struct Scope {
+    vars: HashMap<Val, String>,
+    arrays: HashMap<Val, Array>,
+    /// Folds whose loop is open.
+    open: HashMap<Val, Array>,
+}
+
+/// Prints the loops of one nest.
+pub(super) struct Loops<'a> {
+    pub(super) form: &'a Form,
+    pub(super) places: &'a IndexVec<Val, Option<Place>>,
+    pub(super) stores: &'a [usize],
+    pub(super) scalars: &'a Scalars,
+    pub(super) text: String,
+    depth: usize,
+}
+
+impl<'a> Loops<'a> {
+    pub(super) fn new(
+        form: &'a Form,
+        places: &'a IndexVec<Val, Option<Place>>,
+        stores: &'a [usize],
+        scalars: &'a Scalars,
+    ) -> Self {
+        Self { form, places, stores, scalars, text: String::new(), depth: 1 }
+    }
+
+    /// The body of the function.
+    pub(super) fn print(mut self) -> String {
+        let nest = &self.form.nest;
+        let is_computed = |def: &Def| !matches!(def, Def::Load(_));
+        let vals = nest.body.iter_enumerated().filter(|(_, def)| is_computed(def)).map(|(v, _)| Item::Val(v));
+        let items = vals.chain((0..nest.stores.len()).map(Item::Store)).collect();
+        self.block(items, &[], &mut Scope::default());
+        self.text
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        let _ = writeln!(self.text, "{:1$}{2}", "", 4 * self.depth, text.as_ref());
+    }
+
+    fn deps(&self, item: Item) -> Vec<Val> {
+        match item {
+            Item::Store(i) => vec![self.form.nest.stores[i].1],
+            Item::Val(val) => match &self.form.nest.body[val] {
+                Def::Load(_) => Vec::new(),
+                Def::Take { at, .. } => vec![*at],
+                Def::Apply(_, args) => args.clone(),
+                Def::Fold(_, _, of) => vec![*of],
+            },
+        }
+    }
+
+    /// The dimensions that an item still needs loops for, outermost first.
+    fn rest(&self, item: Item, fixed: &[Dim], scope: &Scope) -> Vec<Dim> {
+        let span = match item {
+            Item::Store(i) => self.form.span_of_store(i),
+            Item::Val(val) => match &self.form.nest.body[val] {
+                // A row that is loaded is folded where it lies.
+                Def::Fold(_, dim, of) if !scope.open.contains_key(&val) && self.is_load(*of) => {
+                    let span = &self.form.spans[*of];
+                    let rest = span.iter().filter(|d| *d != dim && !fixed.contains(d));
+                    if rest.clone().next().is_none() { Vec::new() } else { span.clone() }
+                }
+                Def::Fold(_, dim, of) => {
+                    let mut span = self.form.spans[*of].clone();
+                    if !span.contains(dim) {
+                        span.push(*dim);
+                    }
+                    span
+                }
+                _ => self.form.spans[val].clone(),
+            },
+        };
+        let is_left = |dim: &&Dim| span.contains(dim) && !fixed.contains(dim);
+        self.form.order.iter().filter(is_left).copied().collect()
+    }
+
+    fn is_load(&self, val: Val) -> bool {
+        matches!(self.form.nest.body[val], Def::Load(_)) && matches!(self.places[val], Some(Place::Param(_)))
+    }
+
+    fn folds_over(&self, item: Item, dim: Dim) -> Option<Val> {
+        match item {
+            Item::Val(val) => match self.form.nest.body[val] {
+                Def::Fold(_, over, _) if over == dim => Some(val),
+                _ => None,
+            },
+            Item::Store(_) => None,
+        }
+    }
+
+    fn block(&mut self, mut pending: Vec<Item>, fixed: &[Dim], scope: &mut Scope) {
+        while let Some(first) = pending.first().copied() {
+            let Some(dim) = self.rest(first, fixed, scope).first().copied() else {
+                pending.remove(0);
+                self.compute(first, fixed, scope);
+                continue;
+            };
+            let (group, rest) = self.group(&pending, dim, fixed, scope);
+            self.keep(&group, &rest, dim, fixed, scope);
+            let folded: Vec<Val> = group.iter().filter_map(|item| self.folds_over(*item, dim)).collect();
+            let mut inner = scope.clone();
+            for val in &folded {
+                let array = self.open(*val, dim, fixed);
+                inner.open.insert(*val, array);
+            }
+            let n = self.form.nest.dims[dim];
+            self.line(format!("for (long {dim} = 0; {dim} < {n}; {dim}++) {{"));
+            self.depth += 1;
+            self.block(group, &[fixed, &[dim]].concat(), &mut inner);
+            self.depth -= 1;
+            self.line("}");
+            for val in folded {
+                let array = inner.open.remove(&val).expect("it was opened");
+                self.close(val, array, fixed, scope);
+            }
+            pending = rest;
+        }
+    }
+
+    /// What shares the next loop over a dimension, and what comes after it.
+    fn group(&self, pending: &[Item], dim: Dim, fixed: &[Dim], scope: &Scope) -> (Vec<Item>, Vec<Item>) {
+        let (mut group, mut rest, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for item in pending {
+            let fits = self.rest(*item, fixed, scope).first() == Some(&dim)
+                && self.deps(*item).iter().all(|val| !missing.contains(val));
+            if fits {
+                group.push(*item);
+                missing.extend(self.folds_over(*item, dim));
+            } else {
+                rest.push(*item);
+                if let Item::Val(val) = item {
+                    missing.push(*val);
+                }
+            }
+        }
+        (group, rest)
+    }
+
+    /// Declares arrays for the values of a loop that are used after it.
+    fn keep(&mut self, group: &[Item], rest: &[Item], dim: Dim, fixed: &[Dim], scope: &mut Scope) {
+        for item in group {
+            let Item::Val(val) = *item else { continue };
+            let is_used = rest.iter().any(|other| self.deps(*other).contains(&val));
+            if self.folds_over(*item, dim).is_none() && is_used && !scope.arrays.contains_key(&val) {
+                let dims = self.left(&self.form.spans[val], fixed);
+                let name = format!("b{}", val.index());
+                self.declare(&name, self.form.types[val], self.points(&dims));
+                scope.arrays.insert(val, Array { name, dims });
+            }
+        }
+    }
+
+    fn left(&self, span: &[Dim], fixed: &[Dim]) -> Vec<Dim> {
+        let is_left = |dim: &&Dim| span.contains(dim) && !fixed.contains(dim);
+        self.form.order.iter().filter(is_left).copied().collect()
+    }
+
+    fn points(&self, dims: &[Dim]) -> usize {
+        dims.iter().map(|dim| self.form.nest.dims[*dim]).product()
+    }
+
+    fn declare(&mut self, name: &str, dtype: DType, n: usize) {
+        let place = if n * 8 > STACK { "static _Thread_local " } else { "" };
+        self.line(format!("{place}{} {name}[{}];", super::c_type(dtype), n.max(1)));
+    }
+
+    /// Opens a fold before its loop: an array of terms, if one dimension is left, or of partial results.
+    fn open(&mut self, val: Val, dim: Dim, fixed: &[Dim]) -> Array {
+        let Def::Fold(by, _, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
+        let dims = self.left(&self.form.spans[val], fixed);
+        let (name, n) = (format!("f{}", val.index()), self.form.nest.dims[dim]);
+        if dims.is_empty() {
+            self.declare(&name, self.form.types[of], n);
+        } else {
+            let points = self.points(&dims);
+            let parts = folds::parts(by, n);
+            self.declare(&name, self.form.types[val], parts * points);
+            if matches!(by, Fold::LargestAt | Fold::SmallestAt) {
+                self.declare(&format!("{name}_best"), self.form.types[of], points);
+            }
+            for line in folds::begin(by, self.form.types[of], &name, parts * points, n) {
+                self.line(line);
+            }
+        }
+        Array { name, dims }
+    }
+
+    /// Takes a term in the loop of a fold.
+    fn term(&mut self, val: Val, array: &Array, fixed: &[Dim], scope: &Scope) {
+        let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
+        let x = self.value(of, scope);
+        let name = &array.name;
+        if array.dims.is_empty() {
+            self.line(format!("{name}[{dim}] = {x};"));
+            return;
+        }
+        let _ = fixed;
+        let (at, points, n) = (self.index(&array.dims), self.points(&array.dims), self.form.nest.dims[dim]);
+        for line in folds::term(by, self.form.types[of], name, &at, points, (dim, n), &x, self.scalars) {
+            self.line(line);
+        }
+    }
+
+    /// The result of a fold after its loop.
+    fn close(&mut self, val: Val, array: Array, fixed: &[Dim], scope: &mut Scope) {
+        let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
+        let n = self.form.nest.dims[dim];
+        if array.dims.is_empty() {
+            let row = folds::row(by, self.form.types[of], &array.name, n, 1, self.scalars);
+            self.define(val, &row, fixed, scope);
+            return;
+        }
+        let points = self.points(&array.dims);
+        for line in folds::end(by, &array.name, points, n) {
+            self.line(line);
+        }
+        match scope.arrays.get(&val).cloned() {
+            // Another loop around keeps it for all of its points.
+            Some(outer) if outer.dims != array.dims => {
+                for dim in &array.dims {
+                    let n = self.form.nest.dims[*dim];
+                    self.line(format!("for (long {dim} = 0; {dim} < {n}; {dim}++)"));
+                }
+                let (to, from) = (self.index(&outer.dims), self.index(&array.dims));
+                self.line(format!("    {}[{to}] = {}[{from}];", outer.name, array.name));
+            }
+            _ => {}
+        }
+        scope.vars.remove(&val);
+        scope.arrays.insert(val, array);
+    }
+
+    fn define(&mut self, val: Val, text: &str, _: &[Dim], scope: &mut Scope) {
+        let name = format!("v{}", val.index());
+        self.line(format!("const {} {name} = {text};", super::var_type(self.form.types[val])));
+        if let Some(array) = scope.arrays.get(&val).cloned() {
+            let at = self.index(&array.dims);
+            self.line(format!("{}[{at}] = {name};", array.name));
+        }
+        scope.vars.insert(val, name);
+    }
+
+    /// Computes an item at a point of all loops that it needs.
+    fn compute(&mut self, item: Item, fixed: &[Dim], scope: &mut Scope) {
+        let val = match item {
+            Item::Store(i) => {
+                let (access, val) = &self.form.nest.stores[i];
+                let (at, x) = (self.element(access, "", fixed), self.value(*val, scope));
+                self.line(format!("p{}[{at}] = {x};", self.stores[i]));
+                return;
+            }
+            Item::Val(val) => val,
+        };
+        let text = match &self.form.nest.body[val] {
+            Def::Load(_) => return,
+            Def::Take { source, at, size, stride } => {
+                let i = self.value(*at, scope);
+                let position = self.scalars.function("rml_position");
+                let picked = format!("{position}({i}, {size}, &bad) * {stride}");
+                match &self.places[val] {
+                    Some(Place::Literal(x)) => format!("((void){picked}, {x})"),
+                    Some(Place::Param(p)) => {
+                        format!("p{p}[{}]", self.element(&source[0].access, &picked, fixed))
+                    }
+                    None => unreachable!("what takes has a place"),
+                }
+            }
+            Def::Apply(op, args) => {
+                let dtype = args.last().map_or(DType::Num, |arg| self.form.types[*arg]);
+                let args: Vec<String> = args.iter().map(|arg| self.value(*arg, scope)).collect();
+                self.scalars.apply(op, dtype, &args)
+            }
+            Def::Fold(by, dim, of) => {
+                if let Some(array) = scope.open.get(&val).cloned() {
+                    self.term(val, &array, fixed, scope);
+                    return;
+                }
+                self.loaded_row(*by, *dim, *of)
+            }
+        };
+        self.define(val, &text, fixed, scope);
+    }
+
+    /// The fold of a row that is loaded.
+    fn loaded_row(&mut self, by: Fold, dim: Dim, of: Val) -> String {
+        let (Def::Load(source), Some(Place::Param(p))) = (&self.form.nest.body[of], &self.places[of]) else {
+            unreachable!("such a fold is of a load")
+        };
+        let access = &source[0].access;
+        let mut first = access.clone();
+        let stride = std::mem::replace(&mut first.strides[dim.index()], 0);
+        let row = format!("p{p} + ({})", self.element(&first, "", &[]));
+        folds::row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride, self.scalars)
+    }
+
+    /// A value at the point of the loops.
+    fn value(&self, val: Val, scope: &Scope) -> String {
+        if let (Def::Load(source), Some(place)) = (&self.form.nest.body[val], &self.places[val]) {
+            return match place {
+                Place::Literal(text) => text.clone(),
+                Place::Param(p) => format!("p{p}[{}]", self.element(&source[0].access, "", &[])),
+            };
+        }
+        if let Some(name) = scope.vars.get(&val) {
+            return name.clone();
+        }
+        let array = &scope.arrays[&val];
+        format!("{}[{}]", array.name, self.index(&array.dims))
+    }
+
+    /// The place of an element in a slot.
+    fn element(&self, access: &Access, more: &str, _: &[Dim]) -> String {
+        let mut terms: Vec<String> = Vec::new();
+        for dim in &self.form.order {
+            match access.strides[dim.index()] {
+                0 => {}
+                1 => terms.push(dim.to_string()),
+                stride => terms.push(format!("{dim} * {stride}")),
+            }
+        }
+        if !more.is_empty() {
+            terms.push(more.to_owned());
+        }
+        if access.offset != 0 || terms.is_empty() {
+            terms.push(access.offset.to_string());
+        }
+        terms.join(" + ")
+    }
+
+    /// The place of the point of the loops in an array.
+    fn index(&self, dims: &[Dim]) -> String {
+        let mut terms = Vec::new();
+        for (i, dim) in dims.iter().enumerate() {
+            match self.points(&dims[i + 1..]) {
+                1 => terms.push(dim.to_string()),
+                stride => terms.push(format!("{dim} * {stride}")),
+            }
+        }
+        if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
+    }
+}

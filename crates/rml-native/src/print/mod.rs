@@ -1,0 +1,444 @@
+//! Programs as C: a function for each node, which runs all ticks of a window.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use rml_base::{EntityId, IndexVec};
+use rml_c::Scalars;
+use rml_ir::{DType, Data, Position, Positions, Precision, Value};
+use rml_nest::{
+    Access, Def, Guard, Home, Nest, Node, Order, Program, Slot, Source, Stage, Test, Tick, Val, Variant, Work,
+};
+
+use crate::layout::{Layout, Room};
+
+mod folds;
+mod form;
+mod loops;
+
+use form::Form;
+use loops::{Loops, Place};
+
+/// What the C code and the executor share.
+const HEAD: &str = "
+typedef struct {
+    num *nums;
+    int64_t *ints;
+    uint8_t *bools;
+    uint8_t *set;
+    const long *at;
+    long ticks;
+    void *context;
+    int (*call)(void *context, long id, long tick, long ticks, long block);
+} window;
+#define LOOPS static __attribute__((noinline))
+";
+
+/// A program as C.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+    /// The stages that are calls, by the number that C calls them by.
+    pub(crate) calls: Vec<(usize, usize)>,
+}
+
+/// The type of an element in memory.
+fn c_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Num => "num",
+        DType::Int => "int64_t",
+        DType::Bool => "uint8_t",
+    }
+}
+
+/// The type of a variable: truth values that are selected on are ints, which compilers vectorise better.
+fn var_type(dtype: DType) -> &'static str {
+    if dtype == DType::Bool { "int" } else { c_type(dtype) }
+}
+
+/// Prints a program.
+pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
+    let scalars = Scalars::new(program.precision);
+    let mut printer = Printer {
+        program,
+        layout,
+        scalars: &scalars,
+        registers: program.registers().collect(),
+        functions: HashMap::new(),
+        body: String::new(),
+        calls: Vec::new(),
+    };
+    for (k, node) in program.nodes.iter().enumerate() {
+        printer.node(k, node);
+    }
+    let Printer { body, calls, .. } = printer;
+    let num = if program.precision == Precision::F32 { "float" } else { "double" };
+    let mut text = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n".to_owned();
+    let _ = writeln!(text, "typedef {num} num;");
+    text += "#define RML_NAN ((num)(0.0 / 0.0))\n#define RML_INFINITY ((num)(1.0 / 0.0))\n";
+    text += &scalars.text();
+    text += folds::ROWS;
+    text += HEAD;
+    text += &body;
+    Text { text, calls }
+}
+
+struct Printer<'a> {
+    program: &'a Program,
+    layout: &'a Layout,
+    scalars: &'a Scalars,
+    registers: Vec<Slot>,
+    /// The functions of nests, by their text.
+    functions: HashMap<String, String>,
+    body: String,
+    calls: Vec<(usize, usize)>,
+}
+
+impl Printer<'_> {
+    fn node(&mut self, k: usize, node: &Node) {
+        let mut text = String::new();
+        let stages: Vec<[Option<String>; 4]> = node
+            .stages
+            .iter()
+            .enumerate()
+            .map(|(s, stage)| Position::ALL.map(|p| self.stage((k, s), stage, p)))
+            .collect();
+        if node.order == Order::Over {
+            let block = self.layout.blocks[k];
+            text += &format!("    for (long block = 0; block < w->ticks; block += {block}) {{\n");
+            text += &format!(
+                "    const long end = block + {block} < w->ticks ? block + {block} : w->ticks;\n"
+            );
+            for ((s, stage), texts) in node.stages.iter().enumerate().zip(&stages) {
+                text += &self.over((k, s), stage, texts);
+            }
+            text += "    }\n";
+        } else {
+            let all = Position::ALL.map(|p| {
+                let mut tick: String = stages.iter().filter_map(|texts| texts[p.index()].as_deref()).collect();
+                node.writes.iter().for_each(|write| tick += &self.write(write, p));
+                Some(tick)
+            });
+            let head = match node.order {
+                Order::Backward => "for (long t = w->ticks - 1; t >= 0; t--)",
+                Order::Forward | Order::Over => "for (long t = 0; t < w->ticks; t++)",
+            };
+            text += &format!("    const long block = 0;\n    (void)block;\n    {head} {{\n{}    }}\n", by_position(&all));
+        }
+        let mut used: Vec<Slot> = Vec::new();
+        for stage in &node.stages {
+            used.extend(stage.reads().iter().map(|(_, access)| access.slot));
+            used.extend(stage.fills());
+        }
+        for write in &node.writes {
+            used.push(write.register);
+            used.extend(write.when.iter().map(|guard| guard.cond.slot));
+            used.extend(write.unless.iter().map(|access| access.slot));
+            used.extend(rml_nest::accesses(&write.value).iter().map(|(_, access)| access.slot));
+        }
+        used.sort_unstable();
+        used.dedup();
+        let mut head = format!("\nint node_{k}(const window *w) {{\n    int bad = 0;\n");
+        for slot in used {
+            let dtype = self.layout.dtype(slot);
+            let array = ["nums", "ints", "bools"][crate::layout::kind(dtype)];
+            let _ = writeln!(
+                head,
+                "    {} *const {slot} = w->{array} + w->at[{}]; (void){slot};",
+                c_type(dtype),
+                slot.index()
+            );
+        }
+        self.body += &head;
+        self.body += &text;
+        self.body += "    return bad;\n}\n";
+    }
+
+    /// A stage at all ticks of a block.
+    fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
+        let mut text = String::new();
+        if let (Work::Call(_), true) = (&stage.work, stage.when.is_empty()) {
+            if stage.at.contains(Position::Middle) {
+                let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
+                let _ = writeln!(text, "    {{ long from = block, to = end;");
+                for (p, cond, skip) in [
+                    (Position::Only, "w->ticks == 1", "to = from"),
+                    (Position::First, "w->ticks > 1 && from == 0", "from = 1"),
+                    (Position::Last, "w->ticks > 1 && to == w->ticks", "to--"),
+                ] {
+                    if !stage.at.contains(p) {
+                        let _ = writeln!(text, "    if ({cond}) {{ {skip}; }}");
+                    }
+                }
+                let _ = writeln!(
+                    text,
+                    "    if (from < to && w->call(w->context, {call}, from, to - from, block)) {{ return 1; }} }}"
+                );
+                return text;
+            }
+        }
+        if texts[Position::Middle.index()].is_some() {
+            text += "    for (long t = block; t < end; t++) {\n";
+            text += &by_position(texts);
+            text += "    }\n";
+            return text;
+        }
+        let edge = |p: Position| texts[p.index()].clone().unwrap_or_default();
+        let (only, first, last) = (edge(Position::Only), edge(Position::First), edge(Position::Last));
+        if !only.is_empty() || !first.is_empty() {
+            let _ = writeln!(text, "    if (block == 0) {{ const long t = 0; (void)t;");
+            let _ = writeln!(text, "    if (w->ticks == 1) {{\n{only}    }} else {{\n{first}    }} }}");
+        }
+        if !last.is_empty() {
+            let _ = writeln!(text, "    if (end == w->ticks && w->ticks > 1) {{ const long t = w->ticks - 1; (void)t;");
+            let _ = writeln!(text, "{last}    }}");
+        }
+        text
+    }
+
+    /// A stage at a tick of that position; none if it does not run there.
+    fn stage(&mut self, id: (usize, usize), stage: &Stage, p: Position) -> Option<String> {
+        if matches!(stage.work, Work::Call(_)) && !self.calls.contains(&id) {
+            self.calls.push(id);
+        }
+        if !stage.at.contains(p) {
+            return None;
+        }
+        let text = match &stage.work {
+            Work::Call(_) => {
+                let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
+                format!("        if (w->call(w->context, {call}, t, 1, block)) {{ return 1; }}\n")
+            }
+            Work::Nest(nest) => self.nest(nest, p),
+        };
+        if stage.when.is_empty() {
+            return Some(text);
+        }
+        let conds: Vec<String> = stage.when.iter().map(|guard| self.guard(guard)).collect();
+        Some(format!("        if ({}) {{\n{text}        }}\n", conds.join(" && ")))
+    }
+
+    fn guard(&self, guard: &Guard) -> String {
+        let not = if guard.value { "" } else { "!" };
+        format!("{not}{}[{}]", self.address(&guard.cond), guard.cond.offset)
+    }
+
+    fn tests(&self, tests: &[Test]) -> String {
+        let one = |test: &Test| match test {
+            Test::Is(guard) => self.guard(guard),
+            Test::IsSet(register) => format!("w->set[{}]", self.number(*register)),
+        };
+        tests.iter().map(one).collect::<Vec<_>>().join(" || ")
+    }
+
+    fn number(&self, register: Slot) -> usize {
+        self.registers.iter().position(|own| *own == register).expect("it is a register")
+    }
+
+    /// Where the elements of a slot are at a tick.
+    fn address(&self, access: &Access) -> String {
+        let (slot, width) = (access.slot, self.layout.width(access.slot));
+        let tick = match (self.layout.rooms[slot], access.tick) {
+            (Room::One, _) | (Room::Ticks, Tick::First) => return format!("{slot}"),
+            (Room::Block, _) => "(t - block)",
+            (Room::Ticks, Tick::Now) => "t",
+            (Room::Ticks, Tick::Before) => "(t - 1)",
+            (Room::Ticks, Tick::After) => "(t + 1)",
+            (Room::Ticks, Tick::Last) => "(w->ticks - 1)",
+        };
+        format!("({slot} + {tick} * {width})")
+    }
+
+    /// The variants of a load that may apply at a position.
+    fn variants(source: &Source, p: Position) -> Vec<Variant> {
+        let mut variants = Vec::new();
+        for variant in source.iter().filter(|variant| variant.at.contains(p)) {
+            variants.push(Variant { at: Positions::ALL, ..variant.clone() });
+            if variant.any.is_empty() {
+                break;
+            }
+        }
+        variants
+    }
+
+    fn nest(&mut self, nest: &Nest, p: Position) -> String {
+        let mut nest = nest.clone();
+        for def in nest.body.iter_mut() {
+            if let Def::Load(source) | Def::Take { source, .. } = def {
+                *source = Self::variants(source, p);
+            }
+        }
+        self.chosen(nest)
+    }
+
+    /// A nest whose loads may still have several variants: those with the same strides differ in the address alone, the
+    /// others are loops of their own.
+    fn chosen(&mut self, nest: Nest) -> String {
+        let several = nest.body.iter_enumerated().find_map(|(val, def)| match def {
+            Def::Load(source) | Def::Take { source, .. } if !alike(source) => Some((val, source.clone())),
+            _ => None,
+        });
+        let Some((val, source)) = several else { return self.call(&nest) };
+        let with = |one: &[Variant]| {
+            let mut nest = nest.clone();
+            if let Def::Load(source) | Def::Take { source, .. } = &mut nest.body[val] {
+                *source = one.to_vec();
+            }
+            nest
+        };
+        let cond = self.tests(&source[0].any);
+        let first = Variant { any: Vec::new(), ..source[0].clone() };
+        let (then, other) = (self.chosen(with(&[first])), self.chosen(with(&source[1..])));
+        format!("        if ({cond}) {{\n{then}        }} else {{\n{other}        }}\n")
+    }
+
+    /// The call of the function that has the loops of a nest.
+    fn call(&mut self, nest: &Nest) -> String {
+        let mut params: Vec<(String, DType, bool)> = Vec::new();
+        let mut param = |address: String, dtype: DType, stored: bool| {
+            let known = params.iter().position(|(own, ..)| *own == address);
+            let at = known.unwrap_or_else(|| {
+                params.push((address, dtype, false));
+                params.len() - 1
+            });
+            params[at].2 |= stored;
+            at
+        };
+        let mut nest = nest.clone();
+        let mut places: IndexVec<Val, Option<Place>> = IndexVec::filled(None, nest.body.len());
+        for (val, def) in nest.body.iter_mut().enumerate() {
+            let (Def::Load(source) | Def::Take { source, .. }) = def else { continue };
+            let dtype = self.layout.dtype(source[0].access.slot);
+            let place = match self.literal(source) {
+                Some(text) => Place::Literal(text),
+                None if source.len() == 1 => Place::Param(param(self.address(&source[0].access), dtype, false)),
+                None => {
+                    let address = self.choice(source);
+                    source.truncate(1);
+                    source[0].access.offset = 0;
+                    Place::Param(param(address, dtype, false))
+                }
+            };
+            places[Val::from_index(val)] = Some(place);
+        }
+        let stores: Vec<usize> = nest
+            .stores
+            .iter()
+            .map(|(access, _)| param(self.address(access), self.layout.dtype(access.slot), true))
+            .collect();
+        let types = rml_nest::dtypes(self.program, &nest).expect("N5: values have types");
+        let form = Form::new(nest, types);
+        let loops = Loops::new(&form, &places, &stores, self.scalars).print();
+        let args = |text: &dyn Fn(usize, &(String, DType, bool)) -> String| {
+            params.iter().enumerate().map(|(i, p)| text(i, p)).collect::<Vec<_>>().join(", ")
+        };
+        let list = args(&|i, (_, dtype, stored)| {
+            let of = if *stored { "" } else { "const " };
+            format!("{of}{} *restrict p{i}", c_type(*dtype))
+        });
+        let function = format!("({list}) {{\n    bool bad = false;\n{loops}    return bad;\n}}\n");
+        let name = match self.functions.get(&function) {
+            Some(name) => name.clone(),
+            None => {
+                let name = format!("loops_{}", self.functions.len());
+                let _ = write!(self.body, "\nLOOPS int {name}{function}");
+                self.functions.insert(function, name.clone());
+                name
+            }
+        };
+        format!("        bad |= {name}({});\n", args(&|_, (address, ..)| address.clone()))
+    }
+
+    /// The address of the first variant that applies.
+    fn choice(&self, source: &Source) -> String {
+        let (last, others) = source.split_last().expect("a source has a variant");
+        let at = |variant: &Variant| format!("{} + {}", self.address(&variant.access), variant.access.offset);
+        let mut text = at(last);
+        for variant in others.iter().rev() {
+            text = format!("({}) ? {} : {text}", self.tests(&variant.any), at(variant));
+        }
+        format!("({text})")
+    }
+
+    /// The number that all elements are.
+    fn literal(&self, source: &Source) -> Option<String> {
+        let [variant] = &source[..] else { return None };
+        let Home::Const(value) = &self.program.slots[variant.access.slot].home else { return None };
+        uniform(value)
+    }
+
+    fn write(&mut self, write: &rml_nest::Write, p: Position) -> String {
+        if !write.at.contains(p) {
+            return String::new();
+        }
+        let (register, n) = (write.register, self.number(write.register));
+        let shape = self.program.slots[register].ty.shape.clone();
+        let dims: Vec<usize> = shape.dims().to_vec();
+        let access = Access::whole(register, Tick::Now, &shape);
+        let nest = Nest {
+            dims: dims.iter().copied().collect(),
+            body: [Def::Load(Self::variants(&write.value, p))].into_iter().collect(),
+            stores: vec![(access, Val(0))],
+        };
+        let copy = self.chosen(nest);
+        let holds: Vec<String> = write.when.iter().map(|guard| self.guard(guard)).collect();
+        let holds = if holds.is_empty() { "1".to_owned() } else { holds.join(" && ") };
+        let put = format!("if ({holds}) {{\n{copy}        w->set[{n}] = 1;\n        }}\n");
+        let unless: Vec<String> =
+            write.unless.iter().map(|cond| format!("{}[{}]", self.address(cond), cond.offset)).collect();
+        if unless.is_empty() {
+            return format!("        {put}");
+        }
+        let unset = format!("if (w->call(w->context, -1 - {n}, t, 1, block)) {{ return 1; }}");
+        format!("        if ({}) {{ {unset} }} else {put}", unless.join(" || "))
+    }
+}
+
+/// Whether the variants of a load differ in nothing but where it begins.
+fn alike(source: &Source) -> bool {
+    source.iter().all(|variant| variant.access.strides == source[0].access.strides)
+}
+
+/// What runs at a tick, by its position.
+fn by_position(texts: &[Option<String>; 4]) -> String {
+    let at = |p: Position| texts[p.index()].as_deref().unwrap_or_default();
+    let [middle, first, last, only] = Position::ALL.map(at);
+    if [only, first, last].iter().all(|text| *text == middle) {
+        return middle.to_owned();
+    }
+    let mut text = String::new();
+    let mut word = "if";
+    for (cond, body) in
+        [("w->ticks == 1", only), ("t == 0 && w->ticks > 1", first), ("t == w->ticks - 1 && w->ticks > 1", last)]
+    {
+        if body != middle {
+            let _ = write!(text, "        {word} ({cond}) {{\n{body}        }}");
+            word = " else if";
+        }
+    }
+    let _ = write!(text, " else {{\n{middle}        }}\n");
+    text
+}
+
+/// The number that all elements of a value are, as a literal.
+fn uniform(value: &Value) -> Option<String> {
+    fn same<T: Copy, B: PartialEq>(all: &[T], bits: impl Fn(T) -> B) -> Option<T> {
+        let first = *all.first()?;
+        all.iter().all(|x| bits(*x) == bits(first)).then_some(first)
+    }
+    let number = |x: f64, text: String| match x {
+        _ if x.is_nan() => None,
+        f64::INFINITY => Some("RML_INFINITY".to_owned()),
+        f64::NEG_INFINITY => Some("(-RML_INFINITY)".to_owned()),
+        _ => Some(format!("({text})")),
+    };
+    match value.to_data() {
+        Data::F32(all) => same(&all, f32::to_bits).and_then(|x| number(f64::from(x), format!("{x:?}f"))),
+        Data::F64(all) => same(&all, f64::to_bits).and_then(|x| number(x, format!("{x:?}"))),
+        Data::Int(all) => same(&all, |x| x).map(|x| match x {
+            i64::MIN => "INT64_MIN".to_owned(),
+            _ => format!("INT64_C({x})"),
+        }),
+        Data::Bool(all) => same(&all, |x| x).map(|x| u8::from(x).to_string()),
+    }
+}

@@ -1,0 +1,274 @@
+//! Operators of whole tensors, which compiled code calls back for.
+
+use rml_ir::op::{Around, Convolution, Number, Op, eval};
+use rml_ir::{DType, Data, Position, Precision, Shape};
+use rml_nest::{Call, Home, Program, Slot, Tick};
+
+use super::products::{self, Products};
+use super::view::{At, Slots, View};
+use crate::Module;
+use crate::ffi::{Calls, Memory};
+use crate::layout::Room;
+
+/// How a call is computed.
+#[derive(Debug)]
+pub(super) enum Kernel {
+    Products(Products),
+    Convolve(Box<Convolution>),
+    /// Softmax, or its logarithm, of rows of that many columns.
+    Softmax(bool, usize),
+    ScatterAdd(Around),
+    Draw(Op),
+    /// Through values.
+    General(Op),
+}
+
+/// A call that is ready.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(super) out: Slot,
+    pub(super) dtype: DType,
+    pub(super) width: usize,
+    pub(super) operands: Vec<View>,
+    pub(super) kernel: Kernel,
+}
+
+impl Ready {
+    pub(crate) fn new(program: &Program, call: &Call) -> Ready {
+        let operands: Vec<View> = call.operands.iter().map(|o| View::new(program, o)).collect();
+        let ty = &program.slots[call.out].ty;
+        let shape = |i: usize| Shape::new(&operands[i].dims);
+        let convolution = || match operands.len() {
+            2 => Convolution::new(&call.op, [&shape(0), &shape(1)]),
+            _ => None,
+        };
+        let kernel = match &call.op {
+            Op::Softmax | Op::LogSoftmax => {
+                Kernel::Softmax(call.op == Op::LogSoftmax, operands[0].dims.last().copied().unwrap_or(1))
+            }
+            Op::ScatterAdd { shape, axis } if ty.is_num() => {
+                Kernel::ScatterAdd(Around::axis(shape.dims(), Some(*axis)))
+            }
+            Op::RandomUniform { .. } | Op::RandomNormal { .. } => Kernel::Draw(call.op.clone()),
+            op => match Products::new(program, call, &operands) {
+                Some(products) => Kernel::Products(products),
+                None => convolution()
+                    .map_or_else(|| Kernel::General(op.clone()), |by| Kernel::Convolve(Box::new(by))),
+            },
+        };
+        Ready { out: call.out, dtype: ty.dtype, width: ty.shape.len(), operands, kernel }
+    }
+}
+
+/// What calls need besides the memory of the window.
+#[derive(Debug)]
+pub(super) struct State<N: Number> {
+    /// Matrices laid out for products, one for each call.
+    pub(super) packs: Vec<products::Pack<N>>,
+    /// Copies of operands that do not lie as a kernel wants them.
+    pub(super) scratch: [Vec<N>; 3],
+    /// How often each register has changed.
+    pub(super) versions: Vec<u64>,
+    /// How many windows have begun.
+    pub(super) windows: u64,
+}
+
+/// Runs the calls of a window.
+pub(super) struct Runner<'a, N: Number> {
+    pub(super) module: &'a Module,
+    pub(super) slots: Slots<'a>,
+    pub(super) state: &'a mut State<N>,
+}
+
+impl<N: Number> Calls<N> for Runner<'_, N> {
+    fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool {
+        let all = memory.ticks;
+        let Ok(id) = usize::try_from(id) else {
+            self.unset(memory, (-1 - id).unsigned_abs() as usize);
+            return true;
+        };
+        let module = self.module;
+        let ready = &module.calls[id];
+        if let Kernel::Products(products) = &ready.kernel {
+            let mut t = tick;
+            while t < tick + ticks {
+                // The ticks at one position are alike.
+                let end = match Position::of(t, all) {
+                    Position::Middle => (tick + ticks).min(all - 1),
+                    Position::Only | Position::First | Position::Last => t + 1,
+                };
+                products::run(self, memory, (id, ready, products), At { t, ticks: all, block }, end - t);
+                t = end;
+            }
+            return true;
+        }
+        (tick..tick + ticks).all(|t| self.one(memory, ready, At { t, ticks: all, block }))
+    }
+}
+
+impl<N: Number> Runner<'_, N> {
+    /// Leaves a register unset: it holds what it starts with.
+    fn unset(&mut self, memory: &mut Memory<N>, register: usize) {
+        super::put_start(self.module, memory, register);
+    }
+
+    /// Computes a call at a tick. False if it may have no result.
+    fn one(&mut self, memory: &mut Memory<N>, ready: &Ready, at: At) -> bool {
+        let out = self.slots.base(memory, ready.out, Tick::Now, at);
+        match &ready.kernel {
+            Kernel::Products(_) => unreachable!("products run for many ticks"),
+            Kernel::Softmax(log, columns) => {
+                let x = self.operand(memory, &ready.operands[0], at, 0);
+                let (x, to) = self.two(memory, x, out, ready.width);
+                N::softmax(*log, *columns, x, to);
+            }
+            Kernel::Convolve(by) => {
+                let [_, a, b] = by.sizes();
+                let left = self.operand(memory, &ready.operands[0], at, 0);
+                let right = self.operand(memory, &ready.operands[1], at, 1);
+                let scratch = &self.state.scratch;
+                let split = Split::new(&mut memory.nums, out, ready.width);
+                N::convolve(
+                    by,
+                    None,
+                    split.operand(left, a, &scratch[0]),
+                    split.operand(right, b, &scratch[1]),
+                    split.out,
+                );
+            }
+            Kernel::Draw(op) => {
+                let int = |view: &View| memory.ints[self.slots.find(memory, &view.source, at).0];
+                let (key, tick) = (int(&ready.operands[0]), int(&ready.operands[1]));
+                N::draw(op, key, tick, &mut memory.nums[out..out + ready.width]);
+            }
+            Kernel::ScatterAdd(around) => return self.scatter_add(memory, ready, *around, out, at),
+            Kernel::General(op) => {
+                let args: Vec<_> = ready.operands.iter().map(|v| self.slots.value(memory, v, at)).collect();
+                let precision = if size_of::<N>() == 4 { Precision::F32 } else { Precision::F64 };
+                let Ok(value) = eval(op, &args.iter().collect::<Vec<_>>(), precision) else { return false };
+                put(memory, ready.dtype, out, &value.to_data());
+            }
+        }
+        true
+    }
+
+    fn scatter_add(
+        &mut self,
+        memory: &mut Memory<N>,
+        ready: &Ready,
+        around: Around,
+        out: usize,
+        at: At,
+    ) -> bool {
+        let positions = &ready.operands[0];
+        let (first, strides) = self.slots.find(memory, &positions.source, at);
+        let mut places = Vec::new();
+        super::view::gather(&memory.ints, first, strides, &positions.dims, &mut places);
+        let values = self.operand(memory, &ready.operands[1], at, 0);
+        let len = ready.operands[1].len();
+        let scratch = &self.state.scratch[0];
+        let split = Split::new(&mut memory.nums, out, ready.width);
+        let from = split.operand(values, len, scratch);
+        split.out.fill(N::default());
+        for block in 0..around.outer {
+            for (i, place) in places.iter().enumerate() {
+                let Some(place) = usize::try_from(*place).ok().filter(|i| *i < around.n) else { return false };
+                let to = (block * around.n + place) * around.inner;
+                let from = &from[(block * places.len() + i) * around.inner..][..around.inner];
+                split.out[to..to + around.inner].iter_mut().zip(from).for_each(|(x, y)| *x += *y);
+            }
+        }
+        true
+    }
+
+    /// Where a tensor of numbers lies row by row: in memory, or none if it was copied to that scratch array.
+    pub(super) fn operand(
+        &mut self,
+        memory: &Memory<N>,
+        view: &View,
+        at: At,
+        scratch: usize,
+    ) -> Option<usize> {
+        let (first, strides) = self.slots.find(memory, &view.source, at);
+        let wanted = rml_nest::dense(&view.dims);
+        if (0..view.dims.len()).all(|i| view.dims[i] <= 1 || strides[i] == wanted[i]) {
+            return Some(first);
+        }
+        let to = &mut self.state.scratch[scratch];
+        to.clear();
+        super::view::gather(&memory.nums, first, strides, &view.dims, to);
+        None
+    }
+
+    fn two<'m>(
+        &'m self,
+        memory: &'m mut Memory<N>,
+        x: Option<usize>,
+        out: usize,
+        width: usize,
+    ) -> (&'m [N], &'m mut [N]) {
+        let split = Split::new(&mut memory.nums, out, width);
+        (split.take(x, width, &self.state.scratch[0]), split.out)
+    }
+}
+
+/// A result apart from what is read.
+pub(super) struct Split<'m, N> {
+    before: &'m [N],
+    pub(super) out: &'m mut [N],
+    after: &'m [N],
+    /// Where `after` begins.
+    end: usize,
+}
+
+impl<'m, N> Split<'m, N> {
+    pub(super) fn new(all: &'m mut [N], out: usize, len: usize) -> Self {
+        let (before, rest) = all.split_at_mut(out);
+        let (result, after) = rest.split_at_mut(len);
+        Split { before, out: result, after, end: out + len }
+    }
+
+    fn take(&self, at: Option<usize>, len: usize, scratch: &'m [N]) -> &'m [N] {
+        match at {
+            None => &scratch[..len],
+            Some(at) if at >= self.end => &self.after[at - self.end..][..len],
+            Some(at) => &self.before[at..at + len],
+        }
+    }
+
+    /// An operand in memory, or in a scratch array.
+    pub(super) fn operand(&self, at: Option<usize>, len: usize, scratch: &'m [N]) -> &'m [N] {
+        self.take(at, len, scratch)
+    }
+}
+
+/// Puts elements at a place.
+pub(super) fn put<N: Number>(memory: &mut Memory<N>, dtype: DType, at: usize, data: &Data) {
+    match (dtype, data) {
+        (DType::Int, Data::Int(all)) => memory.ints[at..at + all.len()].copy_from_slice(all),
+        (DType::Bool, Data::Bool(all)) => {
+            memory.bools[at..at + all.len()].iter_mut().zip(all).for_each(|(to, x)| *to = u8::from(*x));
+        }
+        _ => {
+            if let Some(all) = N::of(data) {
+                memory.nums[at..at + all.len()].copy_from_slice(all);
+            }
+        }
+    }
+}
+
+/// Whether a slot keeps its value while nodes read it.
+pub(super) fn is_kept(program: &Program, slot: Slot) -> bool {
+    match program.slots[slot].home {
+        Home::Const(_) => true,
+        Home::Register { .. } => {
+            program.nodes.iter().all(|node| node.writes.iter().all(|write| write.register != slot))
+        }
+        Home::Input | Home::Tick { .. } => false,
+    }
+}
+
+/// Whether the value of a slot is the same at all ticks, in memory.
+pub(super) fn is_single(room: Room, tick: Tick) -> bool {
+    room == Room::One || matches!(tick, Tick::First | Tick::Last)
+}

@@ -1,0 +1,273 @@
+//! Running a program that is compiled, window after window.
+
+use std::ffi::c_long;
+use std::sync::Arc;
+
+use rml_backend::Held;
+use rml_base::memory::{self, Shortage};
+use rml_base::{Diagnostic, EntityId};
+use rml_executor::{Fault, Running, TooLong};
+use rml_ir::op::Number;
+use rml_ir::{Data, Position, Shape, Value};
+use rml_nest::{Home, Kind, Slot, Write};
+
+use crate::Module;
+use crate::ffi::Memory;
+
+mod calls;
+mod products;
+mod view;
+
+pub(crate) use calls::Ready;
+use calls::{Runner, State, put};
+use view::{At, Slots, gathered};
+
+/// A program that runs.
+#[derive(Debug)]
+pub(crate) struct Machine<N: Number> {
+    module: Arc<Module>,
+    memory: Memory<N>,
+    state: State<N>,
+    /// The outputs of the last window that read registers, which have changed since: at each tick.
+    early: Vec<(usize, Vec<Option<Data>>)>,
+}
+
+/// Puts what a register starts with where it is, and leaves it unset.
+fn put_start<N: Number>(module: &Module, memory: &mut Memory<N>, register: usize) {
+    memory.set[register] = 0;
+    if let Some(start) = &module.starts[register] {
+        let slot = module.registers[register];
+        let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
+        put(memory, start.dtype(), at, &start.to_data());
+    }
+}
+
+impl<N: Number> Machine<N> {
+    pub(crate) fn new(module: Arc<Module>) -> Result<Self, Shortage> {
+        memory::ask(module.footprint.at(1))?;
+        let registers = module.registers.len();
+        let packs = module.calls.iter().map(|_| products::Pack::default()).collect();
+        let state = State {
+            packs,
+            scratch: [Vec::new(), Vec::new(), Vec::new()],
+            versions: vec![1; registers],
+            windows: 0,
+        };
+        let memory = Memory { set: vec![0; registers], ..Memory::default() };
+        let mut machine = Machine { module, memory, state, early: Vec::new() };
+        machine.bind(1);
+        let module = Arc::clone(&machine.module);
+        for (slot, data) in module.program.slots.iter_enumerated() {
+            if let Home::Const(value) = &data.home {
+                let at = machine.at(slot);
+                put(&mut machine.memory, data.ty.dtype, at, &value.to_data());
+            }
+        }
+        (0..registers).for_each(|register| put_start(&module, &mut machine.memory, register));
+        Ok(machine)
+    }
+
+    fn at(&self, slot: Slot) -> usize {
+        usize::try_from(self.memory.at[slot.index()]).unwrap_or_default()
+    }
+
+    /// Finds places for a window of that many ticks. What lives longer stays where it is.
+    fn bind(&mut self, ticks: usize) {
+        if self.memory.ticks == ticks {
+            return;
+        }
+        let places = self.module.layout.places(ticks);
+        let [nums, ints, bools] = places.sizes;
+        let grow = |len: usize, wanted: usize| len.max(wanted);
+        let memory = &mut self.memory;
+        memory.nums.resize(grow(memory.nums.len(), nums), N::default());
+        memory.ints.resize(grow(memory.ints.len(), ints), 0);
+        memory.bools.resize(grow(memory.bools.len(), bools), 0);
+        memory.at = places.at.iter().map(|at| c_long::try_from(*at).unwrap_or(c_long::MAX)).collect();
+        memory.ticks = ticks;
+    }
+
+    fn slots(module: &Module) -> Slots<'_> {
+        Slots { layout: &module.layout, registers: &module.registers }
+    }
+
+    fn here(&self, t: usize) -> At {
+        At { t, ticks: self.memory.ticks, block: 0 }
+    }
+
+    /// What registers get when all nodes have run.
+    fn commit(&mut self) {
+        let module = Arc::clone(&self.module);
+        let slots = Self::slots(&module);
+        let mut written: Vec<(Slot, Option<Data>)> = Vec::new();
+        for t in 0..self.memory.ticks {
+            let p = Position::of(t, self.memory.ticks);
+            for write in module.program.commits.iter().filter(|write| write.at.contains(p)) {
+                written.extend(self.written(&slots, write, t));
+            }
+        }
+        for (slot, value) in written {
+            let register = module.register(slot);
+            match value {
+                Some(value) => {
+                    let at = self.at(slot);
+                    put(&mut self.memory, module.layout.dtype(slot), at, &value);
+                    self.memory.set[register] = 1;
+                }
+                None => put_start(&module, &mut self.memory, register),
+            }
+            self.state.versions[register] += 1;
+        }
+    }
+
+    fn written(&self, slots: &Slots<'_>, write: &Write, t: usize) -> Option<(Slot, Option<Data>)> {
+        let (memory, at) = (&self.memory, self.here(t));
+        if write.unless.iter().any(|cond| slots.truth(memory, cond, at)) {
+            return Some((write.register, None));
+        }
+        if !slots.holds(memory, &write.when, at) {
+            return None;
+        }
+        let ty = &self.module.program.slots[write.register].ty;
+        let (first, strides) = slots.find(memory, &write.value, at);
+        Some((write.register, Some(gathered(memory, ty.dtype, first, strides, ty.shape.dims()))))
+    }
+
+    /// The registers that nodes write, as they are.
+    fn saved(&self) -> Vec<(usize, u8, Data)> {
+        let one = |register: &usize| {
+            let slot = self.module.registers[*register];
+            (*register, self.memory.set[*register], self.elements(slot))
+        };
+        self.module.written.iter().map(one).collect()
+    }
+
+    /// The elements of an output at a tick; none if it is absent.
+    fn output(&self, output: usize, t: usize) -> Option<Data> {
+        let (slots, at) = (Self::slots(&self.module), self.here(t));
+        let output = &self.module.program.outputs[output];
+        let (_, when, source) = output.cases.iter().find(|(own, ..)| own.contains(at.position()))?;
+        if !slots.holds(&self.memory, when, at) {
+            return None;
+        }
+        let (first, strides) = slots.find(&self.memory, source, at);
+        Some(gathered(&self.memory, output.ty.dtype, first, strides, output.ty.shape.dims()))
+    }
+
+    fn elements(&self, slot: Slot) -> Data {
+        let ty = &self.module.program.slots[slot].ty;
+        gathered(&self.memory, ty.dtype, self.at(slot), &[1], &[ty.shape.len()])
+    }
+}
+
+impl<N: Number> Running for Machine<N> {
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        mut row: usize,
+    ) -> usize {
+        self.bind(ticks);
+        let slot = self.module.inputs[input];
+        let width = self.module.layout.width(slot);
+        let at = self.at(slot);
+        for t in (0..ticks).filter(|t| present(*t)) {
+            let (to, from) = (at + t * width, row * width);
+            match data {
+                Data::Int(all) => self.memory.ints[to..to + width].copy_from_slice(&all[from..from + width]),
+                Data::Bool(all) => {
+                    let to = &mut self.memory.bools[to..to + width];
+                    to.iter_mut().zip(&all[from..]).for_each(|(to, x)| *to = u8::from(*x));
+                }
+                Data::F32(_) | Data::F64(_) => {
+                    if let Some(all) = N::of(data) {
+                        self.memory.nums[to..to + width].copy_from_slice(&all[from..from + width]);
+                    }
+                }
+            }
+            row += 1;
+        }
+        row
+    }
+
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
+        self.bind(ticks);
+        let module = Arc::clone(&self.module);
+        for (register, slot) in module.registers.iter().enumerate() {
+            if let Home::Register { kind: Kind::Local, .. } = module.program.slots[*slot].home {
+                put_start(&module, &mut self.memory, register);
+            }
+        }
+        let saved = self.saved();
+        self.state.windows += 1;
+        let mut runner = Runner { module: &module, slots: Self::slots(&module), state: &mut self.state };
+        if !module.code.run(&mut self.memory, &mut runner) {
+            for (register, set, value) in saved {
+                let (slot, dtype) = (module.registers[register], value.dtype());
+                let at = self.at(slot);
+                put(&mut self.memory, dtype, at, &value);
+                self.memory.set[register] = set;
+            }
+            return Err(Fault::Suspect);
+        }
+        for register in &module.written {
+            self.state.versions[*register] += 1;
+        }
+        self.early = module
+            .early
+            .iter()
+            .map(|output| (*output, (0..ticks).map(|t| self.output(*output, t)).collect()))
+            .collect();
+        self.commit();
+        Ok(ticks)
+    }
+
+    fn find(&mut self, _: usize) -> Result<Option<usize>, Fault> {
+        Ok(None)
+    }
+
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        let early = self.early.iter().find(|(own, _)| *own == output);
+        let data = match early {
+            Some((_, column)) => column[t].clone(),
+            None => self.output(output, t),
+        };
+        let there = data.is_some();
+        data.into_iter().for_each(|data| rml_executor::append(to, data));
+        Ok(there)
+    }
+
+    fn register(&self, register: usize) -> Option<Held> {
+        let slot = self.module.registers[register];
+        (self.memory.set[register] != 0).then(|| {
+            let ty = &self.module.program.slots[slot].ty;
+            Held::Host(Value::new(Shape::new(ty.shape.dims()), self.elements(slot)))
+        })
+    }
+
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
+        Ok(self.memory.set[register] != 0)
+    }
+
+    fn unset_register(&mut self, register: usize) {
+        put_start(&Arc::clone(&self.module), &mut self.memory, register);
+        self.state.versions[register] += 1;
+    }
+
+    fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
+        let slot = self.module.registers[register];
+        let value = value.to_host()?.to_precision(self.module.program.precision);
+        let at = self.at(slot);
+        put(&mut self.memory, value.dtype(), at, &value.to_data());
+        self.memory.set[register] = 1;
+        self.state.versions[register] += 1;
+        Ok(())
+    }
+
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        let least = Err("compiled programs keep all values of a window");
+        memory::ask(self.module.footprint.at(ticks)).map_err(|short| TooLong { short, least })
+    }
+}

@@ -1,0 +1,297 @@
+//! Products of matrices.
+
+use rml_ir::op::{Einsum, Number, Op};
+use rml_kernels::Packed;
+use rml_nest::{Access, Call, Home, Program, Tick, dense};
+
+use super::calls::{Ready, Runner, Split, is_kept, is_single};
+use super::view::{At, View, scatter};
+use crate::ffi::Memory;
+
+/// How the matrices of an operand lie.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Form {
+    Rows,
+    /// Column by column.
+    Columns,
+    /// Otherwise: they are copied first.
+    Other,
+}
+
+/// Products of as many pairs of matrices.
+#[derive(Debug)]
+pub(super) struct Products {
+    stack: usize,
+    size: [usize; 3],
+    left: View,
+    right: View,
+    forms: [Form; 2],
+    /// What the chains of the elements continue from.
+    start: Option<View>,
+    /// The strides in the result of the elements of the products, if these are not row by row.
+    result: Option<(Vec<usize>, Vec<isize>)>,
+    /// Whether the right matrix stays the same while the window runs; and the register that it is, if it is one.
+    kept: Option<Option<usize>>,
+}
+
+/// A matrix laid out for products.
+#[derive(Debug)]
+pub(super) struct Pack<N: Number> {
+    packed: Option<Packed<N>>,
+    /// The version of the matrix that is laid out, or was used last.
+    version: Option<(u64, bool)>,
+}
+
+impl<N: Number> Default for Pack<N> {
+    fn default() -> Self {
+        Self { packed: None, version: None }
+    }
+}
+
+/// Rows of products, from which on it pays to lay out the right matrix.
+const WORTH: usize = 8;
+
+impl Products {
+    pub(super) fn new(program: &Program, call: &Call, operands: &[View]) -> Option<Products> {
+        let [a, b] = operands else { return None };
+        let start = call.start.as_ref().map(|operand| View::new(program, operand));
+        let labels = match &call.op {
+            Op::MatMul if a.dims.len() <= 2 && b.dims.len() <= 2 && !a.dims.is_empty() => {
+                let left = if a.dims.len() == 2 { vec!['m', 'k'] } else { vec!['k'] };
+                let right = if b.dims.len() == 2 { vec!['k', 'n'] } else { vec!['k'] };
+                let out = left.iter().chain(&right).copied().filter(|l| *l != 'k').collect();
+                [left, right, out]
+            }
+            Op::Einsum(e) => contracted(e)?,
+            _ => return None,
+        };
+        let [left, right, out] = labels;
+        let of = |both: bool, kept: bool| -> Vec<char> {
+            let fits = |l: &&char| right.contains(l) == both && out.contains(l) == kept;
+            left.iter().filter(fits).copied().collect()
+        };
+        let (stack, inner, rows) = (of(true, true), of(true, false), of(false, true));
+        let columns: Vec<char> = right.iter().filter(|l| !left.contains(l)).copied().collect();
+        let size_of = |l: &char| {
+            let axis = left.iter().position(|own| own == l);
+            axis.map_or_else(|| b.dims[right.iter().position(|own| own == l).expect("it is an axis")], |i| a.dims[i])
+        };
+        let count = |labels: &[char]| labels.iter().map(size_of).product::<usize>();
+        let order = |own: &[char], wanted: [&[char]; 3]| -> Vec<usize> {
+            let at = |l: &char| own.iter().position(|o| o == l).expect("it is an axis");
+            wanted.concat().iter().map(at).collect()
+        };
+        let (left_view, right_view) = (
+            a.permuted(&order(&left, [&stack, &rows, &inner])),
+            b.permuted(&order(&right, [&stack, &inner, &columns])),
+        );
+        let forms = [
+            form(&left_view, [stack.len(), rows.len(), inner.len()]),
+            form(&right_view, [stack.len(), inner.len(), columns.len()]),
+        ];
+        let made = [&stack[..], &rows, &columns].concat();
+        let result = (made != out).then(|| {
+            let dims: Vec<usize> = made.iter().map(size_of).collect();
+            let own = dense(&out.iter().map(size_of).collect::<Vec<_>>());
+            let strides = made.iter().map(|l| own[out.iter().position(|o| o == l).expect("it is kept")]);
+            (dims, strides.collect())
+        });
+        let kept = kept(program, &right_view);
+        let size = [count(&rows), count(&inner), count(&columns)];
+        Some(Products {
+            stack: count(&stack),
+            size,
+            left: left_view,
+            right: right_view,
+            forms,
+            start,
+            result,
+            kept,
+        })
+    }
+}
+
+/// The labels of a contraction of two operands in which every axis is in both or in the result.
+fn contracted(e: &Einsum) -> Option<[Vec<char>; 3]> {
+    let [left, right] = e.operands() else { return None };
+    let out = e.result();
+    let counts = |l: &char, own: &[char]| own.iter().filter(|o| *o == l).count() == 1;
+    let is_used = |l: &char, other: &[char]| other.contains(l) || out.contains(l);
+    let fits = left.iter().all(|l| counts(l, left) && is_used(l, right))
+        && right.iter().all(|l| counts(l, right) && is_used(l, left));
+    fits.then(|| [left.clone(), right.clone(), out.to_vec()])
+}
+
+/// How matrices lie whose axes are those of a stack, rows and columns.
+fn form(view: &View, [stack, rows, columns]: [usize; 3]) -> Form {
+    if view.is_dense() {
+        return Form::Rows;
+    }
+    let dims = &view.dims;
+    let turned = [&dims[..stack], &dims[stack + rows..], &dims[stack..stack + rows]].concat();
+    let own = dense(&turned);
+    let strides = [&own[..stack], &own[stack + columns..], &own[stack..stack + columns]].concat();
+    if view.lies(&strides) { Form::Columns } else { Form::Other }
+}
+
+/// Whether an operand is the same matrix while the window runs; and the register that it is.
+fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
+    let [variant] = &view.source[..] else { return None };
+    let Access { slot, tick, .. } = variant.access;
+    match program.slots[slot].home {
+        Home::Const(_) => Some(None),
+        Home::Register { .. } if is_kept(program, slot) => {
+            Some(program.registers().position(|own| own == slot))
+        }
+        Home::Tick { .. } if matches!(tick, Tick::First | Tick::Last) => Some(Some(usize::MAX)),
+        Home::Register { .. } | Home::Input | Home::Tick { .. } => None,
+    }
+}
+
+/// Runs the products of a call at ticks that are alike.
+pub(super) fn run<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    (id, ready, products): (usize, &Ready, &Products),
+    at: At,
+    ticks: usize,
+) {
+    let is_joined = ticks > 1 && is_joined(runner, ready, products, at);
+    let (rows, times) = if is_joined { (products.size[0] * ticks, 1) } else { (products.size[0], ticks) };
+    for i in 0..times {
+        one(runner, memory, (id, ready, products), At { t: at.t + i, ..at }, rows);
+    }
+}
+
+/// Whether the left matrices of these ticks are one matrix, and so are their results.
+fn is_joined<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> bool {
+    let [m, k, n] = products.size;
+    let p = at.position();
+    let layout = runner.slots.layout;
+    let only = |view: &View| {
+        let variant = view.source.iter().find(|v| v.at.contains(p))?;
+        variant.any.is_empty().then(|| variant.access.clone())
+    };
+    let (Some(left), Some(right)) = (only(&products.left), only(&products.right)) else { return false };
+    let step = |access: &Access| {
+        if is_single(layout.rooms[access.slot], access.tick) { 0 } else { layout.width(access.slot) }
+    };
+    let starts = match &products.start {
+        None => true,
+        Some(view) => view.is_dense() && only(view).is_some_and(|access| step(&access) == m * n),
+    };
+    products.stack == 1
+        && products.result.is_none()
+        && products.forms[0] == Form::Rows
+        && step(&left) == m * k
+        && step(&right) == 0
+        && layout.step(ready.out) == m * n
+        && starts
+}
+
+/// Runs products of that many rows at a tick.
+fn one<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    (id, ready, products): (usize, &Ready, &Products),
+    at: At,
+    rows: usize,
+) {
+    let [_, k, n] = products.size;
+    let stack = products.stack;
+    let out = runner.slots.base(memory, ready.out, Tick::Now, at);
+    let add = products.start.is_some();
+    if let Some(start) = &products.start {
+        begin(runner, memory, start, (out, rows * n), at);
+    }
+    let left = match products.forms[0] {
+        Form::Rows | Form::Columns => Some(runner.slots.find(memory, &products.left.source, at).0),
+        Form::Other => runner.operand(memory, &products.left, at, 0),
+    };
+    let is_packed = stack == 1 && pack(runner, memory, id, products, at, rows);
+    let right = match products.forms[1] {
+        Form::Rows => Some(runner.slots.find(memory, &products.right.source, at).0),
+        Form::Columns | Form::Other if is_packed => Some(0),
+        Form::Columns | Form::Other => runner.operand(memory, &products.right, at, 1),
+    };
+    let (mk, kn, mn) = (rows * k, k * n, rows * n);
+    let scratch = &mut runner.state.scratch;
+    let mut made = std::mem::take(&mut scratch[2]);
+    if products.result.is_some() {
+        made.clear();
+        made.resize(stack * mn, N::default());
+    }
+    let split = Split::new(&mut memory.nums, out, stack * mn);
+    let a = split.operand(left, stack * mk, &scratch[0]);
+    let b = if is_packed { &[][..] } else { split.operand(right, stack * kn, &scratch[1]) };
+    let to: &mut [N] = if products.result.is_some() { &mut made } else { split.out };
+    let columns = products.forms[0] == Form::Columns;
+    for i in 0..stack {
+        let (a, to) = (&a[i * mk..(i + 1) * mk], &mut to[i * mn..(i + 1) * mn]);
+        match runner.state.packs[id].packed.as_ref().filter(|_| is_packed) {
+            Some(packed) => N::product_packed(rows, a, packed, add, to),
+            None => N::product((rows, k, n), a, columns, &b[i * kn..(i + 1) * kn], add, to),
+        }
+    }
+    if let Some((dims, strides)) = &products.result {
+        scatter(&mut memory.nums, out, strides, dims, &made);
+    }
+    runner.state.scratch[2] = made;
+}
+
+/// Copies what chains continue from to where they end.
+fn begin<N: Number>(
+    runner: &Runner<'_, N>,
+    memory: &mut Memory<N>,
+    start: &View,
+    (out, len): (usize, usize),
+    at: At,
+) {
+    let (first, strides) = runner.slots.find(memory, &start.source, at);
+    if start.is_dense() {
+        if first != out {
+            memory.nums.copy_within(first..first + len, out);
+        }
+        return;
+    }
+    let mut elements = Vec::new();
+    super::view::gather(&memory.nums, first, strides, &start.dims, &mut elements);
+    memory.nums[out..out + len].copy_from_slice(&elements);
+}
+
+/// Whether the right matrix is laid out for products; it is, if that pays for that many rows.
+fn pack<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &Memory<N>,
+    id: usize,
+    products: &Products,
+    at: At,
+    rows: usize,
+) -> bool {
+    // The kernel takes a left matrix that is laid out row by row.
+    let Some(register) = products.kept.filter(|_| products.forms[0] != Form::Columns) else { return false };
+    if products.forms[1] == Form::Other {
+        return false;
+    }
+    let turned = products.forms[1] == Form::Columns;
+    let version = match register {
+        None => 0,
+        Some(usize::MAX) => runner.state.windows,
+        Some(register) => runner.state.versions[register],
+    };
+    let pack = &mut runner.state.packs[id];
+    match pack.version {
+        Some((known, true)) if known == version => return true,
+        Some((known, false)) if known == version => {}
+        _ if rows.max(products.size[0] * at.ticks) >= WORTH || turned => {}
+        _ => {
+            pack.version = Some((version, false));
+            return false;
+        }
+    }
+    let [_, k, n] = products.size;
+    let first = runner.slots.find(memory, &products.right.source, at).0;
+    N::pack((k, n), turned, &memory.nums[first..first + k * n], &mut pack.packed);
+    pack.version = Some((version, true));
+    true
+}

@@ -1,0 +1,179 @@
+//! Operands of calls: where they are at a tick, and how their elements lie.
+
+use rml_base::EntityId;
+use rml_ir::op::Number;
+use rml_ir::{DType, Data, Position, Shape, Value};
+use rml_nest::{Access, Guard, Operand, Program, Slot, Source, Test, Tick, dense};
+
+use crate::ffi::Memory;
+use crate::layout::{Layout, Room};
+
+/// A tensor that a call reads.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    pub(super) dims: Vec<usize>,
+    pub(super) source: Source,
+    pub(super) dtype: DType,
+}
+
+impl View {
+    pub(super) fn new(program: &Program, operand: &Operand) -> View {
+        let slot = operand.source[0].access.slot;
+        let dtype = program.slots[slot].ty.dtype;
+        View { dims: operand.dims.clone(), source: operand.source.clone(), dtype }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The same elements with the axes in another order.
+    #[must_use]
+    pub(super) fn permuted(&self, axes: &[usize]) -> View {
+        let mut view = self.clone();
+        view.dims = axes.iter().map(|axis| self.dims[*axis]).collect();
+        for variant in &mut view.source {
+            let strides = &variant.access.strides;
+            variant.access.strides = axes.iter().map(|axis| strides[*axis]).collect();
+        }
+        view
+    }
+
+    /// Whether all variants have these strides, as far as they count.
+    pub(super) fn lies(&self, strides: &[isize]) -> bool {
+        let same = |own: &[isize]| (0..strides.len()).all(|i| self.dims[i] <= 1 || own[i] == strides[i]);
+        self.source.iter().all(|variant| same(&variant.access.strides))
+    }
+
+    pub(super) fn is_dense(&self) -> bool {
+        self.lies(&dense(&self.dims))
+    }
+}
+
+/// What a place in memory depends on.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub(super) t: usize,
+    pub(super) ticks: usize,
+    pub(super) block: usize,
+}
+
+impl At {
+    pub(super) fn position(self) -> Position {
+        Position::of(self.t, self.ticks)
+    }
+}
+
+/// The program's slots in memory.
+pub(super) struct Slots<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) registers: &'a [Slot],
+}
+
+impl Slots<'_> {
+    /// Where the value of a slot begins, as seen from a tick.
+    pub(super) fn base<N>(&self, memory: &Memory<N>, slot: Slot, tick: Tick, at: At) -> usize {
+        let first = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
+        let t = match tick {
+            Tick::Now => at.t,
+            Tick::Before => at.t - 1,
+            Tick::After => at.t + 1,
+            Tick::First => 0,
+            Tick::Last => at.ticks - 1,
+        };
+        let index = match self.layout.rooms[slot] {
+            Room::One => 0,
+            Room::Block => t - at.block,
+            Room::Ticks => t,
+        };
+        first + index * self.layout.width(slot)
+    }
+
+    pub(super) fn truth<N>(&self, memory: &Memory<N>, cond: &Access, at: At) -> bool {
+        memory.bools[self.base(memory, cond.slot, cond.tick, at) + cond.offset] != 0
+    }
+
+    pub(super) fn holds<N>(&self, memory: &Memory<N>, when: &[Guard], at: At) -> bool {
+        when.iter().all(|guard| self.truth(memory, &guard.cond, at) == guard.value)
+    }
+
+    /// The access of the first variant that applies.
+    pub(super) fn chosen<'s, N>(&self, memory: &Memory<N>, source: &'s Source, at: At) -> &'s Access {
+        let p = at.position();
+        let passes = |test: &Test| match test {
+            Test::Is(guard) => self.truth(memory, &guard.cond, at) == guard.value,
+            Test::IsSet(register) => {
+                let r = self.registers.iter().position(|own| own == register);
+                r.is_some_and(|r| memory.set[r] != 0)
+            }
+        };
+        let found = source.iter().find(|v| v.at.contains(p) && (v.any.is_empty() || v.any.iter().any(passes)));
+        &found.expect("N4: one variant applies").access
+    }
+
+    /// The first element of a tensor, and its strides.
+    pub(super) fn find<'s, N>(&self, memory: &Memory<N>, source: &'s Source, at: At) -> (usize, &'s [isize]) {
+        let access = self.chosen(memory, source, at);
+        (self.base(memory, access.slot, access.tick, at) + access.offset, &access.strides)
+    }
+
+    /// A tensor as a value.
+    pub(super) fn value<N: Number>(&self, memory: &Memory<N>, view: &View, at: At) -> Value {
+        let (first, strides) = self.find(memory, &view.source, at);
+        Value::new(Shape::new(&view.dims), gathered(memory, view.dtype, first, strides, &view.dims))
+    }
+}
+
+/// The elements at strided places.
+pub(super) fn gathered<N: Number>(
+    memory: &Memory<N>,
+    dtype: DType,
+    first: usize,
+    strides: &[isize],
+    dims: &[usize],
+) -> Data {
+    match dtype {
+        DType::Num => {
+            let mut all = Vec::new();
+            gather(&memory.nums, first, strides, dims, &mut all);
+            N::data(all)
+        }
+        DType::Int => {
+            let mut all = Vec::new();
+            gather(&memory.ints, first, strides, dims, &mut all);
+            Data::Int(all)
+        }
+        DType::Bool => {
+            let mut all = Vec::new();
+            gather(&memory.bools, first, strides, dims, &mut all);
+            Data::Bool(all.into_iter().map(|x| x != 0).collect())
+        }
+    }
+}
+
+/// Appends the elements at strided places, row-major.
+pub(super) fn gather<T: Copy>(from: &[T], first: usize, strides: &[isize], dims: &[usize], to: &mut Vec<T>) {
+    match (dims, strides) {
+        ([], _) | (_, []) => to.push(from[first]),
+        ([n], [1]) => to.extend_from_slice(&from[first..first + n]),
+        ([n], [stride]) => to.extend((0..*n).map(|i| from[first.wrapping_add_signed(i.cast_signed() * stride)])),
+        ([n, dims @ ..], [stride, strides @ ..]) => {
+            for i in 0..*n {
+                gather(from, first.wrapping_add_signed(i.cast_signed() * stride), strides, dims, to);
+            }
+        }
+    }
+}
+
+/// Puts row-major elements at strided places.
+pub(super) fn scatter<T: Copy>(to: &mut [T], first: usize, strides: &[isize], dims: &[usize], from: &[T]) {
+    let Some((n, dims)) = dims.split_first() else {
+        to[first] = from[0];
+        return;
+    };
+    let row: usize = dims.iter().product();
+    for i in 0..*n {
+        let at = first.wrapping_add_signed(i.cast_signed() * strides[0]);
+        scatter(to, at, &strides[1..], dims, &from[i * row..(i + 1) * row]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Compiled programs against the reference of plans: the same outputs, registers and failures, bit by bit, over
+//! operators, examples, conformance vectors and random programs, in windows of 1, 2, 3 and 5 ticks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rml::{Options as Compile, Source};
+use rml_ir::Precision;
+use rml_native::Native;
+use rml_plan::Plan;
+use rml_schedule::{Fed, proved};
+use rml_testkit::Random;
+use rml_testkit::conformance::{Vector, files, program};
+
+mod windows;
+
+/// How many programs of each kind are compiled, which takes a part of a second each; `RML_NATIVE_PROGRAMS` is another
+/// number.
+fn most() -> usize {
+    std::env::var("RML_NATIVE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+}
+
+/// What was compared.
+#[derive(Default, Debug)]
+struct Coverage {
+    programs: usize,
+    windows: usize,
+    failed: usize,
+}
+
+impl Coverage {
+    /// Compares a compiled plan with the reference, if it is compiled.
+    fn compare(&mut self, name: &str, plan: Plan, r: &mut Random) {
+        if Native::text(&plan).is_err() {
+            return;
+        }
+        let native = Native::find().expect("a C compiler");
+        let plan = Arc::new(plan);
+        match windows::run(&native, &plan, r) {
+            Ok(ran) => {
+                self.programs += 1;
+                self.windows += ran.windows;
+                self.failed += ran.failed;
+            }
+            Err(why) => panic!("{name}: {why}\n{}", rml_plan::print(&plan)),
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn operators_are_equal() {
+    let mut coverage = Coverage::default();
+    for precision in [Precision::F32, Precision::F64] {
+        for (i, samples) in rml_ir::op::samples().chunks(12).enumerate() {
+            let plan = rml_testkit::samples::operators(samples, precision);
+            coverage.compare(&format!("operators {i} in {precision:?}"), plan, &mut Random(3));
+        }
+    }
+    assert!(coverage.windows >= 100, "{coverage:?}");
+}
+
+#[test]
+fn examples_are_equal() {
+    let mut coverage = Coverage::default();
+    let mut all = Vec::new();
+    for folder in ["examples", "examples/paper"] {
+        let files = std::fs::read_dir(root().join(folder)).unwrap().map(|e| e.unwrap().path());
+        all.extend(files.filter(|file| file.extension().is_some_and(|e| e == "rml")));
+    }
+    all.sort();
+    for file in all {
+        for analysis in rml::analyse_all(&Source::file(&file), &Compile::default()) {
+            let node = analysis.node().to_owned();
+            let defaults: indexmap::IndexMap<_, _> = analysis.assumed.iter().cloned().collect();
+            let options = Compile { node: Some(node.clone()), defaults, ..Compile::default() };
+            let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
+            let Ok(proved) = proved(program.flat(), Fed::Windows) else { continue };
+            if coverage.programs < most() {
+                let name = format!("{} {node}", file.file_stem().unwrap().to_string_lossy());
+                coverage.compare(&name, proved.plan, &mut Random(7));
+            }
+        }
+    }
+    assert!(coverage.programs >= 40, "{coverage:?}");
+}
+
+#[test]
+fn vectors_are_equal() {
+    let mut coverage = Coverage::default();
+    for part in ["vectors", "more", "random"] {
+        for file in files(&root().join("tests/conformance").join(part)).unwrap() {
+            let vector = Vector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let Ok((flat, _)) = program(&vector) else { continue };
+            let Ok(proved) = proved(&flat, Fed::Blocks) else { continue };
+            if coverage.programs < most() {
+                coverage.compare(&file.to_string_lossy(), proved.plan, &mut Random(5));
+            }
+        }
+    }
+    assert!(coverage.programs >= 40, "{coverage:?}");
+}
+
+#[test]
+fn random_programs_are_equal() {
+    let mut coverage = Coverage::default();
+    for seed in 0..10 * most() as u64 {
+        let (flat, _) = rml_testkit::flat::random::program(&Random(seed).take(220), 24, false);
+        let fed = if seed % 2 == 0 { Fed::Windows } else { Fed::Blocks };
+        let Ok(proved) = proved(&flat, fed) else { continue };
+        if coverage.programs < most() {
+            coverage.compare(&format!("random program {seed}"), proved.plan, &mut Random(seed));
+        }
+    }
+    assert!(coverage.programs >= 40 && coverage.failed >= 2, "{coverage:?}");
+}
