@@ -243,8 +243,9 @@ class Program:
         `params` are parameters and other states to begin with: a dict of arrays by path, or the path of a checkpoint.
         All parameters must be there; other states are taken where they are present and fit. With another `seed` than
         that of `compile` the program is recompiled, and draws other initial values. `engine` is `"auto"` (a plan where
-        the program has one, else the simulator), `"plan"` or `"sim"`; `backend` (`"cpu"`, `"xla"`, `"torch"`) and
-        `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many threads may be used.
+        the program has one, else the simulator), `"plan"` or `"sim"`; `backend` (`"cpu"`, `"reference"`, `"xla"`,
+        `"torch"`) and `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many threads
+        may be used.
         """
         native = self._native.session(seed, _Computing(engine, backend, device, threads))
         session = Session(native)

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rml_base::codes::backend as codes;
 use rml_ir::{Precision, Type, Value};
 
 use crate::device::Device;
@@ -28,6 +29,21 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self { device: "cpu".to_owned(), threads: None, programs: None }
+    }
+}
+
+impl Options {
+    /// For a backend of that name which has no device but `cpu`.
+    ///
+    /// # Errors
+    /// If another one is asked for.
+    pub fn on_cpu(&self, name: &str) -> Result<(), Failure> {
+        if self.device == "cpu" {
+            return Ok(());
+        }
+        let message = format!("the {name} backend has no device `{}`", self.device);
+        Err(Failure::new(codes::NO_DEVICE, message)
+            .help("leave `--device` out, or choose `--backend xla` or `--backend torch`"))
     }
 }
 

@@ -29,6 +29,7 @@ fn what_computes_runs_on_the_cpu_by_default() {
     for command in COMMANDS {
         let plain = rml(&folder, command).ok();
         assert_eq!(rml(&folder, &format!("{command} --backend cpu --device cpu --threads 2")).ok(), plain);
+        assert_eq!(rml(&folder, &format!("{command} --backend reference")).ok(), plain);
         assert!(
             folder.rml(&format!("{} --help", command.split(' ').next().unwrap())).ok().contains("--device")
         );
@@ -52,7 +53,7 @@ fn a_device_that_is_not_there_is_named() {
     for wrong in ["--threads 0", "--backend tpu"] {
         rml(&folder, &format!("run sum.rml --inputs i.json {wrong}")).fails(2, &["--help"]);
     }
-    rml(&folder, "run sum.rml --inputs i.json --backend tpu").fails(2, &["cpu, xla, torch"]);
+    rml(&folder, "run sum.rml --inputs i.json --backend tpu").fails(2, &["cpu, reference, xla, torch"]);
 }
 
 #[test]
@@ -60,10 +61,12 @@ fn every_backend_is_listed() {
     let folder = folder();
     let list = rml(&folder, "backends --format json").json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["cpu", "xla", "torch"]);
-    assert_eq!((&list[0]["built_in"], &list[0]["loads"]), (&true.into(), &true.into()));
-    assert_eq!(list[0]["devices"], serde_json::json!(["cpu"]));
-    for (at, built) in [(1, cfg!(feature = "xla")), (2, cfg!(feature = "torch"))] {
+    assert_eq!(names, ["cpu", "reference", "xla", "torch"]);
+    for embedded in &list.as_array().unwrap()[..2] {
+        assert_eq!((&embedded["built_in"], &embedded["loads"]), (&true.into(), &true.into()));
+        assert_eq!(embedded["devices"], serde_json::json!(["cpu"]));
+    }
+    for (at, built) in [(2, cfg!(feature = "xla")), (3, cfg!(feature = "torch"))] {
         let code = if built { "backend-not-installed" } else { "backend-not-built" };
         assert_eq!((&list[at]["built_in"], &list[at]["loads"]), (&built.into(), &false.into()));
         assert_eq!(list[at]["code"], code);
@@ -71,10 +74,11 @@ fn every_backend_is_listed() {
     }
     let table = rml(&folder, "backends").ok();
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines.len(), 4, "{table}");
+    assert_eq!(lines.len(), 5, "{table}");
     assert!(lines[0].starts_with("backend") && lines[0].ends_with("devices"), "{table}");
     assert!(lines[1].starts_with("cpu") && lines[1].ends_with("cpu"), "{table}");
-    assert!(lines[2].starts_with("xla") && lines[2].contains("rml explain backend-not-"), "{table}");
+    assert!(lines[2].starts_with("reference") && lines[2].contains("slow"), "{table}");
+    assert!(lines[3].starts_with("xla") && lines[3].contains("rml explain backend-not-"), "{table}");
 }
 
 #[cfg(not(feature = "xla"))]

@@ -146,15 +146,8 @@ impl Running for Steps {
         Ok(self.machine.register(Reg::from_index(register)).is_some())
     }
 
-    /// Starts again, with all registers but that one.
     fn unset_register(&mut self, register: usize) {
-        let mut machine = Machine::new(Arc::clone(&self.plan));
-        for (other, _) in self.plan.registers.iter_enumerated().filter(|(r, _)| r.index() != register) {
-            if let Some(value) = self.machine.register(other) {
-                machine.set_register(other, value.clone());
-            }
-        }
-        self.machine = machine;
+        self.machine.unset_register(Reg::from_index(register));
     }
 
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {

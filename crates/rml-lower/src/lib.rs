@@ -33,4 +33,4 @@ mod window;
 pub use executor::Lowered;
 pub use machine::{KEPT, Machine};
 pub use model::model;
-pub use rml_executor::Fault;
+pub use rml_executor::{Fault, Running};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rml_backend::routine::stacked;
 use rml_backend::{Backend, Failure, Held, Outcome};
-use rml_base::EntityId;
+use rml_base::memory;
 use rml_base::profile::Scope;
-use rml_executor::{Fault, Footprint};
+use rml_base::{Diagnostic, EntityId};
+use rml_executor::{Fault, Footprint, Running, TooLong, append};
 use rml_ir::{Data, Type, Value};
 use rml_plan::{Const, Kind, Outline, Plan, Register, Start};
 
@@ -17,7 +18,7 @@ use crate::ready::{Change, Key, Ready};
 /// How many routines are kept: those of the lengths that came last.
 pub const KEPT: usize = 128;
 
-/// How many multiplications and the like a [small](Machine::is_small) window has at most: some milliseconds.
+/// How many multiplications and the like a [small](Running::is_small) window has at most: some milliseconds.
 const SMALL: f64 = 1e7;
 
 /// The ticks of the shortest search for the end of a window.
@@ -71,32 +72,6 @@ impl Machine {
         self.probe = Some(Probe::new(&self.plan, scope));
     }
 
-    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
-    /// `data`, from row `row` on. Returns the row behind.
-    pub fn set_rows(
-        &mut self,
-        input: usize,
-        ticks: usize,
-        present: &dyn Fn(usize) -> bool,
-        data: &Data,
-        row: usize,
-    ) -> usize {
-        let ty = self.plan.inputs[input].1.clone();
-        let width = ty.shape.len();
-        let there = (0..ticks).filter(|t| present(*t)).count();
-        let column = if there == ticks {
-            slice(data, row * width, ticks * width)
-        } else {
-            let mut column = Value::zeros(&stacked(&ty, ticks), self.plan.precision).to_data();
-            for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
-                put(&mut column, t * width, &slice(data, (row + i) * width, width));
-            }
-            column
-        };
-        self.inputs[input] = Some(column);
-        row + there
-    }
-
     /// Sets an input at one of the `ticks` ticks of the next window.
     pub fn set_input(&mut self, input: usize, ticks: usize, t: usize, value: &Value) {
         let ty = &self.plan.inputs[input].1;
@@ -106,37 +81,6 @@ impl Machine {
             column.unwrap_or_else(|| Value::zeros(&stacked(ty, ticks), self.plan.precision).to_data());
         put(&mut column, t * width, &value.to_precision(self.plan.precision).to_data());
         self.inputs[input] = Some(column);
-    }
-
-    /// Runs one window of `ticks` ticks, at least one, whose inputs were set. Returns how many of them are done: all,
-    /// but for those that are [ahead](Plan::ahead).
-    ///
-    /// # Errors
-    /// If an operator may have no result, or the backend fails. Then no register has changed.
-    pub fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
-        let ready = self.ready(ticks, 1, false)?;
-        let results = self.run(&ready, ticks)?;
-        self.finish(ready, results)?;
-        Ok(ticks - self.plan.ahead() as usize)
-    }
-
-    /// Runs that many windows of `ticks` ticks each in one call; the inputs of all of them were set. Where the program
-    /// finds ends, they were not searched for. Whether that happened: not where a window ends elsewhere, or leaves a
-    /// register unset, which the next one would have to know.
-    ///
-    /// # Errors
-    /// As [`window`](Self::window). A window that ends elsewhere may be suspect, too.
-    pub fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
-        if count > 1 && !self.ready(ticks, 1, false)?.repeats {
-            return Ok(false);
-        }
-        let ready = self.ready(ticks, count, false)?;
-        let results = self.run(&ready, ticks * count)?;
-        if ready.ends(&results)?.iter().any(|end| *end != Some(ticks)) {
-            return Ok(false);
-        }
-        self.finish(ready, results)?;
-        Ok(true)
     }
 
     /// Keeps what windows have left.
@@ -161,23 +105,6 @@ impl Machine {
         self.outputs = outputs;
         self.ran = Some(ready);
         Ok(())
-    }
-
-    /// Searches for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks
-    /// it has.
-    ///
-    /// No tick depends on those after it. So a search continues after the inputs to the next power of two, and there
-    /// are few routines for all searches.
-    ///
-    /// # Errors
-    /// As [`window`](Self::window).
-    pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
-        let round = ticks.next_power_of_two().max(LEAST);
-        match self.search(round, ticks) {
-            // The ticks after the inputs may be suspect.
-            Err(Fault::Suspect) if round > ticks => self.search(ticks, ticks),
-            found => found,
-        }
     }
 
     /// The end of a window among `ticks` ticks, of which that many are `given`.
@@ -328,34 +255,97 @@ impl Machine {
             None => Err(Failure::call("an output was not copied")),
         }
     }
+}
 
-    /// The value of a register; where it is not set, the constant that it is read as, if there is one.
-    pub fn register(&self, register: usize) -> Option<&Held> {
-        self.registers[register].as_ref().or(self.starts[register].as_ref())
+impl Running for Machine {
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        let ty = self.plan.inputs[input].1.clone();
+        let width = ty.shape.len();
+        let there = (0..ticks).filter(|t| present(*t)).count();
+        let column = if there == ticks {
+            slice(data, row * width, ticks * width)
+        } else {
+            let mut column = Value::zeros(&stacked(&ty, ticks), self.plan.precision).to_data();
+            for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
+                put(&mut column, t * width, &slice(data, (row + i) * width, width));
+            }
+            column
+        };
+        self.inputs[input] = Some(column);
+        row + there
     }
 
-    /// Whether a register has a value other than the constant that it is read as where it is not set: a routine that
-    /// reads it does not ask whether it is.
-    ///
-    /// # Errors
-    /// If it cannot be copied from the device.
-    pub fn is_set(&self, register: usize) -> Result<bool, Failure> {
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
+        let ready = self.ready(ticks, 1, false)?;
+        let results = self.run(&ready, ticks)?;
+        self.finish(ready, results)?;
+        Ok(ticks - self.plan.ahead() as usize)
+    }
+
+    /// They run in one call. Not where a window ends elsewhere, or leaves a register unset, which the next one would
+    /// have to know.
+    fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
+        if count > 1 && !self.ready(ticks, 1, false)?.repeats {
+            return Ok(false);
+        }
+        let ready = self.ready(ticks, count, false)?;
+        let results = self.run(&ready, ticks * count)?;
+        if ready.ends(&results)?.iter().any(|end| *end != Some(ticks)) {
+            return Ok(false);
+        }
+        self.finish(ready, results)?;
+        Ok(true)
+    }
+
+    /// Whether it computes less than a call of a device costs, or not much more.
+    fn is_small(&self, ticks: usize) -> bool {
+        self.work * ticks as f64 <= SMALL
+    }
+
+    /// No tick depends on those after it. So a search continues after the inputs to the next power of two, and there
+    /// are few routines for all searches. It leaves nothing to abandon.
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        let round = ticks.next_power_of_two().max(LEAST);
+        match self.search(round, ticks) {
+            // The ticks after the inputs may be suspect.
+            Err(Fault::Suspect) if round > ticks => self.search(ticks, ticks),
+            found => found,
+        }
+    }
+
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        let value = self.output(output, t)?;
+        if let Some(value) = &value {
+            append(to, value.to_data());
+        }
+        Ok(value.is_some())
+    }
+
+    fn register(&self, register: usize) -> Option<Held> {
+        self.registers[register].as_ref().or(self.starts[register].as_ref()).cloned()
+    }
+
+    /// A routine that reads a register does not ask whether it is set, if it is read as a constant where it is not.
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
         Ok(match (&self.registers[register], &self.starts[register]) {
             (Some(value), Some(start)) => !value.to_host()?.same(&start.to_host()?),
             (value, _) => value.is_some(),
         })
     }
 
-    /// Leaves a register unset.
-    pub fn unset_register(&mut self, register: usize) {
+    fn unset_register(&mut self, register: usize) {
         self.registers[register] = None;
     }
 
-    /// Sets a register. A buffer is of the same backend and device.
-    ///
-    /// # Errors
-    /// If it has another precision, and cannot be copied from its device.
-    pub fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Failure> {
+    /// A buffer is of the same backend and device.
+    fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
         let precision = self.plan.precision;
         self.registers[register] = Some(match value {
             Held::Device(buffer) if !buffer.ty().is_num() || buffer.precision() == precision => value.clone(),
@@ -364,15 +354,9 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether a window of that many ticks computes less than a call of a device costs, or not much more.
-    pub fn is_small(&self, ticks: usize) -> bool {
-        self.work * ticks as f64 <= SMALL
-    }
-
-    /// How many bytes a window takes of the host's memory if nothing is forgotten before its end. None if the backend
-    /// computes on another device.
-    pub fn footprint(&self) -> Footprint {
-        self.footprint
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        let least = Err("only the embedded backend computes values again");
+        memory::ask(self.footprint.at(ticks)).map_err(|short| TooLong { short, least })
     }
 }
 

@@ -8,7 +8,7 @@ use rml_backend_cpu::Cpu;
 use rml_base::Sources;
 use rml_base::profile::Profile;
 use rml_ir::{Data, Shape, Value};
-use rml_lower::{Fault, KEPT, Machine};
+use rml_lower::{Fault, KEPT, Machine, Running as _};
 
 /// The sum of an input over all windows, which each window gives at its last tick.
 const SUMS: &str = "plan \"sums\" f32 until end

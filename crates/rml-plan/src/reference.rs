@@ -54,6 +54,11 @@ impl Machine {
         self.registers[register] = Some(value);
     }
 
+    /// Leaves a register unset.
+    pub fn unset_register(&mut self, register: Reg) {
+        self.registers[register] = None;
+    }
+
     /// How many ticks the next window has; none if it does not end within `cycles` cycles.
     ///
     /// # Errors

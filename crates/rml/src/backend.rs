@@ -1,5 +1,5 @@
 //! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when
-//! they are chosen.
+//! they are chosen. The slow `reference` computes what all others are compared with.
 //!
 //! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`].
 //! Anything that implements [`Backend`] can be given there.
@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rml_backend::reference::Reference;
 use rml_base::codes::{backend as codes, run};
 use rml_base::{Diagnostic, Error, suggest};
 use rml_run::Engine;
@@ -25,12 +26,13 @@ pub use rml_backend_cpu::Cpu;
 #[cfg(any(feature = "xla", feature = "torch"))]
 mod installed;
 
-/// The backends by name; the first one is embedded and the default.
-pub const NAMES: [&str; 3] = ["cpu", "xla", "torch"];
+/// The backends by name; the first one is the default.
+pub const NAMES: [&str; 4] = ["cpu", "reference", "xla", "torch"];
 
 /// Those that this build has, or opens.
 const BUILT: &[&str] = &[
     "cpu",
+    "reference",
     #[cfg(feature = "xla")]
     "xla",
     #[cfg(feature = "torch")]
@@ -110,10 +112,11 @@ pub fn open(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Error> {
 pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, Error> {
     let backend = open(name, options)?;
     let threads = options.threads.and_then(NonZeroUsize::new);
-    let plan = || match threads {
-        _ if name != NAMES[0] => Engine::plan_on(Arc::clone(&backend)),
-        None => Engine::plan(),
-        Some(threads) => Engine::plan_with_threads(threads),
+    let plan = || match (name, threads) {
+        ("cpu", None) => Engine::plan(),
+        ("cpu", Some(threads)) => Engine::plan_with_threads(threads),
+        ("reference", _) => Engine::plan_by(Arc::new(rml_executor::Reference)),
+        _ => Engine::plan_on(Arc::clone(&backend)),
     };
     let simulator = || Engine::simulator_on(Arc::clone(&backend));
     Ok(match runner {
@@ -145,13 +148,12 @@ pub fn list() -> Vec<BackendInfo> {
 }
 
 fn opened(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Diagnostic> {
-    if name == "cpu" {
-        return match Cpu::open(options) {
-            Ok(cpu) => Ok(Arc::new(cpu)),
-            Err(failure) => Err(failed(failure)),
-        };
+    match name {
+        "cpu" => Ok(Arc::new(Cpu::open(options).map_err(failed)?)),
+        "reference" => Ok(Arc::new(Reference::open(options).map_err(failed)?)),
+        _ if BUILT.contains(&name) => from_library(name, options),
+        _ => Err(not_built(name)),
     }
-    if BUILT.contains(&name) { from_library(name, options) } else { Err(not_built(name)) }
 }
 
 #[cfg(any(feature = "xla", feature = "torch"))]

@@ -15,7 +15,7 @@
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
 //! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
 //! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`], [`sweep_curves`]; the page of a training from its [`TrainRecord`] |
-//! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
+//! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors; [`executor`] for one of your own |
 //! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
 //! | limit memory | [`memory`] |
 //!
@@ -23,6 +23,7 @@
 
 pub mod backend;
 mod cache;
+pub mod executor;
 
 pub use cache::cache_folder;
 pub use rml_base::profile::{Phase, Profile};
@@ -61,13 +62,15 @@ pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,
     is_tensor_file, layouts,
 };
-pub use {rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_sim as sim};
+pub use {rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_plan as plan, rml_sim as sim};
 
 /// Pages whose examples run as tests: on the use from Rust, and of errors that only users of the library meet.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/cookbook/rust.md")]
     mod cookbook {}
+    #[doc = include_str!("../../../docs/adding-an-executor.md")]
+    mod adding_an_executor {}
     #[doc = include_str!("../../../docs/errors/backend-failed.md")]
     mod backend_failed {}
     #[doc = include_str!("../../../docs/errors/backend-memory.md")]

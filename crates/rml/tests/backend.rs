@@ -101,7 +101,7 @@ fn names_open_backends() {
     let unknown = open("tor", "cpu", None);
     assert_eq!(unknown.code(), Some(rml::codes::run::BAD_OPTION));
     assert!(open("troch", "cpu", None).to_string().contains("there is `torch`"));
-    assert!(unknown.to_string().contains("cpu, xla, torch"));
+    assert!(unknown.to_string().contains("cpu, reference, xla, torch"));
     for device in ["", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:01", "cuda:+1", "CPU", "cuda:99999999999"] {
         assert_eq!(open("cpu", device, None).code(), Some(rml::codes::run::BAD_OPTION), "{device}");
     }
@@ -109,6 +109,33 @@ fn names_open_backends() {
     assert_eq!(open("cpu", "cuda:0", None).code(), Some(rml::codes::backend::NO_DEVICE));
     let names: Vec<&str> = backend::list().iter().map(|info| info.name).collect();
     assert_eq!(names, backend::NAMES);
+}
+
+/// The reference runs plans and functions, and says what it is for.
+#[test]
+fn the_reference_is_a_backend_of_its_own() {
+    let none = backend::Options::default();
+    let about = backend::open("reference", &none).unwrap().about();
+    assert_eq!((about.name.as_str(), &about.devices[..]), ("reference", &["cpu".to_owned()][..]));
+    assert!(about.version.contains("slow") && about.version.contains("compared"), "{}", about.version);
+    let elsewhere = backend::Options { device: "cuda:0".into(), ..none.clone() };
+    assert_eq!(
+        backend::open("reference", &elsewhere).unwrap_err().code(),
+        Some(rml::codes::backend::NO_DEVICE)
+    );
+    let engine = |runner, name| backend::engine(runner, name, &none).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let trained = |name, runner| {
+        let path = folder.path().join(format!("{name}, {runner:?}"));
+        let options = TrainOptions { engine: engine(runner, name), ..options(&path, 2) };
+        train(CLASSIFIER, &data(23), &options);
+        let infer = InferOptions { engine: engine(runner, name), ..InferOptions::new(&path) };
+        rml::infer(&source(CLASSIFIER), &data(23), &infer).unwrap().metrics
+    };
+    let [cpu, reference] = ["cpu", "reference"].map(|name| trained(name, backend::Runner::Plan));
+    let simulated = ["cpu", "reference"].map(|name| trained(name, backend::Runner::Simulator));
+    assert_eq!(simulated[0], simulated[1]);
+    assert!((cpu["loss"] - reference["loss"]).abs() < 1e-5, "{reference:?}, not {cpu:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rml_ir::op::Number;
 use rml_ir::{Data, Precision};
 use rml_plan::Plan;
 
-use super::{Machine, Ready, Suspect, footprint};
+use super::{Machine, Ready, Suspect, footprint, only};
 use crate::Cpu;
 
 /// Sums over ticks and products are taken in another order than that of the reference.
@@ -65,7 +65,24 @@ impl<N: Number> Running for Machine<N> {
         data: &Data,
         row: usize,
     ) -> usize {
-        self.set_rows(input, ticks, present, data, row)
+        self.bind(ticks);
+        let there = (0..ticks).filter(|t| present(*t)).count();
+        for given in self.code.inputs.iter().filter(|given| given.input == input) {
+            let slot = self.code.slot(given.slot);
+            let width = slot.width;
+            if slot.per_tick && there == ticks {
+                let at = self.bound.base(given.slot);
+                self.arena.set_data(slot.dtype, at, data, row * width, ticks * width);
+                continue;
+            }
+            for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
+                if slot.per_tick || t == only(given.place, ticks) {
+                    let at = self.bound.at(&self.code, given.slot, t);
+                    self.arena.set_data(slot.dtype, at, data, (row + i) * width, width);
+                }
+            }
+        }
+        row + there
     }
 
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
@@ -81,7 +98,9 @@ impl<N: Number> Running for Machine<N> {
     }
 
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
-        Ok(Machine::add_output(self, output, t, to))
+        let Some((dtype, at)) = self.taken(output, t) else { return Ok(false) };
+        self.arena.append(dtype, at, self.plan.outputs[output].ty.shape.len(), to);
+        Ok(true)
     }
 
     fn register(&self, register: usize) -> Option<Held> {
@@ -92,8 +111,17 @@ impl<N: Number> Running for Machine<N> {
         Ok(Machine::is_set(self, register))
     }
 
+    /// One that is read as a constant then has the value of that constant.
     fn unset_register(&mut self, register: usize) {
-        self.unset_register(register);
+        if let Some(start) = self.code.starts[register] {
+            let slot = self.code.register(register);
+            let (to, from) = (self.bound.base(slot), self.bound.base(start));
+            let data = self.code.slot(slot);
+            self.arena.copy(data.dtype, to, from, data.width);
+            let packs = self.code.packs.iter().zip(&mut self.packs);
+            packs.filter(|(pack, _)| pack.of.slot == slot).for_each(|(_, layout)| layout.change());
+        }
+        self.set[register] = false;
     }
 
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {

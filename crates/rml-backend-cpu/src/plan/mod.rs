@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rml_base::memory::{self, Shortage};
 use rml_executor::Footprint;
 use rml_ir::op::{EvalError, Number};
-use rml_ir::{DType, Data, Position, Positions, Precision, Value};
+use rml_ir::{DType, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
 
 mod arena;
@@ -207,36 +207,6 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
-    /// `data`, from row `row` on. Returns the row after.
-    pub fn set_rows(
-        &mut self,
-        input: usize,
-        ticks: usize,
-        present: &dyn Fn(usize) -> bool,
-        data: &Data,
-        row: usize,
-    ) -> usize {
-        self.bind(ticks);
-        let there = (0..ticks).filter(|t| present(*t)).count();
-        for given in self.code.inputs.iter().filter(|given| given.input == input) {
-            let slot = self.code.slot(given.slot);
-            let width = slot.width;
-            if slot.per_tick && there == ticks {
-                let at = self.bound.base(given.slot);
-                self.arena.set_data(slot.dtype, at, data, row * width, ticks * width);
-                continue;
-            }
-            for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
-                if slot.per_tick || t == only(given.place, ticks) {
-                    let at = self.bound.at(&self.code, given.slot, t);
-                    self.arena.set_data(slot.dtype, at, data, (row + i) * width, width);
-                }
-            }
-        }
-        row + there
-    }
-
     /// Sets an input at one of the `ticks` ticks of the next window.
     pub fn set_input(&mut self, input: usize, ticks: usize, t: usize, value: &Value) {
         self.bind(ticks);
@@ -394,14 +364,6 @@ impl<N: Number> Machine<N> {
         Some(self.arena.value(dtype, &self.plan.outputs[output].ty.shape, at))
     }
 
-    /// Puts the elements of an output at a tick of the window that was run after those of `to`, which has elements of
-    /// its type or none. Whether it is present there.
-    pub fn add_output(&self, output: usize, t: usize, to: &mut Data) -> bool {
-        let Some((dtype, at)) = self.taken(output, t) else { return false };
-        self.arena.append(dtype, at, self.plan.outputs[output].ty.shape.len(), to);
-        true
-    }
-
     /// Where an output is stored.
     fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
         let p = Position::of(t, self.finished);
@@ -424,19 +386,6 @@ impl<N: Number> Machine<N> {
     pub fn is_set(&self, register: usize) -> bool {
         let is_set = if self.search == Search::None { &self.set } else { &self.before };
         is_set[register]
-    }
-
-    /// Leaves a register unset. One that is read as a constant then has the value of that constant.
-    pub fn unset_register(&mut self, register: usize) {
-        if let Some(start) = self.code.starts[register] {
-            let slot = self.code.register(register);
-            let (to, from) = (self.bound.base(slot), self.bound.base(start));
-            let data = self.code.slot(slot);
-            self.arena.copy(data.dtype, to, from, data.width);
-            let packs = self.code.packs.iter().zip(&mut self.packs);
-            packs.filter(|(pack, _)| pack.of.slot == slot).for_each(|(_, layout)| layout.change());
-        }
-        self.set[register] = false;
     }
 
     /// Sets a register.

@@ -28,7 +28,7 @@ impl Case {
     }
 }
 
-const TEXTS: [(&str, &str); 8] = [
+const TEXTS: [(&str, &str); 9] = [
     ("sum", include_str!("plans/sum.plan")),
     ("window", include_str!("plans/window.plan")),
     ("found", include_str!("plans/found.plan")),
@@ -37,6 +37,7 @@ const TEXTS: [(&str, &str); 8] = [
     ("fails", include_str!("plans/fails.plan")),
     ("sparse", include_str!("plans/sparse.plan")),
     ("dense", include_str!("plans/dense.plan")),
+    ("sums", include_str!("plans/sums.plan")),
 ];
 
 /// All plans in that precision.

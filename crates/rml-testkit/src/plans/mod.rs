@@ -8,7 +8,7 @@ use rml_backend_cpu::plan::Machine as Cpu;
 use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::op::{Number, Op};
 use rml_ir::{Data, Precision, Value};
-use rml_lower::{Fault, Machine as Lowered};
+use rml_lower::{Fault, Machine as Lowered, Running as _};
 use rml_plan::reference::{Column, Fault as Suspect, Machine};
 use rml_plan::{Ends, Kind, Plan, Region, print};
 use rml_schedule::{Fed, schedule};
@@ -254,7 +254,7 @@ impl Run<'_> {
         }
         for (register, data) in self.plan.registers.iter_enumerated() {
             let called = lowered.as_ref().map(|lowered| lowered.register(register.0 as usize));
-            let called = called.flatten().map(rml_backend::Held::to_host).transpose();
+            let called = called.flatten().map(|held| held.to_host()).transpose();
             let called = called.map_err(|f| format!("by calls: {f:?}"))?;
             let (slow, fast) = (reference.register(register), cpu.register(register.0 as usize));
             // An optimiser may scale up what is rounded in sums: numbers are compared where they are put out.

@@ -10,7 +10,7 @@ use rml_base::codes;
 use rml_ir::Precision;
 use rml_ir::flat::Drawn;
 use rml_ir::op::Number;
-use rml_lower::{Fault as Failed, Machine as Lowered};
+use rml_lower::{Fault as Failed, Machine as Lowered, Running as _};
 use rml_plan::reference::{Column, Fault, Machine};
 use rml_plan::{Ends, Plan};
 use rml_sim::{Input, Simulator};
