@@ -3,9 +3,9 @@
 use rml_ir::op::Op;
 use rml_ir::{DType, Precision};
 
+use crate::Math;
 use crate::exprs::pointwise;
 use crate::prelude::Prelude;
-use crate::Math;
 
 /// Prints operators of scalars as C, with the bits of `rml`, and knows which functions the text calls.
 ///

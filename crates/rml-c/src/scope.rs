@@ -192,16 +192,6 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether the values of an operand lie one after the other, tick by tick.
-    pub(crate) fn is_joined(&self, atom: Atom) -> bool {
-        let Atom::Tape(tape, Tick::Now | Tick::Before | Tick::After) = atom else { return false };
-        match self.homes[tape] {
-            Home::Input(_) => true,
-            Home::Slot { stride, .. } => stride > 0,
-            Home::Local | Home::Register(_) | Home::Part(_) => false,
-        }
-    }
-
     /// A register, or its copy of that kind.
     pub(crate) fn register(&self, id: Reg, suffix: &str) -> Operand {
         let (r, ty) = (&self.registers[id], &self.plan.registers[id].ty);

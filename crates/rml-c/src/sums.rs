@@ -2,7 +2,7 @@
 
 use rml_ir::DType;
 use rml_ir::op::Op;
-use rml_plan::{Atom, Term, is_outer_product, ticks_of_block};
+use rml_plan::{Atom, Term};
 
 use crate::exprs::{is_pointwise, pointwise};
 use crate::function::{Function, declare_tick, num};
@@ -24,56 +24,17 @@ pub(crate) fn sum(f: &mut Function<'_>, init: Option<Atom>, backward: bool, term
         self::term(f, term, &sum);
     }
     let body = std::mem::replace(&mut f.lines, outer).into_text();
-    let blocks: Vec<(&Term, usize)> =
-        terms.iter().filter_map(|term| Some((term, block(f, term)?))).filter(|(_, n)| *n > 1).collect();
-    let depth = match (f.scope.cycles, backward) {
-        (1, _) => {
-            f.lines.open("");
-            1
-        }
-        (_, false) => over_ticks(f, "long t = 0; t < ticks; t++"),
-        (_, true) if blocks.is_empty() => over_ticks(f, "long t = ticks - 1; t >= 0; t--"),
-        (_, true) => {
-            f.lines.line("/* Ticks from last to first, but blocks of them from first to last. */");
-            f.lines.open("for (long from, end = ticks; end > 0; end = from)");
-            f.lines.line("from = end - 1;");
-            blocks.iter().for_each(|(term, n)| begin(f, term, *n));
-            1 + over_ticks(f, "long t = from; t < end; t++")
-        }
-    };
+    f.lines.open(match (f.scope.cycles, backward) {
+        (1, _) => "",
+        (_, false) => "for (long t = 0; t < ticks; t++)",
+        (_, true) => "for (long t = ticks - 1; t >= 0; t--)",
+    });
     declare_tick(&mut f.lines, f.scope.cycles, &body, LAST);
     body.lines().for_each(|line| f.lines.line(line));
-    f.lines.close_all(depth + 1);
+    f.lines.close_all(2);
 }
 
 const LAST: &str = "const bool last = t == ticks - 1;";
-
-fn over_ticks(f: &mut Function<'_>, ticks: &str) -> usize {
-    f.lines.open(format!("for ({ticks})"));
-    1
-}
-
-/// How many ticks of a term are one product, if it is one: those of a block, if they lie one after the other.
-fn block(f: &Function<'_>, term: &Term) -> Option<usize> {
-    let joined = term.args.iter().all(|arg| f.scope.is_joined(*arg));
-    let rows = f.atom(*term.args.first()?, "t").dims().first().copied()?;
-    (is_outer_product(&term.op) && joined).then(|| ticks_of_block(rows))
-}
-
-/// Finds where the block of ticks begins of which tick `end - 1` is the last.
-fn begin(f: &mut Function<'_>, term: &Term, n: usize) {
-    let Some(condition) = f.scope.condition(term.at, &term.when, f.scope.plan.ahead(), "t", &f.used) else {
-        f.lines.line(format!("from = from / {n} * {n};"));
-        return;
-    };
-    f.lines.open(format!("for (long t = end - 1; t >= 0 && (t == end - 1 || (t + 1) % {n} != 0); t--)"));
-    declare_tick(&mut f.lines, f.scope.cycles, &condition, LAST);
-    f.lines.open(format!("if (!({condition}))"));
-    f.lines.line("break;");
-    f.lines.close();
-    f.lines.line("from = t;");
-    f.lines.close();
-}
 
 fn term(f: &mut Function<'_>, term: &Term, sum: &Operand) {
     let condition = f.scope.condition(term.at, &term.when, f.scope.plan.ahead(), "t", &f.used);

@@ -5,7 +5,8 @@ use crate::functions::{
 };
 use crate::isa::Isa;
 use crate::product::{
-    Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, multiply_on, row_on,
+    Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, lies_in_runs,
+    multiply_on, row_on,
 };
 use crate::real::Number;
 use crate::sums::{extremes_on, sums_on};
@@ -138,7 +139,7 @@ pub fn binary<T: Real>(f: Binary, a: &[T], b: &[T], out: &mut [T]) {
 #[inline]
 pub fn product<T: Real>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, out: MatrixMut<'_, T>) {
     fits((right.rows(), right.columns()), &left, &out);
-    T::multiply(Product { left, right: Right::Matrix(right), add, out });
+    T::multiply(Product { left, right: Right::Matrix(right), add, out, back: 0 });
 }
 
 /// `out = left x right` or, if `add`, `out += left x right`, the right operand being packed. The bits are those of
@@ -149,7 +150,32 @@ pub fn product<T: Real>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, ou
 #[inline]
 pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool, out: MatrixMut<'_, T>) {
     fits((right.rows(), right.columns()), &left, &out);
-    T::multiply(Product { left, right: Right::Packed(right), add, out });
+    T::multiply(Product { left, right: Right::Packed(right), add, out, back: 0 });
+}
+
+/// `out += left x right`, where the inner dimension is taken in runs of `run` steps, from the last run to the first one:
+/// within a run, steps go first to last. The columns of the left operand are contiguous, and the rows of the right one.
+///
+/// ```
+/// use rml_kernels::{Matrix, MatrixMut, product_backward};
+/// let (a, b) = ([1e20, 1.0], [1.0, 1.0]);
+/// let mut out = [-1e20];
+/// product_backward(Matrix::new(2, 1, &a).transposed(), Matrix::new(2, 1, &b), 1, MatrixMut::new(1, 1, &mut out));
+/// assert_eq!(out, [0.0], "1 is added first, and is lost");
+/// ```
+///
+/// # Panics
+/// If the sizes do not fit, or an operand lies otherwise.
+pub fn product_backward<T: Real>(
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    run: usize,
+    out: MatrixMut<'_, T>,
+) {
+    fits((right.rows(), right.columns()), &left, &out);
+    assert!(run > 0 && left.columns().is_multiple_of(run), "runs of the inner dimension");
+    assert!(lies_in_runs(&left, &right), "how the operands of a product lie");
+    T::multiply(Product { left, right: Right::Matrix(right), add: true, out, back: run });
 }
 
 /// `out += left x right`, with the bits of [`product`], for a left operand each row of which is `zeros`. That takes

@@ -15,8 +15,8 @@ mod transpose;
 mod vector;
 
 pub use api::{
-    Real, binary, extremes, flush, product, product_of_zeros, product_packed, row, sigmoid, sums, tanh,
-    unary, unary_in_place, unary_one,
+    Real, binary, extremes, flush, product, product_backward, product_of_zeros, product_packed, row, sigmoid,
+    sums, tanh, unary, unary_in_place, unary_one,
 };
 pub use functions::{Binary, Unary};
 pub use isa::{Task, run};

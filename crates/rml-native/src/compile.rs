@@ -57,7 +57,8 @@ fn folder() -> Option<PathBuf> {
 /// What the processor is, as far as code compiled for it depends on it.
 fn processor() -> String {
     let all = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let lines = all.lines().filter(|line| ["flags", "model name", "Features"].iter().any(|k| line.starts_with(k)));
+    let lines =
+        all.lines().filter(|line| ["flags", "model name", "Features"].iter().any(|k| line.starts_with(k)));
     lines.take(2).collect::<Vec<_>>().join("\n")
 }
 
@@ -65,7 +66,10 @@ fn processor() -> String {
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn library(text: &str, compiler: &Compiler) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
+pub(crate) fn library(
+    text: &str,
+    compiler: &Compiler,
+) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
     let mut hash = Sha256::new();
     for part in [text, &compiler.command, &compiler.version, &FLAGS.join(" "), &processor()] {
         hash.update(part.as_bytes());
@@ -73,7 +77,8 @@ pub(crate) fn library(text: &str, compiler: &Compiler) -> Result<(PathBuf, Optio
     }
     let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let Some(folder) = folder() else {
-        let own = tempfile::tempdir().map_err(|e| format!("there is no folder for compiled programs: {e}"))?;
+        let own =
+            tempfile::tempdir().map_err(|e| format!("there is no folder for compiled programs: {e}"))?;
         let path = compile(text, compiler, own.path(), &name)?;
         return Ok((path, Some(own)));
     };

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use libloading::Library;
-use rml_ir::op::Number;
+use rml_ir::op::{Binary, Number, Unary};
 
 /// As `window` in C.
 #[repr(C)]
@@ -81,19 +81,57 @@ extern "C" fn call<N: Number>(
     }
 }
 
+extern "C" fn sin<N: Number>(x: N) -> N {
+    N::unary_one(Unary::Sin, x)
+}
+
+extern "C" fn cos<N: Number>(x: N) -> N {
+    N::unary_one(Unary::Cos, x)
+}
+
+fn binary<N: Number>(f: Binary, x: N, y: N) -> N {
+    let mut out = [N::default()];
+    N::binary(f, &[x], &[y], &mut out);
+    out[0]
+}
+
+extern "C" fn pow<N: Number>(x: N, y: N) -> N {
+    binary(Binary::Pow, x, y)
+}
+
+extern "C" fn atan2<N: Number>(x: N, y: N) -> N {
+    binary(Binary::Atan2, x, y)
+}
+
 impl Code {
     /// Loads a library with that many nodes.
     ///
     /// # Errors
     /// Why it cannot be loaded.
-    pub(crate) fn load(path: &Path, nodes: usize) -> Result<Code, String> {
+    pub(crate) fn load<N: Number>(path: &Path, nodes: usize) -> Result<Code, String> {
         let failed = |e: libloading::Error| format!("cannot load {}: {e}", path.display());
         // SAFETY: the library was compiled from a program that this crate printed; it has no initialisers.
         let library = unsafe { Library::new(path) }.map_err(failed)?;
+        let one: [(&str, extern "C" fn(N) -> N); 2] = [("math_sin", sin::<N>), ("math_cos", cos::<N>)];
+        for (name, function) in one {
+            // SAFETY: the library has a variable of that name and type, and no code of it runs yet.
+            unsafe {
+                **library.get::<*mut extern "C" fn(N) -> N>(name.as_bytes()).map_err(failed)? = function
+            };
+        }
+        let two: [(&str, extern "C" fn(N, N) -> N); 2] = [("math_pow", pow::<N>), ("math_atan2", atan2::<N>)];
+        for (name, function) in two {
+            // SAFETY: as above.
+            unsafe {
+                **library.get::<*mut extern "C" fn(N, N) -> N>(name.as_bytes()).map_err(failed)? = function
+            };
+        }
         let mut found = Vec::new();
         for k in 0..nodes {
             // SAFETY: the symbol is `int node_K(const window *)`; its address alone is kept.
-            let node = unsafe { library.get::<extern "C" fn(*const c_void) -> c_int>(format!("node_{k}").as_bytes()) };
+            let node = unsafe {
+                library.get::<extern "C" fn(*const c_void) -> c_int>(format!("node_{k}").as_bytes())
+            };
             found.push(*node.map_err(failed)? as *const c_void);
         }
         Ok(Code { _library: library, nodes: found })

@@ -204,14 +204,14 @@ fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room 
     // What is read in its loop at the tick that the loop has passed, before it is filled again; and outside of it after
     // the last one.
     let stages = &program.nodes[own].stages;
-    let filled = |s: usize| stages[s].fills().any(|filled| filled == slot);
-    let first = (0..stages.len()).find(|s| filled(*s)).unwrap_or(0);
+    let is_read_first = |s: usize| {
+        let fillers =
+            stages.iter().enumerate().filter(|(_, stage)| stage.fills().any(|filled| filled == slot));
+        let is_apart = |f: usize| stages.get(s).is_some_and(|stage| stage.at.and(stages[f].at).is_empty());
+        fillers.into_iter().all(|(f, stage)| s < f || is_apart(f) || s == f && is_added(&stage.work, slot))
+    };
     let is_passed = |read: &Read| match read.node == own {
-        true => {
-            read.tick == before
-                && (read.stage < first || read.stage == first && is_added(&stages[first].work, slot))
-                || read.tick == Tick::Now && read.stage >= first
-        }
+        true => read.tick == Tick::Now || read.tick == before && is_read_first(read.stage),
         false => read.tick == edge && read.node > own,
     };
     if reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
@@ -247,10 +247,14 @@ fn is_added(work: &Work, slot: Slot) -> bool {
                 |def| matches!(def, Def::Take { source, .. } if source.iter().any(|v| v.access.slot == slot)),
             );
             // Its own value must be the one that is stored.
-            let feeds = nest.stores.iter().find(|(a, _)| a.slot == slot).is_some_and(|(_, stored)| {
-                matches!(&nest.body[*stored], Def::Apply(_, args) if args.contains(&val))
-            });
-            feeds && !takes && uses.sum::<usize>() == 1 && stored == 0 && source.iter().all(|v| is_same(&v.access))
+            let feeds = nest.stores.iter().find(|(a, _)| a.slot == slot).is_some_and(
+                |(_, stored)| matches!(&nest.body[*stored], Def::Apply(_, args) if args.contains(&val)),
+            );
+            feeds
+                && !takes
+                && uses.sum::<usize>() == 1
+                && stored == 0
+                && source.iter().all(|v| is_same(&v.access))
         }
     }
 }

@@ -9,11 +9,13 @@
 
 use std::sync::Arc;
 
+use rml_backend::{self as backend, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_backend_cpu::Cpu;
+use rml_base::codes::backend as codes;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
 use rml_executor::{About, Accuracy, Executor, Footprint, Prepared, Refused, Running, Wish};
-use rml_ir::{Precision, Value};
+use rml_ir::{Precision, Type, Value};
 use rml_nest::{Home, Output, Program, Slot, Work};
 use rml_plan::Plan;
 
@@ -34,14 +36,18 @@ pub struct Native {
 }
 
 impl Native {
-    /// Finds the compiler of the system; none if there is none.
-    pub fn find() -> Option<Native> {
-        compile::compiler().map(|compiler| Native { compiler })
-    }
-
-    /// What the compiler says of itself.
-    pub fn compiler(&self) -> &str {
-        &self.compiler.version
+    /// Opens it, with the compiler of the system.
+    ///
+    /// # Errors
+    /// If there is no compiler, or another device than `cpu` is asked for.
+    pub fn open(options: &Options) -> Result<Native, Failure> {
+        options.on_cpu("native")?;
+        let compiler = compile::compiler().ok_or_else(|| {
+            Failure::new(codes::BACKEND_NOT_INSTALLED, "the native backend found no C compiler")
+                .help("install gcc or clang (Debian: `apt install gcc`), or name a compiler in `CC`")
+                .help("`--backend cpu` needs none, and computes the same bits")
+        })?;
+        Ok(Native { compiler })
     }
 
     /// The C text of a plan; or why it is not printed.
@@ -52,6 +58,33 @@ impl Native {
         let (program, _) = nests(plan)?;
         let layout = Layout::new(&program);
         Ok(print::print(&program, &layout).text)
+    }
+}
+
+/// Functions that are called one by one run on the embedded backend.
+impl Backend for Native {
+    fn about(&self) -> backend::About {
+        backend::About {
+            name: "native".to_owned(),
+            version: self.compiler.version.clone(),
+            ..Backend::about(&Cpu)
+        }
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+
+    fn takes(&self, ty: &Type) -> bool {
+        Backend::takes(&Cpu, ty)
+    }
+
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        Backend::prepare(&Cpu, function)
+    }
+
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
+        Backend::upload(&Cpu, value)
     }
 }
 
@@ -120,9 +153,14 @@ impl Module {
         let layout = Layout::new(&program);
         let print::Text { text, calls } = print::print(&program, &layout);
         let (path, folder) = compile::library(&text, compiler).map_err(Why::Failed)?;
-        let code = Code::load(&path, program.nodes.len()).map_err(Why::Failed)?;
+        let nodes = program.nodes.len();
+        let code = match program.precision {
+            Precision::F32 => Code::load::<f32>(&path, nodes),
+            Precision::F64 => Code::load::<f64>(&path, nodes),
+        };
+        let code = code.map_err(Why::Failed)?;
         let ready = |(node, stage): &(usize, usize)| match &program.nodes[*node].stages[*stage].work {
-            Work::Call(call) => run::Ready::new(&program, call),
+            Work::Call(call) => run::Ready::new(&program, call, program.nodes[*node].order),
             Work::Nest(_) => unreachable!("calls alone are numbered"),
         };
         let calls = calls.iter().map(ready).collect();

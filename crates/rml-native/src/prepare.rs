@@ -1,7 +1,7 @@
 //! Programs of nests, made simple for printing.
 
 use rml_ir::Value;
-use rml_nest::{Access, Def, Ends, Home, Node, Order, Program, Source, Stage, Test, Tick, Work};
+use rml_nest::{Access, Def, Ends, Home, Node, Order, Positions, Program, Source, Stage, Test, Tick, Work};
 use rml_plan::{Plan, Start};
 
 /// Why a program is left to the embedded executor; none if it is printed.
@@ -37,11 +37,22 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
 pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Program {
     let registers: Vec<_> = program.registers().collect();
     let is_held = |test: &Test| match test {
-        Test::IsSet(slot) => registers.iter().position(|own| own == slot).is_some_and(|r| starts[r].is_some()),
+        Test::IsSet(slot) => {
+            registers.iter().position(|own| own == slot).is_some_and(|r| starts[r].is_some())
+        }
         Test::Is(_) => false,
     };
     let certain = |source: &mut Source| {
         source.iter_mut().filter(|v| v.any.iter().any(is_held)).for_each(|variant| variant.any.clear());
+        // What follows a variant without conditions applies nowhere.
+        let mut taken = Positions::NONE;
+        source.retain(|variant| {
+            let is_left = !variant.at.is_within(taken);
+            if variant.any.is_empty() {
+                taken = taken.or(variant.at);
+            }
+            is_left
+        });
     };
     for node in &mut program.nodes {
         for stage in &mut node.stages {
@@ -50,7 +61,11 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
         node.writes.iter_mut().for_each(|write| certain(&mut write.value));
     }
     program.commits.iter_mut().for_each(|write| certain(&mut write.value));
-    program.outputs.iter_mut().flat_map(|output| &mut output.cases).for_each(|(_, _, source)| certain(source));
+    program
+        .outputs
+        .iter_mut()
+        .flat_map(|output| &mut output.cases)
+        .for_each(|(_, _, source)| certain(source));
     program.nodes = std::mem::take(&mut program.nodes).into_iter().flat_map(parted).collect();
     program
 }
@@ -64,8 +79,10 @@ fn sources(stage: &mut Stage) -> impl Iterator<Item = &mut Source> {
         Def::Load(source) | Def::Take { source, .. } => Some(source),
         Def::Apply(..) | Def::Fold(..) => None,
     });
-    let operands =
-        call.into_iter().flat_map(|call| call.start.iter_mut().chain(&mut call.operands)).map(|o| &mut o.source);
+    let operands = call
+        .into_iter()
+        .flat_map(|call| call.start.iter_mut().chain(&mut call.operands))
+        .map(|o| &mut o.source);
     loads.chain(operands)
 }
 
@@ -77,7 +94,8 @@ fn parted(node: Node) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     for stage in node.stages {
         let reads_elsewhere = |own: &Node| {
-            let fills = |access: &Access| own.stages.iter().any(|s| s.fills().any(|slot| slot == access.slot));
+            let fills =
+                |access: &Access| own.stages.iter().any(|s| s.fills().any(|slot| slot == access.slot));
             stage.reads().iter().any(|(_, access)| access.tick != Tick::Now && fills(access))
         };
         match nodes.last_mut().filter(|own| !reads_elsewhere(own)) {

@@ -110,12 +110,3 @@ pub fn outer_product() -> Op {
 pub fn is_outer_product(op: &Op) -> bool {
     matches!(op, Op::Einsum(e) if e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j'])
 }
-
-/// How many ticks of outer products with that many rows a tick are one product in a sum from the last tick to the
-/// first: those from a multiple of it on, from first to last. They have 64 rows, or one tick has more. It depends on
-/// nothing else, so a sum has the same bits whether a window runs as a whole or in segments, and in every engine that
-/// keeps the bits.
-pub fn ticks_of_block(rows: usize) -> usize {
-    const ROWS: usize = 64;
-    (ROWS / rows.max(1)).max(1).next_power_of_two()
-}

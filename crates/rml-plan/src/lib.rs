@@ -15,8 +15,8 @@
 //!
 //! Nothing here knows equations, clocks or facts of the program: to run a plan, only the plan is needed. What follows
 //! from a plan is found here for everything that runs or translates it: [what it reads](Plan::reads), which tapes are
-//! [the same at all ticks](Plan::steady), where registers [start](Plan::starts) and which loop [writes
-//! them](Plan::loops_of_registers), and the [order of sums](ticks_of_block).
+//! [the same at all ticks](Plan::steady), where registers [start](Plan::starts), and which loop [writes
+//! them](Plan::loops_of_registers).
 //!
 //! Invariants, checked by [`verify`]:
 //! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases
@@ -58,7 +58,7 @@ mod sequences;
 mod verify;
 mod waits;
 
-pub use facts::{Start, is_outer_product, outer_product, ticks_of_block};
+pub use facts::{Start, is_outer_product, outer_product};
 pub use outline::Outline;
 pub use parse::{parse, place as read_place};
 pub use print::{names, place, print};

@@ -6,7 +6,9 @@ use rml_base::{IndexVec, Span};
 use rml_ir::op::{Binary, EvalError, Number, Op, eval};
 use rml_ir::{Data, Position, Value};
 
-use super::{Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
+use super::{
+    Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write, is_outer_product,
+};
 
 mod waits;
 
@@ -249,7 +251,8 @@ impl Window<'_> {
         let apply = |op: &Op, args: &[&Value]| {
             eval(op, args, self.plan.precision).map_err(|error| Fault::Operator { span, error })
         };
-        let mut sum = init.map(|a| self.atom(a, 0)).transpose()?;
+        let zeros = || Value::zeros(&self.plan.tapes[tape].ty, self.plan.precision);
+        let mut sum = init.map_or_else(|| Ok(zeros()), |a| self.atom(a, 0))?;
         for i in 0..self.ticks {
             let t = if backward { self.ticks - 1 - i } else { i };
             let p = self.position(t);
@@ -258,13 +261,16 @@ impl Window<'_> {
                 continue;
             }
             let args = term.args.iter().map(|a| self.atom(*a, t)).collect::<Result<Vec<Value>, _>>()?;
-            let value = apply(&term.op, &args.iter().collect::<Vec<_>>())?;
-            sum = Some(match sum {
-                Some(sum) => apply(&Op::Binary(Binary::Add), &[&value, &sum])?,
-                None => value,
-            });
+            sum = match (&term.op, &args[..]) {
+                (op, [a, b]) if is_outer_product(op) => outer(&sum, a, b),
+                (Op::SumTo { .. }, [x]) if x.shape().dims().ends_with(sum.shape().dims()) => rows(&sum, x),
+                (op, args) => {
+                    let value = apply(op, &args.iter().collect::<Vec<_>>())?;
+                    apply(&Op::Binary(Binary::Add), &[&value, &sum])?
+                }
+            };
         }
-        sum.ok_or(Fault::Missing { tape })
+        Ok(sum)
     }
 
     fn write(&mut self, writes: &[Write], t: usize) -> Result<(), Fault> {
@@ -316,6 +322,45 @@ impl Window<'_> {
         let cell = at.and_then(|at| self.tapes[tape].get(at));
         cell.cloned().flatten().ok_or(Fault::Missing { tape })
     }
+}
+
+/// The product of `a` transposed with `b` that continues from a sum.
+fn outer(sum: &Value, a: &Value, b: &Value) -> Value {
+    let (k, m) = (a.shape().dims()[0], a.shape().dims()[1]);
+    let size = [m, k, b.shape().dims()[1]];
+    let data = match (sum.to_data(), a.to_data(), b.to_data()) {
+        (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
+            f32::add_outer(size, 0..m, &a, &b, 0, &mut out);
+            Data::F32(out)
+        }
+        (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
+            f64::add_outer(size, 0..m, &a, &b, 0, &mut out);
+            Data::F64(out)
+        }
+        (sum, ..) => sum,
+    };
+    Value::new(sum.shape(), data)
+}
+
+/// The rows of `x` added to a sum, one by one.
+fn rows(sum: &Value, x: &Value) -> Value {
+    fn add<T: Copy + std::ops::AddAssign>(out: &mut [T], x: &[T]) {
+        for row in x.chunks_exact(out.len().max(1)) {
+            out.iter_mut().zip(row).for_each(|(out, x)| *out += *x);
+        }
+    }
+    let data = match (sum.to_data(), x.to_data()) {
+        (Data::F32(mut out), Data::F32(x)) => {
+            add(&mut out, &x);
+            Data::F32(out)
+        }
+        (Data::F64(mut out), Data::F64(x)) => {
+            add(&mut out, &x);
+            Data::F64(out)
+        }
+        (sum, _) => sum,
+    };
+    Value::new(sum.shape(), data)
 }
 
 /// The product of two matrices or vectors that continues from a start.

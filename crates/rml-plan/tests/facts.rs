@@ -1,9 +1,7 @@
 //! What a plan reads, and what follows from it.
 
 use rml_base::EntityId;
-use rml_plan::{
-    Plan, Reader, Start, Tape, Tick, is_outer_product, outer_product, parse, ticks_of_block, verify,
-};
+use rml_plan::{Plan, Reader, Start, Tape, Tick, parse, verify};
 
 /// A parameter, values of it and of an input, a recurrence, a register that its loop writes, and a sum.
 const PLAN: &str = "\
@@ -94,10 +92,4 @@ fn registers_start_with_one_constant_or_vary() {
     let loops = plan.loops_of_registers();
     let looped: Vec<bool> = loops.iter().map(Option::is_some).collect();
     assert_eq!(looped, [false, false, false, true]);
-}
-
-#[test]
-fn blocks_of_outer_products_have_64_rows_or_one_tick() {
-    assert!(is_outer_product(&outer_product()));
-    assert_eq!([0, 1, 3, 9, 64, 100].map(ticks_of_block), [64, 64, 32, 8, 1, 1]);
 }

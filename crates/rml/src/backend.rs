@@ -22,16 +22,18 @@ pub use rml_backend::{
     Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;
+use rml_native::Native;
 
 #[cfg(any(feature = "xla", feature = "torch"))]
 mod installed;
 
 /// The backends by name; the first one is the default.
-pub const NAMES: [&str; 4] = ["cpu", "reference", "xla", "torch"];
+pub const NAMES: [&str; 5] = ["cpu", "native", "reference", "xla", "torch"];
 
 /// Those that this build has, or opens.
 const BUILT: &[&str] = &[
     "cpu",
+    "native",
     "reference",
     #[cfg(feature = "xla")]
     "xla",
@@ -112,17 +114,18 @@ pub fn open(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Error> {
 pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, Error> {
     let backend = open(name, options)?;
     let threads = options.threads.and_then(NonZeroUsize::new);
-    let plan = || match (name, threads) {
+    let plan = match (name, threads) {
         ("cpu", None) => Engine::plan(),
         ("cpu", Some(threads)) => Engine::plan_with_threads(threads),
+        ("native", _) => Engine::plan_by(Arc::new(Native::open(options).map_err(failed)?)),
         ("reference", _) => Engine::plan_by(Arc::new(rml_executor::Reference)),
         _ => Engine::plan_on(Arc::clone(&backend)),
     };
     let simulator = || Engine::simulator_on(Arc::clone(&backend));
     Ok(match runner {
-        Runner::Auto => plan().or(&simulator()),
+        Runner::Auto => plan.or(&simulator()),
         Runner::Simulator => simulator(),
-        Runner::Plan => plan(),
+        Runner::Plan => plan,
     })
 }
 
@@ -150,6 +153,7 @@ pub fn list() -> Vec<BackendInfo> {
 fn opened(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Diagnostic> {
     match name {
         "cpu" => Ok(Arc::new(Cpu::open(options).map_err(failed)?)),
+        "native" => Ok(Arc::new(Native::open(options).map_err(failed)?)),
         "reference" => Ok(Arc::new(Reference::open(options).map_err(failed)?)),
         _ if BUILT.contains(&name) => from_library(name, options),
         _ => Err(not_built(name)),

@@ -14,13 +14,18 @@ use rml_plan::Plan;
 use super::{Machine, Ready, Suspect, footprint, only};
 use crate::Cpu;
 
-/// Sums over ticks and products are taken in another order than that of the reference.
-const NEAR: Accuracy = Accuracy::Near(1e-5);
-
 impl Executor for Cpu {
     fn about(&self) -> About {
         let rml_backend::About { name, device, devices, .. } = Backend::about(self);
-        About { name, device, devices, accuracy: NEAR, waits: true, guesses: false, compiles: false }
+        About {
+            name,
+            device,
+            devices,
+            accuracy: Accuracy::Bits,
+            waits: true,
+            guesses: false,
+            compiles: false,
+        }
     }
 
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {

@@ -227,33 +227,26 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// Adds products of ticks, as many at once as make a [`block`] where their rows are stored one after the other.
+    /// Adds products of ticks, in the order of the ticks: at once, if their rows are stored one after the other.
     fn add_products(
         &mut self,
         [m, k, n]: [usize; 3],
         [a, b]: [Spot; 2],
         Sum { out, elements, .. }: &Sum,
-        (mut from, mut to): (usize, usize),
+        (from, to): (usize, usize),
         backward: bool,
     ) {
+        let columns = elements.start / n.max(1)..elements.end / n.max(1);
         let joined = a.step == m * k && b.step == k * n;
-        let block = match (joined, backward) {
-            (false, _) => 1,
-            (true, true) => rml_plan::ticks_of_block(k),
-            (true, false) => to - from,
-        };
-        while from < to {
-            let (first, end) = if backward {
-                (from.max((to - 1) / block * block), to)
-            } else {
-                (from, to.min(from + block))
-            };
-            (from, to) = if backward { (from, first) } else { (end, to) };
-            let k = k * (end - first);
-            let s = Split::new(&mut self.arena.nums, out + elements.start, elements.len());
-            let (a, b) = (s.row(a.get(first), m * k), s.row(b.get(first), k * n));
-            let columns = elements.start / n.max(1)..elements.end / n.max(1);
-            N::add_outer([m, k, n], columns, a, b, s.out);
+        let s = Split::new(&mut self.arena.nums, out + elements.start, elements.len());
+        if joined {
+            let (k, back) = (k * (to - from), if backward { k } else { 0 });
+            let (a, b) = (s.row(a.get(from), m * k), s.row(b.get(from), k * n));
+            return N::add_outer([m, k, n], columns, a, b, back, s.out);
+        }
+        for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
+            let (a, b) = (s.row(a.get(t), m * k), s.row(b.get(t), k * n));
+            N::add_outer([m, k, n], columns.clone(), a, b, 0, s.out);
         }
     }
 

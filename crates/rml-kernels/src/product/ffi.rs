@@ -23,6 +23,8 @@ const MANY_ROWS: usize = 13;
 
 /// Part of a product for a micro-kernel: some rows, some columns, some of the inner dimension.
 struct Block<T> {
+    /// How many runs of steps there are, each before the one that was taken last, and how many steps each has.
+    runs: usize,
     depth: usize,
     left: *const T,
     /// From one row, one column of the left operand to the next.
@@ -30,6 +32,8 @@ struct Block<T> {
     left_column: usize,
     right: *const T,
     right_row: usize,
+    /// From the end of a run of the right operand back to the start of the next one.
+    right_back: usize,
     out: *mut T,
     out_row: usize,
     /// Columns.
@@ -63,19 +67,23 @@ unsafe fn kernel<T: Number, V: Vector<T>, const M: usize, const N: usize, const 
             }
         }
         let (mut left, mut right) = (block.left, block.right);
-        for _ in 0..block.depth {
-            let mut row = [V::splat(T::ZERO); N];
-            for (j, row) in row.iter_mut().enumerate() {
-                *row = load(right, j);
-            }
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let x = V::splat(*left.add(i * block.left_row));
-                for (sum, row) in sums.iter_mut().zip(row) {
-                    *sum = x.mul_add(row, *sum);
+        for _ in 0..block.runs {
+            for _ in 0..block.depth {
+                let mut row = [V::splat(T::ZERO); N];
+                for (j, row) in row.iter_mut().enumerate() {
+                    *row = load(right, j);
                 }
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let x = V::splat(*left.add(i * block.left_row));
+                    for (sum, row) in sums.iter_mut().zip(row) {
+                        *sum = x.mul_add(row, *sum);
+                    }
+                }
+                left = left.wrapping_add(block.left_column);
+                right = right.wrapping_add(block.right_row);
             }
-            left = left.wrapping_add(block.left_column);
-            right = right.wrapping_add(block.right_row);
+            left = left.wrapping_sub(2 * block.depth * block.left_column);
+            right = right.wrapping_sub(block.right_back);
         }
         for (i, sums) in sums.iter().enumerate() {
             for (j, sum) in sums.iter().enumerate() {
@@ -178,7 +186,7 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Blocked { isa, product: Product { left, right, add, out }, mut room, .. } = self;
+        let Blocked { isa, product: Product { left, right, add, out, back }, mut room, .. } = self;
         let (m, n, depth) = (out.rows(), out.columns(), left.columns());
         let stride = left.stride();
         let (left_row, left_column) = if left.is_transposed() { (1, stride) } else { (stride, 1) };
@@ -186,9 +194,9 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
         let all = panel::<T>();
         for (i, from) in (0..n).step_by(all).enumerate() {
             let width = all.min(n - from);
-            for first in (0..depth).step_by(DEPTH) {
-                let depth = DEPTH.min(depth - first);
-                // SAFETY: rows `first..first + depth` and columns `from..from + width` are those of the right operand;
+            for (piece, Steps { first, depth, runs }) in pieces(depth, *back).enumerate() {
+                let mut right_back = 0;
+                // SAFETY: of each run, rows `first..first + depth` and columns `from..from + width` are those of the right operand;
                 // its panel i has as many rows as the operand; a piece has room for `DEPTH` rows of a panel; without
                 // one, it is row-major, as `multiply` says.
                 let (right, right_row) = unsafe {
@@ -197,10 +205,22 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
                             (p.lines().as_ptr().cast::<T>().add((i * p.rows() + first) * all), all)
                         }
                         Right::Matrix(b) => match &mut room {
-                            None => (b.data().as_ptr().add((first * b.stride()) + from), b.stride()),
+                            None => {
+                                right_back = 2 * depth * b.stride();
+                                (b.data().as_ptr().add((first * b.stride()) + from), b.stride())
+                            }
                             Some(piece) => {
                                 let to: *mut T = piece.0.as_mut_ptr().cast();
-                                pack(b, first, depth, from, width, to);
+                                for run in 0..runs {
+                                    pack(
+                                        b,
+                                        first - run * depth,
+                                        depth,
+                                        from,
+                                        width,
+                                        to.add(run * depth * all),
+                                    );
+                                }
                                 (to.cast_const(), all)
                             }
                         },
@@ -218,16 +238,18 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
                             isa,
                             rows,
                             &mut Block {
+                                runs,
                                 depth,
                                 left: left.add(done * left_row + first * left_column),
                                 left_row,
                                 left_column,
                                 right,
                                 right_row,
+                                right_back,
                                 out: out.add(done * out_row + from),
                                 out_row,
                                 width,
-                                add: *add || first > 0,
+                                add: *add || piece > 0,
                             },
                         );
                     }
@@ -236,6 +258,32 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
             }
         }
     }
+}
+
+/// Steps of the inner dimension that are taken together: runs of `depth` steps, the first of which begins at `first`,
+/// and each other one before the run that was taken last.
+struct Steps {
+    first: usize,
+    depth: usize,
+    runs: usize,
+}
+
+/// All steps, in the order in which they are taken; in runs of `back` steps, if that is not 0.
+fn pieces(depth: usize, back: usize) -> impl Iterator<Item = Steps> {
+    let whole = if back == 0 { depth } else { back };
+    // As many runs as fit into a piece; of one that does not fit, its parts.
+    let many = (DEPTH / whole).max(1);
+    let count = (depth / whole).div_ceil(many);
+    (0..count).flat_map(move |piece| {
+        let end = depth / whole - piece * many;
+        let runs = many.min(end);
+        let start = (end - 1) * whole;
+        (0..whole).step_by(DEPTH).map(move |part| Steps {
+            first: start + part,
+            depth: DEPTH.min(whole - part),
+            runs,
+        })
+    })
 }
 
 /// Computes a product; no dimension is 0.

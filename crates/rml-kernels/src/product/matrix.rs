@@ -65,6 +65,16 @@ impl<'a, T> Matrix<'a, T> {
         Matrix { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
     }
 
+    /// Some rows, of a matrix whose rows are contiguous.
+    pub(super) fn rows_of(self, first: usize, rows: usize) -> Self {
+        Matrix::strided(rows, self.columns, self.stride, &self.data[first * self.stride..])
+    }
+
+    /// Some columns, of a matrix whose columns are contiguous.
+    pub(super) fn steps(self, first: usize, columns: usize) -> Self {
+        self.transposed().rows_of(first, columns).transposed()
+    }
+
     /// The number of rows.
     #[inline]
     pub fn rows(&self) -> usize {

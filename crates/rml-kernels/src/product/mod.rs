@@ -41,6 +41,8 @@ pub struct Product<'a, T> {
     pub(crate) right: Right<'a, T>,
     pub(crate) add: bool,
     pub(crate) out: MatrixMut<'a, T>,
+    /// If it is not 0: the steps of the inner dimension go in runs of that many, from the last run to the first one.
+    pub(crate) back: usize,
 }
 
 #[inline]
@@ -49,8 +51,13 @@ pub(crate) fn fits<T>((k, n): (usize, usize), left: &Matrix<'_, T>, out: &Matrix
     assert_eq!(left.columns(), k, "inner dimension of a product");
 }
 
+/// Whether runs of the inner dimension are contiguous columns and rows.
+pub(crate) fn lies_in_runs<T>(left: &Matrix<'_, T>, right: &Matrix<'_, T>) -> bool {
+    left.is_transposed() && !right.is_transposed()
+}
+
 pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
-    let Product { left, right, add, out } = &mut product;
+    let Product { left, right, add, out, back } = &mut product;
     if out.rows() == 0 || out.columns() == 0 {
         return;
     }
@@ -60,6 +67,9 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         }
         return;
     }
+    if *back > 0 {
+        return backward(isa, product);
+    }
     if out.rows() == 1 && !matches!(right, Right::Matrix(right) if right.is_transposed()) {
         let terms = [Term::of(*left, *right)];
         return row_on(isa, &terms, *add, Direction::Forward, out.row(0));
@@ -68,7 +78,7 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
     if narrow::multiply(isa, &mut product) {
         return;
     }
-    let Product { left, right, add, out } = &mut product;
+    let Product { left, right, add, out, .. } = &mut product;
     if let Right::Matrix(right) = right {
         if out.rows() == 1 && right.is_transposed() && right.columns() > 1 {
             return isa.run(dots::Dots::row(*left, *right, *add, out));
@@ -81,6 +91,26 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         }
     }
     ffi::multiply(isa, &mut product);
+}
+
+/// Up to so many columns, there are kernels that take all of them, and steps in their order alone.
+const NARROW: usize = 16;
+
+/// A product whose runs of steps go from the last one to the first one.
+fn backward<T: Number>(isa: Isa, mut product: Product<'_, T>) {
+    let Product { left, right: Right::Matrix(right), add, out, back } = &mut product else {
+        unreachable!("what is packed is taken in its order")
+    };
+    if out.rows() > 1 && out.columns() > NARROW {
+        return ffi::multiply(isa, &mut product);
+    }
+    for run in (0..left.columns() / *back).rev() {
+        let (left, right) = (left.steps(run * *back, *back), right.rows_of(run * *back, *back));
+        let (n, stride) = (out.columns(), out.stride());
+        let out = MatrixMut::strided(out.rows(), n, stride, out.data());
+        multiply_on(isa, Product { left, right: Right::Matrix(right), add: *add, out, back: 0 });
+        *add = true;
+    }
 }
 
 /// That many columns leave most lanes of a vector empty.
@@ -110,7 +140,7 @@ fn sideways<T: Number>(
         }
         let columns = Matrix::strided(left.columns(), m, left.stride(), &left.data()[from..]);
         let (left, right) = (right.transposed(), Right::Matrix(columns));
-        ffi::multiply(isa, &mut Product { left, right, add, out: MatrixMut::new(n, m, turned) });
+        ffi::multiply(isa, &mut Product { left, right, add, out: MatrixMut::new(n, m, turned), back: 0 });
         for i in 0..m {
             out.row(from + i).iter_mut().enumerate().for_each(|(j, x)| *x = turned[j * m + i]);
         }

@@ -5,7 +5,7 @@ use crate::isa::Isa;
 use crate::real::Number;
 
 fn run<T: Number>(left: Matrix<'_, T>, right: Right<'_, T>, add: bool, out: MatrixMut<'_, T>) {
-    multiply_on(Isa::best(), Product { left, right, add, out });
+    multiply_on(Isa::best(), Product { left, right, add, out, back: 0 });
 }
 
 fn product<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, out: MatrixMut<'_, T>) {
@@ -72,6 +72,7 @@ macro_rules! products {
                             let stride = n + (i + k) % 4;
                             let mut out = spread(&c, n, stride);
                             let product = Product {
+                                back: 0,
                                 left,
                                 right: *right,
                                 add,
@@ -189,6 +190,31 @@ fn products_of_zeros_have_the_bits_of_products() {
                 };
                 assert!(bits(&found) == bits(&wanted), "{m} x {k} x {n}, {zero}, {seed}");
             }
+        }
+    }
+}
+
+/// Runs of steps from the last to the first have the bits of products that continue from each other.
+#[test]
+fn products_go_backward_run_by_run() {
+    let number = |i: usize| ((i * 7919 + 13) % 1000) as f32 / 500.0 - 1.0;
+    for (runs, run) in [(1, 1), (5, 1), (70, 1), (9, 16), (40, 7), (300, 1), (3, 64), (2, 300), (20, 33)] {
+        for (m, n) in [(1, 1), (1, 40), (3, 20), (13, 17), (32, 128), (70, 3), (20, 65)] {
+            let k = runs * run;
+            let a: Vec<f32> = (0..k * m).map(number).collect();
+            let b: Vec<f32> = (0..k * n).map(|i| number(i + 5)).collect();
+            let start: Vec<f32> = (0..m * n).map(|i| number(i + 9)).collect();
+            let (mut wanted, mut found) = (start.clone(), start);
+            for i in (0..runs).rev() {
+                let left = Matrix::new(run, m, &a[i * run * m..]).transposed();
+                let right = Matrix::new(run, n, &b[i * run * n..]);
+                crate::product(left, right, true, MatrixMut::new(m, n, &mut wanted));
+            }
+            let left = Matrix::new(k, m, &a).transposed();
+            let out = MatrixMut::new(m, n, &mut found);
+            crate::product_backward(left, Matrix::new(k, n, &b), run, out);
+            let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&found), bits(&wanted), "{runs} runs of {run}, {m} x {n}");
         }
     }
 }

@@ -6,40 +6,80 @@ use rml_nest::{Dim, Fold};
 
 /// Functions that fold a row of `n` terms, which are `apart` elements apart.
 pub(super) const ROWS: &str = "
+#define INLINE static inline __attribute__((always_inline))
+typedef num lanes16 __attribute__((vector_size(16 * sizeof(num))));
+typedef num lanes8 __attribute__((vector_size(8 * sizeof(num))));
+typedef num lanes4 __attribute__((vector_size(4 * sizeof(num))));
+typedef word mask16 __attribute__((vector_size(16 * sizeof(num))));
+typedef word mask8 __attribute__((vector_size(8 * sizeof(num))));
+typedef word mask4 __attribute__((vector_size(4 * sizeof(num))));
+
+/* Sixteen terms of a row from term i on; those behind its end are `fill`. */
+INLINE lanes16 row_load(const num *x, const long i, const long n, const long apart, const num fill) {
+    lanes16 y;
+    if (apart == 1 && i + 16 <= n) {
+        __builtin_memcpy(&y, x + i, sizeof y);
+    } else {
+        num all[16];
+        for (long l = 0; l < 16; l++) { all[l] = i + l < n ? x[(i + l) * apart] : fill; }
+        __builtin_memcpy(&y, all, sizeof y);
+    }
+    return y;
+}
+
+/* The sum of a row, dealt to sixteen lanes, which are added pair by pair. */
+INLINE num row_lanes(const num *x, const long n, const long apart) {
+    const lanes16 zero = {0};
+    lanes16 sum = zero;
+    for (long i = 0; i < n; i += 16) { sum += row_load(x, i, n, apart, 0); }
+    lanes8 a, b;
+    __builtin_memcpy(&a, &sum, sizeof a);
+    __builtin_memcpy(&b, (const char *)&sum + sizeof a, sizeof b);
+    a += b;
+    lanes4 c, d;
+    __builtin_memcpy(&c, &a, sizeof c);
+    __builtin_memcpy(&d, (const char *)&a + sizeof c, sizeof d);
+    c += d;
+    return (c[0] + c[2]) + (c[1] + c[3]);
+}
+
 /* The largest (smallest) number of a row: NaN beats all numbers, and the first among equals stays. */
-#define ROW_BEST(name, than, worst) \\
-static inline num name(const num *x, const long n, const long apart) { \\
-    num best[16]; \\
-    int odd[16]; \\
-    for (long l = 0; l < 16; l++) { best[l] = worst; odd[l] = 0; } \\
-    long i = 0; \\
-    for (; i + 16 <= n; i += 16) { \\
-        for (long l = 0; l < 16; l++) { \\
-            const num y = x[(i + l) * apart]; \\
-            best[l] = y than best[l] ? y : best[l]; \\
-            odd[l] |= y != y; \\
-        } \\
-    } \\
-    for (long l = 0; i + l < n; l++) { \\
-        const num y = x[(i + l) * apart]; \\
-        best[l] = y than best[l] ? y : best[l]; \\
-        odd[l] |= y != y; \\
-    } \\
-    for (long half = 8; half > 0; half /= 2) { \\
-        for (long l = 0; l < half; l++) { \\
-            best[l] = best[l + half] than best[l] ? best[l + half] : best[l]; \\
-            odd[l] |= odd[l + half]; \\
-        } \\
-    } \\
-    if (odd[0]) { \\
-        for (i = 0; x[i * apart] == x[i * apart]; i++) { } \\
-        return x[i * apart]; \\
-    } \\
-    if (best[0] == 0) { \\
-        for (i = 0; x[i * apart] != 0; i++) { } \\
-        return x[i * apart]; \\
-    } \\
-    return best[0]; \\
+#define ROW_BEST(name, than, worst) \
+INLINE num name(const num *x, const long n, const long apart) { \
+    lanes16 best = row_load(x, 0, n < 0 ? n : 0, 1, worst); \
+    mask16 odd = best != best; \
+    for (long i = 0; i < n; i += 16) { \
+        const lanes16 y = row_load(x, i, n, apart, worst); \
+        const mask16 beats = y than best; \
+        best = (lanes16)(((mask16)y & beats) | ((mask16)best & ~beats)); \
+        odd |= y != y; \
+    } \
+    lanes8 a, b; \
+    mask8 p, q; \
+    __builtin_memcpy(&a, &best, sizeof a); \
+    __builtin_memcpy(&b, (const char *)&best + sizeof a, sizeof b); \
+    __builtin_memcpy(&p, &odd, sizeof p); \
+    __builtin_memcpy(&q, (const char *)&odd + sizeof p, sizeof q); \
+    const mask8 right = b than a; \
+    a = (lanes8)(((mask8)b & right) | ((mask8)a & ~right)); \
+    p |= q; \
+    num y = a[0]; \
+    word any = p[0]; \
+    for (long l = 1; l < 8; l++) { \
+        y = a[l] than y ? a[l] : y; \
+        any |= p[l]; \
+    } \
+    if (any) { \
+        long i = 0; \
+        while (x[i * apart] == x[i * apart]) { i++; } \
+        return x[i * apart]; \
+    } \
+    if (y == 0) { \
+        long i = 0; \
+        while (x[i * apart] != 0) { i++; } \
+        return x[i * apart]; \
+    } \
+    return y; \
 }
 #define ROW_BEST_AT(name, best) \\
 static inline int64_t name(const num *x, const long n, const long apart) { \\
@@ -90,11 +130,11 @@ static inline int64_t row_serial(const int64_t *x, const long n, const long apar
 ";
 
 /// The fold of a row of `n` terms, `apart` elements apart.
-pub(super) fn row(by: Fold, dtype: DType, x: &str, n: usize, apart: isize, scalars: &Scalars) -> String {
+pub(super) fn row(by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String {
     let int = if dtype == DType::Int { "_int" } else { "" };
     match by {
-        Fold::Lanes => format!("{}({x}, {n}, {apart})", scalars.function("rml_sum")),
         Fold::Serial => format!("row_serial({x}, {n}, {apart}, &bad)"),
+        Fold::Lanes => format!("row_lanes({x}, {n}, {apart})"),
         _ => format!("row_{}{int}({x}, {n}, {apart})", by.name()),
     }
 }

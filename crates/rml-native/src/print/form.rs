@@ -1,9 +1,9 @@
 //! The dimensions of a nest as loops will have them: joined where elements follow each other, cut where a row of partial
 //! sums would be too long, and in the order of the loops.
 
+use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
 use rml_nest::{Access, Def, Dim, Nest, Val};
-use rml_base::{EntityId, IndexVec};
 
 /// The most points of the innermost loop where outer loops fold.
 const ROW: usize = 256;
@@ -128,5 +128,9 @@ fn vector(nest: &Nest) -> Option<Dim> {
         };
         strides.iter().map(of).sum::<isize>()
     };
-    nest.dims.ids().filter(|dim| nest.dims[*dim] > 1).max_by_key(|dim| (gain(dim), dim.index())).or(nest.dims.ids().last())
+    nest.dims
+        .ids()
+        .filter(|dim| nest.dims[*dim] > 1)
+        .max_by_key(|dim| (gain(dim), dim.index()))
+        .or(nest.dims.ids().last())
 }

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use rml_base::{EntityId, IndexVec};
 use rml_c::Scalars;
 use rml_ir::DType;
+use rml_ir::op::{Binary, Op, Unary};
 use rml_nest::{Access, Def, Dim, Fold, Val};
 
 use super::folds;
@@ -165,8 +166,54 @@ impl<'a> Loops<'a> {
         }
     }
 
-    /// What shares the next loop over a dimension, and what comes after it.
+    /// What shares the next loop over a dimension, and what comes after it. Costly operators that need no other loop
+    /// get one of their own, which is a loop of vectors.
     fn group(&self, pending: &[Item], dim: Dim, fixed: &[Dim], scope: &Scope) -> (Vec<Item>, Vec<Item>) {
+        let (group, rest) = self.shared(pending, dim, fixed, scope);
+        let is_inner = |item: &Item| self.rest(*item, fixed, scope).len() > 1;
+        if !group.iter().any(is_inner) {
+            return (group, rest);
+        }
+        // What depends on inner loops, and what they depend on.
+        let (mut after, mut before): (Vec<Item>, Vec<Item>) = (Vec::new(), Vec::new());
+        for item in &group {
+            let depends = self.deps(*item).iter().any(|val| after.contains(&Item::Val(*val)));
+            if depends || is_inner(item) {
+                after.push(*item);
+            }
+        }
+        for item in group.iter().rev() {
+            let Item::Val(val) = item else {
+                before.extend(is_inner(item).then_some(*item));
+                continue;
+            };
+            let is_needed = before.iter().any(|other| self.deps(*other).contains(val));
+            if is_needed || is_inner(item) {
+                before.push(*item);
+            }
+        }
+        let is_costly = |items: &[Item]| items.iter().any(|item| self.is_costly(*item));
+        let heads: Vec<Item> = group.iter().filter(|item| !after.contains(item)).copied().collect();
+        let tails: Vec<Item> =
+            group.iter().filter(|item| after.contains(item) && !before.contains(item)).copied().collect();
+        let own = if is_costly(&heads) {
+            heads
+        } else if is_costly(&tails) {
+            group.into_iter().filter(|item| !tails.contains(item)).collect()
+        } else {
+            group
+        };
+        let rest = pending.iter().filter(|item| !own.contains(item)).copied().collect();
+        (own, rest)
+    }
+
+    fn is_costly(&self, item: Item) -> bool {
+        let Item::Val(val) = item else { return false };
+        matches!(&self.form.nest.body[val], Def::Apply(Op::Unary(f), _) if is_function(*f))
+            || matches!(&self.form.nest.body[val], Def::Apply(Op::Binary(Binary::Div | Binary::LogAddExp), _))
+    }
+
+    fn shared(&self, pending: &[Item], dim: Dim, fixed: &[Dim], scope: &Scope) -> (Vec<Item>, Vec<Item>) {
         let (mut group, mut rest, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for item in pending {
             let fits = self.rest(*item, fixed, scope).first() == Some(&dim)
@@ -254,7 +301,7 @@ impl<'a> Loops<'a> {
         let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
         let n = self.form.nest.dims[dim];
         if array.dims.is_empty() {
-            let row = folds::row(by, self.form.types[of], &array.name, n, 1, self.scalars);
+            let row = folds::row(by, self.form.types[of], &array.name, n, 1);
             self.define(val, &row, fixed, scope);
             return;
         }
@@ -338,7 +385,7 @@ impl<'a> Loops<'a> {
         let mut first = access.clone();
         let stride = std::mem::replace(&mut first.strides[dim.index()], 0);
         let row = format!("p{p} + ({})", self.element(&first, "", &[]));
-        folds::row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride, self.scalars)
+        folds::row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride)
     }
 
     /// A value at the point of the loops.
@@ -385,5 +432,15 @@ impl<'a> Loops<'a> {
             }
         }
         if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
+    }
+}
+
+/// Whether a unary operator takes many instructions.
+fn is_function(f: Unary) -> bool {
+    match f {
+        Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Flush => false,
+        Unary::Floor | Unary::Ceil | Unary::Round => false,
+        Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::Sqrt | Unary::Sin | Unary::Cos => true,
+        Unary::Erf | Unary::Tanh | Unary::Sigmoid | Unary::Gelu | Unary::Softplus => true,
     }
 }

@@ -34,6 +34,19 @@ typedef struct {
 #define LOOPS static __attribute__((noinline))
 ";
 
+/// The functions of `math.h` whose bits the kernels define, which whoever loads the code gives it.
+const MATH: &str = "
+num (*math_sin)(num), (*math_cos)(num), (*math_pow)(num, num), (*math_atan2)(num, num);
+#define sinf math_sin
+#define sin math_sin
+#define cosf math_cos
+#define cos math_cos
+#define powf math_pow
+#define pow math_pow
+#define atan2f math_atan2
+#define atan2 math_atan2
+";
+
 /// A program as C.
 #[derive(Debug)]
 pub(crate) struct Text {
@@ -74,8 +87,10 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
     let Printer { body, calls, .. } = printer;
     let num = if program.precision == Precision::F32 { "float" } else { "double" };
     let mut text = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n".to_owned();
-    let _ = writeln!(text, "typedef {num} num;");
+    let word = if program.precision == Precision::F32 { "int32_t" } else { "int64_t" };
+    let _ = writeln!(text, "typedef {num} num;\ntypedef {word} word;");
     text += "#define RML_NAN ((num)(0.0 / 0.0))\n#define RML_INFINITY ((num)(1.0 / 0.0))\n";
+    text += MATH;
     text += &scalars.text();
     text += folds::ROWS;
     text += HEAD;
@@ -106,16 +121,18 @@ impl Printer<'_> {
         if node.order == Order::Over {
             let block = self.layout.blocks[k];
             text += &format!("    for (long block = 0; block < w->ticks; block += {block}) {{\n");
-            text += &format!(
-                "    const long end = block + {block} < w->ticks ? block + {block} : w->ticks;\n"
-            );
+            text +=
+                &format!("    const long end = block + {block} < w->ticks ? block + {block} : w->ticks;\n");
             for ((s, stage), texts) in node.stages.iter().enumerate().zip(&stages) {
                 text += &self.over((k, s), stage, texts);
             }
             text += "    }\n";
+        } else if is_sum(node) {
+            text += &self.sum(k, node);
         } else {
             let all = Position::ALL.map(|p| {
-                let mut tick: String = stages.iter().filter_map(|texts| texts[p.index()].as_deref()).collect();
+                let mut tick: String =
+                    stages.iter().filter_map(|texts| texts[p.index()].as_deref()).collect();
                 node.writes.iter().for_each(|write| tick += &self.write(write, p));
                 Some(tick)
             });
@@ -123,7 +140,10 @@ impl Printer<'_> {
                 Order::Backward => "for (long t = w->ticks - 1; t >= 0; t--)",
                 Order::Forward | Order::Over => "for (long t = 0; t < w->ticks; t++)",
             };
-            text += &format!("    const long block = 0;\n    (void)block;\n    {head} {{\n{}    }}\n", by_position(&all));
+            text += &format!(
+                "    const long block = 0;\n    (void)block;\n    {head} {{\n{}    }}\n",
+                by_position(&all)
+            );
         }
         let mut used: Vec<Slot> = Vec::new();
         for stage in &node.stages {
@@ -152,6 +172,37 @@ impl Printer<'_> {
         self.body += &head;
         self.body += &text;
         self.body += "    return bad;\n}\n";
+    }
+
+    /// Calls that add up, in the order of the ticks: those of the middle at once.
+    fn sum(&self, k: usize, node: &Node) -> String {
+        let mut text = String::new();
+        let edges = [
+            (Position::First, "0, 1"),
+            (Position::Middle, "1, w->ticks - 2"),
+            (Position::Last, "w->ticks - 1, 1"),
+        ];
+        let order: Vec<_> = match node.order {
+            Order::Backward => edges.into_iter().rev().collect(),
+            Order::Forward | Order::Over => edges.into_iter().collect(),
+        };
+        let calls = |p: Position, ticks: &str| {
+            let stages = node.stages.iter().enumerate().filter(|(_, stage)| stage.at.contains(p));
+            let call = |(s, _): (usize, &Stage)| {
+                let call = self.calls.iter().position(|known| *known == (k, s)).expect("it was numbered");
+                format!("        if (w->call(w->context, {call}, {ticks}, 0)) {{ return 1; }}\n")
+            };
+            stages.map(call).collect::<String>()
+        };
+        let only = calls(Position::Only, "0, 1");
+        for (p, ticks) in order {
+            let own = calls(p, ticks);
+            text += &match p {
+                Position::Middle => format!("        if (w->ticks > 2) {{\n{own}        }}\n"),
+                _ => own,
+            };
+        }
+        format!("    if (w->ticks == 1) {{\n{only}    }} else {{\n{text}    }}\n")
     }
 
     /// A stage at all ticks of a block.
@@ -190,7 +241,10 @@ impl Printer<'_> {
             let _ = writeln!(text, "    if (w->ticks == 1) {{\n{only}    }} else {{\n{first}    }} }}");
         }
         if !last.is_empty() {
-            let _ = writeln!(text, "    if (end == w->ticks && w->ticks > 1) {{ const long t = w->ticks - 1; (void)t;");
+            let _ = writeln!(
+                text,
+                "    if (end == w->ticks && w->ticks > 1) {{ const long t = w->ticks - 1; (void)t;"
+            );
             let _ = writeln!(text, "{last}    }}");
         }
         text
@@ -311,7 +365,9 @@ impl Printer<'_> {
             let dtype = self.layout.dtype(source[0].access.slot);
             let place = match self.literal(source) {
                 Some(text) => Place::Literal(text),
-                None if source.len() == 1 => Place::Param(param(self.address(&source[0].access), dtype, false)),
+                None if source.len() == 1 => {
+                    Place::Param(param(self.address(&source[0].access), dtype, false))
+                }
                 None => {
                     let address = self.choice(source);
                     source.truncate(1);
@@ -394,6 +450,21 @@ impl Printer<'_> {
     }
 }
 
+/// Whether a loop adds up products of what other nodes fill, and does nothing else.
+fn is_sum(node: &Node) -> bool {
+    let fills = |slot: Slot| node.stages.iter().any(|stage| stage.fills().any(|own| own == slot));
+    node.writes.is_empty()
+        && node.stages.iter().all(|stage| match &stage.work {
+            Work::Nest(_) => false,
+            Work::Call(call) => {
+                let reads = |operand: &rml_nest::Operand| {
+                    rml_nest::accesses(&operand.source).iter().any(|(_, access)| fills(access.slot))
+                };
+                stage.when.is_empty() && call.start.is_some() && !call.operands.iter().any(reads)
+            }
+        })
+}
+
 /// Whether the variants of a load differ in nothing but where it begins.
 fn alike(source: &Source) -> bool {
     source.iter().all(|variant| variant.access.strides == source[0].access.strides)
@@ -408,9 +479,11 @@ fn by_position(texts: &[Option<String>; 4]) -> String {
     }
     let mut text = String::new();
     let mut word = "if";
-    for (cond, body) in
-        [("w->ticks == 1", only), ("t == 0 && w->ticks > 1", first), ("t == w->ticks - 1 && w->ticks > 1", last)]
-    {
+    for (cond, body) in [
+        ("w->ticks == 1", only),
+        ("t == 0 && w->ticks > 1", first),
+        ("t == w->ticks - 1 && w->ticks > 1", last),
+    ] {
         if body != middle {
             let _ = write!(text, "        {word} ({cond}) {{\n{body}        }}");
             word = " else if";

@@ -2,7 +2,7 @@
 
 use rml_ir::op::{Around, Convolution, Number, Op, eval};
 use rml_ir::{DType, Data, Position, Precision, Shape};
-use rml_nest::{Call, Home, Program, Slot, Tick};
+use rml_nest::{Call, Home, Order, Program, Slot, Tick};
 
 use super::products::{self, Products};
 use super::view::{At, Slots, View};
@@ -34,7 +34,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    pub(crate) fn new(program: &Program, call: &Call) -> Ready {
+    pub(crate) fn new(program: &Program, call: &Call, order: Order) -> Ready {
         let operands: Vec<View> = call.operands.iter().map(|o| View::new(program, o)).collect();
         let ty = &program.slots[call.out].ty;
         let shape = |i: usize| Shape::new(&operands[i].dims);
@@ -50,7 +50,7 @@ impl Ready {
                 Kernel::ScatterAdd(Around::axis(shape.dims(), Some(*axis)))
             }
             Op::RandomUniform { .. } | Op::RandomNormal { .. } => Kernel::Draw(call.op.clone()),
-            op => match Products::new(program, call, &operands) {
+            op => match Products::new(program, call, &operands, order) {
                 Some(products) => Kernel::Products(products),
                 None => convolution()
                     .map_or_else(|| Kernel::General(op.clone()), |by| Kernel::Convolve(Box::new(by))),
@@ -172,7 +172,9 @@ impl<N: Number> Runner<'_, N> {
         split.out.fill(N::default());
         for block in 0..around.outer {
             for (i, place) in places.iter().enumerate() {
-                let Some(place) = usize::try_from(*place).ok().filter(|i| *i < around.n) else { return false };
+                let Some(place) = usize::try_from(*place).ok().filter(|i| *i < around.n) else {
+                    return false;
+                };
                 let to = (block * around.n + place) * around.inner;
                 let from = &from[(block * places.len() + i) * around.inner..][..around.inner];
                 split.out[to..to + around.inner].iter_mut().zip(from).for_each(|(x, y)| *x += *y);
@@ -190,8 +192,7 @@ impl<N: Number> Runner<'_, N> {
         scratch: usize,
     ) -> Option<usize> {
         let (first, strides) = self.slots.find(memory, &view.source, at);
-        let wanted = rml_nest::dense(&view.dims);
-        if (0..view.dims.len()).all(|i| view.dims[i] <= 1 || strides[i] == wanted[i]) {
+        if view.is_dense {
             return Some(first);
         }
         let to = &mut self.state.scratch[scratch];

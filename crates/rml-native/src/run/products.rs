@@ -2,11 +2,12 @@
 
 use rml_ir::op::{Einsum, Number, Op};
 use rml_kernels::Packed;
-use rml_nest::{Access, Call, Home, Program, Tick, dense};
+use rml_nest::{Access, Call, Home, Order, Program, Tick, dense};
 
 use super::calls::{Ready, Runner, Split, is_kept, is_single};
 use super::view::{At, View, scatter};
 use crate::ffi::Memory;
+use crate::layout::Room;
 
 /// How the matrices of an operand lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,6 +33,8 @@ pub(super) struct Products {
     result: Option<(Vec<usize>, Vec<isize>)>,
     /// Whether the right matrix stays the same while the window runs; and the register that it is, if it is one.
     kept: Option<Option<usize>>,
+    /// The order of the ticks.
+    order: Order,
 }
 
 /// A matrix laid out for products.
@@ -52,7 +55,7 @@ impl<N: Number> Default for Pack<N> {
 const WORTH: usize = 8;
 
 impl Products {
-    pub(super) fn new(program: &Program, call: &Call, operands: &[View]) -> Option<Products> {
+    pub(super) fn new(program: &Program, call: &Call, operands: &[View], order: Order) -> Option<Products> {
         let [a, b] = operands else { return None };
         let start = call.start.as_ref().map(|operand| View::new(program, operand));
         let labels = match &call.op {
@@ -74,16 +77,19 @@ impl Products {
         let columns: Vec<char> = right.iter().filter(|l| !left.contains(l)).copied().collect();
         let size_of = |l: &char| {
             let axis = left.iter().position(|own| own == l);
-            axis.map_or_else(|| b.dims[right.iter().position(|own| own == l).expect("it is an axis")], |i| a.dims[i])
+            axis.map_or_else(
+                || b.dims[right.iter().position(|own| own == l).expect("it is an axis")],
+                |i| a.dims[i],
+            )
         };
         let count = |labels: &[char]| labels.iter().map(size_of).product::<usize>();
-        let order = |own: &[char], wanted: [&[char]; 3]| -> Vec<usize> {
+        let axes = |own: &[char], wanted: [&[char]; 3]| -> Vec<usize> {
             let at = |l: &char| own.iter().position(|o| o == l).expect("it is an axis");
             wanted.concat().iter().map(at).collect()
         };
         let (left_view, right_view) = (
-            a.permuted(&order(&left, [&stack, &rows, &inner])),
-            b.permuted(&order(&right, [&stack, &inner, &columns])),
+            a.permuted(&axes(&left, [&stack, &rows, &inner])),
+            b.permuted(&axes(&right, [&stack, &inner, &columns])),
         );
         let forms = [
             form(&left_view, [stack.len(), rows.len(), inner.len()]),
@@ -107,6 +113,7 @@ impl Products {
             start,
             result,
             kept,
+            order,
         })
     }
 }
@@ -124,7 +131,7 @@ fn contracted(e: &Einsum) -> Option<[Vec<char>; 3]> {
 
 /// How matrices lie whose axes are those of a stack, rows and columns.
 fn form(view: &View, [stack, rows, columns]: [usize; 3]) -> Form {
-    if view.is_dense() {
+    if view.is_dense {
         return Form::Rows;
     }
     let dims = &view.dims;
@@ -156,35 +163,83 @@ pub(super) fn run<N: Number>(
     at: At,
     ticks: usize,
 ) {
+    if ticks > 1 && is_summed(runner, ready, products, at) {
+        return summed(runner, memory, ready, products, at, ticks);
+    }
     let is_joined = ticks > 1 && is_joined(runner, ready, products, at);
     let (rows, times) = if is_joined { (products.size[0] * ticks, 1) } else { (products.size[0], ticks) };
     for i in 0..times {
-        one(runner, memory, (id, ready, products), At { t: at.t + i, ..at }, rows);
+        let t = if products.order == Order::Backward && !is_joined { at.t + ticks - 1 - i } else { at.t + i };
+        one(runner, memory, (id, ready, products), At { t, ..at }, rows);
     }
+}
+
+/// The only access of an operand at the position of a tick; none if conditions choose.
+fn only(view: &View, at: At) -> Option<&Access> {
+    let variant = view.source.iter().find(|v| v.at.contains(at.position()))?;
+    variant.any.is_empty().then_some(&variant.access)
+}
+
+/// Whether the products of these ticks are added up where they are, and the rows of their operands follow each other.
+fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> bool {
+    let Some(start) = &products.start else { return false };
+    let [m, k, n] = products.size;
+    let layout = runner.slots.layout;
+    let steps = |view: &View, len: usize| {
+        only(view, at).is_some_and(|access| {
+            !is_single(layout.rooms[access.slot], access.tick) && layout.width(access.slot) == len
+        })
+    };
+    let is_own = only(start, at).is_some_and(|own| own.slot == ready.out && own.offset == 0);
+    is_own
+        && start.is_dense
+        && layout.rooms[ready.out] == Room::One
+        && products.stack == 1
+        && products.result.is_none()
+        && products.forms == [Form::Columns, Form::Rows]
+        && steps(&products.left, m * k)
+        && steps(&products.right, k * n)
+}
+
+/// Adds up the products of several ticks.
+fn summed<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    ready: &Ready,
+    products: &Products,
+    at: At,
+    ticks: usize,
+) {
+    let [m, k, n] = products.size;
+    let out = runner.slots.base(memory, ready.out, Tick::Now, at);
+    let first = |view: &View| Some(runner.slots.find(memory, &view.source, at).0);
+    let (left, right) = (first(&products.left), first(&products.right));
+    let back = if products.order == Order::Backward { k } else { 0 };
+    let rows = k * ticks;
+    let split = Split::new(&mut memory.nums, out, m * n);
+    let (a, b) = (split.operand(left, m * rows, &[]), split.operand(right, rows * n, &[]));
+    N::add_outer([m, rows, n], 0..m, a, b, back, split.out);
 }
 
 /// Whether the left matrices of these ticks are one matrix, and so are their results.
 fn is_joined<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> bool {
     let [m, k, n] = products.size;
-    let p = at.position();
     let layout = runner.slots.layout;
-    let only = |view: &View| {
-        let variant = view.source.iter().find(|v| v.at.contains(p))?;
-        variant.any.is_empty().then(|| variant.access.clone())
+    let (Some(left), Some(right)) = (only(&products.left, at), only(&products.right, at)) else {
+        return false;
     };
-    let (Some(left), Some(right)) = (only(&products.left), only(&products.right)) else { return false };
     let step = |access: &Access| {
         if is_single(layout.rooms[access.slot], access.tick) { 0 } else { layout.width(access.slot) }
     };
     let starts = match &products.start {
         None => true,
-        Some(view) => view.is_dense() && only(view).is_some_and(|access| step(&access) == m * n),
+        Some(view) => view.is_dense && only(view, at).is_some_and(|access| step(access) == m * n),
     };
     products.stack == 1
         && products.result.is_none()
         && products.forms[0] == Form::Rows
-        && step(&left) == m * k
-        && step(&right) == 0
+        && step(left) == m * k
+        && step(right) == 0
         && layout.step(ready.out) == m * n
         && starts
 }
@@ -248,7 +303,7 @@ fn begin<N: Number>(
     at: At,
 ) {
     let (first, strides) = runner.slots.find(memory, &start.source, at);
-    if start.is_dense() {
+    if start.is_dense {
         if first != out {
             memory.nums.copy_within(first..first + len, out);
         }

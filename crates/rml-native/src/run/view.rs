@@ -14,13 +14,22 @@ pub(super) struct View {
     pub(super) dims: Vec<usize>,
     pub(super) source: Source,
     pub(super) dtype: DType,
+    /// Whether all variants are row by row.
+    pub(super) is_dense: bool,
 }
 
 impl View {
     pub(super) fn new(program: &Program, operand: &Operand) -> View {
         let slot = operand.source[0].access.slot;
         let dtype = program.slots[slot].ty.dtype;
-        View { dims: operand.dims.clone(), source: operand.source.clone(), dtype }
+        let view =
+            View { dims: operand.dims.clone(), source: operand.source.clone(), dtype, is_dense: false };
+        view.looked_at()
+    }
+
+    fn looked_at(mut self) -> View {
+        self.is_dense = self.lies(&dense(&self.dims));
+        self
     }
 
     pub(super) fn len(&self) -> usize {
@@ -36,17 +45,13 @@ impl View {
             let strides = &variant.access.strides;
             variant.access.strides = axes.iter().map(|axis| strides[*axis]).collect();
         }
-        view
+        view.looked_at()
     }
 
     /// Whether all variants have these strides, as far as they count.
     pub(super) fn lies(&self, strides: &[isize]) -> bool {
         let same = |own: &[isize]| (0..strides.len()).all(|i| self.dims[i] <= 1 || own[i] == strides[i]);
         self.source.iter().all(|variant| same(&variant.access.strides))
-    }
-
-    pub(super) fn is_dense(&self) -> bool {
-        self.lies(&dense(&self.dims))
     }
 }
 
@@ -107,7 +112,8 @@ impl Slots<'_> {
                 r.is_some_and(|r| memory.set[r] != 0)
             }
         };
-        let found = source.iter().find(|v| v.at.contains(p) && (v.any.is_empty() || v.any.iter().any(passes)));
+        let found =
+            source.iter().find(|v| v.at.contains(p) && (v.any.is_empty() || v.any.iter().any(passes)));
         &found.expect("N4: one variant applies").access
     }
 
@@ -156,7 +162,9 @@ pub(super) fn gather<T: Copy>(from: &[T], first: usize, strides: &[isize], dims:
     match (dims, strides) {
         ([], _) | (_, []) => to.push(from[first]),
         ([n], [1]) => to.extend_from_slice(&from[first..first + n]),
-        ([n], [stride]) => to.extend((0..*n).map(|i| from[first.wrapping_add_signed(i.cast_signed() * stride)])),
+        ([n], [stride]) => {
+            to.extend((0..*n).map(|i| from[first.wrapping_add_signed(i.cast_signed() * stride)]))
+        }
         ([n, dims @ ..], [stride, strides @ ..]) => {
             for i in 0..*n {
                 gather(from, first.wrapping_add_signed(i.cast_signed() * stride), strides, dims, to);

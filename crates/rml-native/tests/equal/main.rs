@@ -34,7 +34,7 @@ impl Coverage {
         if Native::text(&plan).is_err() {
             return;
         }
-        let native = Native::find().expect("a C compiler");
+        let native = Native::open(&rml_backend::Options::default()).expect("a C compiler");
         let plan = Arc::new(plan);
         match windows::run(&native, &plan, r) {
             Ok(ran) => {

@@ -35,7 +35,9 @@ pub(crate) fn run(executor: &dyn Executor, plan: &Arc<Plan>, r: &mut Random) -> 
         let (wanted, found) = (window(&mut *reference, ticks, &inputs), window(&mut *own, ticks, &inputs));
         match (wanted, found) {
             (Ok(wanted), Ok(found)) if wanted == found => {}
-            (Ok(wanted), Ok(found)) => return Err(format!("{found} of {ticks} ticks are done, not {wanted}")),
+            (Ok(wanted), Ok(found)) => {
+                return Err(format!("{found} of {ticks} ticks are done, not {wanted}"));
+            }
             (Err(Fault::Suspect), Err(Fault::Suspect)) => {
                 ran.failed += 1;
                 continue;
@@ -54,7 +56,8 @@ pub(crate) fn run(executor: &dyn Executor, plan: &Arc<Plan>, r: &mut Random) -> 
             }
         }
         for register in 0..plan.registers.len() {
-            let value = |run: &dyn Running| run.register(register).map(|held| held.to_host().unwrap().to_data());
+            let value =
+                |run: &dyn Running| run.register(register).map(|held| held.to_host().unwrap().to_data());
             let (wanted, found) = (value(&*reference), value(&*own));
             // One that is not set may have the value that it starts with.
             if wanted.is_some() && wanted.as_ref().map(bits) != found.as_ref().map(bits) {
@@ -83,7 +86,9 @@ fn output_at(run: &mut dyn Running, output: usize, t: usize) -> Result<Option<Da
 /// Types and bits; which NaN it is does not count.
 fn bits(data: &Data) -> Vec<u64> {
     match data {
-        Data::F32(x) => x.iter().map(|x| if x.is_nan() { u64::MAX } else { u64::from(x.to_bits()) }).collect(),
+        Data::F32(x) => {
+            x.iter().map(|x| if x.is_nan() { u64::MAX } else { u64::from(x.to_bits()) }).collect()
+        }
         Data::F64(x) => x.iter().map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect(),
         Data::Int(x) => x.iter().map(|x| x.cast_unsigned()).collect(),
         Data::Bool(x) => x.iter().map(|x| u64::from(*x)).collect(),

@@ -133,7 +133,7 @@ impl Lowering<'_> {
     }
 
     /// Adds a stage.
-    fn push(&mut self, work: Work, target: &Target<'_>) {
+    pub(super) fn push(&mut self, work: Work, target: &Target<'_>) {
         let may_fail = verify::may_fail(&self.program, &work);
         self.node.stages.push(Stage { at: target.at, when: target.when.clone(), may_fail, work });
     }
@@ -303,7 +303,7 @@ impl Lowering<'_> {
     }
 
     /// A copy of a tensor.
-    fn dense(&mut self, x: &View, target: &Target<'_>) -> View {
+    pub(super) fn dense(&mut self, x: &View, target: &Target<'_>) -> View {
         let dtype = self.program.slots[x.source[0].access.slot].ty.dtype;
         let ty = Type::new(dtype, &x.dims);
         let slot = self.step(target.of, &ty);

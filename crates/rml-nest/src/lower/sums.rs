@@ -1,14 +1,14 @@
 //! Sums over ticks: loops whose accumulator adds one term at each tick.
 
-use rml_ir::DType;
 use rml_ir::op::{Binary, Op};
-use rml_plan::{Atom, TapeData, Term};
+use rml_ir::{Type, Value};
+use rml_plan::{Atom, TapeData, Term, is_outer_product};
 
 use super::stages::Target;
 use super::uses::edge;
 use super::view::View;
 use super::{Lowering, node, whole};
-use crate::{Guard, Order, Positions, Slot, Test, Tick};
+use crate::{Call, Guard, Order, Positions, Test, Tick, Work};
 
 impl Lowering<'_> {
     /// The node that takes the sum, and where the sum is then.
@@ -26,11 +26,18 @@ impl Lowering<'_> {
             self.program.nodes.push(std::mem::replace(&mut around, node(Order::Over)));
         }
         self.node.order = if backward { Order::Backward } else { Order::Forward };
-        let slot = self.step(data, &data.ty);
+        // Rows that are added one by one are a product with ones, which takes one row of elements.
+        let ty = match terms.iter().any(|term| self.adds_rows(term, data)) {
+            true => Type::new(data.ty.dtype, &[data.ty.shape.len()]),
+            false => data.ty.clone(),
+        };
+        let dims = ty.shape.dims();
+        let slot = self.step(data, &ty);
         let (start, before) = (edge(backward), if backward { Tick::After } else { Tick::Before });
-        let mut known = init.at(start);
+        let mut known =
+            self.laid(&init, dims, &Target { slot, at: start, when: Vec::new(), of: data }).at(start);
         let rest: Positions = Positions::ALL.iter().filter(|p| !start.contains(*p)).collect();
-        known.source.extend(whole(slot, before, &data.ty).at(rest).source);
+        known.source.extend(whole(slot, before, &ty).at(rest).source);
         let mut left = Positions::ALL;
         for term in terms {
             let at = left.and(term.at);
@@ -43,11 +50,25 @@ impl Lowering<'_> {
             self.copy(&known.clone().at(left), &Target { slot, at: left, when: Vec::new(), of: data });
         }
         self.program.nodes.push(std::mem::replace(&mut self.node, around));
-        whole(slot, if backward { Tick::First } else { Tick::Last }, &data.ty)
+        let sum = whole(slot, if backward { Tick::First } else { Tick::Last }, &ty);
+        sum.reshaped(data.ty.shape.dims()).expect("elements in a row take any shape")
     }
 
-    /// What a sum begins with, as seen from the first tick. A sum that begins with its first term adds that to what
-    /// changes no number.
+    /// Whether a term is rows that are added one by one.
+    fn adds_rows(&self, term: &Term, data: &TapeData) -> bool {
+        let fits = |x: &Atom| self.plan.ty(*x).shape.dims().ends_with(data.ty.shape.dims());
+        matches!(term.op, Op::SumTo { .. }) && term.args.first().is_some_and(fits)
+    }
+
+    /// A tensor under another shape: copied, if strides cannot say so.
+    fn laid(&mut self, x: &View, dims: &[usize], target: &Target<'_>) -> View {
+        x.reshaped(dims).unwrap_or_else(|| {
+            let x = self.dense(x, target);
+            x.reshaped(dims).expect("a row-major tensor takes any shape")
+        })
+    }
+
+    /// What a sum begins with, as seen from the first tick.
     fn start(&mut self, data: &TapeData, init: Option<Atom>) -> View {
         match init {
             Some(atom @ Atom::Const(_)) => self.view(atom, Positions::ALL),
@@ -57,37 +78,58 @@ impl Lowering<'_> {
                 self.copy(&view, &Target { slot, at, when: Vec::new(), of: data });
                 whole(slot, Tick::First, &data.ty)
             }
-            None => {
-                let neutral = if data.ty.dtype == DType::Num { -0.0 } else { 0.0 };
-                self.scalar(&data.ty, neutral).broadcast(data.ty.shape.dims())
-            }
+            None => self.scalar(&data.ty, 0.0).broadcast(data.ty.shape.dims()),
         }
     }
 
     /// Adds a term to what is known, or keeps that where the term is not added.
     fn add(&mut self, term: &Term, known: &View, target: &Target<'_>) {
         let when = self.guards(&term.when);
-        let here = |slot: Slot| Target { slot, when: when.clone(), ..target.clone() };
-        let operands: Vec<View> = term.args.iter().map(|arg| self.view(*arg, target.at)).collect();
-        let value = match (&term.op, &operands[..]) {
-            (Op::Copy, [x]) => x.clone(),
-            _ => {
-                let slot = self.step(target.of, &target.of.ty);
-                self.apply(&term.op, operands, &here(slot));
-                whole(slot, Tick::Now, &target.of.ty).at(target.at)
-            }
-        };
+        let ty = self.program.slots[target.slot].ty.clone();
         let known = known.clone().at(target.at);
-        let add = Op::Binary(Binary::Add);
         if when.is_empty() {
-            return self.apply(&add, vec![value, known], target);
+            return self.added(term, known, target);
         }
-        let slot = self.step(target.of, &target.of.ty);
-        self.apply(&add, vec![value, known.clone()], &here(slot));
+        let slot = self.step(target.of, &ty);
+        self.added(term, known.clone(), &Target { slot, when: when.clone(), ..target.clone() });
         let mut view = known;
         let absent = |guard: &Guard| Test::Is(Guard { value: !guard.value, ..guard.clone() });
         view.source.iter_mut().for_each(|variant| variant.any = when.iter().map(absent).collect());
-        view.source.extend(whole(slot, Tick::Now, &target.of.ty).at(target.at).source);
+        view.source.extend(whole(slot, Tick::Now, &ty).at(target.at).source);
         self.copy(&view, target);
+    }
+
+    /// What is known and a term. A product continues from what is known.
+    fn added(&mut self, term: &Term, known: View, target: &Target<'_>) {
+        let operands: Vec<View> = term.args.iter().map(|arg| self.view(*arg, target.at)).collect();
+        let product = |operands, start| {
+            Work::Call(Call { op: Op::MatMul, start: Some(start), operands, out: target.slot })
+        };
+        let ty = self.program.slots[target.slot].ty.clone();
+        match (&term.op, &operands[..]) {
+            (op, [a, b]) if is_outer_product(op) => {
+                self.push(product(vec![a.permuted(&[1, 0]), b.clone()], known), target);
+            }
+            (Op::SumTo { .. }, [x]) if self.adds_rows(term, target.of) => {
+                let n = ty.shape.len();
+                let rows = if n == 0 { 0 } else { x.dims.iter().product::<usize>() / n };
+                let x = self.laid(x, &[rows, n], target);
+                let row = Type::new(ty.dtype, &[rows]);
+                let ones = self.constant(Value::filled(&row, 1.0, self.plan.precision));
+                self.push(product(vec![whole(ones, Tick::Now, &row), x], known), target);
+            }
+            _ => {
+                let value = match (&term.op, &operands[..]) {
+                    (Op::Copy, [x]) => x.clone(),
+                    _ => {
+                        let slot = self.step(target.of, &target.of.ty);
+                        self.apply(&term.op, operands, &Target { slot, ..target.clone() });
+                        whole(slot, Tick::Now, &target.of.ty).at(target.at)
+                    }
+                };
+                let value = self.laid(&value, ty.shape.dims(), target);
+                self.apply(&Op::Binary(Binary::Add), vec![value, known], target);
+            }
+        }
     }
 }

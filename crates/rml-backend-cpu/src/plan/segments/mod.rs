@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use rml_base::memory::bytes_of;
 
-use super::code::{Added, At, Code, Kernel};
+use super::code::{At, Code};
 use super::footprint::{bytes, packs};
 use super::listed::Listed;
 use super::place::{Placement, TYPES};
@@ -37,8 +37,6 @@ pub(super) struct Segments {
     rooms: Rooms,
     /// The rows that nodes keep in each sweep.
     edges: Vec<BTreeMap<usize, Edges>>,
-    /// Segments have a multiple of that many ticks.
-    block: usize,
 }
 
 impl Segments {
@@ -68,10 +66,8 @@ impl Segments {
         let rooms = Rooms::of(code, placement, &all, &sweeps, threads);
         let (nodes, ats) = (all.nodes, all.ats);
         let Sweeps { orders, level, .. } = sweeps;
-        let blocks = nodes.iter().flat_map(|node| node.units.clone()).flat_map(|unit| blocks(code, unit));
-        let block = blocks.max().unwrap_or(1);
         let edges = Self::edges(&nodes, &orders, &level, &rooms);
-        Ok(Self { nodes, ats, orders, rooms, edges, block })
+        Ok(Self { nodes, ats, orders, rooms, edges })
     }
 
     /// Whether they store what a later sweep needs.
@@ -88,10 +84,7 @@ impl Segments {
     /// How a window of that many ticks is cut into at least that many segments.
     fn cut(&self, ticks: usize, count: usize) -> Cut {
         let least = self.rooms.halo.0.max(self.rooms.halo.1).max(1);
-        let size = ticks.div_ceil(count.max(1)).max(least);
-        // Rounded down, unless there would be nothing left.
-        let blocks = if size / self.block > 0 { size / self.block } else { 1 };
-        Cut { ticks, size: (blocks * self.block).max(least.next_multiple_of(self.block)) }
+        Cut { ticks, size: ticks.div_ceil(count.max(1)).max(least) }
     }
 
     /// How long the segments are with which a window takes the fewest bytes, and how many these are. They are nearly
@@ -146,17 +139,4 @@ fn is_plain(code: &Code, node: &Node) -> bool {
             let last = code.instrs[unit.instrs.clone()].last();
             unit.when.is_empty() && last.is_some_and(|sum| !code.data(sum.out).1.per_tick)
         })
-}
-
-/// How many ticks each product of a sum takes at a time.
-fn blocks(code: &Code, unit: usize) -> impl Iterator<Item = usize> {
-    let instrs = &code.instrs[code.units[unit].instrs.clone()];
-    let terms = instrs.iter().filter_map(|instr| match &instr.kernel {
-        Kernel::Sum { backward: true, terms, .. } => Some(terms),
-        _ => None,
-    });
-    terms.flatten().filter_map(|addend| match addend.added {
-        Added::Outer([_, k, _], _) => Some(rml_plan::ticks_of_block(k)),
-        _ => None,
-    })
 }

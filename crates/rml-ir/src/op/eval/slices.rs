@@ -51,8 +51,16 @@ pub trait Number:
         add: bool,
         out: &mut [Self],
     );
-    /// `out += aᵀ x b` for a `k x m` matrix `a`, of which these columns alone are taken, and a `k x n` matrix `b`.
-    fn add_outer(size: [usize; 3], columns: Range<usize>, a: &[Self], b: &[Self], out: &mut [Self]);
+    /// `out += aᵀ x b` for a `k x m` matrix `a`, of which these columns alone are taken, and a `k x n` matrix `b`. If
+    /// `back` is not 0, rows are taken in runs of that many, from the last run to the first one.
+    fn add_outer(
+        size: [usize; 3],
+        columns: Range<usize>,
+        a: &[Self],
+        b: &[Self],
+        back: usize,
+        out: &mut [Self],
+    );
     /// `out += a x b` for a `k x n` matrix `b`, where each row of `a` is `zeros`: about as quick as one row.
     fn product_of_zeros(size: (usize, usize), zeros: &[Self], b: &[Self], out: &mut [Self]);
     /// Lays a `k x n` matrix out for products with it; from its columns, if it is `turned` round.
@@ -145,11 +153,15 @@ macro_rules! number {
                 columns: Range<usize>,
                 a: &[Self],
                 b: &[Self],
+                back: usize,
                 out: &mut [Self],
             ) {
                 let left = Matrix::strided(k, columns.len(), m, &a[columns.start..]).transposed();
-                let out = MatrixMut::new(columns.len(), n, out);
-                rml_kernels::product(left, Matrix::new(k, n, b), true, out);
+                let (right, out) = (Matrix::new(k, n, b), MatrixMut::new(columns.len(), n, out));
+                match back {
+                    0 => rml_kernels::product(left, right, true, out),
+                    run => rml_kernels::product_backward(left, right, run, out),
+                }
             }
             fn product_of_zeros((k, n): (usize, usize), zeros: &[Self], b: &[Self], out: &mut [Self]) {
                 let out = MatrixMut::new(out.len() / n.max(1), n, out);

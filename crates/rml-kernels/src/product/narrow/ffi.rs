@@ -22,7 +22,7 @@ impl<T: Number, V: Square<T>, const N: usize> Task for Narrow<'_, '_, T, V, N> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Product { left, right, add, out } = self.product;
+        let Product { left, right, add, out, .. } = self.product;
         let (m, depth, stride) = (out.rows(), left.columns(), left.stride());
         let (right, right_row) = match right {
             Right::Packed(b) => (b.lines().as_ptr().cast::<T>(), panel::<T>()),
