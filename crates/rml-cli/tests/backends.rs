@@ -29,7 +29,9 @@ fn what_computes_runs_on_the_cpu_by_default() {
     for command in COMMANDS {
         let plain = rml(&folder, command).ok();
         assert_eq!(rml(&folder, &format!("{command} --backend cpu --device cpu --threads 2")).ok(), plain);
-        assert_eq!(rml(&folder, &format!("{command} --backend reference")).ok(), plain);
+        for other in ["native", "reference"] {
+            assert_eq!(rml(&folder, &format!("{command} --backend {other}")).ok(), plain, "{other}");
+        }
         assert!(
             folder.rml(&format!("{} --help", command.split(' ').next().unwrap())).ok().contains("--device")
         );
@@ -53,7 +55,7 @@ fn a_device_that_is_not_there_is_named() {
     for wrong in ["--threads 0", "--backend tpu"] {
         rml(&folder, &format!("run sum.rml --inputs i.json {wrong}")).fails(2, &["--help"]);
     }
-    rml(&folder, "run sum.rml --inputs i.json --backend tpu").fails(2, &["cpu, reference, xla, torch"]);
+    rml(&folder, "run sum.rml --inputs i.json --backend tpu").fails(2, &["cpu, native, reference, xla, torch"]);
 }
 
 #[test]
@@ -61,12 +63,12 @@ fn every_backend_is_listed() {
     let folder = folder();
     let list = rml(&folder, "backends --format json").json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["cpu", "reference", "xla", "torch"]);
-    for embedded in &list.as_array().unwrap()[..2] {
+    assert_eq!(names, ["cpu", "native", "reference", "xla", "torch"]);
+    for embedded in &list.as_array().unwrap()[..3] {
         assert_eq!((&embedded["built_in"], &embedded["loads"]), (&true.into(), &true.into()));
         assert_eq!(embedded["devices"], serde_json::json!(["cpu"]));
     }
-    for (at, built) in [(2, cfg!(feature = "xla")), (3, cfg!(feature = "torch"))] {
+    for (at, built) in [(3, cfg!(feature = "xla")), (4, cfg!(feature = "torch"))] {
         let code = if built { "backend-not-installed" } else { "backend-not-built" };
         assert_eq!((&list[at]["built_in"], &list[at]["loads"]), (&built.into(), &false.into()));
         assert_eq!(list[at]["code"], code);
@@ -74,11 +76,12 @@ fn every_backend_is_listed() {
     }
     let table = rml(&folder, "backends").ok();
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines.len(), 5, "{table}");
+    assert_eq!(lines.len(), 6, "{table}");
     assert!(lines[0].starts_with("backend") && lines[0].ends_with("devices"), "{table}");
     assert!(lines[1].starts_with("cpu") && lines[1].ends_with("cpu"), "{table}");
-    assert!(lines[2].starts_with("reference") && lines[2].contains("slow"), "{table}");
-    assert!(lines[3].starts_with("xla") && lines[3].contains("rml explain backend-not-"), "{table}");
+    assert!(lines[2].starts_with("native"), "{table}");
+    assert!(lines[3].starts_with("reference") && lines[3].contains("slow"), "{table}");
+    assert!(lines[4].starts_with("xla") && lines[4].contains("rml explain backend-not-"), "{table}");
 }
 
 #[cfg(not(feature = "xla"))]
@@ -155,4 +158,29 @@ mod with_xla {
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(err.contains("error[backend-not-installed]") && err.contains("RML_BACKENDS"), "{err}");
     }
+}
+
+#[test]
+fn compiling_needs_a_compiler() {
+    let folder = folder();
+    let run = "run sum.rml --inputs i.json --backend native";
+    let without = [("PATH", "nowhere"), ("CC", "")];
+    folder.rml_where(&without, run).fails(1, &["error[backend-not-installed]", "gcc or clang", "--backend cpu"]);
+    folder.rml_where(&without, "backends").ok();
+}
+
+#[test]
+fn compiled_programs_are_kept_where_the_variable_says() {
+    let folder = folder();
+    let run = "run sum.rml --inputs i.json --backend native";
+    let plain = folder.rml("run sum.rml --inputs i.json").ok();
+    let count = || std::fs::read_dir(folder.path("programs/native")).map_or(0, |files| files.count());
+    for _ in 0..2 {
+        assert_eq!(folder.rml_where(&[("RML_PROGRAMS", "programs")], run).ok(), plain);
+        assert_eq!(count(), 1, "one library, and nothing else");
+    }
+    assert_eq!(folder.rml_where(&[("RML_PROGRAMS", "off")], run).ok(), plain);
+    assert_eq!(count(), 1);
+    let wrong = "run sum.rml --inputs i.json --backend native --device cuda:0";
+    folder.rml(wrong).fails(1, &["error[no-device]", "native backend has no device `cuda:0`"]);
 }

@@ -7,7 +7,7 @@
 //! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
 //! is not printed, the embedded executor runs: programs that wait, look ahead, or find the ends of their windows.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rml_backend::{self as backend, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_backend_cpu::Cpu;
@@ -103,8 +103,11 @@ impl Executor for Native {
 
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
         match Module::new(plan, self.compiler) {
-            Ok(module) => Ok(Arc::new(Compiled(Arc::new(module)))),
-            Err(Why::Embedded(_)) => Executor::prepare(&Cpu, plan, wish),
+            Ok(module) => {
+                let embedded = Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
+                Ok(Arc::new(Compiled { module: Arc::new(module), embedded }))
+            }
+            Err(Why::Embedded) => Executor::prepare(&Cpu, plan, wish),
             Err(Why::Failed(why)) => Err(Refused::new(why)),
         }
     }
@@ -113,7 +116,7 @@ impl Executor for Native {
 /// Why a plan is not compiled.
 enum Why {
     /// It is not printed.
-    Embedded(&'static str),
+    Embedded,
     /// It cannot be compiled or loaded.
     Failed(String),
 }
@@ -149,7 +152,7 @@ struct Module {
 
 impl Module {
     fn new(plan: &Plan, compiler: &compile::Compiler) -> Result<Module, Why> {
-        let (program, starts) = nests(plan).map_err(Why::Embedded)?;
+        let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
         let layout = Layout::new(&program);
         let print::Text { text, calls } = print::print(&program, &layout);
         let (path, folder) = compile::library(&text, compiler).map_err(Why::Failed)?;
@@ -213,17 +216,49 @@ fn early(program: &Program) -> Vec<usize> {
 }
 
 #[derive(Debug)]
-struct Compiled(Arc<Module>);
+struct Compiled {
+    module: Arc<Module>,
+    embedded: Arc<Embedded>,
+}
 
 impl Prepared for Compiled {
     fn footprint(&self) -> Footprint {
-        self.0.footprint
+        self.module.footprint
     }
 
     fn start(&self, _: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
-        Ok(match self.0.program.precision {
-            Precision::F32 => Box::new(run::Machine::<f32>::new(Arc::clone(&self.0))?),
-            Precision::F64 => Box::new(run::Machine::<f64>::new(Arc::clone(&self.0))?),
-        })
+        let module = Arc::clone(&self.module);
+        let registers = module.registers.len();
+        let machine: Box<dyn Running> = match module.program.precision {
+            Precision::F32 => Box::new(run::Machine::<f32>::new(module)?),
+            Precision::F64 => Box::new(run::Machine::<f64>::new(module)?),
+        };
+        let embedded: Arc<dyn Prepared> = Arc::<Embedded>::clone(&self.embedded);
+        Ok(Box::new(run::Switch::new(machine, embedded, registers)))
+    }
+}
+
+/// The same plan on the embedded executor, made ready when it is needed.
+#[derive(Debug)]
+struct Embedded {
+    plan: Arc<Plan>,
+    wish: Wish,
+    ready: OnceLock<Arc<dyn Prepared>>,
+}
+
+impl Embedded {
+    fn ready(&self) -> &dyn Prepared {
+        let prepare = || Executor::prepare(&Cpu, &self.plan, &self.wish).expect("it runs every plan");
+        &**self.ready.get_or_init(prepare)
+    }
+}
+
+impl Prepared for Embedded {
+    fn footprint(&self) -> Footprint {
+        self.ready().footprint()
+    }
+
+    fn start(&self, profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
+        self.ready().start(profile)
     }
 }

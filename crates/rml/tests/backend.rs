@@ -101,7 +101,7 @@ fn names_open_backends() {
     let unknown = open("tor", "cpu", None);
     assert_eq!(unknown.code(), Some(rml::codes::run::BAD_OPTION));
     assert!(open("troch", "cpu", None).to_string().contains("there is `torch`"));
-    assert!(unknown.to_string().contains("cpu, reference, xla, torch"));
+    assert!(unknown.to_string().contains("cpu, native, reference, xla, torch"));
     for device in ["", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:01", "cuda:+1", "CPU", "cuda:99999999999"] {
         assert_eq!(open("cpu", device, None).code(), Some(rml::codes::run::BAD_OPTION), "{device}");
     }

@@ -16,9 +16,11 @@ use crate::ffi::Memory;
 
 mod calls;
 mod products;
+mod switch;
 mod view;
 
 pub(crate) use calls::Ready;
+pub(crate) use switch::Switch;
 use calls::{Runner, State, put};
 use view::{At, Slots, gathered};
 

@@ -1,0 +1,54 @@
+//! The memory that compiled programs ask for is their footprint. The limit is that of the process, so this test is alone
+//! in it.
+
+use std::sync::Arc;
+
+use rml_backend::Options;
+use rml_base::memory;
+use rml_executor::{Executor, Next, Running, Wish, suite};
+use rml_ir::Data;
+use rml_native::Native;
+
+/// A sum that reads all of a window twice.
+const TEXT: &str = "plan \"sum\" f32 until end
+in end: bool []
+in x: num [64]
+const k0: num [64] = fill 0.0
+over x: num [64] = in x
+loop backward {
+   at before last s: num [64] = add(x, s[t+1])
+   at last s: num [64] = add(x, k0)
+}
+over y: num [64] = mul(x, s)
+over z: num [] = sum(y)
+out z: num [] = z
+";
+
+fn outputs(run: &mut dyn Running, ticks: usize) -> Data {
+    run.next(Next::Window(ticks));
+    run.set_rows(0, ticks, &|_| true, &Data::Bool((0..ticks).map(|t| t + 1 == ticks).collect()), 0);
+    let x = (0..64 * ticks).map(|i| (i % 17) as f32 / 8.0 - 1.0).collect();
+    run.set_rows(1, ticks, &|_| true, &Data::F32(x), 0);
+    assert_eq!(run.window(ticks).expect("it has a result"), ticks);
+    let mut all = Data::F32(Vec::new());
+    (0..ticks).for_each(|t| assert!(run.add_output(0, t, &mut all).expect("it is there")));
+    all
+}
+
+#[test]
+fn it_asks_for_its_footprint_and_runs_in_segments_if_that_is_too_much() {
+    let native = Native::open(&Options::default()).expect("a C compiler");
+    assert_eq!(suite::limits(&native), []);
+    let plan = Arc::new(rml_plan::parse(TEXT).expect("it is a plan"));
+    let prepared = native.prepare(&plan, &Wish::default()).expect("it is compiled");
+    let ticks = 2000;
+    let mut whole = prepared.start(None).expect("there is memory");
+    whole.ask(ticks).expect("there is memory");
+    let wanted = outputs(&mut *whole, ticks);
+    let mut short = prepared.start(None).expect("there is memory");
+    memory::set_limit(memory::used() + prepared.footprint().at(ticks) * 3 / 4);
+    let asked = short.ask(ticks);
+    memory::set_limit(memory::UNCOUNTABLE - 1);
+    asked.expect("the embedded executor runs it in segments");
+    assert_eq!(outputs(&mut *short, ticks), wanted);
+}
