@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, memory};
 use rml_engine::{self as block, Block};
-use rml_ir::{DType, Data, InputInfo, Shape, Type, Value};
+use rml_ir::{Data, InputInfo, Shape, Type, Value};
 
 use crate::cells::Cells;
 

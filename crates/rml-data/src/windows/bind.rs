@@ -8,7 +8,7 @@ use super::agreed::Agreed;
 use super::reading::Reading;
 use super::{Bound, Clock, Role, Windows, cell_type};
 use crate::advice::prefixed;
-use crate::bind::{find, named, origin};
+use crate::bind::{find, named};
 use crate::columns::{Column, Columns};
 use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
@@ -52,7 +52,7 @@ impl Windows {
                 let lengths = lengths.as_deref().unwrap_or_default();
                 let filled = columns.lengths(&info.name);
                 reading
-                    .role(info, column, (cycles, lengths, filled), disk, (precision, allow_nan))
+                    .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
                     .map_err(|d| columns.explained(&info.name, d))
             });
             match role {
@@ -64,7 +64,7 @@ impl Windows {
             findings.push(no_windows(inputs));
         }
         if findings.is_empty() {
-            Ok(Windows { count, cycles, lengths, inputs: bound, origin: origin(columns).to_owned() })
+            Ok(Windows { count, cycles, lengths, inputs: bound, origin: columns.called().to_owned() })
         } else {
             Err(findings)
         }
@@ -77,7 +77,7 @@ fn has_rows(columns: &Columns, inputs: &[InputInfo]) -> Result<(), Diagnostic> {
         |i: &InputInfo| columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0);
     let is_void = columns.columns.is_empty() && columns.unusable.is_empty();
     if is_void || inputs.iter().any(empty) {
-        return Err(Diagnostic::error(codes::EMPTY_DATA, format!("{} has no row", origin(columns))));
+        return Err(Diagnostic::error(codes::EMPTY_DATA, format!("{} has no row", columns.called())));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! How the cells of a column are laid out in windows, and what an input takes from them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rml_base::Diagnostic;
 use rml_ir::{InputInfo, Precision};
@@ -9,7 +10,7 @@ use super::{Role, cell_type};
 use crate::bind::convert;
 use crate::cells::Cells;
 use crate::columns::Column;
-use crate::on_disk::OnDisk;
+use crate::on_disk::Dataset;
 use crate::sequences;
 
 /// How a column is read.
@@ -33,16 +34,25 @@ impl Reading {
         info: &InputInfo,
         column: &Column,
         (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
-        disk: Option<&OnDisk>,
+        data: &dyn Dataset,
         (precision, allow_nan): (Precision, bool),
     ) -> Result<Role, Diagnostic> {
-        let ty = cell_type(info);
-        if let Some(disk) = disk.filter(|disk| disk.has(&info.name)) {
-            let stored = || Cells::on_disk(disk, &info.name, column, &ty, precision);
-            return self.role_on_disk(&info.name, stored(), column, (cycles, lengths, filled), allow_nan);
+        let (ty, origin) = (cell_type(info), data.table().called());
+        if let Some(disk) = data.on_disk().filter(|disk| disk.has(&info.name)) {
+            let stored = Cells::on_disk(disk, &info.name, column, &ty, precision);
+            let check = |cells: Range<usize>, place: &dyn Fn(usize) -> String| {
+                stored.check(cells, allow_nan, &|i| format!("{} of {origin}", place(i)))
+            };
+            let starts = self.check_on_disk(&info.name, column, (cycles, lengths, filled), &check)?;
+            return Ok(match self {
+                Self::Cycle => Role::Cycle(stored),
+                Self::Window => Role::Window(stored),
+                Self::Padded | Self::Sequence => Role::Sequence(stored, starts),
+            });
         }
         let converted = |column: &Column, place: &dyn Fn(usize) -> String| {
-            convert(&info.name, column, &ty, precision, allow_nan, place).map(Cells::Memory)
+            let place = |i: usize| format!("{} of {origin}", place(i));
+            convert(&info.name, column, &ty, precision, allow_nan, &place).map(Cells::Memory)
         };
         let joined = match self {
             Self::Cycle => {
@@ -65,38 +75,34 @@ impl Reading {
         Ok(Role::Sequence(data, starts))
     }
 
-    /// The same of a column that is on disk. Its elements are converted when they are read, and looked at once here.
-    fn role_on_disk(
+    /// Checks the elements of a column that is on disk: they are converted only when they are read. `check` looks at a
+    /// range of cells, which it names by their places. Returns where each window begins, if the cells of all windows
+    /// are stored one after the other.
+    fn check_on_disk(
         self,
         name: &str,
-        cells: Cells,
         column: &Column,
         (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
-        allow_nan: bool,
-    ) -> Result<Role, Diagnostic> {
+        check: &dyn Fn(Range<usize>, &dyn Fn(usize) -> String) -> Result<(), Diagnostic>,
+    ) -> Result<Vec<usize>, Diagnostic> {
         let all = 0..column.present_rows();
         let row = |at: usize| column.present.as_ref().map_or(at, |present| present[at]);
-        match self {
+        let starts = match self {
             Self::Cycle => {
                 let place = |i: usize| format!("window {}, cycle {}", row(i / cycles), i % cycles);
-                cells.check(all.start * cycles..all.end * cycles, allow_nan, &place)?;
-                Ok(Role::Cycle(cells))
+                check(all.start * cycles..all.end * cycles, &place)?;
+                return Ok(Vec::new());
             }
             Self::Window => {
-                cells.check(all, allow_nan, &|i| format!("window {}", row(i)))?;
-                Ok(Role::Window(cells))
+                check(all, &|i| format!("window {}", row(i)))?;
+                return Ok(Vec::new());
             }
-            Self::Padded | Self::Sequence => {
-                let starts = match self {
-                    Self::Padded => sequences::padded_starts(name, column, filled)?,
-                    _ => sequences::starts(lengths),
-                };
-                for (window, (start, length)) in starts.iter().zip(lengths).enumerate() {
-                    let place = |i: usize| format!("window {window}, cycle {}", i - start);
-                    cells.check(*start..start + length, allow_nan, &place)?;
-                }
-                Ok(Role::Sequence(cells, starts))
-            }
+            Self::Padded => sequences::padded_starts(name, column, filled)?,
+            Self::Sequence => sequences::starts(lengths),
+        };
+        for (window, (start, length)) in starts.iter().zip(lengths).enumerate() {
+            check(*start..start + length, &|i| format!("window {window}, cycle {}", i - start))?;
         }
+        Ok(starts)
     }
 }
