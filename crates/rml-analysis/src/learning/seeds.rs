@@ -151,8 +151,8 @@ fn trains(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
     })
 }
 
-/// Warns where a program takes the gradient of an input of a node with parameters, and the gradient that enters does not
-/// come from a loss.
+/// Warns where a program takes the gradient of an input of a node with parameters, and the gradient that enters does
+/// not come from a loss.
 fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
     let Entry { call, at, number, .. } = entry;
     let taken = call.gradients().any(|d| view.is_used(d));
