@@ -26,6 +26,9 @@ pub(super) enum Reading {
     Window,
 }
 
+/// Looks at a range of cells; the function names one of them in a message.
+type Check<'a> = dyn Fn(Range<usize>, &dyn Fn(usize) -> String) -> Result<(), Diagnostic> + 'a;
+
 impl Reading {
     /// What an input takes from a column that is read so, in a precision, and NaN let through or not. The windows have
     /// those lengths, and the column has windows that were filled up to others.
@@ -83,7 +86,7 @@ impl Reading {
         name: &str,
         column: &Column,
         (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
-        check: &dyn Fn(Range<usize>, &dyn Fn(usize) -> String) -> Result<(), Diagnostic>,
+        check: &Check<'_>,
     ) -> Result<Vec<usize>, Diagnostic> {
         let all = 0..column.present_rows();
         let row = |at: usize| column.present.as_ref().map_or(at, |present| present[at]);
