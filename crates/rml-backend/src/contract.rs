@@ -52,7 +52,7 @@ impl Options {
 pub struct About {
     /// Its name: `cpu`, `xla`, `torch`.
     pub name: String,
-    /// The library behind it and its version.
+    /// The library that it calls, and its version.
     pub version: String,
     /// The device that is open.
     pub device: String,

@@ -98,7 +98,7 @@ impl Names {
         Self(taken.iter().map(|name| (*name).to_owned()).collect())
     }
 
-    /// A name like `base`, which nothing else has; nor has it one with any of these behind it.
+    /// An unused name like `base`; the name followed by any of the suffixes is unused, too.
     pub(crate) fn fresh(&mut self, base: String, suffixes: &[&str]) -> String {
         let mut name = base.clone();
         let mut n = 2;

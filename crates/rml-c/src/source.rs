@@ -253,7 +253,7 @@ impl Function<'_> {
         }
     }
 
-    /// Keeps what a register is behind the last tick that is done.
+    /// Keeps the value of a register after the last finished tick.
     fn keep(&mut self, register: rml_plan::Reg) {
         let (from, to) = (self.scope.register(register, ""), self.scope.register(register, "_done"));
         self.copy(&from, &to);

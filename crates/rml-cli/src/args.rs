@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use rml::StaticValue;
 
@@ -146,7 +147,7 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Program {
     /// The program
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(values::program))]
     pub(crate) file: PathBuf,
     /// Value of a static parameter or named dimension of the run node, e.g. units=64 or shape=[2,3]
     #[arg(long, value_name = "NAME=VALUE", value_parser = values::setting)]
@@ -163,7 +164,7 @@ pub(crate) struct Program {
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// The programs
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, value_parser = PathBufValueParser::new().try_map(values::program))]
     pub(crate) files: Vec<PathBuf>,
     /// Check that node as one that is run; without it, every node is checked
     #[arg(long, value_name = "NAME")]
@@ -268,7 +269,7 @@ pub(crate) enum Stage {
 #[derive(Args, Debug)]
 pub(crate) struct Fmt {
     /// The programs; - formats standard input to standard output
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required = true, value_parser = PathBufValueParser::new().try_map(values::program))]
     pub(crate) files: Vec<PathBuf>,
     /// Change nothing; name the files that are not formatted and fail if there are any
     #[arg(long)]

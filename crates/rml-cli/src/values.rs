@@ -65,6 +65,16 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     }
 }
 
+/// A program: any file but one of data or of parameters.
+pub(crate) fn program(path: PathBuf) -> Result<PathBuf, &'static str> {
+    let is_checkpoint = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"));
+    match rml::Format::of(&path) {
+        Some(_) => Err("this is a file of data, and a program is expected"),
+        None if is_checkpoint => Err("this is a file of parameters, and a program is expected"),
+        None => Ok(path),
+    }
+}
+
 /// A count of at least 1.
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {

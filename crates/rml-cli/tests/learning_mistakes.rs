@@ -215,6 +215,18 @@ fn what_was_right_for_one_size_alone_is_not_called_right() {
     let run = Folder::new().file("p.rml", text).rml("check p.rml");
     let all = format!("{}{}", run.out, run.err);
     assert!(all.contains("its types depend on") && all.contains("`n`"), "{all}");
+    let size = "node f(n, x: num [n]) -> (y)\n  y = x + [1.0, 2.0];";
+    let axis = "node f(axis, x: num [3, 4]) -> (y)\n  y = sum(x, axis);";
+    for (text, wrong, right) in
+        [(size, "`n` = 5, the shapes", "in line 2; with `n` = 2"), (axis, "`axis` = 5,", "with `axis` = 1")]
+    {
+        let found = Folder::new().file("p.rml", text).rml("check p.rml").ok();
+        for part in ["its types depend on the value of", wrong, right, "it is right"] {
+            assert!(found.contains(part), "{part}\n{found}");
+        }
+    }
+    let all = "node f(n, x: num [n]) -> (y)\n  y = x + range(n);";
+    assert!(!Folder::new().file("p.rml", all).rml("check p.rml").out.contains("depend"));
 }
 
 /// A net, its losses, and what stands around them in the programs below.

@@ -1,9 +1,13 @@
 //! Beginners' mistakes in data files and on the command line. For each of them `mistakes/<name>.txt` holds what a
 //! terminal shows; each has a line that says what to do. `RML_BLESS=1` rewrites the files.
 
+#[path = "mistakes/npz.rs"]
+mod npz;
 mod support;
 
 use std::path::Path;
+
+use npz::{Array, npz};
 
 use support::Folder;
 
@@ -21,6 +25,17 @@ node train(x: num [2], y: num []) -> (loss: num [])
 /// Inputs of three types.
 const TYPES: &str = "node main(x: num [], ok: bool [], n: int []) -> (o)
   o = if ok then x else to_num(n);
+";
+
+/// A classifier of two classes.
+const CLASSES: &str = "import std.losses;
+
+node model(x: num [2]) -> (y: num [2])
+  y = param(zeros([2])) * x;
+
+node train(x: num [2], y: int []) -> (loss: num [])
+  o, _ = diff_model(x, true, do);
+  loss, do = diff_cross_entropy(o, y, true, -0.1);
 ";
 
 /// A node without inputs.
@@ -57,13 +72,52 @@ const DATA: &[(&str, &str, &str)] = &[
     ("array_file", "d.npy", "\x01NUMPY"),
     ("text_file", "d.txt", "x[0],x[1],y\n"),
     ("sheet", "d.xlsx", "PK"),
+    ("not_a_number", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,nan,3.5\n"),
+    ("infinite", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,inf,3.5\n0.5,0.1,0.2\n"),
+    ("text_as_archive", "d.npz", "x[0],x[1],y\n1.0,2.0,3.0\n"),
 ];
+
+/// Numbers of an array.
+const NUMBERS: &str = "<f8";
+
+/// A mistake in an archive of NumPy arrays: its name, and the arrays.
+const ARCHIVES: &[(&str, &[Array<'_>])] = &[
+    ("npz_without_names", &[("arr_0", NUMBERS, "(2, 2)", &[0; 32]), ("arr_1", NUMBERS, "(2,)", &[0; 16])]),
+    ("npz_of_texts", &[("x", NUMBERS, "(2, 2)", &[0; 32]), ("y", "<U1", "(2,)", b"a\0\0\0b\0\0\0")]),
+    ("npz_of_objects", &[("x", "|O", "(2, 2)", b"\x80\x04]."), ("y", NUMBERS, "(2,)", &[0; 16])]),
+    ("npz_of_a_scalar", &[("x", NUMBERS, "(2, 2)", &[0; 32]), ("y", NUMBERS, "()", &[0; 8])]),
+    ("npz_transposed", &[("x", NUMBERS, "(2, 3)", &[0; 48]), ("y", NUMBERS, "(3,)", &[0; 24])]),
+    ("npz_with_nan", &[("x", NUMBERS, "(2, 2)", &[0xFF; 32]), ("y", NUMBERS, "(2,)", &[0; 16])]),
+];
+
+/// Data of which the command says something and goes on: its name, that of the file, what stands in it, the program,
+/// and the flags.
+const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
+    ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),
+    (
+        "fewer_than_a_batch",
+        "d.csv",
+        "x[0],x[1],y[0]\n1.0,2.0,3.0\n2.0,1.0,0.5\n3.0,1.0,0.5\n",
+        STACKED,
+        "--batch 8",
+    ),
+];
+
+/// A line through points, which are stacked.
+const STACKED: &str = "node model(x: num [batch, 2]) -> (y)
+  y = matmul(x, param(zeros([2, 1])));
+
+node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
+  o, _ = diff_model(x, true, 0.1 * (y - o));
+  loss = mean((o - y) * (o - y));
+";
 
 /// A mistake in a file of inputs of three types.
 const INPUTS: &[(&str, &str, &str)] = &[
     ("yes", "d.csv", "x,ok,n\n1,yes,3\n"),
     ("zero_and_one", "d.csv", "x,ok,n\n1,1,3\n"),
     ("broken_integer", "d.csv", "x,ok,n\n1,true,3.5\n"),
+    ("empty_cell_of_a_run", "d.csv", "x,ok,n\n1,true,3\n2,true,3\n4,,3\n"),
 ];
 
 /// A command line that is wrong, in a folder with the programs and `d.csv`.
@@ -95,6 +149,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("no_such_node", "run line.rml --node trian --inputs d.csv"),
     ("node_infer", "infer line.rml --data d.csv"),
     ("part_of_a_code", "explain sync"),
+    ("data_as_program", "check d.csv"),
+    ("parameters_as_program", "run d.safetensors --inputs d.csv"),
 ];
 
 #[test]
@@ -106,6 +162,25 @@ fn data_is_refused_with_what_to_write() {
             let folder = Folder::new().file("p.rml", program).file(file, text);
             shows(name, &folder, &format!("{command} {file}"), 1);
         }
+    }
+}
+
+#[test]
+fn archives_are_refused_with_what_to_write() {
+    for (name, arrays) in ARCHIVES {
+        let folder = Folder::new().file("p.rml", LINE).file("d.npz", npz(arrays));
+        shows(name, &folder, "train p.rml --epochs 1 --test 0 --data d.npz", 1);
+    }
+}
+
+#[test]
+fn data_that_is_doubtful_is_warned_of() {
+    for (name, file, text, program, flags) in WARNINGS {
+        let folder = Folder::new().file("p.rml", program).file(file, text);
+        let command = format!("train p.rml --epochs 1 --test 0 --data {file} {flags}");
+        let run = folder.rml(&command);
+        assert!(run.err.contains("warning["), "{name}\n{}", run.err);
+        shows(name, &folder, command.trim_end(), run.code.unwrap_or(1));
     }
 }
 
@@ -122,7 +197,9 @@ fn command_lines_are_refused_with_what_to_write() {
 fn shown(folder: &Folder, command: &str) -> String {
     let run = folder.rml(command);
     let lines = format!("$ rml {command}\n{}", run.err);
-    lines.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    // The line of an epoch ends with a duration.
+    let lines = lines.lines().filter(|line| !line.starts_with("epoch "));
+    lines.map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 #[track_caller]

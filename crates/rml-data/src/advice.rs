@@ -24,6 +24,12 @@ pub(crate) fn missing(d: Diagnostic, columns: &Columns, input: &InputInfo, shape
     if is_csv && names.iter().any(|name| name.starts_with('#')) {
         return d.help("a CSV file has no comments: remove the `#` before the names");
     }
+    let is_unnamed = |name: &&str| name.strip_prefix("arr_").is_some_and(|n| n.parse::<usize>().is_ok());
+    if names.iter().all(is_unnamed) && !names.is_empty() {
+        return d
+            .note("NumPy's `savez` numbers arrays that are given without a name")
+            .help(format!("give each array a name: `np.savez(FILE, {}=..)`", input.name));
+    }
     let same = |name: &&&str| name.eq_ignore_ascii_case(&input.name);
     let spread = spread(input, &names);
     let d = if let Some(name) = names.iter().find(same) {

@@ -104,7 +104,7 @@ pub(crate) fn named<'a>(
 ) -> Result<&'a Column, Diagnostic> {
     columns.columns.get(&*input.name).ok_or_else(|| {
         if let Some(why) = columns.unusable.get(&*input.name) {
-            let (name, origin) = (&input.name, origin(columns));
+            let (name, origin) = (&input.name, columns.called());
             return why
                 .refused(format!("column `{name}` of {origin} cannot feed input `{name}: {}`", input.ty));
         }
@@ -117,15 +117,11 @@ pub(crate) fn named<'a>(
             n => format!(" and {n} more"),
         };
         d = d.note(match names.len() {
-            0 => format!("{} has no columns", origin(columns)),
-            _ => format!("{} has {}{more}", origin(columns), names.join(", ")),
+            0 => format!("{} has no columns", columns.called()),
+            _ => format!("{} has {}{more}", columns.called(), names.join(", ")),
         });
         advice::missing(d, columns, input, shapes)
     })
-}
-
-pub(crate) fn origin(columns: &Columns) -> &str {
-    if columns.origin.is_empty() { "the data" } else { &columns.origin }
 }
 
 /// How a position in a column is named in messages.
@@ -303,7 +299,8 @@ pub fn by_cycle(
                 Some((n, other)) if n != column.rows() => Err(uneven(input, column.rows(), other, n)),
                 _ => {
                     rows = Some((column.rows(), &input.name));
-                    convert(&input.name, column, &input.ty, precision, allow_nan, &|i| format!("cycle {i}"))
+                    let place = |i| format!("cycle {i} of {}", columns.called());
+                    convert(&input.name, column, &input.ty, precision, allow_nan, &place)
                 }
             }
         });

@@ -178,6 +178,11 @@ impl Columns {
         Self { origin: origin.into(), ..Self::default() }
     }
 
+    /// What messages call it.
+    pub fn called(&self) -> &str {
+        if self.origin.is_empty() { "the data" } else { &self.origin }
+    }
+
     /// Takes a column out.
     pub(crate) fn remove(&mut self, name: &str) {
         self.columns.shift_remove(name);

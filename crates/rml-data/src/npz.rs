@@ -100,7 +100,8 @@ fn arrays(
                 columns.columns.insert(name, column);
             }
             Err(why) => {
-                columns.unusable.insert(name, Malformed::of_type(why).into());
+                let numbers = "store numbers (in NumPy: dtype float64 or int64) or truth values";
+                columns.unusable.insert(name, Malformed::of_type(why).help(numbers).into());
             }
         }
     }

@@ -205,7 +205,9 @@ mod tests {
         }
         let look = |data: &dyn Dataset| {
             let windows = Windows::bind(data, &inputs(cell), Precision::F32, allow_nan);
-            let windows = windows.map_err(|d| d.iter().map(|d| d.message.clone()).collect::<String>())?;
+            let here = format!("{}/", folder.path().display());
+            let message = |d: &rml_base::Diagnostic| d.message.replace(&here, "");
+            let windows = windows.map_err(|d| d.iter().map(message).collect::<String>())?;
             let order: Vec<usize> = (0..windows.count).rev().collect();
             let blocks = windows.batches(&order, 2).into_iter();
             let blocks = blocks.map(|batch| windows.block(&batch).map_err(|d| d.message));
@@ -261,7 +263,10 @@ mod tests {
             |n: Vec<i64>| vec![("x", array(&[5, 3, 2], Elements::F64(padded.clone()))), lengths(n), labels()];
         let (short, long) = (archive(columns(vec![2, 3, 1, 3, 2])), archive(columns(vec![2, 3, 1, 3, 3])));
         assert_eq!(same(&[("a.npz", &short)], &[2], false), Ok(5));
-        assert_eq!(same(&[("a.npz", &long)], &[2], false), Err("column `x`, window 4, cycle 2: NaN".into()));
+        assert_eq!(
+            same(&[("a.npz", &long)], &[2], false),
+            Err("column `x`, window 4, cycle 2 of a.npz: NaN".into())
+        );
         assert_eq!(same(&[("a.npz", &long)], &[2], true), Ok(5));
         let joined = vec![("x", array(&[15, 2], Elements::F64(x))), lengths(vec![1, 5, 4, 3, 2]), labels()];
         assert_eq!(same(&[("a.npz", &archive(joined))], &[2], false), Ok(5));

@@ -5,7 +5,6 @@ use rml_base::memory::{self, bytes_of};
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::{InputInfo, Shape};
 
-use crate::bind::origin;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 
 /// The lengths of the windows as the column `lengths` says them, if there is one and no input takes it.
@@ -18,7 +17,7 @@ pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option
         return Ok(None);
     }
     if let Some(why) = columns.unusable.get(LENGTHS) {
-        let what = format!("column `{LENGTHS}` of {} says how many cycles each window has", origin(columns));
+        let what = format!("column `{LENGTHS}` of {} says how many cycles each window has", columns.called());
         let d = why.refused(format!("{what}, and cannot be read"));
         return Err(d.help("give the column another name if it is something else").into());
     }

@@ -65,7 +65,7 @@ fn types_convert_only_without_loss() {
     ] {
         let columns = json(&format!("{{\"x\": [1, {inexact}]}}"));
         let found = by_cycle(&columns, &num, precision, false).unwrap_err();
-        assert!(found.0[0].message.contains(&format!("cycle 1: the integer {inexact}")), "{found}");
+        assert!(found.0[0].message.contains(&format!("cycle 1 of test: the integer {inexact}")), "{found}");
     }
     assert_eq!(cycle_error(r#"{"x": [1e300]}"#, &num), ["data-type"]);
     assert_eq!(cycle_error(r#"{"x": [1.0]}"#, &int), ["data-type"]);
@@ -329,8 +329,8 @@ fn each_type_that_does_not_fit_says_what_does() {
     );
     assert!(why(DType::Bool, "[0, 1]").contains("declare the input `x` as int, and write `x == 1`"));
     assert!(why(DType::Bool, "[0.0, 1.0]").contains("declare the input `x` as num, and write `x > 0.5`"));
-    assert!(why(DType::Int, "[1, 2.0, 2.5]").contains("cycle 2: 2.5 is no integer"));
-    assert!(why(DType::Int, "[1, \"NaN\"]").contains("cycle 1: NaN is no integer"));
+    assert!(why(DType::Int, "[1, 2.0, 2.5]").contains("cycle 2 of test: 2.5 is no integer"));
+    assert!(why(DType::Int, "[1, \"NaN\"]").contains("cycle 1 of test: NaN is no integer"));
     assert!(why(DType::Int, "[1.0, 2.0]").contains("all of them are whole"));
 }
 

@@ -1,22 +1,19 @@
 //! Data read window by window: which input takes what in each cycle of a batch of windows.
 
+mod agreed;
+mod bind;
 mod hints;
-
-use std::borrow::Cow;
+mod reading;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, memory};
+use rml_base::{Diagnostic, memory};
 use rml_engine::{self as block, Block};
-use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
+use rml_ir::{Data, InputInfo, Shape, Type, Value};
 
-use crate::advice::prefixed;
-use crate::bind::{convert, find, named, origin, uneven, wrong_shape};
 use crate::cells::Cells;
-use crate::columns::{Column, Columns, LENGTHS};
-use crate::malformed::Unusable;
-use crate::on_disk::{Dataset, OnDisk};
-use crate::sequences;
+
+pub use bind::missing;
 
 /// Data bound to the inputs of a node.
 #[derive(Debug)]
@@ -68,85 +65,6 @@ fn cell_type(info: &InputInfo) -> Type {
 }
 
 impl Windows {
-    /// Binds columns to the inputs of a node.
-    ///
-    /// # Errors
-    /// All columns that are missing or do not fit their inputs; data without a window.
-    pub fn bind(
-        data: &dyn Dataset,
-        inputs: &[InputInfo],
-        precision: Precision,
-        allow_nan: bool,
-    ) -> Result<Windows, Diagnostics> {
-        let (columns, disk) = (data.table(), data.on_disk());
-        let mut findings = Diagnostics::new();
-        let empty = |i: &InputInfo| {
-            columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0)
-        };
-        let is_void = columns.columns.is_empty() && columns.unusable.is_empty();
-        if is_void || inputs.iter().any(empty) {
-            let empty = format!("{} has no row", origin(columns));
-            return Err(Diagnostic::error(codes::EMPTY_DATA, empty).into());
-        }
-        let declared = sequences::declared(columns, inputs)?;
-        let mut shape = Agreed::new(&declared);
-        let mut found: Vec<Option<(&Column, Reading)>> = Vec::new();
-        for info in inputs {
-            let reading = if is_driven(info, inputs, columns) {
-                Ok(None)
-            } else {
-                let [a, b] = expected_shapes(info);
-                // Of what is on disk, shapes and elements were compared when it was read.
-                let find = if disk.is_some_and(|disk| disk.has(&info.name)) { named } else { find };
-                find(columns, info, &[&a, &b])
-                    .and_then(|c| shape.reading(info, c, columns).map(|reading| Some((c, reading))))
-            };
-            match reading {
-                Ok(f) => found.push(f),
-                Err(d) => {
-                    findings.push(d);
-                    found.push(None);
-                }
-            }
-        }
-        if let Err(d) = shape.check() {
-            findings.push(d);
-            return Err(findings);
-        }
-        let cycles = shape.most();
-        let count = shape.count.as_ref().map_or(0, |c| c.0);
-        let lengths = shape.lengths.map(|(lengths, _)| lengths.to_vec());
-        let mut bound = Vec::new();
-        for (info, found) in inputs.iter().zip(found) {
-            let role = found.map_or(Ok(Role::End), |(column, reading)| {
-                let lengths = lengths.as_deref().unwrap_or_default();
-                let filled = columns.lengths(&info.name);
-                reading
-                    .role(info, column, (cycles, lengths, filled), disk, (precision, allow_nan))
-                    .map_err(|d| columns.explained(&info.name, d))
-            });
-            match role {
-                Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
-                Err(d) => findings.push(d),
-            }
-        }
-        if findings.is_empty() && (count == 0 || cycles == 0) {
-            let none = "no column of the data says how many windows there are";
-            let d = Diagnostic::error(codes::EMPTY_DATA, none);
-            findings.push(match inputs.is_empty() {
-                true => d
-                    .note("the node has no inputs that the data could feed")
-                    .help("train without data, for a number of windows or cycles: `--windows 100` in place of `--data`"),
-                false => d.help("give at least one input a column in the data"),
-            });
-        }
-        if findings.is_empty() {
-            Ok(Windows { count, cycles, lengths, inputs: bound, origin: origin(columns).to_owned() })
-        } else {
-            Err(findings)
-        }
-    }
-
     /// How many cycles a window has.
     pub fn length(&self, window: usize) -> usize {
         self.lengths.as_ref().and_then(|lengths| lengths.get(window).copied()).unwrap_or(self.cycles)
@@ -275,12 +193,6 @@ impl Windows {
     }
 }
 
-/// The shapes that a column of an input may have: a value a cycle, and a value a window.
-fn expected_shapes(info: &InputInfo) -> [String; 2] {
-    let cell = cell_type(info);
-    ["windows, cycles", "windows"].map(|lead| prefixed(lead, cell.shape.dims()))
-}
-
 fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
     Diagnostic::error(
         codes::DATA_SHAPE,
@@ -291,225 +203,4 @@ fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
         info.ty.shape
     ))
     .help("declare a leading dimension `batch`, or stack one window at a time")
-}
-
-/// The inputs that the data has no values for. A column whose rows do not fit each other is not missing, but wrong.
-pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
-    let has = |name: &str| {
-        columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
-    };
-    let missing = |i: &&InputInfo| !has(&i.name) && !is_driven(i, inputs, columns);
-    inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
-}
-
-/// Whether an input has no column, usable or not, and is true in the last cycle of each window.
-fn is_driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> bool {
-    let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
-    info.ty == Type::scalar(DType::Bool)
-        && !columns.mentions(&info.name)
-        && (&*info.name == "end" || is_clock())
-}
-
-fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
-    let (name, flag) = info.clock.as_ref()?;
-    Some(inputs.iter().position(|i| i.name == *name).map_or(Clock::Program, |i| Clock::Input(i, *flag)))
-}
-
-/// How a column is read.
-#[derive(Clone, Copy)]
-enum Reading {
-    /// A value a cycle, of windows of the same length.
-    Cycle,
-    /// A value a cycle, of windows of different lengths that were filled up.
-    Padded,
-    /// A value a cycle, the cycles of all windows one after the other.
-    Sequence,
-    /// A value a window.
-    Window,
-}
-
-impl Reading {
-    /// What an input takes from a column that is read so, in a precision, and NaN let through or not. The windows have
-    /// those lengths, and the column has windows that were filled up to others.
-    fn role(
-        self,
-        info: &InputInfo,
-        column: &Column,
-        (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
-        disk: Option<&OnDisk>,
-        (precision, allow_nan): (Precision, bool),
-    ) -> Result<Role, Diagnostic> {
-        let ty = cell_type(info);
-        if let Some(disk) = disk.filter(|disk| disk.has(&info.name)) {
-            let stored = || Cells::on_disk(disk, &info.name, column, &ty, precision);
-            return self.role_on_disk(&info.name, stored(), column, (cycles, lengths, filled), allow_nan);
-        }
-        let converted = |column: &Column, place: &dyn Fn(usize) -> String| {
-            convert(&info.name, column, &ty, precision, allow_nan, place).map(Cells::Memory)
-        };
-        let joined = match self {
-            Self::Cycle => {
-                let place = |i: usize| format!("window {}, cycle {}", i / cycles, i % cycles);
-                return converted(column, &place).map(Role::Cycle);
-            }
-            Self::Window => return converted(column, &|i| format!("window {i}")).map(Role::Window),
-            Self::Padded => {
-                let starts = sequences::padded_starts(&info.name, column, filled)?;
-                Cow::Owned(sequences::unpadded(&info.name, column, &starts, lengths, &ty.shape)?)
-            }
-            Self::Sequence => Cow::Borrowed(column),
-        };
-        let starts = sequences::starts(lengths);
-        let place = |i: usize| {
-            let window = starts.partition_point(|start| *start <= i).saturating_sub(1);
-            format!("window {window}, cycle {}", i - starts.get(window).copied().unwrap_or(0))
-        };
-        let data = converted(&joined, &place)?;
-        Ok(Role::Sequence(data, starts))
-    }
-
-    /// The same of a column that is on disk. Its elements are converted when they are read, and looked at once here.
-    fn role_on_disk(
-        self,
-        name: &str,
-        cells: Cells,
-        column: &Column,
-        (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
-        allow_nan: bool,
-    ) -> Result<Role, Diagnostic> {
-        let all = 0..column.present_rows();
-        let row = |at: usize| column.present.as_ref().map_or(at, |present| present[at]);
-        match self {
-            Self::Cycle => {
-                let place = |i: usize| format!("window {}, cycle {}", row(i / cycles), i % cycles);
-                cells.check(all.start * cycles..all.end * cycles, allow_nan, &place)?;
-                Ok(Role::Cycle(cells))
-            }
-            Self::Window => {
-                cells.check(all, allow_nan, &|i| format!("window {}", row(i)))?;
-                Ok(Role::Window(cells))
-            }
-            Self::Padded | Self::Sequence => {
-                let starts = match self {
-                    Self::Padded => sequences::padded_starts(name, column, filled)?,
-                    _ => sequences::starts(lengths),
-                };
-                for (window, (start, length)) in starts.iter().zip(lengths).enumerate() {
-                    let place = |i: usize| format!("window {window}, cycle {}", i - start);
-                    cells.check(*start..start + length, allow_nan, &place)?;
-                }
-                Ok(Role::Sequence(cells, starts))
-            }
-        }
-    }
-}
-
-/// What all columns must agree on, each with the column that first said so.
-struct Agreed<'a> {
-    count: Option<(usize, &'a str)>,
-    cycles: Option<(usize, &'a str)>,
-    lengths: Option<(Cow<'a, [usize]>, &'a str)>,
-    /// Whether a column of its own says the lengths.
-    is_declared: bool,
-}
-
-impl<'a> Agreed<'a> {
-    fn new(declared: &'a Option<Vec<usize>>) -> Self {
-        let lengths = declared.as_ref().map(|lengths| (Cow::Borrowed(&lengths[..]), LENGTHS));
-        let count = declared.as_ref().map(|lengths| (lengths.len(), LENGTHS));
-        Self { count, cycles: None, is_declared: lengths.is_some(), lengths }
-    }
-
-    /// The cycles of the longest window.
-    fn most(&self) -> usize {
-        match &self.lengths {
-            Some((lengths, _)) => lengths.iter().copied().max().unwrap_or(0),
-            None => self.cycles.map_or(1, |c| c.0),
-        }
-    }
-
-    /// How a column is read, by its number of dimensions.
-    fn reading(
-        &mut self,
-        info: &'a InputInfo,
-        column: &Column,
-        columns: &'a Columns,
-    ) -> Result<Reading, Diagnostic> {
-        let cell = cell_type(info);
-        let dims = column.shape.dims();
-        let wrong = || {
-            let [a, b] = expected_shapes(info);
-            wrong_shape(info, column, &[&a, &b])
-        };
-        if let Some(lengths) = columns.lengths(&info.name) {
-            if dims.get(1..) != Some(cell.shape.dims()) {
-                let d = wrong().note("its rows are sequences of different lengths");
-                return Err(columns.explained(&info.name, d));
-            }
-            if let (true, Some((declared, _))) = (self.is_declared, &self.lengths)
-                && declared.len() == lengths.len()
-            {
-                sequences::within(declared, &info.name, lengths.iter().copied())?;
-                return Ok(Reading::Padded);
-            }
-            return self.sequences(info, lengths).map(|()| Reading::Sequence);
-        }
-        let by_cycle = dims.len() == cell.shape.rank() + 2;
-        let lead = if by_cycle { 2 } else { 1 };
-        if dims.get(lead..) != Some(cell.shape.dims()) {
-            return Err(wrong());
-        }
-        if let (true, false, Some((lengths, _))) = (self.is_declared, by_cycle, &self.lengths)
-            && column.present.is_none()
-            && dims[0] != lengths.len()
-            && dims[0] == lengths.iter().sum::<usize>()
-        {
-            return Ok(Reading::Sequence);
-        }
-        match self.count {
-            Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),
-            _ => self.count = Some((dims[0], &info.name)),
-        }
-        if !by_cycle {
-            return Ok(Reading::Window);
-        }
-        match self.cycles {
-            Some((n, other)) if n != dims[1] => {
-                let what = format!(
-                    "windows of column `{}` have {} cycles, those of `{other}` {n}",
-                    info.name, dims[1]
-                );
-                Err(Diagnostic::error(codes::DATA_SHAPE, what))
-            }
-            _ => {
-                self.cycles = Some((dims[1], &info.name));
-                Ok(if self.is_declared { Reading::Padded } else { Reading::Cycle })
-            }
-        }
-    }
-
-    /// Compares the lengths of sequences with those that are known.
-    fn sequences(&mut self, info: &'a InputInfo, lengths: &'a [usize]) -> Result<(), Diagnostic> {
-        match self.count {
-            Some((n, other)) if n != lengths.len() => return Err(uneven(info, lengths.len(), other, n)),
-            _ => self.count = Some((lengths.len(), &info.name)),
-        }
-        if let Some((before, other)) = &self.lengths {
-            return sequences::same(&info.name, lengths, other, before);
-        }
-        sequences::check(&info.name, lengths)?;
-        self.lengths = Some((Cow::Borrowed(lengths), &info.name));
-        Ok(())
-    }
-
-    /// Whether columns of windows of one length agree with the lengths of the others.
-    fn check(&self) -> Result<(), Diagnostic> {
-        let (Some((lengths, name)), Some((cycles, other))) = (&self.lengths, self.cycles) else {
-            return Ok(());
-        };
-        if self.is_declared {
-            return sequences::within(lengths, other, std::iter::repeat(cycles));
-        }
-        sequences::same(name, lengths, other, &vec![cycles; lengths.len()])
-    }
 }

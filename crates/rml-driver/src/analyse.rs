@@ -118,7 +118,7 @@ pub(crate) fn analyse_each_by(
         let is_lucky =
             clean && analysis.as_ref().is_some_and(|analysis| placed.is_changed(node, &analysis.assumed));
         if (is_left_out || is_lucky) && !node.overrides {
-            unchecked.push(Unchecked::new(front, node, &placed));
+            unchecked.push(Unchecked::new(front, node, &placed, analysis.as_deref()));
         }
         if analysis.is_some() || is_left_out || node.overrides {
             cover(&calls, i, &mut covered);
@@ -145,20 +145,25 @@ impl Placed {
         Self { options, assumed }
     }
 
-    /// As it is; then with other numbers, or a value of another kind, for one of the parameters.
+    /// As it is; then with other numbers, or a value of another kind, for one of the parameters. A size of 1, which fits
+    /// beside any other one, comes after sizes that do not.
     fn all(&self) -> impl Iterator<Item = Self> {
         let int = StaticValue::Int;
         let list = |sizes: &[i64]| StaticValue::Array(sizes.iter().map(|size| int(*size)).collect());
-        let values = [int(1), int(2), int(0), list(&[5, 7]), list(&[5]), StaticValue::Bool(true)];
+        let values = [int(2), int(3), int(1), int(0), list(&[5, 7]), list(&[5]), StaticValue::Bool(true)];
         let others =
             (0..self.assumed.len()).flat_map(move |i| values.clone().map(|value| self.with(i, value)));
         std::iter::once(self.clone()).chain(others)
     }
 
-    /// Whether a named dimension of the node has another value than here: it is right for some sizes alone.
+    /// Whether a named dimension of the node, or a static integer, has another value than here: the node is right for
+    /// some sizes alone.
     fn is_changed(&self, node: &NodeSignature, assumed: &[(String, StaticValue)]) -> bool {
-        let mut sizes = self.assumed.iter().filter(|(name, _)| node.dimensions.contains(name));
-        !assumed.is_empty() && sizes.any(|size| !assumed.contains(size))
+        let is_int = |value: &StaticValue| matches!(value, StaticValue::Int(_));
+        let mut both = self.assumed.iter().zip(assumed);
+        both.any(|((name, here), (_, there))| {
+            here != there && (node.dimensions.contains(name) || is_int(here) && is_int(there))
+        })
     }
 
     fn with(&self, i: usize, value: StaticValue) -> Self {

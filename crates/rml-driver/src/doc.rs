@@ -4,9 +4,10 @@
 mod forms;
 
 use bumpalo::Bump;
+use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span, suggest};
-use rml_elab::{FormalKind, NodeSignature};
+use rml_elab::{FormalKind, FormalSignature, NodePlace, NodeSignature, VariableKind};
 use rml_ir::op::{self, OpInfo};
 use rml_syntax::ast::{DTypeName, Decl, File, Node};
 
@@ -158,14 +159,16 @@ fn read(name: &str, text: &str, known: &[NodeSignature]) -> ModuleDoc {
     let mut sources = Sources::new();
     let id = sources.add(name, text);
     let file = rml_syntax::parse(&bump, &mut names, id, text).file;
-    let nodes: Vec<NodeDoc> = file
-        .nodes()
-        .map(|n| {
-            let name = names.resolve(&n.name.name).to_owned();
-            let signature = known.iter().find(|s| s.name == name);
-            node_doc(&file, n, name, text, signature, &names)
-        })
-        .collect();
+    let by_name: IndexMap<&str, &NodeSignature> = known.iter().rev().map(|s| (&*s.name, s)).collect();
+    let is_static = |f: &&FormalSignature| f.kind == FormalKind::Static;
+    let of_node = |n: &Node<'_>| {
+        let signature = by_name.get(names.resolve(&n.name.name)).copied();
+        let statics = signature.into_iter().flat_map(|s| s.formals.iter().filter(is_static));
+        let statics = statics.map(|f| f.name.clone()).collect();
+        let dimensions = signature.map(|s| s.dimensions.clone()).unwrap_or_default();
+        node_doc(&file, n, text, (statics, dimensions), &names)
+    };
+    let nodes: Vec<NodeDoc> = file.nodes().map(of_node).collect();
     let first =
         file.comments.first().filter(|c| text.get(..c.start as usize).is_some_and(|t| t.trim().is_empty()));
     let belongs = |c: &Span| file.nodes().any(|n| behind(text, *c, n.span.start as usize));
@@ -173,19 +176,29 @@ fn read(name: &str, text: &str, known: &[NodeSignature]) -> ModuleDoc {
     ModuleDoc { name: name.to_owned(), introduction, nodes }
 }
 
+/// The documentation of one node of a text, of which only the part from byte `after` to the end of the node is read:
+/// there ends what stands before the node and its comment.
+pub fn of_node(text: &str, after: usize, node: &NodePlace) -> Option<NodeDoc> {
+    let text = text.get(after..node.span.range().end)?;
+    let (bump, mut names, mut sources) = (Bump::new(), lasso::Rodeo::new(), Sources::new());
+    let id = sources.add("", text);
+    let file = rml_syntax::parse(&bump, &mut names, id, text).file;
+    let dimensions = node.variables.iter().filter(|v| v.kind == VariableKind::Dimension);
+    let dimensions = dimensions.map(|v| v.name.clone()).collect();
+    let parsed = file.nodes().last()?;
+    Some(node_doc(&file, parsed, text, (node.statics.clone(), dimensions), &names))
+}
+
 fn node_doc(
     file: &File<'_>,
     node: &Node<'_>,
-    name: String,
     text: &str,
-    known: Option<&NodeSignature>,
+    (statics, dimensions): (Vec<String>, Vec<String>),
     names: &lasso::Rodeo,
 ) -> NodeDoc {
+    let name = names.resolve(&node.name.name).to_owned();
     let layout =
         |header: &str| rml_syntax::format(header).unwrap_or_else(|_| header.to_owned()).trim_end().to_owned();
-    let is_static = |f: &&rml_elab::FormalSignature| f.kind == FormalKind::Static;
-    let statics = known.into_iter().flat_map(|s| s.formals.iter().filter(is_static)).map(|f| f.name.clone());
-    let statics: Vec<String> = statics.collect();
     let declared = |decl: &Decl<'_>| {
         let named = names.resolve(&decl.name.name).to_owned();
         (named, text.get(decl.span.range()).unwrap_or("").to_owned())
@@ -200,7 +213,7 @@ fn node_doc(
         adjoint_inputs,
         declarations: node.inputs.iter().chain(node.outputs).map(declared).collect(),
         statics,
-        dimensions: known.map(|s| s.dimensions.clone()).unwrap_or_default(),
+        dimensions,
     }
 }
 
@@ -236,7 +249,8 @@ fn adjoint(
 /// The comments that stand right before byte `at`, without a blank line between.
 fn comment(file: &File<'_>, mut at: usize, text: &str) -> String {
     let mut parts = Vec::new();
-    while let Some(c) = file.comments.iter().find(|c| behind(text, **c, at)) {
+    let before = |at: usize| file.comments.partition_point(|c| c.end as usize <= at).checked_sub(1);
+    while let Some(c) = before(at).map(|last| file.comments[last]).filter(|c| behind(text, *c, at)) {
         parts.push(plain(&text[c.range()]));
         at = c.start as usize;
     }

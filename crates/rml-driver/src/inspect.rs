@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_base::{Diagnostics, Error, FileId, Sources, Span};
+use rml_base::{Diagnostics, EntityId as _, Error, FileId, Sources, Span};
 use rml_elab::{Index, NodePlace, VariableKind};
 use rml_ir::flat::{Var, VarData};
 use rml_ir::typed::StaticValue;
@@ -128,20 +128,34 @@ impl Inspection {
     }
 }
 
-/// The variables of an analysis that have the name that stands where they come from: not those that a pass made of
-/// them.
-pub(crate) fn named(analysis: &Analysis, index: &Index, places: &Places) -> Vec<(VariableName, Var)> {
-    let sources = &analysis.sources;
-    let texts: IndexMap<FileId, Arc<str>> = sources.ids().map(|id| (id, sources.name(id).into())).collect();
-    let nodes: Vec<Arc<str>> = index.nodes.iter().map(|node| (*node.name).into()).collect();
-    let named = |(v, data): (Var, &VarData)| {
-        let own = data.name.as_deref()?.rsplit('.').next()?;
-        if own != sources.snippet(data.span) {
-            return None;
+/// Names of a version of a text, which those of its variables share.
+pub(crate) struct Names {
+    texts: Vec<Arc<str>>,
+    nodes: Vec<Arc<str>>,
+    places: Places,
+}
+
+impl Names {
+    pub(crate) fn new(sources: &Sources, index: &Index) -> Self {
+        Self {
+            texts: sources.ids().map(|id| sources.name(id).into()).collect(),
+            nodes: index.nodes.iter().map(|node| (*node.name).into()).collect(),
+            places: Places::new(&index.nodes),
         }
-        let node = Arc::clone(&nodes[places.at(data.span)?]);
-        let text = Arc::clone(texts.get(&data.span.file)?);
-        Some((VariableName { text, node, variable: own.into() }, v))
-    };
-    analysis.flat.vars.iter_enumerated().filter_map(named).collect()
+    }
+
+    /// The variables of an analysis that have the name that stands where they come from: not those that a pass made of
+    /// them.
+    pub(crate) fn variables(&self, analysis: &Analysis) -> Vec<(VariableName, Var)> {
+        let named = |(v, data): (Var, &VarData)| {
+            let own = data.name.as_deref()?.rsplit('.').next()?;
+            if own != analysis.sources.snippet(data.span) {
+                return None;
+            }
+            let node = Arc::clone(&self.nodes[self.places.at(data.span)?]);
+            let text = Arc::clone(self.texts.get(data.span.file.index())?);
+            Some((VariableName { text, node, variable: own.into() }, v))
+        };
+        analysis.flat.vars.iter_enumerated().filter_map(named).collect()
+    }
 }

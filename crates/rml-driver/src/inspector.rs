@@ -13,11 +13,11 @@ use crate::analyse::{Placed, Unchecked, analyse_alone, analyse_each_by};
 use crate::analysis::Analysis;
 use crate::check::{Findings, Forms};
 use crate::front::Front;
-use crate::inspect::{Inspection, Survey, VariableName, named, sizes};
+use crate::inspect::{Inspection, Names, Survey, VariableName, sizes};
 use crate::interface::BATCH;
 use crate::kept::Kept;
 use crate::options::Options;
-use crate::reach::{Grounds, Places, Reach, Versions};
+use crate::reach::{Grounds, Reach, Versions};
 use crate::report::{self, CheckReport};
 use crate::source::Source;
 
@@ -125,20 +125,20 @@ impl Inspector {
     fn analyses(&mut self, nodes: &Nodes<'_>, sizes: &IndexMap<usize, String>, clean: bool) -> Analyses {
         let defaults = sizes.iter().map(|(size, name)| (name.clone(), StaticValue::Int(*size as i64)));
         let options = Options { defaults: defaults.collect(), ..Options::default() };
-        let (kept, places) = (&mut self.analyses, Places::new(&nodes.index.nodes));
+        let (kept, names) = (&mut self.analyses, Names::new(&nodes.front.sources, nodes.index));
         let mut all = Analyses::default();
         let mut known = 0;
         let (analyses, unchecked) = analyse_each_by(nodes.front, &options, clean, &mut |node, placed| {
             let find = || {
                 let analysis = analyse_alone(nodes.front, node, placed, &nodes.forms).map(Arc::new);
                 let findings = analysis.iter().flat_map(|analysis| analysis.findings()).cloned().collect();
-                let named = |analysis| (Arc::clone(&analysis), named(&analysis, nodes.index, &places).into());
+                let named = |analysis| (Arc::clone(&analysis), names.variables(&analysis).into());
                 (Diagnostics(findings), analysis.map(named))
             };
             let (grounds, given) = (nodes.grounds(&node.name), given(node, placed));
             let (findings, analysed) = kept.find(&node.name, given, grounds, find);
-            let (analysis, names) = analysed?;
-            for (name, var) in &*names {
+            let (analysis, variables) = analysed?;
+            for (name, var) in &*variables {
                 all.instances.entry(name.clone()).or_default().push((known, *var));
             }
             all.found.extend(findings);

@@ -206,6 +206,12 @@ impl Node {
         self.formals.binary_search(&formal).ok()
     }
 
+    /// The names of the static parameters.
+    pub(crate) fn statics(&self) -> impl Iterator<Item = &str> {
+        let is_static = |formal: &&Local| matches!(self.roles[**formal], Role::Static | Role::Both);
+        self.formals.iter().filter(is_static).map(|formal| &**self.name_of(*formal))
+    }
+
     /// The name of a local.
     pub(crate) fn name_of(&self, local: Local) -> &Arc<str> {
         &self.locals[local].name

@@ -8,7 +8,7 @@ use rml_syntax::ast::{self, Ident, IndexExpr, MergeOperand, Symbol};
 use crate::hir::SourceId;
 use crate::load::{Loaded, LoadedFile};
 use crate::lower::Headers;
-use crate::scope::{Callable, Scopes};
+use crate::scope::{Callable, Program, Scopes};
 
 /// The names of a program.
 ///
@@ -100,6 +100,8 @@ pub struct NodePlace {
     pub span: Span,
     /// The names of its inputs.
     pub inputs: Vec<String>,
+    /// Those of them that are static parameters.
+    pub statics: Vec<String>,
     /// Its names, in the order of their definitions.
     pub variables: Vec<Variable>,
     /// Whether it belongs to the library.
@@ -160,13 +162,15 @@ pub(crate) fn index(
     loaded: &Loaded<'_>,
     names: &lasso::Rodeo,
     headers: &Headers<'_>,
-    scopes: &Scopes,
+    program: &Program,
 ) -> Index {
+    let scopes = &program.scopes;
     let mut index = Index::default();
-    for header in headers.iter() {
+    for (id, header) in headers.iter_enumerated() {
         let library = scopes.is_library(header.file);
         let overrides = scopes.overrides(header.file, &header.name);
-        index.nodes.push(NodePlace { overrides, ..node_place(header.ast, names, library) });
+        let statics = program.nodes[id].statics().map(str::to_owned).collect();
+        index.nodes.push(NodePlace { overrides, statics, ..node_place(header.ast, names, library) });
     }
     for file in loaded.files.iter().filter(|file| !file.library) {
         let mut walk =
@@ -219,6 +223,7 @@ fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> Node
         header: node.header_span,
         span: node.span,
         inputs: node.inputs.iter().map(|d| names.resolve(&d.name.name).to_owned()).collect(),
+        statics: Vec::new(),
         variables: variables.collect(),
         library,
         private: node.private.is_some(),

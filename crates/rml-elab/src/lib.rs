@@ -95,7 +95,7 @@ impl Resolved {
         main: FileId,
         options: &Options,
         loader: &mut dyn Loader,
-        look: impl FnOnce(&load::Loaded<'_>, &lasso::Rodeo, &lower::Headers<'_>, &scope::Scopes) -> T,
+        look: impl FnOnce(&load::Loaded<'_>, &lasso::Rodeo, &lower::Headers<'_>, &Program) -> T,
     ) -> (Self, T) {
         let _span = debug_span!("resolve").entered();
         let mut report = Report::default();
@@ -103,7 +103,7 @@ impl Resolved {
         let mut names = lasso::Rodeo::new();
         let loaded = load::load(&bump, &mut names, sources, main, options, loader, &mut report);
         let (program, headers) = lower::lower(&loaded, &names, &mut report);
-        let seen = look(&loaded, &names, &headers, &program.scopes);
+        let seen = look(&loaded, &names, &headers, &program);
         (Self { program, report }, seen)
     }
 

@@ -121,7 +121,8 @@ impl Running for Steps {
         at
     }
 
-    /// What has no result, and what reads a value that is not there, is for the simulator to tell.
+    /// Reports any failure as suspected. The simulator then finds the exact error: an operator without a result, or a
+    /// read of an absent value.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         let (outputs, done) = self.machine.window(ticks, &self.inputs).map_err(|_| Fault::Suspect)?;
         self.outputs = outputs;

@@ -143,7 +143,7 @@ impl Build<'_> {
         }
     }
 
-    /// Whether a register is behind the window what it was before.
+    /// Whether a register has the same value after the window as before it.
     fn stays(&self, register: usize, node: Node) -> bool {
         self.window.registers[register] == State { value: Some(node), set: Set::Yes }
     }

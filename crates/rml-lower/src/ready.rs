@@ -108,7 +108,7 @@ impl Ready {
         // A search also computes ticks after the end of the window; no error is due there.
         let failing = if key.searches { Vec::new() } else { graph.failing() };
         let (mut routine, taken) = routine(&plan.name, &graph, &inputs, &wanted, &failing);
-        // A result that is missing would give all behind it another place.
+        // A missing result would shift all later ones.
         debug_assert_eq!(routine.results.len(), wanted.len());
         let roles: Vec<Role> = taken.iter().map(|i| sources[*i].0).collect();
         let read = roles.iter().filter(|role| matches!(role, Role::Carried(_))).count();

@@ -3,9 +3,10 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
+use std::io::{BufRead, BufReader, pipe};
 use std::time::{Duration, Instant};
 
-use lsp_server::{Connection, Message, Notification, Request};
+use lsp_server::{Message, Notification, Request};
 use serde_json::{Value, json};
 
 /// Twenty-five lines: a network, its training, and a filter.
@@ -44,13 +45,14 @@ fn main() {
         text += &BLOCK.replace("{n}", &n.to_string());
         n += 1;
     }
-    let (editor, server) = Connection::memory();
-    let served = std::thread::spawn(move || rml_lsp::serve(server, None));
-    let say = |method: &str, params: Value| {
-        editor.sender.send(Notification { method: method.to_owned(), params }.into()).expect("it serves");
-    };
+    let (input, to_server) = pipe().expect("a pipe");
+    let (output, to_us) = pipe().expect("a pipe");
+    let served = std::thread::spawn(move || rml_lsp::serve(BufReader::new(input), to_us, None));
+    let editor = &mut BufReader::new(output);
+    let send = |message: Message| message.write(&mut &to_server).expect("it serves");
+    let say = |method: &str, params: Value| send(Notification { method: method.to_owned(), params }.into());
     let ask = |id: i32, method: &str, params: Value| {
-        editor.sender.send(Request::new(id.into(), method.to_owned(), params).into()).expect("it serves");
+        send(Request::new(id.into(), method.to_owned(), params).into());
     };
     ask(1, "initialize", json!({"capabilities": {}}));
     say("initialized", json!({}));
@@ -59,8 +61,8 @@ fn main() {
         "textDocument/didOpen",
         json!({"textDocument": {"uri": uri, "languageId": "rml", "version": 0, "text": text}}),
     );
-    wait(&editor, 0);
-    wait(&editor, 0);
+    wait(editor, 0);
+    wait(editor, 0);
     let (mut first, mut whole) = (Vec::new(), Vec::new());
     for key in 1..=KEYS {
         // A letter more, then a letter less, in an equation in the middle.
@@ -74,9 +76,9 @@ fn main() {
             "textDocument/didChange",
             json!({"textDocument": {"uri": uri, "version": key}, "contentChanges": change}),
         );
-        wait(&editor, key);
+        wait(editor, key);
         first.push(begun.elapsed());
-        wait(&editor, key);
+        wait(editor, key);
         whole.push(begun.elapsed());
     }
     println!("{} lines, {} nodes, {KEYS} keys; median (largest) in ms", text.lines().count(), 4 * n);
@@ -87,9 +89,7 @@ fn main() {
         let at = json!({"textDocument": {"uri": uri}, "position": {"line": 500, "character": 2}});
         let begun = Instant::now();
         ask(id, "textDocument/completion", at);
-        while !matches!(editor.receiver.recv().expect("it serves"), Message::Response(r) if r.id == id.into())
-        {
-        }
+        while !matches!(next(editor), Message::Response(r) if r.id == id.into()) {}
         completions.push(begun.elapsed());
     }
     report("completion", completions);
@@ -99,14 +99,17 @@ fn main() {
 }
 
 /// Waits until findings about that version are published.
-fn wait(editor: &Connection, version: usize) {
+fn wait(editor: &mut impl BufRead, version: usize) {
     loop {
-        let message = editor.receiver.recv().expect("it serves");
-        let Message::Notification(note) = message else { continue };
+        let Message::Notification(note) = next(editor) else { continue };
         if note.params["version"] == version {
             return;
         }
     }
+}
+
+fn next(editor: &mut impl BufRead) -> Message {
+    Message::read(editor).expect("it serves").expect("it serves")
 }
 
 fn report(what: &str, mut times: Vec<Duration>) {

@@ -1,10 +1,10 @@
-//! Interfaces and comments of nodes, each text read once.
+//! Interfaces and comments of nodes.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rml::doc::{ModuleDoc, NodeDoc};
-use rml::{FileId, NodePlace, Survey};
+use rml::doc::{self, ModuleDoc, NodeDoc};
+use rml::{FileId, NodePlace, Span, Survey};
 
 /// The modules of the library, the prelude first.
 pub(crate) fn library() -> &'static [ModuleDoc] {
@@ -12,15 +12,17 @@ pub(crate) fn library() -> &'static [ModuleDoc] {
     ALL.get_or_init(rml::doc::library)
 }
 
-/// What the texts of a survey say about their nodes.
+/// What the texts of a survey say about their nodes. Of each text only the nodes that are asked for are read.
 pub(crate) struct Docs<'s> {
     survey: &'s Survey,
-    read: BTreeMap<FileId, BTreeMap<String, NodeDoc>>,
+    /// By text, where its nodes end.
+    ends: BTreeMap<FileId, Vec<usize>>,
+    read: BTreeMap<Span, Option<NodeDoc>>,
 }
 
 impl<'s> Docs<'s> {
     pub(crate) fn new(survey: &'s Survey) -> Self {
-        Self { survey, read: BTreeMap::new() }
+        Self { survey, ends: BTreeMap::new(), read: BTreeMap::new() }
     }
 
     /// The interface of a node, and the comment before it.
@@ -33,16 +35,21 @@ impl<'s> Docs<'s> {
 
     /// What a text says about a node.
     pub(crate) fn node(&mut self, node: &NodePlace) -> Option<&NodeDoc> {
-        let (sources, file) = (&self.survey.sources, node.span.file);
-        let name = sources.name(file);
+        let (survey, file) = (self.survey, node.span.file);
+        let name = survey.sources.name(file);
         let module = name.trim_end_matches(".rml").replace('/', ".");
         if let Some(module) = library().iter().find(|m| node.library && m.name == module) {
             return module.nodes.iter().find(|of| of.name == node.name);
         }
-        let read = self.read.entry(file).or_insert_with(|| {
-            let module = rml::doc::module(name, sources.text(file));
-            module.nodes.into_iter().rev().map(|node| (node.name.clone(), node)).collect()
+        let ends = self.ends.entry(file).or_insert_with(|| {
+            let own = survey.index.nodes.iter().filter(|node| node.span.file == file);
+            let mut ends: Vec<usize> = own.map(|node| node.span.range().end).collect();
+            ends.sort_unstable();
+            ends
         });
-        read.get(&node.name)
+        let before = ends.partition_point(|end| *end <= node.span.range().start);
+        let after = before.checked_sub(1).map_or(0, |last| ends[last]);
+        let read = || doc::of_node(survey.sources.text(file), after, node);
+        self.read.entry(node.span).or_insert_with(read).as_ref()
     }
 }

@@ -4,8 +4,9 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Sender, unbounded};
-use lsp_server::{Connection, ErrorCode, Message};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use lsp_server::{ErrorCode, Message, RequestId};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::server::Ended;
@@ -15,9 +16,12 @@ const LONGEST: u64 = 1 << 28;
 /// The longest line before a message, in bytes.
 const LONGEST_LINE: u64 = 1 << 12;
 
-/// An editor on standard input and output.
+/// An editor at the other end of two streams. What it is told is JSON already: a large answer is written as it is made,
+/// and no tree of it is built.
 pub(crate) struct Pipes {
-    pub(crate) connection: Connection,
+    /// Messages, and answers to what is no message.
+    pub(crate) from_editor: Receiver<Result<Message, String>>,
+    pub(crate) to_editor: Sender<String>,
     writer: JoinHandle<()>,
     /// Why nothing more is read.
     broken: Arc<Mutex<Option<Ended>>>,
@@ -28,53 +32,86 @@ impl Pipes {
     ///
     /// # Errors
     /// The system starts no thread.
-    pub(crate) fn open() -> Result<Self, Ended> {
+    pub(crate) fn open(
+        mut input: impl BufRead + Send + 'static,
+        mut output: impl Write + Send + 'static,
+    ) -> Result<Self, Ended> {
         let (to_server, from_editor) = unbounded();
-        let (to_editor, from_server) = unbounded::<Message>();
+        let (to_editor, from_server) = unbounded::<String>();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let writer = named("writer").spawn(move || {
             // What an editor that went away does not read is lost.
-            let _ = from_server.into_iter().try_for_each(|message| message.write(&mut io::stdout().lock()));
+            let _ = from_server.into_iter().try_for_each(|content| write_frame(&mut output, &content));
         });
         let broken: Arc<Mutex<Option<Ended>>> = Arc::default();
         let why = Arc::clone(&broken);
         let reader = named("reader").spawn(move || {
-            if let Err(error) = read_all(&mut io::stdin().lock(), &to_server) {
+            if let Err(error) = read_all(&mut input, &to_server) {
                 *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ended(error.to_string()));
             }
         });
         let started = |error: io::Error| Ended(error.to_string());
         reader.map_err(started)?;
-        let connection = Connection { sender: to_editor, receiver: from_editor };
-        Ok(Self { connection, writer: writer.map_err(started)?, broken })
+        Ok(Self { from_editor, to_editor, writer: writer.map_err(started)?, broken })
+    }
+
+    /// The next message, whatever else is answered before it; nothing if the editor went away.
+    pub(crate) fn next(&self) -> Option<Message> {
+        loop {
+            match self.from_editor.recv().ok()? {
+                Ok(message) => return Some(message),
+                Err(answer) => self.to_editor.send(answer).ok()?,
+            }
+        }
     }
 
     /// Ends a session, when everything that was said is out: how it ended, or what was wrong with a frame.
     pub(crate) fn close(self, served: Result<(), Ended>) -> Result<(), Ended> {
-        drop(self.connection);
+        drop(self.to_editor);
         let _ = self.writer.join();
         let broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner).take();
         broken.map_or(served, Err)
     }
 }
 
-/// Reads messages up to the one that ends the session. What is no message is answered at once.
-fn read_all(input: &mut impl BufRead, server: &Sender<Message>) -> io::Result<()> {
+/// A message as JSON.
+pub(crate) fn content(message: &Message) -> Result<String, String> {
+    #[derive(Serialize)]
+    struct Said<'a> {
+        jsonrpc: &'static str,
+        #[serde(flatten)]
+        message: &'a Message,
+    }
+    serde_json::to_string(&Said { jsonrpc: "2.0", message }).map_err(|e| e.to_string())
+}
+
+/// An answer as JSON.
+pub(crate) fn answer(id: &RequestId, result: &impl Serialize) -> Result<String, String> {
+    #[derive(Serialize)]
+    struct Said<'a, T> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        result: &'a T,
+    }
+    serde_json::to_string(&Said { jsonrpc: "2.0", id, result }).map_err(|e| e.to_string())
+}
+
+fn write_frame(output: &mut impl Write, content: &str) -> io::Result<()> {
+    write!(output, "Content-Length: {}\r\n\r\n{content}", content.len())?;
+    output.flush()
+}
+
+/// Reads messages up to the one that ends the session. What is no message is passed on as what it is answered with.
+fn read_all(input: &mut impl BufRead, server: &Sender<Result<Message, String>>) -> io::Result<()> {
     while let Some(content) = frame(input)? {
-        match message(&content) {
-            Ok(message) => {
-                let ends = matches!(&message, Message::Notification(note) if note.method == "exit");
-                if server.send(message).is_err() || ends {
-                    break;
-                }
-            }
-            Err(None) => {}
-            Err(Some(answer)) => {
-                let answer = answer.to_string();
-                let mut out = io::stdout().lock();
-                write!(out, "Content-Length: {}\r\n\r\n{answer}", answer.len())?;
-                out.flush()?;
-            }
+        let heard = match message(&content) {
+            Ok(message) => Ok(message),
+            Err(Some(answer)) => Err(answer.to_string()),
+            Err(None) => continue,
+        };
+        let ends = matches!(&heard, Ok(Message::Notification(note)) if note.method == "exit");
+        if server.send(heard).is_err() || ends {
+            break;
         }
     }
     Ok(())

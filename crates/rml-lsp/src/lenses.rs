@@ -1,7 +1,10 @@
 //! Code lenses above a node: run, trace and train it in a terminal of the editor; show its adjoint.
 
-use lsp_types::{CodeLens, CodeLensParams, Command, ExecuteCommandParams};
+use std::sync::Arc;
+
+use lsp_types::{CodeLensParams, ExecuteCommandParams, Range};
 use rml::{Meaning, Options};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::lines::Lines;
@@ -11,11 +14,39 @@ use crate::texts;
 /// The command that the server carries out.
 pub(crate) const ADJOINT: &str = "rml.adjoint";
 
+/// A lens, as the protocol's `CodeLens`, without a tree of JSON for each argument.
+#[derive(Serialize)]
+pub(crate) struct Lens {
+    range: Range,
+    command: Command,
+}
+
+#[derive(Serialize)]
+struct Command {
+    title: &'static str,
+    command: &'static str,
+    arguments: [Argument; 1],
+}
+
+/// Which node a command is about.
+#[derive(Serialize)]
+struct Argument {
+    #[serde(serialize_with = "shared")]
+    file: Arc<str>,
+    #[serde(serialize_with = "shared")]
+    node: Arc<str>,
+}
+
+fn shared<S: serde::Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(text)
+}
+
 /// The lenses of a text.
-pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<CodeLens>> {
+pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<Lens>> {
     let path = texts::path(&params.text_document.uri);
     let Some(survey) = server.survey(&path) else { return Ok(None) };
     let lines = Lines::new(survey.sources.text(survey.main), server.encoding);
+    let file: Arc<str> = path.display().to_string().into();
     let mut all = Vec::new();
     let adjoints = survey.index.names.iter();
     let adjoints = adjoints.filter(|name| matches!(name.meaning, Meaning::Node(_, order) if order > 0));
@@ -32,11 +63,10 @@ pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<
         };
         commands.extend(trains.then_some(("train", "rml.train")));
         commands.push(("adjoint", ADJOINT));
-        let range = lines.range(node.name_span.range());
+        let (range, name) = (lines.range(node.name_span.range()), Arc::from(&*node.name));
         for (title, command) in commands {
-            let arguments = json!({"file": path.display().to_string(), "node": node.name});
-            let command = Command::new(title.to_owned(), command.to_owned(), Some(vec![arguments]));
-            all.push(CodeLens { range, command: Some(command), data: None });
+            let arguments = [Argument { file: Arc::clone(&file), node: Arc::clone(&name) }];
+            all.push(Lens { range, command: Command { title, command, arguments } });
         }
     }
     Ok(Some(all))

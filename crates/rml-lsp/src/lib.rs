@@ -6,7 +6,7 @@
 //!
 //! | of the protocol | module |
 //! |---|---|
-//! | frames of messages on standard input and output | `frames` |
+//! | frames of messages on two streams | `frames` |
 //! | messages, and what they change | `session`, `server`, `capabilities` |
 //! | open texts, and their paths | `texts` |
 //! | positions in lines | `lines` |
@@ -37,9 +37,8 @@ mod signature;
 mod texts;
 mod tokens;
 
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
-
-use lsp_server::Connection;
 
 pub use server::Ended;
 
@@ -49,15 +48,19 @@ pub use server::Ended;
 /// # Errors
 /// What is sent is not the protocol, or the editor went away without ending the session.
 pub fn serve_stdio(library: Option<PathBuf>) -> Result<(), Ended> {
-    let pipes = frames::Pipes::open()?;
-    let served = session::run(&pipes.connection, library);
-    pipes.close(served)
+    serve(BufReader::new(io::stdin()), io::stdout(), library)
 }
 
-/// Serves what is at the other end of a connection.
+/// Serves an editor that writes what is read from `input`, and reads what is written to `output`.
 ///
 /// # Errors
 /// As [`serve_stdio`].
-pub fn serve(connection: Connection, library: Option<PathBuf>) -> Result<(), Ended> {
-    session::run(&connection, library)
+pub fn serve(
+    input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+    library: Option<PathBuf>,
+) -> Result<(), Ended> {
+    let pipes = frames::Pipes::open(input, output)?;
+    let served = session::run(&pipes, library);
+    pipes.close(served)
 }

@@ -10,6 +10,7 @@ use lsp_types::request as asked;
 use rml::{Diagnostics, Inspection, Survey};
 
 use crate::checker::Job;
+use crate::frames;
 use crate::lines::{Encoding, Lines};
 use crate::texts::{self, Texts};
 
@@ -38,7 +39,8 @@ pub(crate) struct Known {
 
 /// The state of a session.
 pub(crate) struct Server {
-    pub(crate) sender: Sender<Message>,
+    /// For what the editor is told, as JSON.
+    pub(crate) sender: Sender<String>,
     pub(crate) jobs: Sender<Job>,
     pub(crate) encoding: Encoding,
     pub(crate) texts: Texts,
@@ -57,7 +59,12 @@ pub(crate) type Answer<T> = Result<Option<T>, String>;
 
 impl Server {
     pub(crate) fn send(&self, message: impl Into<Message>) -> Result<(), Ended> {
-        self.sender.send(message.into()).map_err(|_| Ended("the editor went away".to_owned()))
+        self.say(frames::content(&message.into()).map_err(Ended)?)
+    }
+
+    /// As [`send`](Self::send), of what is JSON already.
+    pub(crate) fn say(&self, content: String) -> Result<(), Ended> {
+        self.sender.send(content).map_err(|_| Ended("the editor went away".to_owned()))
     }
 
     pub(crate) fn request<R: asked::Request>(&mut self, params: R::Params) -> Result<(), Ended> {

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, select, unbounded};
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{self as said, Notification as _};
 use lsp_types::request::{self as asked, Request as _};
 use lsp_types::{InitializeParams, PublishDiagnosticsParams, Uri};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::checker::{self, Found, Job, What};
+use crate::frames::{self, Pipes};
+use crate::lines::Encoding;
 use crate::server::{Ended, Known, Server};
 use crate::texts::{self, Texts};
 use crate::{
@@ -19,19 +22,16 @@ use crate::{
     tokens,
 };
 
-/// Serves a connection.
-pub(crate) fn run(connection: &Connection, library: Option<PathBuf>) -> Result<(), Ended> {
+/// Serves an editor.
+pub(crate) fn run(editor: &Pipes, library: Option<PathBuf>) -> Result<(), Ended> {
     let ended = |error: &dyn std::fmt::Display| Ended(error.to_string());
-    let (id, params) = connection.initialize_start().map_err(|e| ended(&e))?;
-    let params: InitializeParams = serde_json::from_value(params).map_err(|e| ended(&e))?;
-    let (answer, encoding) = capabilities::answer(&params);
-    connection.initialize_finish(id, answer).map_err(|e| ended(&e))?;
+    let (params, encoding) = begin(editor)?;
     let (jobs, to_do) = unbounded();
     let (done, found) = unbounded();
     let checker = std::thread::Builder::new().name("checker".to_owned());
     let checker = checker.spawn(move || checker::run(&to_do, &done)).map_err(|e| ended(&e))?;
     let mut server = Server {
-        sender: connection.sender.clone(),
+        sender: editor.to_editor.clone(),
         jobs,
         encoding,
         texts: Texts::default(),
@@ -44,7 +44,7 @@ pub(crate) fn run(connection: &Connection, library: Option<PathBuf>) -> Result<(
     if capabilities::watches_files(&params) {
         server.request::<asked::RegisterCapability>(capabilities::watch())?;
     }
-    let served = server.serve(connection, &found);
+    let served = server.serve(editor, &found);
     drop(server);
     // What is being checked is of no use any more, and takes a moment.
     drop(found);
@@ -52,25 +52,67 @@ pub(crate) fn run(connection: &Connection, library: Option<PathBuf>) -> Result<(
     served
 }
 
+/// Answers the request that begins a session, and refuses others before it.
+fn begin(editor: &Pipes) -> Result<(InitializeParams, Encoding), Ended> {
+    let say = |content| editor.to_editor.send(content).map_err(|_| gone());
+    loop {
+        match editor.next().ok_or_else(gone)? {
+            Message::Request(Request { id, method, params, .. }) if method == asked::Initialize::METHOD => {
+                let params = serde_json::from_value(params).map_err(|e| Ended(e.to_string()))?;
+                let (result, encoding) = capabilities::answer(&params);
+                say(frames::answer(&id, &result).map_err(Ended)?)?;
+                return Ok((params, encoding));
+            }
+            Message::Request(Request { id, method, .. }) => {
+                let why = format!("`{method}` came before `{}`", asked::Initialize::METHOD);
+                let refused = Response::new_err(id, ErrorCode::ServerNotInitialized as i32, why);
+                say(frames::content(&refused.into()).map_err(Ended)?)?;
+            }
+            Message::Notification(note) if note.method == said::Exit::METHOD => return Err(gone()),
+            Message::Notification(_) | Message::Response(_) => {}
+        }
+    }
+}
+
+fn gone() -> Ended {
+    Ended("the editor went away without ending the session".to_owned())
+}
+
 impl Server {
-    fn serve(&mut self, connection: &Connection, found: &Receiver<Found>) -> Result<(), Ended> {
+    fn serve(&mut self, editor: &Pipes, found: &Receiver<Found>) -> Result<(), Ended> {
         loop {
             select! {
-                recv(connection.receiver) -> message => match message {
-                    Ok(Message::Request(request)) => {
-                        if connection.handle_shutdown(&request).map_err(|e| Ended(e.to_string()))? {
-                            return Ok(());
-                        }
-                        self.answer(request)?;
+                recv(editor.from_editor) -> heard => match heard.map_err(|_| gone())? {
+                    Ok(Message::Request(request)) if request.method == asked::Shutdown::METHOD => {
+                        return self.shut_down(request.id, editor);
+                    }
+                    Ok(Message::Request(request)) => self.answer(request)?,
+                    Ok(Message::Notification(note)) if note.method == said::Exit::METHOD => {
+                        return Err(gone());
                     }
                     Ok(Message::Notification(note)) => self.note(note)?,
                     Ok(Message::Response(_)) => {}
-                    Err(_) => return Err(Ended("the editor went away without ending the session".to_owned())),
+                    Err(answer) => self.say(answer)?,
                 },
                 recv(found) -> found => match found {
                     Ok(found) => self.found(found)?,
                     Err(_) => return Err(Ended("the thread that checks texts ended".to_owned())),
                 },
+            }
+        }
+    }
+
+    /// Ends the session: only `exit` may follow.
+    fn shut_down(&self, id: RequestId, editor: &Pipes) -> Result<(), Ended> {
+        self.send(Response::new_ok(id, ()))?;
+        loop {
+            match editor.next().ok_or_else(gone)? {
+                Message::Notification(note) if note.method == said::Exit::METHOD => return Ok(()),
+                Message::Request(Request { id, .. }) => {
+                    let why = "the session is shut down".to_owned();
+                    self.send(Response::new_err(id, ErrorCode::InvalidRequest as i32, why))?;
+                }
+                Message::Notification(_) | Message::Response(_) => {}
             }
         }
     }
@@ -176,57 +218,71 @@ impl Server {
 
     fn answer(&mut self, request: Request) -> Result<(), Ended> {
         let Request { id, method, params, .. } = request;
-        let response = match self.dispatch(&method, params) {
-            Ok(value) => Response::new_ok(id, value),
-            Err((code, why)) => Response::new_err(id, code as i32, why),
-        };
-        self.send(response)
+        match self.dispatch(&id, &method, params) {
+            Ok(content) => self.say(content),
+            Err((code, why)) => self.send(Response::new_err(id, code as i32, why)),
+        }
     }
 
-    fn dispatch(&mut self, method: &str, params: Value) -> Result<Value, (ErrorCode, String)> {
+    /// The answer to a request, as JSON.
+    fn dispatch(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: Value,
+    ) -> Result<String, (ErrorCode, String)> {
         match method {
-            asked::GotoDefinition::METHOD => self.ask::<asked::GotoDefinition>(params, navigate::definition),
-            asked::References::METHOD => self.ask::<asked::References>(params, navigate::references),
+            asked::GotoDefinition::METHOD => {
+                self.ask::<asked::GotoDefinition, _>(id, params, navigate::definition)
+            }
+            asked::References::METHOD => self.ask::<asked::References, _>(id, params, navigate::references),
             asked::DocumentHighlightRequest::METHOD => {
-                self.ask::<asked::DocumentHighlightRequest>(params, navigate::highlights)
+                self.ask::<asked::DocumentHighlightRequest, _>(id, params, navigate::highlights)
             }
             asked::PrepareRenameRequest::METHOD => {
-                self.ask::<asked::PrepareRenameRequest>(params, rename::prepare)
+                self.ask::<asked::PrepareRenameRequest, _>(id, params, rename::prepare)
             }
-            asked::Rename::METHOD => self.ask::<asked::Rename>(params, rename::rename),
-            asked::HoverRequest::METHOD => self.ask::<asked::HoverRequest>(params, hover::hover),
+            asked::Rename::METHOD => self.ask::<asked::Rename, _>(id, params, rename::rename),
+            asked::HoverRequest::METHOD => self.ask::<asked::HoverRequest, _>(id, params, hover::hover),
             asked::SignatureHelpRequest::METHOD => {
-                self.ask::<asked::SignatureHelpRequest>(params, signature::help)
+                self.ask::<asked::SignatureHelpRequest, _>(id, params, signature::help)
             }
-            asked::Completion::METHOD => self.ask::<asked::Completion>(params, completion::complete),
-            asked::InlayHintRequest::METHOD => self.ask::<asked::InlayHintRequest>(params, hints::hints),
-            asked::CodeLensRequest::METHOD => self.ask::<asked::CodeLensRequest>(params, lenses::lenses),
-            asked::ExecuteCommand::METHOD => self.ask::<asked::ExecuteCommand>(params, lenses::execute),
+            asked::Completion::METHOD => self.ask::<asked::Completion, _>(id, params, completion::complete),
+            asked::InlayHintRequest::METHOD => {
+                self.ask::<asked::InlayHintRequest, _>(id, params, hints::hints)
+            }
+            asked::CodeLensRequest::METHOD => {
+                self.ask::<asked::CodeLensRequest, _>(id, params, lenses::lenses)
+            }
+            asked::ExecuteCommand::METHOD => {
+                self.ask::<asked::ExecuteCommand, _>(id, params, lenses::execute)
+            }
             asked::SemanticTokensFullRequest::METHOD => {
-                self.ask::<asked::SemanticTokensFullRequest>(params, tokens::tokens)
+                self.ask::<asked::SemanticTokensFullRequest, _>(id, params, tokens::tokens)
             }
             asked::DocumentSymbolRequest::METHOD => {
-                self.ask::<asked::DocumentSymbolRequest>(params, outline::symbols)
+                self.ask::<asked::DocumentSymbolRequest, _>(id, params, outline::symbols)
             }
             asked::FoldingRangeRequest::METHOD => {
-                self.ask::<asked::FoldingRangeRequest>(params, outline::folds)
+                self.ask::<asked::FoldingRangeRequest, _>(id, params, outline::folds)
             }
             asked::CodeActionRequest::METHOD => {
-                self.ask::<asked::CodeActionRequest>(params, actions::actions)
+                self.ask::<asked::CodeActionRequest, _>(id, params, actions::actions)
             }
-            asked::Formatting::METHOD => self.ask::<asked::Formatting>(params, actions::format),
+            asked::Formatting::METHOD => self.ask::<asked::Formatting, _>(id, params, actions::format),
             _ => Err((ErrorCode::MethodNotFound, format!("`{method}` is not served"))),
         }
     }
 
-    fn ask<R: asked::Request>(
+    fn ask<R: asked::Request, T: Serialize>(
         &mut self,
+        id: &RequestId,
         params: Value,
-        answer: impl FnOnce(&mut Self, R::Params) -> Result<R::Result, String>,
-    ) -> Result<Value, (ErrorCode, String)> {
+        answer: impl FnOnce(&mut Self, R::Params) -> Result<T, String>,
+    ) -> Result<String, (ErrorCode, String)> {
         let params = serde_json::from_value(params).map_err(|e| (ErrorCode::InvalidParams, e.to_string()))?;
         let result = answer(self, params).map_err(|why| (ErrorCode::RequestFailed, why))?;
-        serde_json::to_value(result).map_err(|e| (ErrorCode::InternalError, e.to_string()))
+        frames::answer(id, &result).map_err(|why| (ErrorCode::InternalError, why))
     }
 }
 

@@ -1,11 +1,13 @@
 //! Semantic tokens for highlighting: nodes, functions, inputs, variables, dimensions.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use lsp_types::{
     SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensLegend,
     SemanticTokensParams, SemanticTokensResult,
 };
-use rml::{Meaning, Survey, VariableKind};
+use rml::{Meaning, Span, Survey, VariableKind};
 
 use crate::lines::{Lines, number};
 use crate::server::{Answer, Server};
@@ -35,13 +37,15 @@ pub(crate) fn tokens(server: &mut Server, params: SemanticTokensParams) -> Answe
     let text = survey.sources.text(survey.main);
     let lines = Lines::new(text, server.encoding);
     let kinds = kinds(&survey);
+    let nodes = survey.index.nodes.iter().filter(|node| node.library);
+    let library: BTreeSet<Span> = nodes.map(|node| node.name_span).collect();
     let mut data = Vec::new();
     let (mut line, mut column) = (0, 0);
     for name in survey.index.names.iter().filter(|name| name.word.file == survey.main) {
         let range = lines.range(name.word.range());
         let Some(length) = range.end.character.checked_sub(range.start.character) else { continue };
         let (token_type, modifiers) = match name.meaning {
-            Meaning::Node(span, _) => (0, if is_library(&survey, span) { LIBRARY } else { 0 }),
+            Meaning::Node(span, _) => (0, if library.contains(&span) { LIBRARY } else { 0 }),
             Meaning::Function(_) => (0, LIBRARY),
             Meaning::Module(_) => (4, 0),
             Meaning::Variable(span) => match kinds.get(&span) {
@@ -64,12 +68,8 @@ pub(crate) fn tokens(server: &mut Server, params: SemanticTokensParams) -> Answe
     Ok(Some(SemanticTokensResult::Tokens(SemanticTokens { result_id: None, data })))
 }
 
-fn is_library(survey: &Survey, node: rml::Span) -> bool {
-    survey.index.nodes.iter().any(|n| n.name_span == node && n.library)
-}
-
 /// What the variables of a text are, by the places of their definitions.
-fn kinds(survey: &Survey) -> IndexMap<rml::Span, VariableKind> {
+fn kinds(survey: &Survey) -> IndexMap<Span, VariableKind> {
     let own = survey.index.nodes.iter().filter(|node| node.name_span.file == survey.main);
     own.flat_map(|node| node.variables.iter().map(|v| (v.span, v.kind))).collect()
 }

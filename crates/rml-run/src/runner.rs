@@ -334,7 +334,7 @@ fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
 }
 
 /// An error of an absent variable, which may come from empty cells of the data: those of these columns, rows and files.
-fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
+pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
     if gaps.is_empty() {
         return error;
     }

@@ -1,25 +1,26 @@
 //! Whole traces: a program run over a table of inputs, with every cell kept.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
-use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Columns, Converted, Feed, by_cycle, text, write_row};
+use rml_data::{Columns, Feed, text, write_row};
 use rml_driver::Program;
-use rml_engine::{Block, Column, End, Feeding, Present, Status, Use};
+use rml_engine::{End, Feeding, Status, Use};
 use rml_ir::flat::Var;
-use rml_ir::{InputInfo, Shape, Value};
+use rml_ir::{Shape, Value};
 
 use crate::checkpoint::Parameters;
 use crate::engines::Engine;
 use crate::session::{Outputs, Session};
 
+mod table;
 mod vcd;
+
+pub(crate) use table::Table;
 
 /// What one variable is in one cycle.
 ///
@@ -299,7 +300,8 @@ pub(crate) fn run_session(
     let mut values = Values::new(program, cycles);
     let mut piece = |from: usize| {
         let block = options.engine.time(Phase::Data, || table.block(from..cycles.min(from + PIECE)));
-        let fed = session.feed_block(&block);
+        let before = session.cycles();
+        let fed = session.feed_block(&block).map_err(|error| table.with_gaps(error, from, before));
         if !options.all_vars {
             values.fetch(&mut session)?;
         }
@@ -354,94 +356,12 @@ impl Session {
             if interrupt.load(Ordering::SeqCst) {
                 break;
             }
-            self.feed_block(&table.block(from..table.cycles.min(from + PIECE)))?;
+            let before = self.cycles();
+            self.feed_block(&table.block(from..table.cycles.min(from + PIECE)))
+                .map_err(|error| table.with_gaps(error, from, before))?;
             known.extend(self.drain()?);
         }
         Ok(known)
-    }
-}
-
-/// The inputs of a run.
-pub(crate) struct Table<'a> {
-    inputs: &'a [InputInfo],
-    bound: Vec<Converted>,
-    /// For each input, the input that is its clock.
-    clocks: Vec<Option<(usize, bool)>>,
-    pub(crate) cycles: usize,
-}
-
-impl<'a> Table<'a> {
-    pub(crate) fn new(
-        program: &'a Program,
-        columns: &Columns,
-        options: &RunOptions,
-    ) -> Result<Self, Diagnostics> {
-        let inputs = program.inputs();
-        let (bound, count) = by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
-        let cycles = match options.cycles {
-            Some(n) if !inputs.is_empty() && n > count => {
-                let what = format!("{n} cycles are asked for, the inputs have {count}");
-                return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
-            }
-            Some(n) => n,
-            None if inputs.is_empty() => {
-                let what = format!("node {} has no inputs that say how many cycles to run", program.node());
-                return Err(Diagnostic::error(codes::BAD_OPTION, what)
-                    .help("give the number of cycles (`--cycles`)")
-                    .into());
-            }
-            None => count,
-        };
-        let index = |name: &str| inputs.iter().position(|i| &*i.name == name);
-        let clock = |i: &InputInfo| i.clock.as_ref().and_then(|(c, flag)| index(c).map(|at| (at, *flag)));
-        Ok(Self { inputs, bound, clocks: inputs.iter().map(clock).collect(), cycles })
-    }
-
-    /// What each input is in cycle `n`.
-    pub(crate) fn row(&self, n: usize) -> Vec<Feed> {
-        let cell = |i: usize| match self.bound[i].place(n).filter(|_| self.is_present(i, n)) {
-            Some(place) => Feed::Value(self.bound[i].gather(&[place], &self.inputs[i].ty.shape)),
-            None => Feed::Absent,
-        };
-        (0..self.inputs.len()).map(cell).collect()
-    }
-
-    /// Those cycles as a block.
-    fn block(&self, cycles: Range<usize>) -> Block {
-        let column = |i: usize| {
-            let (present, values) = self.column(i, cycles.clone());
-            Column::new(present, values)
-        };
-        Block::new(cycles.len(), (0..self.inputs.len()).map(column).collect())
-    }
-
-    /// Where input `i` is present in those cycles, and its values there, one below the other.
-    pub(crate) fn column(&self, i: usize, cycles: Range<usize>) -> (Present, Value) {
-        let place = |n: usize| self.bound[i].place(n).filter(|_| self.is_present(i, n));
-        let places: Vec<Option<usize>> = cycles.map(place).collect();
-        let cells: Vec<usize> = places.iter().copied().flatten().collect();
-        let dims: Vec<usize> = [cells.len()].iter().chain(self.inputs[i].ty.shape.dims()).copied().collect();
-        let values = self.bound[i].gather(&cells, &Shape::new(&dims));
-        (places.iter().map(Option::is_some).collect(), values)
-    }
-
-    /// Whether input `i` is present in cycle `n`: as its column says; a column without gaps follows its clock.
-    fn is_present(&self, i: usize, n: usize) -> bool {
-        if self.bound[i].has_gaps() {
-            return self.bound[i].place(n).is_some();
-        }
-        let mut at = i;
-        // A clock may have a clock of its own; no chain is longer than the list of inputs.
-        for _ in 0..self.inputs.len() {
-            let Some((c, flag)) = self.clocks[at] else { return true };
-            let condition =
-                self.bound[c].place(n).map(|place| self.bound[c].gather(&[place], &Shape::scalar()));
-            if condition.and_then(|value| value.as_bool()) != Some(flag) {
-                return false;
-            }
-            at = c;
-        }
-        true
     }
 }
 

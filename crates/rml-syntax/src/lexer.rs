@@ -202,12 +202,33 @@ impl<'s> Lexer<'s> {
         Some(format!("{before}{token}{behind}"))
     }
 
+    /// `|x|` where a value is expected: one token that is none.
+    fn absolute_value(&mut self) -> bool {
+        let start = self.at;
+        let ends_expr = self.out.tokens.last().is_some_and(|token| token.kind.ends_expr());
+        let line = self.rest()[1..].split(['\n', ';']).next().unwrap_or_default();
+        let Some(length) = line.find('|').filter(|length| *length > 0 && !ends_expr) else { return false };
+        let inner = line[..length].trim();
+        let write = format!("abs({inner})");
+        self.at += length + 2;
+        self.out.diagnostics.push(
+            Diagnostic::error(codes::UNEXPECTED_CHARACTER, "`|` is not part of the language")
+                .label(self.span(start, self.at), "this looks like an absolute value")
+                .fix(format!("write `{write}`"), self.span(start, self.at), write),
+        );
+        self.push(Kind::Invalid, start);
+        true
+    }
+
     /// A run of characters no token begins with.
     fn invalid(&mut self) {
         let start = self.at;
         let first = self.rest().chars().next().unwrap_or(' ');
         if first == '#' {
             return self.foreign_comment();
+        }
+        if first == '|' && self.absolute_value() {
+            return;
         }
         while let Some(c) = self.rest().chars().next() {
             if c.is_whitespace()
@@ -320,6 +341,13 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str, codes: &[&str]) {
         assert_eq!(tokens(text), (format!("{expected}|"), codes.to_vec()));
+    }
+
+    #[test]
+    fn bars_around_a_value_are_one_token() {
+        check("y = |x - 1| + 2;", "y|=||x - 1||+|2|;", &["unexpected-character"]);
+        check("y = a | b | c;", "y|=|a|||b|||c|;", &["unexpected-character"; 2]);
+        check("y = |x;\nz = |x;", "y|=|||x|;|z|=|||x|;", &["unexpected-character"; 2]);
     }
 
     #[test]

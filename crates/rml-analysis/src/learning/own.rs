@@ -178,7 +178,8 @@ fn away(
     )
 }
 
-/// The gradient of an input of a net where no loss is behind the expression that enters.
+/// Warns where a program takes the gradient of an input of a net, and the gradient that enters does not come from a
+/// loss.
 fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
     let call = entry.call;
     let is_formal = view.definition(multiple_of(view, entry.seed)).is_none();
@@ -204,7 +205,7 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
             codes::GRADIENT_UPDATES,
             format!("`diff_{name}` gives the gradient of an input, and updates the parameters of `{name}`, too"),
         )
-        .label(entry.at, "no loss is behind the gradient that enters")
+        .label(entry.at, "the gradient that enters here is not the gradient of a loss")
         .note(format!("each update adds that gradient times the derivative of what `{name}` gives, as if that were to be trained"))
         .help(format!("`rml grad --node {name}` gives the gradients of inputs and updates nothing")),
     )

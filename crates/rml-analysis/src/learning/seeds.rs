@@ -151,7 +151,8 @@ fn trains(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
     })
 }
 
-/// A gradient of an input of a node with parameters, where no loss is behind what enters.
+/// Warns where a program takes the gradient of an input of a node with parameters, and the gradient that enters does
+/// not come from a loss.
 fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
     let Entry { call, at, number, .. } = entry;
     let taken = call.gradients().any(|d| view.is_used(d));
@@ -165,7 +166,7 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
             codes::GRADIENT_UPDATES,
             format!("`diff_{name}` gives the gradient of an input, and updates the parameters of `{name}`, too"),
         )
-        .label(*at, format!("{number} enters as the gradient, and no loss is behind it"))
+        .label(*at, format!("{number} enters as the gradient: it is not the gradient of a loss"))
         .note(format!("each update adds {number} times the derivative of what `{name}` gives, as if that were to be trained"))
         .help(format!("`rml grad --node {name}` gives the gradients of inputs and updates nothing")),
     )

@@ -129,6 +129,9 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     ),
 ];
 
+/// Extensions of files of parameters.
+const CHECKPOINTS: &[&str] = &["safetensors"];
+
 /// Names of the learning rate.
 const RATES: &[&str] = &["lr", "learning-rate", "rate", "step-size", "alpha", "eta"];
 
@@ -159,7 +162,7 @@ pub(super) fn advised(mut error: clap::Error) -> clap::Error {
             text(&error, ContextKind::InvalidSubcommand).map(|name| unknown_command(&name, &args))
         }
         ErrorKind::InvalidValue => bad_value(&error),
-        ErrorKind::ValueValidation => no_number(&error),
+        ErrorKind::ValueValidation => no_number(&error).or_else(|| no_program(&error)),
         ErrorKind::MissingRequiredArgument => missing(&error, &args),
         _ => None,
     };
@@ -279,7 +282,7 @@ fn stray_value(given: &str, command: &str, args: &[String]) -> Option<Vec<String
         let flag = ["data", "inputs"].into_iter().find(|flag| has(flag))?;
         return Some(vec![format!("data is given with a flag: `--{flag} {given}`")]);
     }
-    if has_extension(given, &["safetensors"]) {
+    if has_extension(given, CHECKPOINTS) {
         let flag = ["params", "resume"].into_iter().find(|flag| has(flag))?;
         return Some(vec![format!("a checkpoint is given with a flag: `--{flag} {given}`")]);
     }
@@ -318,6 +321,23 @@ fn bad_value(error: &clap::Error) -> Option<Vec<String>> {
 fn no_number(error: &clap::Error) -> Option<Vec<String>> {
     let source = std::error::Error::source(error)?;
     source.is::<std::num::ParseIntError>().then(|| vec!["a whole number is expected, such as 10".to_owned()])
+}
+
+/// A file of data or of parameters in place of the program.
+fn no_program(error: &clap::Error) -> Option<Vec<String>> {
+    let (arg, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+    if !arg.starts_with("<FILE>") {
+        return None;
+    }
+    Some(match has_extension(&value, CHECKPOINTS) {
+        true => vec![
+            format!("parameters follow a flag: `rml infer FILE.rml --params {value} --data DATA`"),
+            format!("`rml params list {value}` shows what is in the file"),
+        ],
+        false => vec![format!(
+            "data follows a flag: `rml train FILE.rml --data {value}`, `rml run FILE.rml --inputs {value}`"
+        )],
+    })
 }
 
 /// What a command lacks.

@@ -47,8 +47,9 @@ impl Windows {
             .collect()
     }
 
-    /// An input whose column has a number among those windows that is not finite, and its window.
-    pub fn not_finite(&self, windows: &[usize]) -> Option<(&str, usize)> {
+    /// An input whose column has a number among those windows that is not finite, its window, and what the data is
+    /// called.
+    pub fn not_finite(&self, windows: &[usize]) -> Option<(&str, usize, &str)> {
         let is_num = |(_, bound): &(usize, &super::Bound)| bound.info.ty.dtype == DType::Num;
         self.inputs.iter().enumerate().filter(is_num).find_map(|(i, bound)| {
             let window = windows.iter().copied().find(|window| {
@@ -60,7 +61,7 @@ impl Windows {
                     _ => false,
                 }
             })?;
-            Some((&*bound.info.name, window))
+            Some((&*bound.info.name, window, &*self.origin))
         })
     }
 

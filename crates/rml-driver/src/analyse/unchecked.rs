@@ -1,8 +1,11 @@
 //! Notes about nodes that are not analysed although they have no errors.
 
+use rml_base::Diagnostic;
 use rml_elab::{FormalKind, NodeSignature};
+use rml_ir::typed::StaticValue;
 
 use super::Placed;
+use crate::analysis::Analysis;
 use crate::front::Front;
 use crate::options::root;
 
@@ -18,31 +21,35 @@ pub struct Unchecked {
 }
 
 impl Unchecked {
-    pub(super) fn new(front: &Front, node: &NodeSignature, placed: &Placed) -> Self {
+    /// `fits` is the analysis for other values than those of `placed`, if the node is right for any.
+    pub(super) fn new(front: &Front, node: &NodeSignature, placed: &Placed, fits: Option<&Analysis>) -> Self {
         let (why, help) = match node.is_extern {
             true => {
                 let why = "it is declared only, and nothing implements it: a program cannot use it";
                 (why.to_owned(), "add its equations".to_owned())
             }
-            false => open(front, node, placed),
+            false => open(front, node, placed, fits),
         };
         Self { node: node.name.clone(), why, help }
     }
 }
 
 /// What is said about a node that is wrong for the values that are assumed.
-fn open(front: &Front, node: &NodeSignature, placed: &Placed) -> (String, String) {
+fn open(front: &Front, node: &NodeSignature, placed: &Placed, fits: Option<&Analysis>) -> (String, String) {
     let found = front.elaborate_alone(&placed.options, root(&placed.options)).err().unwrap_or_default();
-    let message = found.iter().find(|d| d.is_error()).map(|d| d.message.clone());
-    let assumed = placed.assumed.iter().map(|(name, value)| format!("`{name}` = {value}"));
-    let mut given: Vec<String> = assumed.collect();
+    let message = found.iter().find(|d| d.is_error()).map(|d| message(front, d));
+    let mut given = values(&placed.assumed, &[]);
     let inputs = node.formals.iter().filter(|f| matches!(f.kind, FormalKind::Stream { dtype: None, .. }));
     let inputs: Vec<String> = inputs.map(|f| format!("`{}`", f.name)).collect();
     given.extend((!inputs.is_empty()).then(|| format!("scalars for {}", inputs.join(", "))));
-    let says = message.map_or(String::new(), |m| format!(": with {}, {m}", given.join(" and ")));
-    let values: Vec<String> = placed.assumed.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let mut says = message.map_or(String::new(), |m| format!(": with {}, {m}", given.join(" and ")));
+    says.extend(fits.map(|fits| {
+        let other = values(&fits.assumed, &placed.assumed);
+        format!("; with {} it is right", other.join(" and "))
+    }));
+    let names: Vec<String> = placed.assumed.iter().map(|(name, _)| format!("`{name}`")).collect();
     let mut open = Vec::new();
-    open.extend((!values.is_empty()).then(|| format!("the value of {}", values.join(", "))));
+    open.extend((!names.is_empty()).then(|| format!("the value of {}", names.join(", "))));
     open.extend((!inputs.is_empty()).then(|| format!("the type of {}", inputs.join(", "))));
     let set: Vec<String> = placed.assumed.iter().map(|(name, _)| format!("--set {name}=..")).collect();
     let mut help = Vec::new();
@@ -52,4 +59,20 @@ fn open(front: &Front, node: &NodeSignature, placed: &Placed) -> (String, String
     );
     help.extend((!inputs.is_empty()).then(|| "declare types, as in `x: num [8]`".to_owned()));
     (format!("its types depend on {}{says}", open.join(" and ")), help.join("; "))
+}
+
+/// The values that are not among others.
+fn values(assumed: &[(String, StaticValue)], but: &[(String, StaticValue)]) -> Vec<String> {
+    let other = assumed.iter().filter(|value| !but.contains(value));
+    other.map(|(name, value)| format!("`{name}` = {value}")).collect()
+}
+
+/// What is found, with the line of the main text that it is about.
+fn message(front: &Front, found: &Diagnostic) -> String {
+    let own = found.labels.iter().find(|label| label.span.file == front.main);
+    let line = own.map(|label| front.sources.line_column(label.span.file, label.span.start).0);
+    match line {
+        Some(line) => format!("{} in line {line}", found.message),
+        None => found.message.clone(),
+    }
 }

@@ -26,8 +26,8 @@ pub(crate) fn calls(flat: &Flat) -> Calls {
     calls
 }
 
-/// If a finding begins with a place in the library, puts a place in the user's own text first: one of its own, or else
-/// the call that leads to the library.
+/// If the first label of a finding is in the library, puts a label in the user's own text first: the first one that the
+/// finding has, or else a new one at the call in the user's text that reaches this place.
 pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
     let Some(at) = finding.labels.first().map(|label| label.span) else { return };
     if !is_library(sources, at) {

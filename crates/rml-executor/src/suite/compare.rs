@@ -4,7 +4,7 @@ use rml_ir::Data;
 
 use crate::contract::Accuracy;
 
-/// The bits of elements; of numbers, as many as they have.
+/// The bits of each element: of a number in its own precision.
 pub(super) fn bits(data: &Data) -> Vec<u64> {
     match data {
         Data::F32(x) => x.iter().map(|x| u64::from(x.to_bits())).collect(),

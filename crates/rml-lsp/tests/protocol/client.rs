@@ -1,16 +1,19 @@
 //! An editor at the other end of a connection.
 
+use std::io::{BufReader, PipeWriter, pipe};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lsp_server::{Connection, Message, Notification, Request, RequestId};
+use lsp_server::{Message, Notification, Request, RequestId};
 use rml_lsp::Ended;
 use serde_json::{Value, json};
 
 /// A session with a folder of programs.
 pub(crate) struct Client {
-    connection: Connection,
+    to_server: PipeWriter,
+    from_server: Receiver<Message>,
     server: Option<JoinHandle<Result<(), Ended>>>,
     pub(crate) folder: tempfile::TempDir,
     requests: i32,
@@ -31,12 +34,23 @@ impl Client {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).expect("a file");
         }
-        let (ours, theirs) = Connection::memory();
+        let (input, to_server) = pipe().expect("a pipe");
+        let (output, to_us) = pipe().expect("a pipe");
         let library = folder.path().join("cache");
-        let server = std::thread::spawn(move || rml_lsp::serve(theirs, Some(library)));
+        let server = std::thread::spawn(move || rml_lsp::serve(BufReader::new(input), to_us, Some(library)));
+        let (said, from_server) = channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            while let Ok(Some(message)) = Message::read(&mut output) {
+                if said.send(message).is_err() {
+                    break;
+                }
+            }
+        });
         let root = address(folder.path());
         let mut client = Self {
-            connection: ours,
+            to_server,
+            from_server,
             server: Some(server),
             folder,
             requests: 0,
@@ -58,7 +72,7 @@ impl Client {
 
     pub(crate) fn say(&self, method: &str, params: Value) {
         let note = Notification { method: method.to_owned(), params };
-        self.connection.sender.send(note.into()).expect("the server exists");
+        self.send(&note.into());
     }
 
     /// The answer, or what the server says is wrong.
@@ -66,7 +80,7 @@ impl Client {
         self.requests += 1;
         let id = RequestId::from(self.requests);
         let request = Request::new(id.clone(), method.to_owned(), params);
-        self.connection.sender.send(request.into()).expect("the server exists");
+        self.send(&request.into());
         loop {
             match self.receive() {
                 Message::Response(response) => {
@@ -83,8 +97,12 @@ impl Client {
         }
     }
 
+    fn send(&self, message: &Message) {
+        message.write(&mut &self.to_server).expect("the server exists");
+    }
+
     fn receive(&self) -> Message {
-        self.connection.receiver.recv_timeout(Duration::from_secs(60)).expect("the server says something")
+        self.from_server.recv_timeout(Duration::from_secs(60)).expect("the server says something")
     }
 
     /// Opens a text that is in a file, or another one under its name.
@@ -165,7 +183,7 @@ impl Client {
     /// Goes away without a word; how the server ended.
     pub(crate) fn vanish(mut self) -> Result<(), Ended> {
         let server = self.server.take().expect("running");
-        drop(self.connection);
+        drop(self.to_server);
         server.join().expect("no panic")
     }
 }

@@ -24,7 +24,7 @@ pub enum Classes {
     /// has one score for each of 2 to 100 classes behind the shape of the input.
     Usual,
     /// Of an integer input or output, and of an output of the same shape that is a class, or that has a score for each
-    /// class behind it.
+    /// class along an additional last axis.
     Named {
         /// The class that is right.
         label: String,

@@ -68,6 +68,9 @@ impl<'a> OnData<'a> {
             return Err(confusion::no_node().into());
         }
         let Parts { train: train_set, test, validation } = position.setup.parts();
+        if let Some(asked) = common.asked.filter(|asked| *asked > train_set.len()) {
+            observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
+        }
         let trained = &common.program;
         let test =
             nodes.map(|nodes| Test::new(trained, nodes, test, validation, &options.classes)).transpose()?;
@@ -157,11 +160,11 @@ impl Blocks for Epochs<'_> {
 
     fn diverged(&self, finding: Diagnostic) -> Diagnostic {
         match self.windows.not_finite(&self.train_set) {
-            Some((name, window)) => {
+            Some((name, window, origin)) => {
                 let mut finding = finding;
                 finding.notes.insert(
                     0,
-                    format!("column `{name}` has a number that is not finite in window {window} of the data"),
+                    format!("column `{name}` has a number that is not finite in window {window} of {origin}"),
                 );
                 finding.help("replace infinite numbers in the data, or leave out their rows")
             }
@@ -196,6 +199,25 @@ fn position(
         None => Ok(fresh),
         Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer),
     }
+}
+
+/// Says that the batch size that the user asks for is more than the windows of an epoch, which is then one batch.
+fn smaller_batch(asked: usize, setup: &Setup) -> Diagnostic {
+    let Setup { windows, test, validation, .. } = setup;
+    let train = windows - test - validation;
+    let kept = match (test, validation) {
+        (0, 0) => String::new(),
+        (test, 0) => format!(", of which {test} are kept for testing"),
+        (test, validation) => {
+            format!(", of which {test} are kept for testing and {validation} for validation")
+        }
+    };
+    Diagnostic::warning(
+        codes::BAD_OPTION,
+        format!("batches of {asked} windows are asked for, and there are {train} windows to train on"),
+    )
+    .note(format!("the data has {windows} windows{kept}; each epoch is one batch of {train}"))
+    .help(format!("ask for at most {train} (`--batch {train}`), or give more data"))
 }
 
 /// Checks that a requested node has windows to evaluate, and that some windows are left to train on.

@@ -27,6 +27,8 @@ pub(super) struct Common {
     pub(super) compile: Options,
     /// How many windows are stacked.
     pub(super) size: usize,
+    /// How many windows are to be stacked, if the user says so.
+    pub(super) asked: Option<usize>,
     pub(super) family: Family,
     pub(super) program: Program,
     shuffle: bool,
@@ -69,7 +71,7 @@ impl Common {
             // before the data, so that a checkpoint of another program is called that
             checkpoint.select(&program, Policy::Exact)?;
         }
-        Ok(Self { resumed, compile, size, family, program, shuffle, seed })
+        Ok(Self { resumed, compile, size, asked, family, program, shuffle, seed })
     }
 
     /// The setup of a run with that many windows of data, of which some are kept for testing and validation.

@@ -127,7 +127,7 @@ impl<'a> TrainStream<'a> {
     }
 
     /// Feeds one line, and returns the answers that became known, as [`Stream::line`](crate::Stream::line) does. A
-    /// blank line is nothing. Call [`TrainStream::keep`] behind it.
+    /// blank line is ignored. Call [`TrainStream::keep`] afterwards.
     ///
     /// # Errors
     /// A line that is no object, lacks an input, or has values that do not fit; what goes wrong in the run. Then there

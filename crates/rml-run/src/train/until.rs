@@ -242,7 +242,7 @@ impl<'t> Reader<'t> {
         .label(span(file, &place), format!("expected {expected}"))
         .note(format!("expected {expected}, found {found}"))
         .help(
-            "write `METRIC >= NUMBER`, such as `length >= 475`, and `for 5` behind it for 5 reports in a row",
+            "write `METRIC >= NUMBER`, such as `length >= 475`, and `for 5` after it for 5 reports in a row",
         );
         Error::new(d, Arc::new(sources))
     }

@@ -26,7 +26,12 @@ const WORDS: &[(&str, &str)] = &[
     ("from", "an import is written `import std.layers;`, of some names `import std.layers (dense, lstm);`"),
     ("print", "a program cannot print: `rml run` shows the outputs, `rml trace` all variables"),
     ("is", "`==` compares"),
+    ("let", LET),
 ];
+
+/// What stands in place of `let z = a in b`.
+const LET: &str =
+    "a value is named by an equation of its own: `y = let z = a in b;` is `z = a;` and `y = b;`";
 
 /// Words that stand around equations in other languages, and are ordinary names here.
 const BLOCK: &[(&str, &str)] = &[
@@ -132,11 +137,23 @@ impl Parser<'_, '_> {
 
     /// The next token or the one before it is a word of another language.
     fn word(&self) -> Option<&'static str> {
+        if self.at_end_of_let() {
+            return Some(LET);
+        }
         let previous = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).copied();
         let tokens = [Some(self.peek()), previous];
         let mut names =
             tokens.into_iter().flatten().filter(|t| t.kind == Kind::Ident).map(|t| self.text_of(t));
         names.find_map(|name| WORDS.iter().find(|(word, _)| *word == name).map(|(_, help)| *help))
+    }
+
+    /// Whether `in` is next, and a `let` stands before it in the same equation.
+    pub(super) fn at_end_of_let(&self) -> bool {
+        if !self.is_word(0, "in") {
+            return false;
+        }
+        let before = self.tokens[..self.at].iter().rev().take_while(|token| token.kind != Kind::Semi);
+        before.filter(|token| token.kind == Kind::Ident).any(|token| self.text_of(*token) == "let")
     }
 
     /// Whether the token of that number is a word of another language.

@@ -376,9 +376,15 @@ impl<'a> Parser<'_, 'a> {
             if ends_here && !self.is_foreign(self.at.wrapping_sub(1)) {
                 self.missing_semicolon("this equation");
             } else {
+                let is_named = self.at_end_of_let();
                 self.unexpected("an operator or `;`", self.after_expr_help());
-                self.skip_equation();
-                rhs = self.bump.alloc(Expr { kind: ExprKind::Error, span: rhs.span.to(self.last_span()) });
+                if is_named {
+                    self.next();
+                } else {
+                    self.skip_equation();
+                    rhs =
+                        self.bump.alloc(Expr { kind: ExprKind::Error, span: rhs.span.to(self.last_span()) });
+                }
             }
         }
         Ok(Equation { lhs, rhs, span: start.to(self.last_span()) })

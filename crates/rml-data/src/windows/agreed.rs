@@ -1,0 +1,129 @@
+//! What the columns of a data set must agree on: how many windows there are, and how many cycles each has.
+
+use std::borrow::Cow;
+
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
+use rml_ir::InputInfo;
+
+use super::bind::expected_shapes;
+use super::cell_type;
+use super::reading::Reading;
+use crate::bind::{uneven, wrong_shape};
+use crate::columns::{Column, Columns, LENGTHS};
+use crate::sequences;
+
+/// What all columns must agree on, each with the column that first said so.
+pub(super) struct Agreed<'a> {
+    count: Option<(usize, &'a str)>,
+    cycles: Option<(usize, &'a str)>,
+    pub(super) lengths: Option<(Cow<'a, [usize]>, &'a str)>,
+    /// Whether a column of its own says the lengths.
+    is_declared: bool,
+}
+
+impl<'a> Agreed<'a> {
+    pub(super) fn new(declared: &'a Option<Vec<usize>>) -> Self {
+        let lengths = declared.as_ref().map(|lengths| (Cow::Borrowed(&lengths[..]), LENGTHS));
+        let count = declared.as_ref().map(|lengths| (lengths.len(), LENGTHS));
+        Self { count, cycles: None, is_declared: lengths.is_some(), lengths }
+    }
+
+    /// How many windows there are.
+    pub(super) fn windows(&self) -> usize {
+        self.count.map_or(0, |c| c.0)
+    }
+
+    /// The cycles of the longest window.
+    pub(super) fn most(&self) -> usize {
+        match &self.lengths {
+            Some((lengths, _)) => lengths.iter().copied().max().unwrap_or(0),
+            None => self.cycles.map_or(1, |c| c.0),
+        }
+    }
+
+    /// How a column is read, by its number of dimensions.
+    pub(super) fn reading(
+        &mut self,
+        info: &'a InputInfo,
+        column: &Column,
+        columns: &'a Columns,
+    ) -> Result<Reading, Diagnostic> {
+        let cell = cell_type(info);
+        let dims = column.shape.dims();
+        let wrong = || {
+            let [a, b] = expected_shapes(info);
+            wrong_shape(info, column, &[&a, &b])
+        };
+        if let Some(lengths) = columns.lengths(&info.name) {
+            if dims.get(1..) != Some(cell.shape.dims()) {
+                let d = wrong().note("its rows are sequences of different lengths");
+                return Err(columns.explained(&info.name, d));
+            }
+            if let (true, Some((declared, _))) = (self.is_declared, &self.lengths)
+                && declared.len() == lengths.len()
+            {
+                sequences::within(declared, &info.name, lengths.iter().copied())?;
+                return Ok(Reading::Padded);
+            }
+            return self.sequences(info, lengths).map(|()| Reading::Sequence);
+        }
+        let by_cycle = dims.len() == cell.shape.rank() + 2;
+        let lead = if by_cycle { 2 } else { 1 };
+        if dims.get(lead..) != Some(cell.shape.dims()) {
+            return Err(wrong());
+        }
+        if let (true, false, Some((lengths, _))) = (self.is_declared, by_cycle, &self.lengths)
+            && column.present.is_none()
+            && dims[0] != lengths.len()
+            && dims[0] == lengths.iter().sum::<usize>()
+        {
+            return Ok(Reading::Sequence);
+        }
+        match self.count {
+            Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),
+            _ => self.count = Some((dims[0], &info.name)),
+        }
+        if !by_cycle {
+            return Ok(Reading::Window);
+        }
+        match self.cycles {
+            Some((n, other)) if n != dims[1] => {
+                let what = format!(
+                    "windows of column `{}` have {} cycles, those of `{other}` {n}",
+                    info.name, dims[1]
+                );
+                Err(Diagnostic::error(codes::DATA_SHAPE, what))
+            }
+            _ => {
+                self.cycles = Some((dims[1], &info.name));
+                Ok(if self.is_declared { Reading::Padded } else { Reading::Cycle })
+            }
+        }
+    }
+
+    /// Compares the lengths of sequences with those that are known.
+    fn sequences(&mut self, info: &'a InputInfo, lengths: &'a [usize]) -> Result<(), Diagnostic> {
+        match self.count {
+            Some((n, other)) if n != lengths.len() => return Err(uneven(info, lengths.len(), other, n)),
+            _ => self.count = Some((lengths.len(), &info.name)),
+        }
+        if let Some((before, other)) = &self.lengths {
+            return sequences::same(&info.name, lengths, other, before);
+        }
+        sequences::check(&info.name, lengths)?;
+        self.lengths = Some((Cow::Borrowed(lengths), &info.name));
+        Ok(())
+    }
+
+    /// Whether columns of windows of one length agree with the lengths of the others.
+    pub(super) fn check(&self) -> Result<(), Diagnostic> {
+        let (Some((lengths, name)), Some((cycles, other))) = (&self.lengths, self.cycles) else {
+            return Ok(());
+        };
+        if self.is_declared {
+            return sequences::within(lengths, other, std::iter::repeat(cycles));
+        }
+        sequences::same(name, lengths, other, &vec![cycles; lengths.len()])
+    }
+}

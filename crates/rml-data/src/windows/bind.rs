@@ -1,0 +1,140 @@
+//! Binds the columns of a data set to the inputs of a node.
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::{DType, InputInfo, Precision, Type};
+
+use super::agreed::Agreed;
+use super::reading::Reading;
+use super::{Bound, Clock, Role, Windows, cell_type};
+use crate::advice::prefixed;
+use crate::bind::{find, named};
+use crate::columns::{Column, Columns};
+use crate::malformed::Unusable;
+use crate::on_disk::{Dataset, OnDisk};
+use crate::sequences;
+
+impl Windows {
+    /// Binds columns to the inputs of a node.
+    ///
+    /// # Errors
+    /// All columns that are missing or do not fit their inputs; data without a window.
+    pub fn bind(
+        data: &dyn Dataset,
+        inputs: &[InputInfo],
+        precision: Precision,
+        allow_nan: bool,
+    ) -> Result<Windows, Diagnostics> {
+        let (columns, disk) = (data.table(), data.on_disk());
+        has_rows(columns, inputs)?;
+        let declared = sequences::declared(columns, inputs)?;
+        let mut agreed = Agreed::new(&declared);
+        let mut findings = Diagnostics::new();
+        let mut found: Vec<Option<(&Column, Reading)>> = Vec::new();
+        for info in inputs {
+            match reading(info, inputs, columns, disk, &mut agreed) {
+                Ok(f) => found.push(f),
+                Err(d) => {
+                    findings.push(d);
+                    found.push(None);
+                }
+            }
+        }
+        if let Err(d) = agreed.check() {
+            findings.push(d);
+            return Err(findings);
+        }
+        let (count, cycles) = (agreed.windows(), agreed.most());
+        let lengths = agreed.lengths.map(|(lengths, _)| lengths.to_vec());
+        let mut bound = Vec::new();
+        for (info, found) in inputs.iter().zip(found) {
+            let role = found.map_or(Ok(Role::End), |(column, reading)| {
+                let lengths = lengths.as_deref().unwrap_or_default();
+                let filled = columns.lengths(&info.name);
+                reading
+                    .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
+                    .map_err(|d| columns.explained(&info.name, d))
+            });
+            match role {
+                Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
+                Err(d) => findings.push(d),
+            }
+        }
+        if findings.is_empty() && (count == 0 || cycles == 0) {
+            findings.push(no_windows(inputs));
+        }
+        if findings.is_empty() {
+            Ok(Windows { count, cycles, lengths, inputs: bound, origin: columns.called().to_owned() })
+        } else {
+            Err(findings)
+        }
+    }
+}
+
+/// Refuses data without a column, or with a column of an input that has no row.
+fn has_rows(columns: &Columns, inputs: &[InputInfo]) -> Result<(), Diagnostic> {
+    let empty =
+        |i: &InputInfo| columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0);
+    let is_void = columns.columns.is_empty() && columns.unusable.is_empty();
+    if is_void || inputs.iter().any(empty) {
+        return Err(Diagnostic::error(codes::EMPTY_DATA, format!("{} has no row", columns.called())));
+    }
+    Ok(())
+}
+
+/// The column of an input and how it is read; `None` if the input needs no column.
+fn reading<'a>(
+    info: &'a InputInfo,
+    inputs: &[InputInfo],
+    columns: &'a Columns,
+    disk: Option<&OnDisk>,
+    agreed: &mut Agreed<'a>,
+) -> Result<Option<(&'a Column, Reading)>, Diagnostic> {
+    if is_driven(info, inputs, columns) {
+        return Ok(None);
+    }
+    let [a, b] = expected_shapes(info);
+    // Of what is on disk, shapes and elements were compared when it was read.
+    let find = if disk.is_some_and(|disk| disk.has(&info.name)) { named } else { find };
+    let column = find(columns, info, &[&a, &b])?;
+    Ok(Some((column, agreed.reading(info, column, columns)?)))
+}
+
+/// No column says how many windows there are.
+fn no_windows(inputs: &[InputInfo]) -> Diagnostic {
+    let d = Diagnostic::error(codes::EMPTY_DATA, "no column of the data says how many windows there are");
+    match inputs.is_empty() {
+        true => d.note("the node has no inputs that the data could feed").help(
+            "train without data, for a number of windows or cycles: `--windows 100` in place of `--data`",
+        ),
+        false => d.help("give at least one input a column in the data"),
+    }
+}
+
+/// The shapes that a column of an input may have: a value a cycle, and a value a window.
+pub(super) fn expected_shapes(info: &InputInfo) -> [String; 2] {
+    let cell = cell_type(info);
+    ["windows, cycles", "windows"].map(|lead| prefixed(lead, cell.shape.dims()))
+}
+
+/// The inputs that the data has no values for. A column whose rows do not fit each other is not missing, but wrong.
+pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
+    let has = |name: &str| {
+        columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
+    };
+    let missing = |i: &&InputInfo| !has(&i.name) && !is_driven(i, inputs, columns);
+    inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
+}
+
+/// Whether an input has no column, usable or not, and is true in the last cycle of each window.
+fn is_driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> bool {
+    let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
+    info.ty == Type::scalar(DType::Bool)
+        && !columns.mentions(&info.name)
+        && (&*info.name == "end" || is_clock())
+}
+
+fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
+    let (name, flag) = info.clock.as_ref()?;
+    Some(inputs.iter().position(|i| i.name == *name).map_or(Clock::Program, |i| Clock::Input(i, *flag)))
+}

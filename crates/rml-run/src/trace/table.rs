@@ -1,0 +1,115 @@
+//! The inputs of a run over a table.
+
+use std::ops::Range;
+
+use rml_base::codes::run as codes;
+use rml_base::codes::sim::SYNC_ERROR;
+use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_data::{Columns, Converted, Feed, by_cycle};
+use rml_driver::Program;
+use rml_engine::{Block, Column, Present};
+use rml_ir::{InputInfo, Shape, Value};
+
+use super::RunOptions;
+use crate::runner::with_gaps;
+
+/// The inputs of a run.
+pub(crate) struct Table<'a> {
+    pub(super) inputs: &'a [InputInfo],
+    bound: Vec<Converted>,
+    /// What the data is called in messages.
+    origin: String,
+    /// For each input, the input that is its clock.
+    clocks: Vec<Option<(usize, bool)>>,
+    pub(crate) cycles: usize,
+}
+
+impl<'a> Table<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        columns: &Columns,
+        options: &RunOptions,
+    ) -> Result<Self, Diagnostics> {
+        let inputs = program.inputs();
+        let (bound, count) = by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
+        let cycles = match options.cycles {
+            Some(n) if !inputs.is_empty() && n > count => {
+                let what = format!("{n} cycles are asked for, the inputs have {count}");
+                return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
+            }
+            Some(n) => n,
+            None if inputs.is_empty() => {
+                let what = format!("node {} has no inputs that say how many cycles to run", program.node());
+                return Err(Diagnostic::error(codes::BAD_OPTION, what)
+                    .help("give the number of cycles (`--cycles`)")
+                    .into());
+            }
+            None => count,
+        };
+        let index = |name: &str| inputs.iter().position(|i| &*i.name == name);
+        let clock = |i: &InputInfo| i.clock.as_ref().and_then(|(c, flag)| index(c).map(|at| (at, *flag)));
+        let origin = columns.called().to_owned();
+        Ok(Self { inputs, bound, origin, clocks: inputs.iter().map(clock).collect(), cycles })
+    }
+
+    /// What each input is in cycle `n`.
+    pub(crate) fn row(&self, n: usize) -> Vec<Feed> {
+        let cell = |i: usize| match self.bound[i].place(n).filter(|_| self.is_present(i, n)) {
+            Some(place) => Feed::Value(self.bound[i].gather(&[place], &self.inputs[i].ty.shape)),
+            None => Feed::Absent,
+        };
+        (0..self.inputs.len()).map(cell).collect()
+    }
+
+    /// Those cycles as a block.
+    pub(super) fn block(&self, cycles: Range<usize>) -> Block {
+        let column = |i: usize| {
+            let (present, values) = self.column(i, cycles.clone());
+            Column::new(present, values)
+        };
+        Block::new(cycles.len(), (0..self.inputs.len()).map(column).collect())
+    }
+
+    /// Where input `i` is present in those cycles, and its values there, one below the other.
+    pub(crate) fn column(&self, i: usize, cycles: Range<usize>) -> (Present, Value) {
+        let place = |n: usize| self.bound[i].place(n).filter(|_| self.is_present(i, n));
+        let places: Vec<Option<usize>> = cycles.map(place).collect();
+        let cells: Vec<usize> = places.iter().copied().flatten().collect();
+        let dims: Vec<usize> = [cells.len()].iter().chain(self.inputs[i].ty.shape.dims()).copied().collect();
+        let values = self.bound[i].gather(&cells, &Shape::new(&dims));
+        (places.iter().map(Option::is_some).collect(), values)
+    }
+
+    /// Whether input `i` is present in cycle `n`: as its column says; a column without gaps follows its clock.
+    fn is_present(&self, i: usize, n: usize) -> bool {
+        if self.bound[i].has_gaps() {
+            return self.bound[i].place(n).is_some();
+        }
+        let mut at = i;
+        // A clock may have a clock of its own; no chain is longer than the list of inputs.
+        for _ in 0..self.inputs.len() {
+            let Some((c, flag)) = self.clocks[at] else { return true };
+            let condition =
+                self.bound[c].place(n).map(|place| self.bound[c].gather(&[place], &Shape::scalar()));
+            if condition.and_then(|value| value.as_bool()) != Some(flag) {
+                return false;
+            }
+            at = c;
+        }
+        true
+    }
+
+    /// An error of the cycles from row `from` on, the first of which is cycle `first` of the session: one of an absent
+    /// variable, with the cells that are empty in its cycle.
+    pub(super) fn with_gaps(&self, error: Error, from: usize, first: u64) -> Error {
+        let is_in = |d: &Diagnostic, row: usize| {
+            d.message.ends_with(&format!("in cycle {}", first + (row - from) as u64))
+        };
+        let found = |row: usize| error.diagnostics().iter().any(|d| d.code == SYNC_ERROR && is_in(d, row));
+        let Some(row) = (from..self.cycles).find(|row| found(*row)) else { return error };
+        let is_gap = |i: &usize| self.inputs[*i].clock.is_none() && self.bound[*i].place(row).is_none();
+        let gaps = (0..self.inputs.len()).filter(is_gap);
+        let gaps: Vec<_> = gaps.map(|i| (&*self.inputs[i].name, row, &*self.origin)).collect();
+        with_gaps(error, &gaps)
+    }
+}
