@@ -20,6 +20,8 @@
 //!   `docs/performance-method.md`, `docs/performance.md` and the README.
 //! - `microcontroller`: has the example learn on emulated boards, and compares with what it learns here.
 //! - `nightly`: both, with what past nights gave.
+//! - `loom`: the threads of the pool in all orders in which they may run.
+//! - `miri`: tests of code with `unsafe`, interpreted; needs Rust's nightly toolchain.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example, rules
 //!   of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map,
@@ -48,6 +50,7 @@ mod python;
 mod setup;
 mod startup;
 mod steps;
+mod threads;
 mod tidy;
 mod weights;
 mod worker;
@@ -91,6 +94,8 @@ commands:
   nightly [--push]
           compare with the commit of the last night, run the peers, keep the figures and their charts in the branch `performance`, and
           fail if a case has become slower; --push takes the branch from the remote, and gives it back
+  loom    try all orders in which the threads of the pool may run
+  miri    interpret tests of code with `unsafe`; needs `rustup toolchain install nightly --component miri,rust-src`
   fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J] | --replay FILE..
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
   tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, columns, forbidden
@@ -125,6 +130,8 @@ fn main() -> ExitCode {
         ["microcontroller"] => microcontroller::microcontroller(),
         ["nightly"] => nightly::nightly(false),
         ["nightly", "--push"] => nightly::nightly(true),
+        ["loom"] => threads::loom(),
+        ["miri"] => threads::miri(),
         ["fuzz", ..] => steps::fuzz(&args[1..]),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),

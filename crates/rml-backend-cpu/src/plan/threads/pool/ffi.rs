@@ -2,17 +2,18 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
-use std::cell::UnsafeCell;
-use std::hint::spin_loop;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, park, yield_now};
+use std::sync::PoisonError;
+
+use super::sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Builder, JoinHandle, Mutex, Ordering, UnsafeCell, fence, park,
+    spin_loop, yield_now,
+};
 
 /// How often a worker searches for work before it sleeps, and the caller for the end of work before it lets others go
-/// first: some tens of microseconds.
-const LOOKS: usize = 1 << 11;
+/// first: some tens of microseconds. Once is enough to try all orders.
+const LOOKS: usize = if cfg!(all(loom, test)) { 1 } else { 1 << 11 };
 
 /// Threads beside that of the caller.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ impl Pool {
         let mut pool = Self { shared, workers: Vec::with_capacity(workers) };
         for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);
-            let builder = std::thread::Builder::new().name(format!("rml {}", worker + 1));
+            let builder = Builder::new().name(format!("rml {}", worker + 1));
             pool.workers.push(builder.spawn(move || shared.work(worker))?);
         }
         // The parts that threads prefer have been taken by now.
@@ -107,10 +108,10 @@ impl Pool {
         let shared = &*self.shared;
         // SAFETY: the pool is borrowed mutably, and all parts of the job before have been taken and have ended, so
         // nobody reads it.
-        unsafe { *shared.job.get() = Some(job) };
+        shared.job.with_mut(|place| unsafe { *place = Some(job) });
         shared.left.store(seats.len(), Ordering::Relaxed);
         let jobs = (shared.parts.load(Ordering::Relaxed) >> MOST).wrapping_add(1);
-        shared.parts.store(jobs << MOST | ((1 << seats.len()) - 1), Ordering::SeqCst);
+        shared.parts.store(jobs << MOST | ((1 << seats.len()) - 1), Ordering::Release);
         self.wake();
         while let Some(i) = shared.take(0) {
             shared.run(i);
@@ -120,17 +121,20 @@ impl Pool {
             looks += 1;
             if looks > LOOKS { yield_now() } else { spin_loop() }
         }
-        if shared.panicked.swap(false, Ordering::Relaxed)
-            && let Some(panic) = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
-        {
+        let passed_on = || shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The lock is free again before the panic continues, which would poison it.
+        let panic = if shared.panicked.swap(false, Ordering::Relaxed) { passed_on() } else { None };
+        if let Some(panic) = panic {
             resume_unwind(panic);
         }
     }
 
     /// Has workers that sleep search for work.
     pub(in super::super) fn wake(&self) {
+        // Either this sees that a worker is about to sleep, or the worker sees what was stored before: see `sleep`.
+        fence(Ordering::SeqCst);
         for (asleep, worker) in self.shared.asleep.iter().zip(&self.workers) {
-            if asleep.load(Ordering::SeqCst) {
+            if asleep.load(Ordering::Relaxed) {
                 worker.thread().unpark();
             }
         }
@@ -149,7 +153,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.stop.store(true, Ordering::Relaxed);
         self.wake();
         for worker in self.workers.drain(..) {
             // A worker ends without a result, whatever its jobs did.
@@ -186,7 +190,7 @@ impl Shared {
         let call = || {
             // SAFETY: the job was written before its parts were offered, and is not written again until this part,
             // which is taken, has ended.
-            if let Some(job) = unsafe { *self.job.get() } {
+            if let Some(job) = self.job.with(|place| unsafe { *place }) {
                 // SAFETY: see `call`; each part is taken once.
                 unsafe { (job.call)(job.function, job.seats, i) }
             }
@@ -218,11 +222,12 @@ impl Shared {
 
     fn sleep(&self, worker: usize) {
         // A thread that offers parts, or stops the pool, checks after that whether a worker has to be woken.
-        self.asleep[worker].store(true, Ordering::SeqCst);
-        let is_idle = self.parts.load(Ordering::SeqCst) & ((1 << MOST) - 1) == 0;
-        if is_idle && !self.stop.load(Ordering::SeqCst) {
+        self.asleep[worker].store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let is_idle = self.parts.load(Ordering::Relaxed) & ((1 << MOST) - 1) == 0;
+        if is_idle && !self.stop.load(Ordering::Relaxed) {
             park();
         }
-        self.asleep[worker].store(false, Ordering::SeqCst);
+        self.asleep[worker].store(false, Ordering::Relaxed);
     }
 }

@@ -5,10 +5,13 @@
 //! windows.
 
 mod ffi;
+#[cfg(all(loom, test))]
+mod model;
+mod sync;
 
 pub(super) use ffi::{MOST, Pool};
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
