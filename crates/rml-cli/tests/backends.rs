@@ -55,7 +55,8 @@ fn a_device_that_is_not_there_is_named() {
     for wrong in ["--threads 0", "--backend tpu"] {
         rml(&folder, &format!("run sum.rml --inputs i.json {wrong}")).fails(2, &["--help"]);
     }
-    rml(&folder, "run sum.rml --inputs i.json --backend tpu").fails(2, &["cpu, native, reference, xla, torch"]);
+    rml(&folder, "run sum.rml --inputs i.json --backend tpu")
+        .fails(2, &["cpu, native, reference, xla, torch"]);
 }
 
 #[test]
@@ -165,7 +166,9 @@ fn compiling_needs_a_compiler() {
     let folder = folder();
     let run = "run sum.rml --inputs i.json --backend native";
     let without = [("PATH", "nowhere"), ("CC", "")];
-    folder.rml_where(&without, run).fails(1, &["error[backend-not-installed]", "gcc or clang", "--backend cpu"]);
+    folder
+        .rml_where(&without, run)
+        .fails(1, &["error[backend-not-installed]", "gcc or clang", "--backend cpu"]);
     folder.rml_where(&without, "backends").ok();
 }
 

@@ -104,7 +104,8 @@ impl Executor for Native {
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
         match Module::new(plan, self.compiler) {
             Ok(module) => {
-                let embedded = Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
+                let embedded =
+                    Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
                 Ok(Arc::new(Compiled { module: Arc::new(module), embedded }))
             }
             Err(Why::Embedded) => Executor::prepare(&Cpu, plan, wish),

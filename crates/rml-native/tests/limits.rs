@@ -24,7 +24,7 @@ over z: num [] = sum(y)
 out z: num [] = z
 ";
 
-fn outputs(run: &mut dyn Running, ticks: usize) -> Data {
+fn outputs(run: &mut dyn Running, ticks: usize) -> Vec<u32> {
     run.next(Next::Window(ticks));
     run.set_rows(0, ticks, &|_| true, &Data::Bool((0..ticks).map(|t| t + 1 == ticks).collect()), 0);
     let x = (0..64 * ticks).map(|i| (i % 17) as f32 / 8.0 - 1.0).collect();
@@ -32,7 +32,8 @@ fn outputs(run: &mut dyn Running, ticks: usize) -> Data {
     assert_eq!(run.window(ticks).expect("it has a result"), ticks);
     let mut all = Data::F32(Vec::new());
     (0..ticks).for_each(|t| assert!(run.add_output(0, t, &mut all).expect("it is there")));
-    all
+    let Data::F32(all) = all else { unreachable!("the output is a number") };
+    all.iter().map(|x| x.to_bits()).collect()
 }
 
 #[test]

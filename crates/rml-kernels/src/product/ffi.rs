@@ -82,7 +82,7 @@ unsafe fn kernel<T: Number, V: Vector<T>, const M: usize, const N: usize, const 
                 left = left.wrapping_add(block.left_column);
                 right = right.wrapping_add(block.right_row);
             }
-            left = left.wrapping_sub(2 * block.depth * block.left_column);
+            left = left.wrapping_sub(block.left_column.wrapping_mul(2 * block.depth));
             right = right.wrapping_sub(block.right_back);
         }
         for (i, sums) in sums.iter().enumerate() {
@@ -234,13 +234,20 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
                     // exist in the operands, whose element (i, j) is at `i * row + j * column`; `out` is borrowed
                     // mutably, so it overlaps neither.
                     unsafe {
+                        let left = left.add(done * left_row + first * left_column);
+                        // Runs of one step are steps backward.
+                        let (runs, depth, left_column, right_row) = match (depth, right_back) {
+                            (1, 0) => (1, runs, left_column.wrapping_neg(), right_row),
+                            (1, _) => (1, runs, left_column.wrapping_neg(), right_row.wrapping_neg()),
+                            _ => (runs, depth, left_column, right_row),
+                        };
                         strip::<T, V>(
                             isa,
                             rows,
                             &mut Block {
                                 runs,
                                 depth,
-                                left: left.add(done * left_row + first * left_column),
+                                left,
                                 left_row,
                                 left_column,
                                 right,

@@ -20,8 +20,8 @@ mod switch;
 mod view;
 
 pub(crate) use calls::Ready;
-pub(crate) use switch::Switch;
 use calls::{Runner, State, put};
+pub(crate) use switch::Switch;
 use view::{At, Slots, gathered};
 
 /// A program that runs.

@@ -190,13 +190,17 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
             !is_single(layout.rooms[access.slot], access.tick) && layout.width(access.slot) == len
         })
     };
+    // A matrix of one row or one column is its own transpose.
+    let is_turned =
+        products.forms[0] == Form::Columns || products.forms[0] == Form::Rows && (m == 1 || k == 1);
     let is_own = only(start, at).is_some_and(|own| own.slot == ready.out && own.offset == 0);
     is_own
         && start.is_dense
         && layout.rooms[ready.out] == Room::One
         && products.stack == 1
         && products.result.is_none()
-        && products.forms == [Form::Columns, Form::Rows]
+        && is_turned
+        && products.forms[1] == Form::Rows
         && steps(&products.left, m * k)
         && steps(&products.right, k * n)
 }
