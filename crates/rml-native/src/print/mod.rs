@@ -236,7 +236,9 @@ impl Printer<'_> {
         }
         let edge = |p: Position| texts[p.index()].clone().unwrap_or_default();
         let (only, first, last) = (edge(Position::Only), edge(Position::First), edge(Position::Last));
-        if !only.is_empty() || !first.is_empty() {
+        if only == first && !only.is_empty() {
+            let _ = writeln!(text, "    if (block == 0) {{ const long t = 0; (void)t;\n{only}    }}");
+        } else if !only.is_empty() || !first.is_empty() {
             let _ = writeln!(text, "    if (block == 0) {{ const long t = 0; (void)t;");
             let _ = writeln!(text, "    if (w->ticks == 1) {{\n{only}    }} else {{\n{first}    }} }}");
         }
@@ -477,20 +479,14 @@ fn by_position(texts: &[Option<String>; 4]) -> String {
     if [only, first, last].iter().all(|text| *text == middle) {
         return middle.to_owned();
     }
-    let mut text = String::new();
-    let mut word = "if";
-    for (cond, body) in [
+    let cases = [
         ("w->ticks == 1", only),
         ("t == 0 && w->ticks > 1", first),
         ("t == w->ticks - 1 && w->ticks > 1", last),
-    ] {
-        if body != middle {
-            let _ = write!(text, "        {word} ({cond}) {{\n{body}        }}");
-            word = " else if";
-        }
-    }
-    let _ = write!(text, " else {{\n{middle}        }}\n");
-    text
+    ];
+    let cases = cases.iter().filter(|(_, body)| *body != middle);
+    let cases: Vec<String> = cases.map(|(cond, body)| format!("if ({cond}) {{\n{body}        }}")).collect();
+    format!("        {} else {{\n{middle}        }}\n", cases.join(" else "))
 }
 
 /// The number that all elements of a value are, as a literal.
