@@ -49,7 +49,9 @@ impl Ready {
             Op::ScatterAdd { shape, axis } if ty.is_num() => {
                 Kernel::ScatterAdd(Around::axis(shape.dims(), Some(*axis)))
             }
-            Op::RandomUniform { .. } | Op::RandomNormal { .. } => Kernel::Draw(call.op.clone()),
+            Op::RandomUniform { .. } | Op::RandomNormal { .. } if operands.len() == 2 => {
+                Kernel::Draw(call.op.clone())
+            }
             op => match Products::new(program, call, &operands, order) {
                 Some(products) => Kernel::Products(products),
                 None => convolution()

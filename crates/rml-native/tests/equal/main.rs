@@ -115,5 +115,5 @@ fn random_programs_are_equal() {
             coverage.compare(&format!("random program {seed}"), proved.plan, &mut Random(seed));
         }
     }
-    assert!(coverage.programs >= 40 && coverage.failed >= 2, "{coverage:?}");
+    assert!(coverage.programs >= 40 && coverage.failed >= 1, "{coverage:?}");
 }
