@@ -52,27 +52,39 @@ struct Read {
     tick: Tick,
 }
 
-impl Layout {
-    pub(crate) fn new(program: &Program) -> Layout {
+/// For each slot: what reads it, and the node of each stage that fills it.
+struct Uses {
+    reads: IndexVec<Slot, Vec<Read>>,
+    fills: IndexVec<Slot, Vec<usize>>,
+}
+
+impl Uses {
+    fn of(program: &Program) -> Uses {
         let n = program.slots.len();
         let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
         let mut fills: IndexVec<Slot, Vec<usize>> = IndexVec::filled(Vec::new(), n);
-        for (k, node) in program.nodes.iter().enumerate() {
-            for (s, stage) in node.stages.iter().enumerate() {
-                for (_, access) in stage.reads() {
-                    reads[access.slot].push(Read { node: k, stage: s, tick: access.tick });
+        for (node, own) in program.nodes.iter().enumerate() {
+            for (stage, work) in own.stages.iter().enumerate() {
+                for (_, access) in work.reads() {
+                    reads[access.slot].push(Read { node, stage, tick: access.tick });
                 }
-                stage.fills().for_each(|slot| fills[slot].push(k));
+                work.fills().for_each(|slot| fills[slot].push(node));
             }
-            for access in node.writes.iter().flat_map(|write| write_reads(write)) {
-                let stage = node.stages.len();
-                reads[access.slot].push(Read { node: k, stage, tick: access.tick });
+            for access in own.writes.iter().flat_map(write_reads) {
+                reads[access.slot].push(Read { node, stage: own.stages.len(), tick: access.tick });
             }
         }
-        let end = program.nodes.len();
         for access in last_reads(program) {
-            reads[access.slot].push(Read { node: end, stage: 0, tick: access.tick });
+            reads[access.slot].push(Read { node: program.nodes.len(), stage: 0, tick: access.tick });
         }
+        Uses { reads, fills }
+    }
+}
+
+impl Layout {
+    pub(crate) fn new(program: &Program) -> Layout {
+        let Uses { reads, fills } = Uses::of(program);
+        let end = program.nodes.len();
         let room = |slot: Slot| match program.slots[slot].home {
             Home::Const(_) | Home::Register { .. } => Room::One,
             Home::Input => Room::Ticks,

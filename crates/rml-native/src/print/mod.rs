@@ -3,21 +3,17 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use rml_base::{EntityId, IndexVec};
+use rml_base::EntityId;
 use rml_c::Scalars;
-use rml_ir::{DType, Data, Position, Positions, Precision, Value};
-use rml_nest::{
-    Access, Def, Guard, Home, Nest, Node, Order, Program, Slot, Source, Stage, Test, Tick, Val, Variant, Work,
-};
+use rml_ir::{DType, Position, Precision};
+use rml_nest::{Access, Def, Guard, Nest, Node, Order, Program, Slot, Stage, Test, Tick, Val, Work};
 
 use crate::layout::{Layout, Room};
 
 mod folds;
 mod form;
 mod loops;
-
-use form::Form;
-use loops::{Loops, Place};
+mod nests;
 
 /// What the C code and the executor share.
 const HEAD: &str = "
@@ -305,126 +301,6 @@ impl Printer<'_> {
         format!("({slot} + {tick} * {width})")
     }
 
-    /// The variants of a load that may apply at a position.
-    fn variants(source: &Source, p: Position) -> Vec<Variant> {
-        let mut variants = Vec::new();
-        for variant in source.iter().filter(|variant| variant.at.contains(p)) {
-            variants.push(Variant { at: Positions::ALL, ..variant.clone() });
-            if variant.any.is_empty() {
-                break;
-            }
-        }
-        variants
-    }
-
-    fn nest(&mut self, nest: &Nest, p: Position) -> String {
-        let mut nest = nest.clone();
-        for def in nest.body.iter_mut() {
-            if let Def::Load(source) | Def::Take { source, .. } = def {
-                *source = Self::variants(source, p);
-            }
-        }
-        self.chosen(nest)
-    }
-
-    /// A nest whose loads may still have several variants: those with the same strides differ in the address alone, the
-    /// others are loops of their own.
-    fn chosen(&mut self, nest: Nest) -> String {
-        let several = nest.body.iter_enumerated().find_map(|(val, def)| match def {
-            Def::Load(source) | Def::Take { source, .. } if !alike(source) => Some((val, source.clone())),
-            _ => None,
-        });
-        let Some((val, source)) = several else { return self.call(&nest) };
-        let with = |one: &[Variant]| {
-            let mut nest = nest.clone();
-            if let Def::Load(source) | Def::Take { source, .. } = &mut nest.body[val] {
-                *source = one.to_vec();
-            }
-            nest
-        };
-        let cond = self.tests(&source[0].any);
-        let first = Variant { any: Vec::new(), ..source[0].clone() };
-        let (then, other) = (self.chosen(with(&[first])), self.chosen(with(&source[1..])));
-        format!("        if ({cond}) {{\n{then}        }} else {{\n{other}        }}\n")
-    }
-
-    /// The call of the function that has the loops of a nest.
-    fn call(&mut self, nest: &Nest) -> String {
-        let mut params: Vec<(String, DType, bool)> = Vec::new();
-        let mut param = |address: String, dtype: DType, stored: bool| {
-            let known = params.iter().position(|(own, ..)| *own == address);
-            let at = known.unwrap_or_else(|| {
-                params.push((address, dtype, false));
-                params.len() - 1
-            });
-            params[at].2 |= stored;
-            at
-        };
-        let mut nest = nest.clone();
-        let mut places: IndexVec<Val, Option<Place>> = IndexVec::filled(None, nest.body.len());
-        for (val, def) in nest.body.iter_mut().enumerate() {
-            let (Def::Load(source) | Def::Take { source, .. }) = def else { continue };
-            let dtype = self.layout.dtype(source[0].access.slot);
-            let place = match self.literal(source) {
-                Some(text) => Place::Literal(text),
-                None if source.len() == 1 => {
-                    Place::Param(param(self.address(&source[0].access), dtype, false))
-                }
-                None => {
-                    let address = self.choice(source);
-                    source.truncate(1);
-                    source[0].access.offset = 0;
-                    Place::Param(param(address, dtype, false))
-                }
-            };
-            places[Val::from_index(val)] = Some(place);
-        }
-        let stores: Vec<usize> = nest
-            .stores
-            .iter()
-            .map(|(access, _)| param(self.address(access), self.layout.dtype(access.slot), true))
-            .collect();
-        let types = rml_nest::dtypes(self.program, &nest).expect("N5: values have types");
-        let form = Form::new(nest, types);
-        let loops = Loops::new(&form, &places, &stores, self.scalars).print();
-        let args = |text: &dyn Fn(usize, &(String, DType, bool)) -> String| {
-            params.iter().enumerate().map(|(i, p)| text(i, p)).collect::<Vec<_>>().join(", ")
-        };
-        let list = args(&|i, (_, dtype, stored)| {
-            let of = if *stored { "" } else { "const " };
-            format!("{of}{} *restrict p{i}", c_type(*dtype))
-        });
-        let function = format!("({list}) {{\n    bool bad = false;\n{loops}    return bad;\n}}\n");
-        let name = match self.functions.get(&function) {
-            Some(name) => name.clone(),
-            None => {
-                let name = format!("loops_{}", self.functions.len());
-                let _ = write!(self.body, "\nLOOPS int {name}{function}");
-                self.functions.insert(function, name.clone());
-                name
-            }
-        };
-        format!("        bad |= {name}({});\n", args(&|_, (address, ..)| address.clone()))
-    }
-
-    /// The address of the first variant that applies.
-    fn choice(&self, source: &Source) -> String {
-        let (last, others) = source.split_last().expect("a source has a variant");
-        let at = |variant: &Variant| format!("{} + {}", self.address(&variant.access), variant.access.offset);
-        let mut text = at(last);
-        for variant in others.iter().rev() {
-            text = format!("({}) ? {} : {text}", self.tests(&variant.any), at(variant));
-        }
-        format!("({text})")
-    }
-
-    /// The number that all elements are.
-    fn literal(&self, source: &Source) -> Option<String> {
-        let [variant] = &source[..] else { return None };
-        let Home::Const(value) = &self.program.slots[variant.access.slot].home else { return None };
-        uniform(value)
-    }
-
     fn write(&mut self, write: &rml_nest::Write, p: Position) -> String {
         if !write.at.contains(p) {
             return String::new();
@@ -467,11 +343,6 @@ fn is_sum(node: &Node) -> bool {
         })
 }
 
-/// Whether the variants of a load differ in nothing but where it begins.
-fn alike(source: &Source) -> bool {
-    source.iter().all(|variant| variant.access.strides == source[0].access.strides)
-}
-
 /// What runs at a tick, by its position.
 fn by_position(texts: &[Option<String>; 4]) -> String {
     let at = |p: Position| texts[p.index()].as_deref().unwrap_or_default();
@@ -487,27 +358,4 @@ fn by_position(texts: &[Option<String>; 4]) -> String {
     let cases = cases.iter().filter(|(_, body)| *body != middle);
     let cases: Vec<String> = cases.map(|(cond, body)| format!("if ({cond}) {{\n{body}        }}")).collect();
     format!("        {} else {{\n{middle}        }}\n", cases.join(" else "))
-}
-
-/// The number that all elements of a value are, as a literal.
-fn uniform(value: &Value) -> Option<String> {
-    fn same<T: Copy, B: PartialEq>(all: &[T], bits: impl Fn(T) -> B) -> Option<T> {
-        let first = *all.first()?;
-        all.iter().all(|x| bits(*x) == bits(first)).then_some(first)
-    }
-    let number = |x: f64, text: String| match x {
-        _ if x.is_nan() => None,
-        f64::INFINITY => Some("RML_INFINITY".to_owned()),
-        f64::NEG_INFINITY => Some("(-RML_INFINITY)".to_owned()),
-        _ => Some(format!("({text})")),
-    };
-    match value.to_data() {
-        Data::F32(all) => same(&all, f32::to_bits).and_then(|x| number(f64::from(x), format!("{x:?}f"))),
-        Data::F64(all) => same(&all, f64::to_bits).and_then(|x| number(x, format!("{x:?}"))),
-        Data::Int(all) => same(&all, |x| x).map(|x| match x {
-            i64::MIN => "INT64_MIN".to_owned(),
-            _ => format!("INT64_C({x})"),
-        }),
-        Data::Bool(all) => same(&all, |x| x).map(|x| u8::from(x).to_string()),
-    }
 }

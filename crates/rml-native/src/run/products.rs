@@ -57,64 +57,63 @@ const WORTH: usize = 8;
 impl Products {
     pub(super) fn new(program: &Program, call: &Call, operands: &[View], order: Order) -> Option<Products> {
         let [a, b] = operands else { return None };
-        let start = call.start.as_ref().map(|operand| View::new(program, operand));
-        let labels = match &call.op {
-            Op::MatMul if a.dims.len() <= 2 && b.dims.len() <= 2 && !a.dims.is_empty() => {
-                let left = if a.dims.len() == 2 { vec!['m', 'k'] } else { vec!['k'] };
-                let right = if b.dims.len() == 2 { vec!['k', 'n'] } else { vec!['k'] };
-                let out = left.iter().chain(&right).copied().filter(|l| *l != 'k').collect();
-                [left, right, out]
-            }
-            Op::Einsum(e) => contracted(e)?,
-            _ => return None,
-        };
-        let [left, right, out] = labels;
+        let labels = labels(call, a, b)?;
+        let [left, right, out] = &labels;
         let of = |both: bool, kept: bool| -> Vec<char> {
             let fits = |l: &&char| right.contains(l) == both && out.contains(l) == kept;
             left.iter().filter(fits).copied().collect()
         };
         let (stack, inner, rows) = (of(true, true), of(true, false), of(false, true));
         let columns: Vec<char> = right.iter().filter(|l| !left.contains(l)).copied().collect();
-        let size_of = |l: &char| {
-            let axis = left.iter().position(|own| own == l);
-            axis.map_or_else(
-                || b.dims[right.iter().position(|own| own == l).expect("it is an axis")],
-                |i| a.dims[i],
-            )
+        let size = |l: &char| match left.iter().position(|own| own == l) {
+            Some(axis) => a.dims[axis],
+            None => b.dims[place(right, l)],
         };
-        let count = |labels: &[char]| labels.iter().map(size_of).product::<usize>();
+        let count = |labels: &[char]| labels.iter().map(size).product::<usize>();
         let axes = |own: &[char], wanted: [&[char]; 3]| -> Vec<usize> {
-            let at = |l: &char| own.iter().position(|o| o == l).expect("it is an axis");
-            wanted.concat().iter().map(at).collect()
+            wanted.concat().iter().map(|l| place(own, l)).collect()
         };
-        let (left_view, right_view) = (
-            a.permuted(&axes(&left, [&stack, &rows, &inner])),
-            b.permuted(&axes(&right, [&stack, &inner, &columns])),
-        );
-        let forms = [
-            form(&left_view, [stack.len(), rows.len(), inner.len()]),
-            form(&right_view, [stack.len(), inner.len(), columns.len()]),
-        ];
+        let left_view = a.permuted(&axes(left, [&stack, &rows, &inner]));
+        let right_view = b.permuted(&axes(right, [&stack, &inner, &columns]));
         let made = [&stack[..], &rows, &columns].concat();
-        let result = (made != out).then(|| {
-            let dims: Vec<usize> = made.iter().map(size_of).collect();
-            let own = dense(&out.iter().map(size_of).collect::<Vec<_>>());
-            let strides = made.iter().map(|l| own[out.iter().position(|o| o == l).expect("it is kept")]);
-            (dims, strides.collect())
+        let result = (made != *out).then(|| {
+            let own = dense(&out.iter().map(size).collect::<Vec<_>>());
+            let strides = made.iter().map(|l| own[place(out, l)]).collect();
+            (made.iter().map(size).collect(), strides)
         });
-        let kept = kept(program, &right_view);
-        let size = [count(&rows), count(&inner), count(&columns)];
         Some(Products {
             stack: count(&stack),
-            size,
+            size: [count(&rows), count(&inner), count(&columns)],
+            forms: [
+                form(&left_view, [stack.len(), rows.len(), inner.len()]),
+                form(&right_view, [stack.len(), inner.len(), columns.len()]),
+            ],
+            kept: kept(program, &right_view),
             left: left_view,
             right: right_view,
-            forms,
-            start,
+            start: call.start.as_ref().map(|operand| View::new(program, operand)),
             result,
-            kept,
             order,
         })
+    }
+}
+
+/// Which axis a label is.
+fn place(labels: &[char], label: &char) -> usize {
+    labels.iter().position(|own| own == label).expect("it is the label of an axis")
+}
+
+/// The labels of the axes of both operands and of the result; none if the call is no product.
+fn labels(call: &Call, a: &View, b: &View) -> Option<[Vec<char>; 3]> {
+    match &call.op {
+        Op::MatMul if (1..=2).contains(&a.dims.len()) && b.dims.len() <= 2 => {
+            let left = if a.dims.len() == 2 { vec!['m', 'k'] } else { vec!['k'] };
+            let right = if b.dims.len() == 2 { vec!['k', 'n'] } else { vec!['k'] };
+            let out = left.iter().chain(&right).copied().filter(|l| *l != 'k').collect();
+            Some([left, right, out])
+        }
+        Op::Einsum(e) => contracted(e),
+        _ => None,
     }
 }
 

@@ -1,0 +1,198 @@
+//! Nests as C functions: which elements their loads read at a position, and the parameters of their loops.
+
+use std::fmt::Write;
+
+use rml_base::{EntityId, IndexVec};
+use rml_ir::{DType, Data, Position, Positions, Value};
+use rml_nest::{Access, Def, Home, Nest, Slot, Source, Val, Variant};
+
+use super::form::Form;
+use super::loops::{Loops, Place};
+use super::{Printer, c_type};
+
+impl Printer<'_> {
+    /// The variants of a load that may apply at a position.
+    pub(super) fn variants(source: &Source, p: Position) -> Vec<Variant> {
+        let mut variants = Vec::new();
+        for variant in source.iter().filter(|variant| variant.at.contains(p)) {
+            variants.push(Variant { at: Positions::ALL, ..variant.clone() });
+            if variant.any.is_empty() {
+                break;
+            }
+        }
+        variants
+    }
+
+    pub(super) fn nest(&mut self, nest: &Nest, p: Position) -> String {
+        let mut nest = nest.clone();
+        for def in nest.body.iter_mut() {
+            if let Def::Load(source) | Def::Take { source, .. } = def {
+                *source = Self::variants(source, p);
+            }
+        }
+        self.chosen(nest)
+    }
+
+    /// A nest whose loads may still have several variants: those with the same strides differ in the address alone, the
+    /// others are loops of their own.
+    pub(super) fn chosen(&mut self, nest: Nest) -> String {
+        let several = nest.body.iter_enumerated().find_map(|(val, def)| match def {
+            Def::Load(source) | Def::Take { source, .. } if !alike(source) => Some((val, source.clone())),
+            _ => None,
+        });
+        let Some((val, source)) = several else { return self.call(&nest) };
+        let with = |one: &[Variant]| {
+            let mut nest = nest.clone();
+            if let Def::Load(source) | Def::Take { source, .. } = &mut nest.body[val] {
+                *source = one.to_vec();
+            }
+            nest
+        };
+        let cond = self.tests(&source[0].any);
+        let first = Variant { any: Vec::new(), ..source[0].clone() };
+        let (then, other) = (self.chosen(with(&[first])), self.chosen(with(&source[1..])));
+        format!("        if ({cond}) {{\n{then}        }} else {{\n{other}        }}\n")
+    }
+
+    /// The call of the function that has the loops of a nest.
+    fn call(&mut self, nest: &Nest) -> String {
+        let mut nest = nest.clone();
+        let mut params = Params::default();
+        let places = self.places(&mut nest, &mut params);
+        let store = |(access, _): &(Access, Val)| {
+            let known = params.find(&self.address(access));
+            known.expect("stores are parameters")
+        };
+        let stores: Vec<usize> = nest.stores.iter().map(store).collect();
+        let types = rml_nest::dtypes(self.program, &nest).expect("N5: values have types");
+        let form = Form::new(nest, types);
+        let loops = Loops::new(&form, &places, &stores, self.scalars).print();
+        let list = params.declared();
+        let function = format!("({list}) {{\n    bool bad = false;\n{loops}    return bad;\n}}\n");
+        let name = match self.functions.get(&function) {
+            Some(name) => name.clone(),
+            None => {
+                let name = format!("loops_{}", self.functions.len());
+                let _ = write!(self.body, "\nLOOPS int {name}{function}");
+                self.functions.insert(function, name.clone());
+                name
+            }
+        };
+        format!("        bad |= {name}({});\n", params.addresses())
+    }
+
+    /// Where the loads of a nest find their elements. All addresses become parameters.
+    fn places(&self, nest: &mut Nest, params: &mut Params) -> IndexVec<Val, Option<Place>> {
+        let stored: Vec<Slot> = nest.stores.iter().map(|(access, _)| access.slot).collect();
+        let mut chosen: Vec<Slot> = Vec::new();
+        let mut places: IndexVec<Val, Option<Place>> = IndexVec::filled(None, nest.body.len());
+        for (val, def) in nest.body.iter_mut().enumerate() {
+            let (Def::Load(source) | Def::Take { source, .. }) = def else { continue };
+            let dtype = self.layout.dtype(source[0].access.slot);
+            let place = match self.literal(source) {
+                Some(text) => Place::Literal(text),
+                None if source.len() == 1 => Place::Param(params.add(self.address(&source[0].access), dtype)),
+                None => {
+                    let at = params.add(self.choice(source), dtype);
+                    let own = source.iter().map(|v| v.access.slot).filter(|slot| stored.contains(slot));
+                    chosen.extend(own);
+                    params.0[at].shared |= source.iter().any(|v| stored.contains(&v.access.slot));
+                    source.truncate(1);
+                    source[0].access.offset = 0;
+                    Place::Param(at)
+                }
+            };
+            places[Val::from_index(val)] = Some(place);
+        }
+        for (access, _) in &nest.stores {
+            let at = params.add(self.address(access), self.layout.dtype(access.slot));
+            params.0[at].stored = true;
+            params.0[at].shared |= chosen.contains(&access.slot);
+        }
+        places
+    }
+
+    /// The address of the first variant that applies.
+    fn choice(&self, source: &Source) -> String {
+        let (last, others) = source.split_last().expect("a source has a variant");
+        let at = |variant: &Variant| format!("{} + {}", self.address(&variant.access), variant.access.offset);
+        let mut text = at(last);
+        for variant in others.iter().rev() {
+            text = format!("({}) ? {} : {text}", self.tests(&variant.any), at(variant));
+        }
+        format!("({text})")
+    }
+
+    /// The number that all elements are.
+    fn literal(&self, source: &Source) -> Option<String> {
+        let [variant] = &source[..] else { return None };
+        let Home::Const(value) = &self.program.slots[variant.access.slot].home else { return None };
+        uniform(value)
+    }
+}
+
+/// The parameters of a function of loops: addresses.
+#[derive(Default)]
+struct Params(Vec<Param>);
+
+struct Param {
+    address: String,
+    dtype: DType,
+    stored: bool,
+    /// Whether another parameter may be the same address.
+    shared: bool,
+}
+
+impl Params {
+    fn find(&self, address: &str) -> Option<usize> {
+        self.0.iter().position(|own| own.address == address)
+    }
+
+    fn add(&mut self, address: String, dtype: DType) -> usize {
+        self.find(&address).unwrap_or_else(|| {
+            self.0.push(Param { address, dtype, stored: false, shared: false });
+            self.0.len() - 1
+        })
+    }
+
+    fn declared(&self) -> String {
+        let one = |(i, param): (usize, &Param)| {
+            let of = if param.stored { "" } else { "const " };
+            let alone = if param.shared { "" } else { "restrict " };
+            format!("{of}{} *{alone}p{i}", c_type(param.dtype))
+        };
+        self.0.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn addresses(&self) -> String {
+        self.0.iter().map(|param| param.address.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether the variants of a load differ in nothing but where it begins.
+fn alike(source: &Source) -> bool {
+    source.iter().all(|variant| variant.access.strides == source[0].access.strides)
+}
+
+/// The number that all elements of a value are, as a literal.
+fn uniform(value: &Value) -> Option<String> {
+    fn same<T: Copy, B: PartialEq>(all: &[T], bits: impl Fn(T) -> B) -> Option<T> {
+        let first = *all.first()?;
+        all.iter().all(|x| bits(*x) == bits(first)).then_some(first)
+    }
+    let number = |x: f64, text: String| match x {
+        _ if x.is_nan() => None,
+        f64::INFINITY => Some("RML_INFINITY".to_owned()),
+        f64::NEG_INFINITY => Some("(-RML_INFINITY)".to_owned()),
+        _ => Some(format!("({text})")),
+    };
+    match value.to_data() {
+        Data::F32(all) => same(&all, f32::to_bits).and_then(|x| number(f64::from(x), format!("{x:?}f"))),
+        Data::F64(all) => same(&all, f64::to_bits).and_then(|x| number(x, format!("{x:?}"))),
+        Data::Int(all) => same(&all, |x| x).map(|x| match x {
+            i64::MIN => "INT64_MIN".to_owned(),
+            _ => format!("INT64_C({x})"),
+        }),
+        Data::Bool(all) => same(&all, |x| x).map(|x| u8::from(x).to_string()),
+    }
+}
