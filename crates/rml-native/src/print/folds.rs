@@ -46,7 +46,7 @@ INLINE num row_lanes(const num *x, const long n, const long apart) {
 /* The largest (smallest) number of a row: NaN beats all numbers, and the first among equals stays. */
 #define ROW_BEST(name, than, worst) \
 INLINE num name(const num *x, const long n, const long apart) { \
-    lanes16 best = row_load(x, 0, n < 0 ? n : 0, 1, worst); \
+    lanes16 best = row_load(x, 0, 0, 1, worst); \
     mask16 odd = best != best; \
     for (long i = 0; i < n; i += 16) { \
         const lanes16 y = row_load(x, i, n, apart, worst); \

@@ -141,7 +141,7 @@ impl<'a> Loops<'a> {
         while let Some(first) = pending.first().copied() {
             let Some(dim) = self.rest(first, fixed, scope).first().copied() else {
                 pending.remove(0);
-                self.compute(first, fixed, scope);
+                self.compute(first, scope);
                 continue;
             };
             let (group, rest) = self.group(&pending, dim, fixed, scope);
@@ -160,7 +160,7 @@ impl<'a> Loops<'a> {
             self.line("}");
             for val in folded {
                 let array = inner.open.remove(&val).expect("it was opened");
-                self.close(val, array, fixed, scope);
+                self.close(val, array, scope);
             }
             pending = rest;
         }
@@ -281,7 +281,7 @@ impl<'a> Loops<'a> {
     }
 
     /// Takes a term in the loop of a fold.
-    fn term(&mut self, val: Val, array: &Array, fixed: &[Dim], scope: &Scope) {
+    fn term(&mut self, val: Val, array: &Array, scope: &Scope) {
         let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
         let x = self.value(of, scope);
         let name = &array.name;
@@ -289,7 +289,6 @@ impl<'a> Loops<'a> {
             self.line(format!("{name}[{dim}] = {x};"));
             return;
         }
-        let _ = fixed;
         let (at, points, n) = (self.index(&array.dims), self.points(&array.dims), self.form.nest.dims[dim]);
         for line in folds::term(by, self.form.types[of], name, &at, points, (dim, n), &x, self.scalars) {
             self.line(line);
@@ -297,12 +296,12 @@ impl<'a> Loops<'a> {
     }
 
     /// The result of a fold after its loop.
-    fn close(&mut self, val: Val, array: Array, fixed: &[Dim], scope: &mut Scope) {
+    fn close(&mut self, val: Val, array: Array, scope: &mut Scope) {
         let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
         let n = self.form.nest.dims[dim];
         if array.dims.is_empty() {
             let row = folds::row(by, self.form.types[of], &array.name, n, 1);
-            self.define(val, &row, fixed, scope);
+            self.define(val, &row, scope);
             return;
         }
         let points = self.points(&array.dims);
@@ -325,7 +324,7 @@ impl<'a> Loops<'a> {
         scope.arrays.insert(val, array);
     }
 
-    fn define(&mut self, val: Val, text: &str, _: &[Dim], scope: &mut Scope) {
+    fn define(&mut self, val: Val, text: &str, scope: &mut Scope) {
         let name = format!("v{}", val.index());
         self.line(format!("const {} {name} = {text};", super::var_type(self.form.types[val])));
         if let Some(array) = scope.arrays.get(&val).cloned() {
@@ -336,11 +335,11 @@ impl<'a> Loops<'a> {
     }
 
     /// Computes an item at a point of all loops that it needs.
-    fn compute(&mut self, item: Item, fixed: &[Dim], scope: &mut Scope) {
+    fn compute(&mut self, item: Item, scope: &mut Scope) {
         let val = match item {
             Item::Store(i) => {
                 let (access, val) = &self.form.nest.stores[i];
-                let (at, x) = (self.element(access, "", fixed), self.value(*val, scope));
+                let (at, x) = (self.element(access, ""), self.value(*val, scope));
                 self.line(format!("p{}[{at}] = {x};", self.stores[i]));
                 return;
             }
@@ -355,7 +354,7 @@ impl<'a> Loops<'a> {
                 match &self.places[val] {
                     Some(Place::Literal(x)) => format!("((void){picked}, {x})"),
                     Some(Place::Param(p)) => {
-                        format!("p{p}[{}]", self.element(&source[0].access, &picked, fixed))
+                        format!("p{p}[{}]", self.element(&source[0].access, &picked))
                     }
                     None => unreachable!("what takes has a place"),
                 }
@@ -367,13 +366,13 @@ impl<'a> Loops<'a> {
             }
             Def::Fold(by, dim, of) => {
                 if let Some(array) = scope.open.get(&val).cloned() {
-                    self.term(val, &array, fixed, scope);
+                    self.term(val, &array, scope);
                     return;
                 }
                 self.loaded_row(*by, *dim, *of)
             }
         };
-        self.define(val, &text, fixed, scope);
+        self.define(val, &text, scope);
     }
 
     /// The fold of a row that is loaded.
@@ -384,7 +383,7 @@ impl<'a> Loops<'a> {
         let access = &source[0].access;
         let mut first = access.clone();
         let stride = std::mem::replace(&mut first.strides[dim.index()], 0);
-        let row = format!("p{p} + ({})", self.element(&first, "", &[]));
+        let row = format!("p{p} + ({})", self.element(&first, ""));
         folds::row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride)
     }
 
@@ -393,7 +392,7 @@ impl<'a> Loops<'a> {
         if let (Def::Load(source), Some(place)) = (&self.form.nest.body[val], &self.places[val]) {
             return match place {
                 Place::Literal(text) => text.clone(),
-                Place::Param(p) => format!("p{p}[{}]", self.element(&source[0].access, "", &[])),
+                Place::Param(p) => format!("p{p}[{}]", self.element(&source[0].access, "")),
             };
         }
         if let Some(name) = scope.vars.get(&val) {
@@ -404,7 +403,7 @@ impl<'a> Loops<'a> {
     }
 
     /// The place of an element in a slot.
-    fn element(&self, access: &Access, more: &str, _: &[Dim]) -> String {
+    fn element(&self, access: &Access, more: &str) -> String {
         let mut terms: Vec<String> = Vec::new();
         for dim in &self.form.order {
             match access.strides[dim.index()] {
