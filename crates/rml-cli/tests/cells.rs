@@ -41,7 +41,8 @@ fn all_of_them_have_plans() {
     let mut roots = 0;
     for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == "rml")) {
         let out = Folder::new().rml(&format!("check {}", path.display())).ok();
-        let lines: Vec<&str> = out.lines().collect();
+        // What depends on a static parameter is said once more, below.
+        let lines: Vec<&str> = out.lines().filter(|line| !line.contains("not checked in full")).collect();
         for pair in lines.windows(2) {
             let kinds = ["  train", "  infer", "  evaluate", "  generate"];
             if kinds.iter().any(|kind| pair[0].starts_with(kind)) {

@@ -44,8 +44,10 @@ impl Native {
         options.on_cpu("native")?;
         let compiler = compile::compiler().ok_or_else(|| {
             Failure::new(codes::BACKEND_NOT_INSTALLED, "the native backend found no C compiler")
-                .help("install gcc or clang (Debian: `apt install gcc`), or name a compiler in `CC`")
-                .help("`--backend cpu` needs none, and computes the same bits")
+                .help(
+                    "install gcc or clang (Debian: `apt install gcc`), or name a compiler in `CC`; \
+                     `--backend cpu` needs none, and computes the same bits",
+                )
         })?;
         Ok(Native { compiler })
     }

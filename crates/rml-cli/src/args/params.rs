@@ -25,6 +25,7 @@ pub(crate) enum Params {
 
 /// `rml params list`.
 #[derive(Args, Debug)]
+#[command(mut_arg("file", |file| file.value_parser(clap::value_parser!(PathBuf))))]
 pub(crate) struct ListParams {
     /// The program, or a file of tensors: .safetensors or .npz
     #[command(flatten)]
