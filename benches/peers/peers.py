@@ -107,6 +107,13 @@ def main():
         import in_jax as library
     for job in args.jobs:
         name, sizes = job.split(":")
+        if name == "breadth":
+            import breadth
+
+            memory = peak_memory()
+            step, warm = breadth.step(args.side, Share(args.folder, job), *sizes.split(","))
+            measure(job, step, warm, args.turns, memory)
+            continue
         sizes = [int(size) for size in sizes.split(",")]
         if name == "digits":
             library.digits(*sizes)

@@ -40,17 +40,28 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts a process and waits until it is ready.
     pub(crate) fn start(name: &str, command: &mut Command) -> Result<Self, String> {
+        let mut worker = Self::spawn(name, command)?;
+        worker.wait()?;
+        Ok(worker)
+    }
+
+    /// Starts a process, which gets ready by itself.
+    pub(crate) fn spawn(name: &str, command: &mut Command) -> Result<Self, String> {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(|e| format!("cannot start {name}: {e}"))?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().ok_or("no output")?);
-        let mut worker = Self { name: name.to_owned(), child, input, output, loss: None, memory: None };
-        let ready = worker.line()?;
+        Ok(Self { name: name.to_owned(), child, input, output, loss: None, memory: None })
+    }
+
+    /// Waits until the process is ready.
+    pub(crate) fn wait(&mut self) -> Result<(), String> {
+        let ready = self.line()?;
         if ready["ready"] != Value::Bool(true) {
-            return Err(format!("{name} says `{ready}`, not that it is ready"));
+            return Err(format!("{} says `{ready}`, not that it is ready", self.name));
         }
-        (worker.loss, worker.memory) = (ready["loss"].as_f64(), ready["memory"].as_f64());
-        Ok(worker)
+        (self.loss, self.memory) = (ready["loss"].as_f64(), ready["memory"].as_f64());
+        Ok(())
     }
 
     /// Takes a turn.

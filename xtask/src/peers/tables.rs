@@ -39,7 +39,7 @@ fn heading(first: &str, columns: &[&str]) -> String {
 }
 
 /// The median with the least and the greatest.
-fn cell(values: &[f64], scale: f64) -> String {
+pub(super) fn cell(values: &[f64], scale: f64) -> String {
     let (low, middle, high) = spread(values);
     let [low, middle, high] = [low, middle, high].map(|v| digits(v * scale));
     format!("{middle} ({low}–{high})")
