@@ -2,7 +2,8 @@
 
 A family has a module for each library, `in_jax.py` and `in_torch.py`, with the loss as a pure function: `loss(p, d, s)` of parameters,
 data and sizes, each by its name. `losses` in its place is a list of forms of the same loss, of which the fastest is measured. With
-`update(p, d, s)` a module says itself how parameters change, and gives them with the loss. `compiled = True` in a module for PyTorch adds
+`update(p, d, s)` a module says itself how parameters change, and gives them with the loss; in PyTorch it changes them in place, and gives
+the loss. `compiled = True` in a module for PyTorch adds
 what `torch.compile` makes of each loss. `prepare(p, s)` is given the parameters as arrays before the first step, and gives those that the
 module has: others in number, or in another order.
 """
@@ -50,21 +51,22 @@ class Family:
         return p, d
 
 
-def fastest(makers):
-    """Makes the step that is the fastest, when all have been warmed up."""
-    if len(makers) == 1:
-        return makers[0]()
+def fastest(candidates):
+    """The step that is the fastest, when all have been warmed up. A candidate is a step, and what has it start again."""
+    if len(candidates) == 1:
+        return candidates[0][0]
     times = []
-    for make in makers:
-        step = make()
+    for step, _ in candidates:
         for _ in range(3):
             step()
-        start, n = time.perf_counter(), 0
-        while n < 3 or time.perf_counter() - start < 0.2:
+        start, n = time.process_time(), 0
+        while n < 3 or time.process_time() - start < 0.1:
             step()
             n += 1
-        times.append((time.perf_counter() - start) / n)
-    return makers[times.index(min(times))]()
+        times.append((time.process_time() - start) / n)
+    step, restart = candidates[times.index(min(times))]
+    restart()
+    return step
 
 
 def in_jax(family):
@@ -81,40 +83,40 @@ def in_jax(family):
 
         return update
 
-    def make(update):
+    def candidate(update):
         step = jax.jit(update, donate_argnums=0)
-        state = [jax.tree.map(jnp.array, family.parameters)]
-        d = jax.tree.map(jnp.asarray, family.data)
+        d, state = jax.tree.map(jnp.asarray, family.data), [None]
+
+        def restart():
+            state[0] = jax.tree.map(jnp.array, family.parameters)
 
         def run():
             state[0], value = step(state[0], d)
             jax.block_until_ready(state[0])
             return value
 
-        return run
+        restart()
+        return run, restart
 
     if hasattr(family.module, "update"):
-        return make(lambda p, d: family.module.update(p, d, sizes))
-    return fastest([lambda update=descent(loss): make(update) for loss in family.losses])
+        return candidate(lambda p, d: family.module.update(p, d, sizes))[0]
+    return fastest([candidate(descent(loss)) for loss in family.losses])
 
 
 def in_torch(family):
     import torch
 
     tensor = lambda x: torch.from_numpy(np.array(x, order="C"))
+    d = {name: tensor(value).long() if value.dtype == np.int32 else tensor(value) for name, value in family.data.items()}
 
-    def make(loss):
+    def candidate(loss):
         p = {name: tensor(value).requires_grad_() for name, value in family.parameters.items()}
-        d = {name: tensor(value).long() if value.dtype == np.int32 else tensor(value) for name, value in family.data.items()}
-        if hasattr(family.module, "update"):
-            state = [p]
-
-            def update():
-                state[0], value = family.module.update(state[0], d, family.sizes)
-                return value
-
-            return update
         optimiser = torch.optim.SGD(p.values(), lr=family.rate)
+
+        def restart():
+            with torch.no_grad():
+                for name, value in family.parameters.items():
+                    p[name].copy_(tensor(value))
 
         def run():
             optimiser.zero_grad(set_to_none=True)
@@ -123,12 +125,15 @@ def in_torch(family):
             optimiser.step()
             return value.detach()
 
-        return run
+        def update():
+            return family.module.update(p, d, family.sizes)
+
+        return update if hasattr(family.module, "update") else run, restart
 
     losses = list(family.losses)
     if getattr(family.module, "compiled", False):
         losses += [torch.compile(loss, dynamic=False) for loss in losses]
-    return fastest([lambda loss=loss: make(loss) for loss in losses])
+    return fastest([candidate(loss) for loss in losses])
 
 
 def step(library, share, name, size):

@@ -17,7 +17,7 @@
 //!   `docs/performance-method.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
 //! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of
-//!   `docs/performance-method.md`, `docs/performance.md` and the README.
+//!   `docs/performance-method.md`, `docs/performance.md` and the README. With `breadth`: families of models.
 //! - `microcontroller`: has the example learn on emulated boards, and compares with what it learns here.
 //! - `nightly`: both, with what past nights gave.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.

@@ -11,4 +11,4 @@ def update(p, d, s):
             for w, gradient in zip(p.values(), gradients):
                 w.sub_(gradient, alpha=s["rate"])
         values.append(value.detach())
-    return p, torch.stack(values).mean()
+    return torch.stack(values).mean()

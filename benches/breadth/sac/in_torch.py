@@ -42,4 +42,4 @@ def update(p, d, s):
             p[f"t{i}"].mul_(0.995).add_(p[f"q{i}"], alpha=0.005)
         for name, gradient in zip(trained, gradients):
             p[name].sub_(gradient, alpha=s["rate"])
-    return p, value.detach()
+    return value.detach()

@@ -9,7 +9,7 @@ use super::figures::median;
 use super::sides::Sides;
 use super::{Check, TOLERANCE, agrees, tables};
 use crate::page::{self, MEASUREMENTS, machine};
-use crate::worker::{Length, Worker};
+use crate::worker::{Length, Turn, Worker};
 use crate::workspace::root;
 
 const FAMILIES: &str = "benches/breadth";
@@ -35,18 +35,42 @@ struct Family {
     tolerance: f64,
 }
 
+/// A family in one size.
+struct Job<'a> {
+    family: &'a Family,
+    size: &'a str,
+}
+
+impl Family {
+    fn jobs(&self) -> Vec<Job<'_>> {
+        self.sizes.iter().map(|size| Job { family: self, size }).collect()
+    }
+}
+
+impl Job<'_> {
+    fn name(&self) -> String {
+        format!("breadth:{},{}", self.family.name, self.size)
+    }
+}
+
 /// The times of one job on some threads: those of this project, and of each of the others.
 struct Row {
     family: String,
     size: String,
     title: String,
     threads: usize,
-    times: Vec<(&'static str, Vec<f64>)>,
+    turns: Vec<(&'static str, Vec<Turn>)>,
 }
 
 impl Row {
+    /// The medians of the turns of a side.
+    fn medians(&self, side: &str) -> Option<Vec<f64>> {
+        let (_, turns) = self.turns.iter().find(|(name, _)| *name == side)?;
+        Some(turns.iter().map(|turn| turn.median).collect())
+    }
+
     fn time(&self, side: &str) -> Option<f64> {
-        self.times.iter().find(|(name, _)| *name == side).map(|(_, times)| median(times))
+        self.medians(side).map(|medians| median(&medians))
     }
 
     /// The time of the best peer by that of this project.
@@ -55,11 +79,21 @@ impl Row {
         Some(best / self.time("rml")?)
     }
 
+    /// Medians, least times, and times on processors, in milliseconds. The last tell more where other work runs beside.
     fn json(&self) -> Value {
-        let times: serde_json::Map<String, Value> =
-            self.times.iter().map(|(side, times)| ((*side).to_owned(), median(times).into())).collect();
+        let least = |turns: &[Turn]| turns.iter().map(|turn| turn.least).fold(f64::INFINITY, f64::min);
+        let processor = |turns: &[Turn]| median(&turns.iter().filter_map(|t| t.processor).collect::<Vec<_>>());
+        let of = |time: &dyn Fn(&str, &[Turn]) -> Value| -> serde_json::Map<String, Value> {
+            self.turns.iter().map(|(side, turns)| ((*side).to_owned(), time(side, turns))).collect()
+        };
         json!({
-            "family": self.family, "size": self.size, "threads": self.threads, "ms": times, "ratio": self.ratio(),
+            "family": self.family,
+            "size": self.size,
+            "threads": self.threads,
+            "median_ms": of(&|side, _| self.time(side).into()),
+            "least_ms": of(&|_, turns| least(turns).into()),
+            "processor_ms": of(&|_, turns| processor(turns).into()),
+            "ratio": self.ratio(),
         })
     }
 }
@@ -71,35 +105,44 @@ pub(super) fn breadth(args: &[String]) -> Result<(), String> {
     if let Some(name) = choice.families.iter().find(|name| families.iter().all(|f| f.name != **name)) {
         return Err(format!("there is no family `{name}` in {FAMILIES}"));
     }
+    let wanted = |family: &&Family| choice.families.is_empty() || choice.families.contains(&family.name);
+    let jobs: Vec<Job<'_>> = families.iter().filter(wanted).flat_map(Family::jobs).collect();
     let sides = Sides::build()?;
     let machine = machine();
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
-    let wanted = |family: &&Family| choice.families.is_empty() || choice.families.contains(&family.name);
-    for family in families.iter().filter(wanted) {
-        for size in &family.sizes {
-            for &threads in &choice.threads {
-                match measure(&sides, family, size, threads, &choice) {
-                    Ok(row) => rows.push(row),
-                    Err(why) => {
-                        println!("{}, {size}, threads: {threads}: {why}", family.name);
-                        failures.push(format!("{}, {size}, threads: {threads}", family.name));
-                    }
+    for &threads in &choice.threads {
+        let mut session = None;
+        for (i, job) in jobs.iter().enumerate() {
+            println!("\n== peers: {}, threads: {threads}", job.name());
+            match measure(&sides, &mut session, &jobs[i..], threads, &choice) {
+                Ok(row) => {
+                    println!("best peer / rml: {:.2}", row.ratio().unwrap_or(f64::NAN));
+                    rows.push(row);
+                    write(&rows)?;
+                }
+                Err(why) => {
+                    println!("{why}");
+                    failures.push(format!("{}, threads: {threads}", job.name()));
                 }
             }
         }
     }
     let text = format!("{machine}; rounds: {}.\n{}", rounds(&choice), table(&rows));
     println!("\n{text}");
-    let figures = Value::from(rows.iter().map(Row::json).collect::<Vec<_>>());
-    let figures = serde_json::to_string_pretty(&figures).map_err(|e| e.to_string())?;
-    std::fs::write(root().join(FIGURES), figures).map_err(|e| format!("cannot write {FIGURES}: {e}"))?;
     if !failures.is_empty() {
         return Err(format!("{} failed: {}", failures.len(), failures.join("; ")));
     }
-    if choice == (Choice { threads: vec![1, 2], ..Choice::default() }) {
+    if choice == Choice::default() {
         page::write(MEASUREMENTS, MARK, &text)?;
     }
     Ok(())
+}
+
+/// Writes the figures so far.
+fn write(rows: &[Row]) -> Result<(), String> {
+    let figures = Value::from(rows.iter().map(Row::json).collect::<Vec<_>>());
+    let figures = serde_json::to_string_pretty(&figures).map_err(|e| e.to_string())?;
+    std::fs::write(root().join(FIGURES), figures).map_err(|e| format!("cannot write {FIGURES}: {e}"))
 }
 
 impl Default for Choice {
@@ -132,7 +175,7 @@ fn parse(args: &[String]) -> Result<Choice, String> {
 
 /// How often each side takes a turn.
 fn rounds(choice: &Choice) -> usize {
-    if choice.quick { 2 } else { super::ROUNDS }
+    if choice.quick { 3 } else { super::ROUNDS }
 }
 
 /// The families in a folder, in the order of their names.
@@ -155,34 +198,80 @@ fn families(folder: &Path) -> Result<Vec<Family>, String> {
     Ok(families)
 }
 
-/// Has all sides take turns at a family in one size.
-fn measure(sides: &Sides, family: &Family, size: &str, threads: usize, choice: &Choice) -> Result<Row, String> {
-    let job = format!("breadth:{},{size}", family.name);
-    println!("\n== peers: {job}, threads: {threads}");
-    // The first side writes what the others read, which get ready beside each other.
-    let mut own = sides.own(&choice.backend, &job, threads);
-    let mut workers = vec![("rml", Worker::start(&format!("rml, {job}"), own.arg("--turns"))?)];
-    let mut started = Vec::new();
-    for side in PEERS {
-        let mut command = sides.command(side, &job, threads)?;
-        started.push((side, Worker::spawn(&format!("{side}, {job}"), command.arg("--turns"))?));
+/// The processes of all sides, each of which does the remaining jobs one after the other.
+struct Session {
+    own: Worker,
+    peers: Vec<(&'static str, Worker)>,
+}
+
+impl Session {
+    fn start(sides: &Sides, jobs: &[Job<'_>], threads: usize, backend: &str) -> Result<Self, String> {
+        let names: Vec<String> = jobs.iter().map(Job::name).collect();
+        let first = names.first().ok_or("no job")?;
+        let mut own = sides.own(backend, first, threads);
+        // The first side writes what the others read, which get ready beside each other.
+        let own = Worker::start("rml", own.args(&names[1..]).arg("--turns"))?;
+        let mut peers = Vec::new();
+        for side in PEERS {
+            let mut command = sides.command(side, first, threads)?;
+            peers.push((side, Worker::spawn(side, command.args(&names[1..]).arg("--turns"))?));
+        }
+        for (_, worker) in &mut peers {
+            worker.wait()?;
+        }
+        Ok(Self { own, peers })
     }
-    for (side, mut worker) in started {
-        worker.wait()?;
-        agrees(Check::Same(family.tolerance), Some(workers[0].1.loss), &format!("{side}, {job}"), worker.loss)?;
-        workers.push((side, worker));
+
+    /// Goes to the next job.
+    fn next(&mut self) -> Result<(), String> {
+        self.own.next()?;
+        for (_, worker) in &mut self.peers {
+            worker.skip()?;
+        }
+        self.peers.iter_mut().try_for_each(|(_, worker)| worker.wait())
     }
+}
+
+/// Has all sides take turns at the first of the remaining jobs. A session that fails ends, and the next job has another.
+fn measure(
+    sides: &Sides,
+    session: &mut Option<Session>,
+    jobs: &[Job<'_>],
+    threads: usize,
+    choice: &Choice,
+) -> Result<Row, String> {
+    let mut running = match session.take() {
+        Some(mut running) => {
+            running.next()?;
+            running
+        }
+        None => Session::start(sides, jobs, threads, &choice.backend)?,
+    };
+    let job = &jobs[0];
     let seconds = if choice.quick { 0.2 } else { super::SECONDS };
-    let mut times: Vec<(&str, Vec<f64>)> = workers.iter().map(|(side, _)| (*side, Vec::new())).collect();
+    let mut turns = vec![("rml", Vec::new())];
+    turns.extend(PEERS.map(|side| (side, Vec::new())));
     for _ in 0..rounds(choice) {
-        for ((_, worker), (_, times)) in workers.iter_mut().zip(&mut times) {
-            times.push(worker.turn(Length::Seconds(seconds))?.median);
+        let workers = std::iter::once(&mut running.own).chain(running.peers.iter_mut().map(|(_, worker)| worker));
+        for (worker, (_, turns)) in workers.zip(&mut turns) {
+            turns.push(worker.turn(Length::Seconds(seconds))?);
         }
     }
-    for (side, times) in &times {
-        println!("{side}: {:.6} ms", median(times));
+    let row = Row {
+        family: job.family.name.clone(),
+        size: job.size.to_owned(),
+        title: job.family.title.clone(),
+        threads,
+        turns,
+    };
+    for (side, _) in &row.turns {
+        println!("{side}: {:.6} ms", row.time(side).unwrap_or(f64::NAN));
     }
-    Ok(Row { family: family.name.clone(), size: size.to_owned(), title: family.title.clone(), threads, times })
+    let running = session.insert(running);
+    for (side, worker) in &running.peers {
+        agrees(Check::Same(job.family.tolerance), Some(running.own.loss), side, worker.loss)?;
+    }
+    Ok(row)
 }
 
 /// The ratios in order, the least first, and their geometric mean.
@@ -203,8 +292,8 @@ fn table(rows: &[Row]) -> String {
     for (ratio, row) in ordered {
         out += &format!("| {} | {} | {} |", row.title, row.size, row.threads);
         for side in ["rml"].iter().chain(&PEERS) {
-            let times = row.times.iter().find(|(name, _)| name == side);
-            out += &times.map_or(" – |".to_owned(), |(_, times)| format!(" {} |", tables::cell(times, 1.0)));
+            let medians = row.medians(side);
+            out += &medians.map_or(" – |".to_owned(), |times| format!(" {} |", tables::cell(&times, 1.0)));
         }
         out += &format!(" **{ratio:.2}** |\n");
     }
@@ -236,12 +325,13 @@ mod tests {
 
     #[test]
     fn the_least_ratio_comes_first() {
+        let turn = |ms| vec![Turn { median: ms, least: ms, p99: ms, steps: 1, processor: None, memory: None }];
         let row = |family: &str, rml, jax, torch| Row {
             family: family.to_owned(),
             size: "small".to_owned(),
             title: family.to_owned(),
             threads: 1,
-            times: vec![("rml", vec![rml]), ("jax", vec![jax]), ("torch", vec![torch])],
+            turns: vec![("rml", turn(rml)), ("jax", turn(jax)), ("torch", turn(torch))],
         };
         let text = table(&[row("a", 1.0, 4.0, 8.0), row("b", 2.0, 3.0, 0.5)]);
         assert!(text.contains("Geometric mean of 2 ratios, all: 1.00; 1 below 1."), "{text}");
