@@ -149,7 +149,10 @@ mod tests {
             r#"{"median_ms": 2.5, "least_ms": 2, "p99_ms": 4, "steps": 7, "memory": null}"#,
         )
         .unwrap();
-        assert_eq!(turn(&line), Some(Turn { median: 2.5, least: 2.0, p99: 4.0, steps: 7, processor: None, memory: None }));
+        assert_eq!(
+            turn(&line),
+            Some(Turn { median: 2.5, least: 2.0, p99: 4.0, steps: 7, processor: None, memory: None })
+        );
         assert_eq!(turn(&Value::Null), None);
     }
 

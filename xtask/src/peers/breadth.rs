@@ -82,7 +82,8 @@ impl Row {
     /// Medians, least times, and times on processors, in milliseconds. The last tell more where other work runs beside.
     fn json(&self) -> Value {
         let least = |turns: &[Turn]| turns.iter().map(|turn| turn.least).fold(f64::INFINITY, f64::min);
-        let processor = |turns: &[Turn]| median(&turns.iter().filter_map(|t| t.processor).collect::<Vec<_>>());
+        let processor =
+            |turns: &[Turn]| median(&turns.iter().filter_map(|t| t.processor).collect::<Vec<_>>());
         let of = |time: &dyn Fn(&str, &[Turn]) -> Value| -> serde_json::Map<String, Value> {
             self.turns.iter().map(|(side, turns)| ((*side).to_owned(), time(side, turns))).collect()
         };
@@ -232,7 +233,8 @@ impl Session {
     }
 }
 
-/// Has all sides take turns at the first of the remaining jobs. A session that fails ends, and the next job has another.
+/// Has all sides take turns at the first of the remaining jobs. A session that fails ends, and the next job starts
+/// another.
 fn measure(
     sides: &Sides,
     session: &mut Option<Session>,
@@ -252,7 +254,8 @@ fn measure(
     let mut turns = vec![("rml", Vec::new())];
     turns.extend(PEERS.map(|side| (side, Vec::new())));
     for _ in 0..rounds(choice) {
-        let workers = std::iter::once(&mut running.own).chain(running.peers.iter_mut().map(|(_, worker)| worker));
+        let workers =
+            std::iter::once(&mut running.own).chain(running.peers.iter_mut().map(|(_, worker)| worker));
         for (worker, (_, turns)) in workers.zip(&mut turns) {
             turns.push(worker.turn(Length::Seconds(seconds))?);
         }
@@ -285,10 +288,12 @@ fn table(rows: &[Row]) -> String {
         if !logs.is_empty() {
             let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
             let below = logs.iter().filter(|log| **log < 0.0).count();
-            out += &format!("\nGeometric mean of {} ratios, {name}: {mean:.2}; {below} below 1.\n", logs.len());
+            out +=
+                &format!("\nGeometric mean of {} ratios, {name}: {mean:.2}; {below} below 1.\n", logs.len());
         }
     }
-    out += "\n| milliseconds a step | size | threads | rml | jax | torch | best peer / rml |\n|---|---|---:|---:|---:|---:|---:|\n";
+    out += "\n| milliseconds a step | size | threads | rml | jax | torch | best peer / rml |\n";
+    out += "|---|---|---:|---:|---:|---:|---:|\n";
     for (ratio, row) in ordered {
         out += &format!("| {} | {} | {} |", row.title, row.size, row.threads);
         for side in ["rml"].iter().chain(&PEERS) {
@@ -325,7 +330,8 @@ mod tests {
 
     #[test]
     fn the_least_ratio_comes_first() {
-        let turn = |ms| vec![Turn { median: ms, least: ms, p99: ms, steps: 1, processor: None, memory: None }];
+        let turn =
+            |ms| vec![Turn { median: ms, least: ms, p99: ms, steps: 1, processor: None, memory: None }];
         let row = |family: &str, rml, jax, torch| Row {
             family: family.to_owned(),
             size: "small".to_owned(),

@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn losses_must_agree() {
-        let same = |first: Option<f64>, loss| agrees(Check::Same(TOLERANCE), first.map(Some), "", loss).is_ok();
+        let same =
+            |first: Option<f64>, loss| agrees(Check::Same(TOLERANCE), first.map(Some), "", loss).is_ok();
         assert!(same(None, Some(2.0)) && same(Some(2.0), Some(2.0001)));
         assert!(!same(Some(2.0), Some(2.1)) && !same(Some(2.0), Some(f64::NAN)) && !same(Some(2.0), None));
         assert!(!same(None, None));

@@ -333,7 +333,8 @@ mod tests {
     fn figures(entries: &[(&str, usize, &str, f64)]) -> Figures {
         let mut figures = Figures::default();
         for (job, threads, side, ms) in entries {
-            let turn = Turn { median: *ms, least: *ms, p99: 2.0 * ms, steps: 1, processor: None, memory: Some(5e6) };
+            let turn =
+                Turn { median: *ms, least: *ms, p99: 2.0 * ms, steps: 1, processor: None, memory: Some(5e6) };
             figures.add(job, *threads, side, turn, Some(1e6));
         }
         figures

@@ -32,7 +32,8 @@ impl Family {
     pub(crate) fn read(name: &str) -> Result<Self, String> {
         let folder = folder().join(name);
         let path = folder.join("family.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let text =
+            std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         let table = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Self { folder, table })
     }
@@ -75,7 +76,8 @@ impl Family {
     pub(crate) fn set(&self, size: &str) -> Result<Vec<(String, StaticValue)>, String> {
         let names = self.table["set"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let value = |name: &str| {
-            let found = self.number(size, name).ok_or_else(|| format!("the size `{size}` has no `{name}`"))?;
+            let found =
+                self.number(size, name).ok_or_else(|| format!("the size `{size}` has no `{name}`"))?;
             let value = match found.as_i64() {
                 Some(n) => StaticValue::Int(n),
                 None => StaticValue::Num(found.as_f64().ok_or_else(|| format!("`{name}` is no number"))?),
@@ -104,7 +106,8 @@ impl Family {
             };
             let stacked = shape.first().is_some_and(|entry| entry.as_str() == Some("batch"));
             let n = dims.iter().product();
-            let values = draws(&mut state, n).map(|u| below.map_or(u * 2.0 - 1.0, |n| (u * n as f32).floor()));
+            let values =
+                draws(&mut state, n).map(|u| below.map_or(u * 2.0 - 1.0, |n| (u * n as f32).floor()));
             let values = values.collect();
             made.push(Made { name: name.clone(), stacked, dims, values, integers: below.is_some() });
         }
@@ -135,7 +138,9 @@ pub(crate) fn columns(made: &[Made], steps: usize) -> Columns {
             Some(windows) if column.stacked => *windows *= steps,
             _ => dims.insert(0, steps),
         }
-        columns.columns.insert(column.name.clone(), Column { shape: Shape::new(&dims), elements, present: None });
+        columns
+            .columns
+            .insert(column.name.clone(), Column { shape: Shape::new(&dims), elements, present: None });
     }
     columns
 }

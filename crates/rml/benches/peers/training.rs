@@ -40,8 +40,11 @@ impl Clock {
         } else if self.seen == self.warm {
             self.loss = metrics.iter().find(|(name, _)| *name == self.metric).map(|(_, v)| *v);
             self.turns.ready(self.loss)
+        } else if let Some(last) = self.last {
+            self.turns.step(now - last)
         } else {
-            self.last.is_none_or(|last| self.turns.step(now - last))
+            self.turns.untimed();
+            true
         };
         if !more {
             self.stop.store(true, Ordering::SeqCst);
@@ -262,7 +265,8 @@ pub(crate) fn scalars(n: usize, t: usize, turns: Turns, setting: &Setting, share
 pub(crate) fn cartpole(turns: Turns, setting: &Setting) {
     let source = Source::text("cartpole.rml", include_str!("../../../../examples/cartpole.rml"));
     let (data, report) = (Columns::default(), Some(100));
-    let training = Training { source, data, batch: None, set: Vec::new(), report, warm: 2 * WARM, metric: "length" };
+    let training =
+        Training { source, data, batch: None, set: Vec::new(), report, warm: 2 * WARM, metric: "length" };
     training.run(turns, setting);
 }
 

@@ -1,8 +1,8 @@
 //! When a job is measured. A job is a step that is done again and again; the steps of a turn are measured.
 //!
 //! By itself a process takes one turn of a second and a half. With `--turns` it says when it is ready, takes a turn for
-//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, or at another line, so that programs can be
-//! measured in turns.
+//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, or at another line, so that
+//! programs can be measured in turns.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};
@@ -24,6 +24,8 @@ pub(crate) struct Turns {
     length: Length,
     begin: Instant,
     times: Vec<Duration>,
+    /// Steps of the turn whose time is not known.
+    untimed: usize,
     memory: Option<usize>,
     /// Nanoseconds on processors before the turn.
     processor: Option<u64>,
@@ -37,6 +39,7 @@ impl Turns {
             length: Length::Time(Duration::from_millis(1500)),
             begin: Instant::now(),
             times: Vec::new(),
+            untimed: 0,
             memory: peak_memory(),
             processor: None,
         }
@@ -67,6 +70,11 @@ impl Turns {
         self.asked && self.next()
     }
 
+    /// Another step, which began with an epoch, whose start is not told.
+    pub(crate) fn untimed(&mut self) {
+        self.untimed += 1;
+    }
+
     /// Does all turns of a step.
     pub(crate) fn all(&mut self, loss: Option<f64>, mut step: impl FnMut() -> Duration) {
         let begin = Instant::now();
@@ -90,6 +98,7 @@ impl Turns {
             self.length = length;
         }
         self.times.clear();
+        self.untimed = 0;
         self.processor = on_processors();
         self.begin = Instant::now();
         true
@@ -97,12 +106,13 @@ impl Turns {
 
     fn report(&mut self) {
         let processor = on_processors().zip(self.processor).map(|(now, before)| now - before);
-        let processor = processor.map(|ns| ns as f64 / 1e6 / self.times.len() as f64);
+        let processor = processor.map(|ns| ns as f64 / 1e6 / (self.times.len() + self.untimed) as f64);
         self.times.sort_unstable();
         let n = self.times.len();
         let ms = |part: usize| self.times[(n * part / 100).min(n - 1)].as_secs_f64() * 1e3;
         println!(
-            "{{\"job\": {:?}, \"median_ms\": {:.6}, \"least_ms\": {:.6}, \"p99_ms\": {:.6}, \"steps\": {n}, \"processor_ms\": {}, \"memory\": {}}}",
+            "{{\"job\": {:?}, \"median_ms\": {:.6}, \"least_ms\": {:.6}, \"p99_ms\": {:.6}, \"steps\": {n}, \
+             \"processor_ms\": {}, \"memory\": {}}}",
             self.job,
             ms(50),
             ms(0),
