@@ -123,7 +123,7 @@ fn draws(state: &mut u64, n: usize) -> impl Iterator<Item = f32> {
     })
 }
 
-/// The data of so many steps, all alike.
+/// The data of that many steps, all alike.
 pub(crate) fn columns(made: &[Made], steps: usize) -> Columns {
     let mut columns = Columns::default();
     for column in made {

@@ -1,8 +1,8 @@
 //! When a job is measured. A job is a step that is done again and again; the steps of a turn are measured.
 //!
 //! By itself a process takes one turn of a second and a half. With `--turns` it says when it is ready, takes a turn for
-//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, or at another line, so that
-//! programs can be measured in turns.
+//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, or at another line, so
+//! that programs can be measured in turns.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};
