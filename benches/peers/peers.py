@@ -28,7 +28,10 @@ def requests(turns):
     if not turns:
         yield lambda start, steps: time.perf_counter() - start >= 1.5
         return
-    for line in sys.stdin:
+    # Not by iteration, which reads ahead.
+    for line in iter(sys.stdin.readline, ""):
+        if line.strip() == "next":
+            return
         unit, value = line.split()
         if unit == "steps":
             yield lambda start, steps: steps >= int(value)
@@ -44,15 +47,16 @@ def measure(job, step, warm, turns, memory):
         step()
     print(json.dumps({"job": job, "ready": True, "loss": loss, "memory": memory}), flush=True)
     for over in requests(turns):
-        times, begin = [], time.perf_counter()
+        times, begin, processor = [], time.perf_counter(), time.process_time()
         while not times or not over(begin, len(times)):
             start = time.perf_counter()
             step()
             times.append(1e3 * (time.perf_counter() - start))
+        processor = 1e3 * (time.process_time() - processor) / len(times)
         times.sort()
         at = lambda part: times[min(len(times) * part // 100, len(times) - 1)]
         line = {"job": job, "median_ms": at(50), "least_ms": times[0], "p99_ms": at(99), "steps": len(times)}
-        print(json.dumps({**line, "memory": peak_memory()}), flush=True)
+        print(json.dumps({**line, "processor_ms": processor, "memory": peak_memory()}), flush=True)
 
 
 class Share:
@@ -107,6 +111,13 @@ def main():
         import in_jax as library
     for job in args.jobs:
         name, sizes = job.split(":")
+        if name == "breadth":
+            import breadth
+
+            memory = peak_memory()
+            step, warm = breadth.step(args.side, Share(args.folder, job), *sizes.split(","))
+            measure(job, step, warm, args.turns, memory)
+            continue
         sizes = [int(size) for size in sizes.split(",")]
         if name == "digits":
             library.digits(*sizes)

@@ -17,7 +17,7 @@
 //!   `docs/performance-method.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
 //! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of
-//!   `docs/performance-method.md`, `docs/performance.md` and the README.
+//!   `docs/performance-method.md`, `docs/performance.md` and the README. With `breadth`: families of models.
 //! - `microcontroller`: has the example learn on emulated boards, and compares with what it learns here.
 //! - `nightly`: both, with what past nights gave.
 //! - `loom`: the threads of the pool in all orders in which they may run.
@@ -88,6 +88,9 @@ commands:
           time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of
           docs/performance-method.md, and, after a run of all groups, those of docs/performance.md and the README; groups are
           lstm, cells, scalars, windows, stream, cartpole, digits and length
+  peers breadth [--family NAME].. [--threads N] [--backend NAME] [--quick]
+          time the families of models in benches/breadth beside JAX and PyTorch; a whole run writes the table of
+          docs/performance-method.md
   microcontroller
           build examples/microcontroller for this machine and for two boards, let it learn on all of them (the boards are emulated), and
           compare; installs a compiler and an emulator where it may

@@ -21,6 +21,8 @@ pub(crate) struct Turn {
     pub(crate) least: f64,
     pub(crate) p99: f64,
     pub(crate) steps: u64,
+    /// The mean time of a step on processors.
+    pub(crate) processor: Option<f64>,
     /// The most bytes that the process had in memory so far.
     pub(crate) memory: Option<f64>,
 }
@@ -40,17 +42,44 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts a process and waits until it is ready.
     pub(crate) fn start(name: &str, command: &mut Command) -> Result<Self, String> {
+        let mut worker = Self::spawn(name, command)?;
+        worker.wait()?;
+        Ok(worker)
+    }
+
+    /// Starts a process, which gets ready by itself.
+    pub(crate) fn spawn(name: &str, command: &mut Command) -> Result<Self, String> {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(|e| format!("cannot start {name}: {e}"))?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().ok_or("no output")?);
-        let mut worker = Self { name: name.to_owned(), child, input, output, loss: None, memory: None };
-        let ready = worker.line()?;
+        Ok(Self { name: name.to_owned(), child, input, output, loss: None, memory: None })
+    }
+
+    /// Waits until the process is ready.
+    pub(crate) fn wait(&mut self) -> Result<(), String> {
+        let ready = self.line()?;
         if ready["ready"] != Value::Bool(true) {
-            return Err(format!("{name} says `{ready}`, not that it is ready"));
+            return Err(format!("{} says `{ready}`, not that it is ready", self.name));
         }
-        (worker.loss, worker.memory) = (ready["loss"].as_f64(), ready["memory"].as_f64());
-        Ok(worker)
+        (self.loss, self.memory) = (ready["loss"].as_f64(), ready["memory"].as_f64());
+        Ok(())
+    }
+
+    /// Has the process go to its next job, and waits until it is ready.
+    pub(crate) fn next(&mut self) -> Result<(), String> {
+        self.skip()?;
+        self.wait()
+    }
+
+    /// Has the process go to its next job.
+    pub(crate) fn skip(&mut self) -> Result<(), String> {
+        self.say("next\n")
+    }
+
+    fn say(&self, text: &str) -> Result<(), String> {
+        let mut input = self.input.as_ref().ok_or("no input")?;
+        input.write_all(text.as_bytes()).map_err(|e| format!("{}: {e}", self.name))
     }
 
     /// Takes a turn.
@@ -59,8 +88,7 @@ impl Worker {
             Length::Seconds(seconds) => format!("seconds {seconds}\n"),
             Length::Steps(steps) => format!("steps {steps}\n"),
         };
-        let mut input = self.input.as_ref().ok_or("no input")?;
-        input.write_all(text.as_bytes()).map_err(|e| format!("{}: {e}", self.name))?;
+        self.say(&text)?;
         let line = self.line()?;
         turn(&line).ok_or_else(|| format!("{} says `{line}`, which is no turn", self.name))
     }
@@ -98,6 +126,7 @@ fn turn(line: &Value) -> Option<Turn> {
         least: line["least_ms"].as_f64()?,
         p99: line["p99_ms"].as_f64()?,
         steps: line["steps"].as_u64()?,
+        processor: line["processor_ms"].as_f64(),
         memory: line["memory"].as_f64(),
     })
 }
@@ -120,7 +149,10 @@ mod tests {
             r#"{"median_ms": 2.5, "least_ms": 2, "p99_ms": 4, "steps": 7, "memory": null}"#,
         )
         .unwrap();
-        assert_eq!(turn(&line), Some(Turn { median: 2.5, least: 2.0, p99: 4.0, steps: 7, memory: None }));
+        assert_eq!(
+            turn(&line),
+            Some(Turn { median: 2.5, least: 2.0, p99: 4.0, steps: 7, processor: None, memory: None })
+        );
         assert_eq!(turn(&Value::Null), None);
     }
 

@@ -12,6 +12,7 @@
 //! - `conv:B`, a step for two convolutions, of 16 and 32 filters, on B images of 28 x 28;
 //! - `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles;
 //! - `cartpole:16`, a hundred updates of an actor-critic with 16 carts;
+//! - `breadth:FAMILY,SIZE`, a step of gradient descent for a family of models in `benches/breadth`;
 //! - `stream:D,H`, a step of an LSTM of H units and a dense layer of 4 on D numbers, by a `Stepper`;
 //! - `digits:SEED`, training until 0.95 of the test images are told apart, once;
 //! - `product:M,K,N`, `tanh:N`, `compile:N`: a kernel, and the compiler on a program of N states;
@@ -25,6 +26,10 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
+#[path = "peers/breadth.rs"]
+mod breadth;
+#[path = "peers/family.rs"]
+mod family;
 #[path = "peers/kernels.rs"]
 mod kernels;
 #[path = "peers/long.rs"]
@@ -91,9 +96,12 @@ fn main() {
 
 fn run(job: &str, setting: &Setting) {
     let Some((name, sizes)) = job.split_once(':') else { usage(job) };
-    let sizes: Vec<usize> = sizes.split(',').filter_map(|s| s.parse().ok()).collect();
     let share = setting.folder.as_ref().map(|folder| Share::new(folder, job));
     let (turns, share) = (Turns::new(job, setting.turns), share.as_ref());
+    if let ("breadth", Some((family, size))) = (name, sizes.split_once(',')) {
+        return breadth::breadth(family, size, turns, setting, share);
+    }
+    let sizes: Vec<usize> = sizes.split(',').filter_map(|s| s.parse().ok()).collect();
     match (name, &sizes[..]) {
         ("nested", [b, s, t, h]) => training::nested([*b, *s, *t, *h], turns, setting),
         ("conv", [b]) => training::conv(*b, turns, setting),

@@ -1,6 +1,7 @@
 //! `cargo xtask peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C, taking turns on the same
 //! processors.
 
+mod breadth;
 mod figures;
 mod jobs;
 mod sides;
@@ -33,6 +34,9 @@ const TOLERANCE: f64 = 1e-3;
 
 /// Runs the groups that are named, or all, and writes their tables.
 pub(crate) fn peers(args: &[String]) -> Result<(), String> {
+    if let Some(("breadth", rest)) = args.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        return breadth::breadth(rest);
+    }
     let (names, rounds) = parse(args)?;
     let all = jobs::groups();
     if let Some(name) = names.iter().find(|n| all.iter().all(|g| g.name != **n)) {
@@ -134,11 +138,11 @@ fn agrees(check: Check, first: Option<Option<f64>>, name: &str, loss: Option<f64
     let wrong = match (check, first.flatten(), loss) {
         (Check::Nothing, ..) => false,
         (Check::AtLeast(least), _, loss) => loss.is_none_or(|loss| loss.is_nan() || loss < least),
-        (Check::Same, Some(first), Some(loss)) => {
-            (loss - first).abs().is_nan() || (loss - first).abs() > TOLERANCE * first.abs()
+        (Check::Same(tolerance), Some(first), Some(loss)) => {
+            (loss - first).abs().is_nan() || (loss - first).abs() > tolerance * first.abs()
         }
-        (Check::Same, None, loss) => first.is_some() || loss.is_none(),
-        (Check::Same, Some(_), None) => true,
+        (Check::Same(_), None, loss) => first.is_some() || loss.is_none(),
+        (Check::Same(_), Some(_), None) => true,
     };
     if wrong {
         return Err(format!(
@@ -203,7 +207,8 @@ mod tests {
 
     #[test]
     fn losses_must_agree() {
-        let same = |first: Option<f64>, loss| agrees(Check::Same, first.map(Some), "", loss).is_ok();
+        let same =
+            |first: Option<f64>, loss| agrees(Check::Same(TOLERANCE), first.map(Some), "", loss).is_ok();
         assert!(same(None, Some(2.0)) && same(Some(2.0), Some(2.0001)));
         assert!(!same(Some(2.0), Some(2.1)) && !same(Some(2.0), Some(f64::NAN)) && !same(Some(2.0), None));
         assert!(!same(None, None));

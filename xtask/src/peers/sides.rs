@@ -47,6 +47,14 @@ impl Sides {
         Ok(setup::cache_folder()?.join(backend).join("lib").join(library).exists())
     }
 
+    /// What runs a job on a backend of this project, which writes what the others read.
+    pub(super) fn own(&self, backend: &str, job: &str, threads: usize) -> Command {
+        let mut command = Command::new(&self.bench);
+        command.args(["--engine", backend, job, "--threads", &threads.to_string()]);
+        command.arg("--folder").arg(&self.folder);
+        command
+    }
+
     /// What runs a job on a side.
     pub(super) fn command(&self, side: &str, job: &str, threads: usize) -> Result<Command, String> {
         let mut command = match side {

@@ -39,7 +39,7 @@ fn heading(first: &str, columns: &[&str]) -> String {
 }
 
 /// The median with the least and the greatest.
-fn cell(values: &[f64], scale: f64) -> String {
+pub(super) fn cell(values: &[f64], scale: f64) -> String {
     let (low, middle, high) = spread(values);
     let [low, middle, high] = [low, middle, high].map(|v| digits(v * scale));
     format!("{middle} ({low}–{high})")
@@ -333,7 +333,8 @@ mod tests {
     fn figures(entries: &[(&str, usize, &str, f64)]) -> Figures {
         let mut figures = Figures::default();
         for (job, threads, side, ms) in entries {
-            let turn = Turn { median: *ms, least: *ms, p99: 2.0 * ms, steps: 1, memory: Some(5e6) };
+            let turn =
+                Turn { median: *ms, least: *ms, p99: 2.0 * ms, steps: 1, processor: None, memory: Some(5e6) };
             figures.add(job, *threads, side, turn, Some(1e6));
         }
         figures

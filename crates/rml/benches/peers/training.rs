@@ -40,8 +40,11 @@ impl Clock {
         } else if self.seen == self.warm {
             self.loss = metrics.iter().find(|(name, _)| *name == self.metric).map(|(_, v)| *v);
             self.turns.ready(self.loss)
+        } else if let Some(last) = self.last {
+            self.turns.step(now - last)
         } else {
-            self.last.is_none_or(|last| self.turns.step(now - last))
+            self.turns.untimed();
+            true
         };
         if !more {
             self.stop.store(true, Ordering::SeqCst);
@@ -67,31 +70,30 @@ impl Observer for Clock {
 }
 
 /// A program to be trained.
-struct Training<'a> {
-    source: Source,
-    data: Columns,
-    batch: Option<usize>,
-    set: &'a [(&'a str, usize)],
+pub(crate) struct Training {
+    pub(crate) source: Source,
+    pub(crate) data: Columns,
+    pub(crate) batch: Option<usize>,
+    pub(crate) set: Vec<(String, StaticValue)>,
     /// Of a node that makes its data itself: how many windows are one step.
-    report: Option<u64>,
-    warm: usize,
-    metric: &'static str,
+    pub(crate) report: Option<u64>,
+    pub(crate) warm: usize,
+    pub(crate) metric: &'static str,
 }
 
-impl Training<'_> {
+impl Training {
     fn options(&self, setting: &Setting) -> TrainOptions {
-        let set = self.set.iter().map(|(name, n)| ((*name).to_owned(), StaticValue::Int(*n as i64)));
         TrainOptions {
             batch: self.batch,
             length: self.report.map(|report| Length { report: Some(report), ..Length::default() }),
-            set: set.collect(),
+            set: self.set.iter().cloned().collect(),
             engine: setting.engine(),
             shuffle: false,
             ..TrainOptions::default()
         }
     }
 
-    fn run(&self, turns: Turns, setting: &Setting) {
+    pub(crate) fn run(&self, turns: Turns, setting: &Setting) {
         let stop = Arc::new(AtomicBool::new(false));
         let mut clock = Clock {
             turns,
@@ -115,7 +117,7 @@ impl Training<'_> {
     }
 
     /// The initial parameters, in a checkpoint.
-    fn save(&self, setting: &Setting, path: &Path) {
+    pub(crate) fn save(&self, setting: &Setting, path: &Path) {
         let options = TrainOptions {
             epochs: 0,
             evaluate: Evaluate::Nothing,
@@ -125,6 +127,11 @@ impl Training<'_> {
         };
         done(rml::train(&self.source, &self.data, &options, &mut ()));
     }
+}
+
+/// Static parameters by name.
+fn ints(set: &[(&str, usize)]) -> Vec<(String, StaticValue)> {
+    set.iter().map(|(name, n)| ((*name).to_owned(), StaticValue::Int(*n as i64))).collect()
 }
 
 /// Numbers between -1 and 1.
@@ -170,8 +177,8 @@ pub(crate) fn cell(
     let shape = if name == "bi_lstm" { vec![warm * b, t] } else { vec![warm * b] };
     data.columns.insert("y".into(), column(&shape, Elements::Int(y.repeat(warm))));
     let source = Source::text("bench.rml", text.replace("CELL", name));
-    let set = [("units", h), ("d", d)];
-    let training = Training { source, data, batch: Some(b), set: &set, report: None, warm, metric: "loss" };
+    let set = ints(&[("units", h), ("d", d)]);
+    let training = Training { source, data, batch: Some(b), set, report: None, warm, metric: "loss" };
     if let Some(share) = share {
         training.save(setting, &share.path("safetensors"));
         share.numbers("x", &x);
@@ -192,7 +199,7 @@ pub(crate) fn conv(b: usize, turns: Turns, setting: &Setting) {
     data.columns
         .insert("y".into(), column(&[n, 1], Elements::Int((0..n).map(|i| (i % 10) as i64).collect())));
     let source = Source::text("bench.rml", include_str!("conv.rml"));
-    Training { source, data, batch: Some(b), set: &[], report: None, warm: STEPS, metric: "loss" }
+    Training { source, data, batch: Some(b), set: Vec::new(), report: None, warm: STEPS, metric: "loss" }
         .run(turns, setting);
 }
 
@@ -210,8 +217,8 @@ pub(crate) fn nested([b, s, t, h]: [usize; 4], turns: Turns, setting: &Setting) 
     add("seq_end", &[], Elements::Bool((0..cycles).map(|i| (i + 1) % t == 0).collect()));
     add("y", &[b], Elements::Int((0..cycles * b).map(|i| (i % 10) as i64).collect()));
     let source = Source::text("bench.rml", include_str!("nested.rml"));
-    let set = [("units", h), ("d", D), ("rows", b)];
-    Training { source, data, batch: None, set: &set, report: None, warm: WINDOWS, metric: "loss" }
+    let set = ints(&[("units", h), ("d", D), ("rows", b)]);
+    Training { source, data, batch: None, set, report: None, warm: WINDOWS, metric: "loss" }
         .run(turns, setting);
 }
 
@@ -250,7 +257,7 @@ pub(crate) fn scalars(n: usize, t: usize, turns: Turns, setting: &Setting, share
     }
     let source = Source::text("bench.rml", chain(n));
     let training =
-        Training { source, data, batch: None, set: &[], report: None, warm: WINDOWS, metric: "loss" };
+        Training { source, data, batch: None, set: Vec::new(), report: None, warm: WINDOWS, metric: "loss" };
     training.run(turns, setting);
 }
 
@@ -258,7 +265,8 @@ pub(crate) fn scalars(n: usize, t: usize, turns: Turns, setting: &Setting, share
 pub(crate) fn cartpole(turns: Turns, setting: &Setting) {
     let source = Source::text("cartpole.rml", include_str!("../../../../examples/cartpole.rml"));
     let (data, report) = (Columns::default(), Some(100));
-    let training = Training { source, data, batch: None, set: &[], report, warm: 2 * WARM, metric: "length" };
+    let training =
+        Training { source, data, batch: None, set: Vec::new(), report, warm: 2 * WARM, metric: "length" };
     training.run(turns, setting);
 }
 

@@ -1,8 +1,8 @@
 //! When a job is measured. A job is a step that is done again and again; the steps of a turn are measured.
 //!
 //! By itself a process takes one turn of a second and a half. With `--turns` it says when it is ready, takes a turn for
-//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, so that programs can be
-//! measured in turns.
+//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, or at another line, so
+//! that programs can be measured in turns.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};
@@ -24,7 +24,11 @@ pub(crate) struct Turns {
     length: Length,
     begin: Instant,
     times: Vec<Duration>,
+    /// Steps of the turn whose time is not known.
+    untimed: usize,
     memory: Option<usize>,
+    /// Nanoseconds on processors before the turn.
+    processor: Option<u64>,
 }
 
 impl Turns {
@@ -35,7 +39,9 @@ impl Turns {
             length: Length::Time(Duration::from_millis(1500)),
             begin: Instant::now(),
             times: Vec::new(),
+            untimed: 0,
             memory: peak_memory(),
+            processor: None,
         }
     }
 
@@ -64,6 +70,11 @@ impl Turns {
         self.asked && self.next()
     }
 
+    /// Another step, which began with an epoch, whose start is not told.
+    pub(crate) fn untimed(&mut self) {
+        self.untimed += 1;
+    }
+
     /// Does all turns of a step.
     pub(crate) fn all(&mut self, loss: Option<f64>, mut step: impl FnMut() -> Duration) {
         let begin = Instant::now();
@@ -87,20 +98,26 @@ impl Turns {
             self.length = length;
         }
         self.times.clear();
+        self.untimed = 0;
+        self.processor = on_processors();
         self.begin = Instant::now();
         true
     }
 
     fn report(&mut self) {
+        let processor = on_processors().zip(self.processor).map(|(now, before)| now - before);
+        let processor = processor.map(|ns| ns as f64 / 1e6 / (self.times.len() + self.untimed) as f64);
         self.times.sort_unstable();
         let n = self.times.len();
         let ms = |part: usize| self.times[(n * part / 100).min(n - 1)].as_secs_f64() * 1e3;
         println!(
-            "{{\"job\": {:?}, \"median_ms\": {:.6}, \"least_ms\": {:.6}, \"p99_ms\": {:.6}, \"steps\": {n}, \"memory\": {}}}",
+            "{{\"job\": {:?}, \"median_ms\": {:.6}, \"least_ms\": {:.6}, \"p99_ms\": {:.6}, \"steps\": {n}, \
+             \"processor_ms\": {}, \"memory\": {}}}",
             self.job,
             ms(50),
             ms(0),
             ms(99),
+            json(processor),
             json(peak_memory())
         );
     }
@@ -114,7 +131,7 @@ fn length(line: &str) -> Option<Length> {
     }
 }
 
-fn json(n: Option<usize>) -> String {
+fn json(n: Option<impl ToString>) -> String {
     n.map_or("null".to_owned(), |n| n.to_string())
 }
 
@@ -123,4 +140,13 @@ fn peak_memory() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find(|l| l.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib << 10)
+}
+
+/// How long the threads of the process were on processors, where the system says so.
+fn on_processors() -> Option<u64> {
+    let nanoseconds = |folder: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(folder.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    std::fs::read_dir("/proc/self/task").ok()?.flatten().map(nanoseconds).sum()
 }

@@ -1,0 +1,13 @@
+import torch
+from parts_torch import dense, fused, recur
+from torch.nn import functional as F
+
+
+def prepare(p, s):
+    return fused(p, 4)
+
+
+def loss(p, d, s):
+    names = ["layers_0.lstm_0.lstm_cell_0", "layers_0.lstm_1.lstm_cell_0"]
+    h = recur(torch.lstm, p, names, d["x"].swapaxes(0, 1), layers=2)
+    return F.cross_entropy(dense(p, "dense_0", h[-1]), d["y"])
