@@ -43,11 +43,10 @@ impl Native {
     pub fn open(options: &Options) -> Result<Native, Failure> {
         options.on_cpu("native")?;
         let compiler = compile::compiler().ok_or_else(|| {
-            Failure::new(codes::BACKEND_NOT_INSTALLED, "the native backend found no C compiler")
-                .help(
-                    "install gcc or clang (Debian: `apt install gcc`), or name a compiler in `CC`; \
+            Failure::new(codes::BACKEND_NOT_INSTALLED, "the native backend found no C compiler").help(
+                "install gcc or clang (Debian: `apt install gcc`), or name a compiler in `CC`; \
                      `--backend cpu` needs none, and computes the same bits",
-                )
+            )
         })?;
         Ok(Native { compiler })
     }
