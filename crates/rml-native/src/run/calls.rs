@@ -1,6 +1,6 @@
 //! Operators of whole tensors, which compiled code calls back for.
 
-use rml_ir::op::{Around, Convolution, Number, Op, eval};
+use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
 use rml_ir::{DType, Data, Position, Precision, Shape};
 use rml_nest::{Call, Home, Order, Program, Slot, Tick};
 
@@ -18,6 +18,8 @@ pub(super) enum Kernel {
     /// Softmax, or its logarithm, of rows of that many columns.
     Softmax(bool, usize),
     ScatterAdd(Around),
+    /// A fold of an axis that no nest has.
+    Reduce(Reduction, Around),
     Draw(Op),
     /// Through values.
     General(Op),
@@ -45,6 +47,9 @@ impl Ready {
         let kernel = match &call.op {
             Op::Softmax | Op::LogSoftmax => {
                 Kernel::Softmax(call.op == Op::LogSoftmax, operands[0].dims.last().copied().unwrap_or(1))
+            }
+            Op::Reduce(by, axis) if ty.is_num() && operands[0].dtype == DType::Num => {
+                Kernel::Reduce(*by, Around::axis(&operands[0].dims, *axis))
             }
             Op::ScatterAdd { shape, axis } if ty.is_num() => {
                 Kernel::ScatterAdd(Around::axis(shape.dims(), Some(*axis)))
@@ -123,6 +128,12 @@ impl<N: Number> Runner<'_, N> {
                 let x = self.operand(memory, &ready.operands[0], at, 0);
                 let (x, to) = self.two(memory, x, out, ready.width);
                 N::softmax(*log, *columns, x, to);
+            }
+            Kernel::Reduce(by, around) => {
+                let x = self.operand(memory, &ready.operands[0], at, 0);
+                let split = Split::new(&mut memory.nums, out, ready.width);
+                let x = split.operand(x, ready.operands[0].len(), &self.state.scratch[0]);
+                return N::reduce(*by, *around, x, split.out);
             }
             Kernel::Convolve(by) => {
                 let [_, a, b] = by.sizes();
