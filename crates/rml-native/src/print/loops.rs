@@ -5,7 +5,7 @@
 //! that are left. Loads are written where they are used. A fold that is left with one dimension collects its terms in a
 //! row and folds the row; others keep a partial result for each point of the loops inside of theirs.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_base::{EntityId, IndexVec};
@@ -46,10 +46,10 @@ struct Array {
 /// Names in scope.
 #[derive(Clone, Default)]
 struct Scope {
-    vars: HashMap<Val, String>,
-    arrays: HashMap<Val, Array>,
+    vars: BTreeMap<Val, String>,
+    arrays: BTreeMap<Val, Array>,
     /// Folds whose loop is open.
-    open: HashMap<Val, Array>,
+    open: BTreeMap<Val, Array>,
 }
 
 /// Prints the loops of one nest.

@@ -1,6 +1,6 @@
 //! Programs as C: a function for each node, which runs all ticks of a window.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_base::EntityId;
@@ -73,7 +73,7 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
         layout,
         scalars: &scalars,
         registers: program.registers().collect(),
-        functions: HashMap::new(),
+        functions: BTreeMap::new(),
         body: String::new(),
         calls: Vec::new(),
     };
@@ -100,7 +100,7 @@ struct Printer<'a> {
     scalars: &'a Scalars,
     registers: Vec<Slot>,
     /// The functions of nests, by their text.
-    functions: HashMap<String, String>,
+    functions: BTreeMap<String, String>,
     body: String,
     calls: Vec<(usize, usize)>,
 }
@@ -204,25 +204,24 @@ impl Printer<'_> {
     /// A stage at all ticks of a block.
     fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
         let mut text = String::new();
-        if let (Work::Call(_), true) = (&stage.work, stage.when.is_empty()) {
-            if stage.at.contains(Position::Middle) {
-                let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
-                let _ = writeln!(text, "    {{ long from = block, to = end;");
-                for (p, cond, skip) in [
-                    (Position::Only, "w->ticks == 1", "to = from"),
-                    (Position::First, "w->ticks > 1 && from == 0", "from = 1"),
-                    (Position::Last, "w->ticks > 1 && to == w->ticks", "to--"),
-                ] {
-                    if !stage.at.contains(p) {
-                        let _ = writeln!(text, "    if ({cond}) {{ {skip}; }}");
-                    }
+        let is_call = matches!(stage.work, Work::Call(_)) && stage.when.is_empty();
+        if is_call && stage.at.contains(Position::Middle) {
+            let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
+            let _ = writeln!(text, "    {{ long from = block, to = end;");
+            for (p, cond, skip) in [
+                (Position::Only, "w->ticks == 1", "to = from"),
+                (Position::First, "w->ticks > 1 && from == 0", "from = 1"),
+                (Position::Last, "w->ticks > 1 && to == w->ticks", "to--"),
+            ] {
+                if !stage.at.contains(p) {
+                    let _ = writeln!(text, "    if ({cond}) {{ {skip}; }}");
                 }
-                let _ = writeln!(
-                    text,
-                    "    if (from < to && w->call(w->context, {call}, from, to - from, block)) {{ return 1; }} }}"
-                );
-                return text;
             }
+            let _ = writeln!(
+                text,
+                "    if (from < to && w->call(w->context, {call}, from, to - from, block)) {{ return 1; }} }}"
+            );
+            return text;
         }
         if texts[Position::Middle.index()].is_some() {
             text += "    for (long t = block; t < end; t++) {\n";

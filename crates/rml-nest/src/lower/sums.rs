@@ -112,7 +112,7 @@ impl Lowering<'_> {
             }
             (Op::SumTo { .. }, [x]) if self.adds_rows(term, target.of) => {
                 let n = ty.shape.len();
-                let rows = if n == 0 { 0 } else { x.dims.iter().product::<usize>() / n };
+                let rows = x.dims.iter().product::<usize>().checked_div(n).unwrap_or(0);
                 let x = self.laid(x, &[rows, n], target);
                 let row = Type::new(ty.dtype, &[rows]);
                 let ones = self.constant(Value::filled(&row, 1.0, self.plan.precision));
