@@ -177,7 +177,7 @@ fn compiled_programs_are_kept_where_the_variable_says() {
     let folder = folder();
     let run = "run sum.rml --inputs i.json --backend native";
     let plain = folder.rml("run sum.rml --inputs i.json").ok();
-    let count = || std::fs::read_dir(folder.path("programs/native")).map_or(0, |files| files.count());
+    let count = || std::fs::read_dir(folder.path("programs")).map_or(0, |files| files.count());
     for _ in 0..2 {
         assert_eq!(folder.rml_where(&[("RML_PROGRAMS", "programs")], run).ok(), plain);
         assert_eq!(count(), 1, "one library, and nothing else");

@@ -90,7 +90,7 @@ const ARCHIVES: &[(&str, &[Array<'_>])] = &[
     ("npz_with_nan", &[("x", NUMBERS, "(2, 2)", &[0xFF; 32]), ("y", NUMBERS, "(2,)", &[0; 16])]),
 ];
 
-/// Data of which the command says something and goes on: its name, that of the file, what stands in it, the program,
+/// Data of which the command says something and continues: its name, that of the file, what stands in it, the program,
 /// and the flags.
 const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),

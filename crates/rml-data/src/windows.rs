@@ -11,6 +11,7 @@ use rml_base::{Diagnostic, memory};
 use rml_engine::{self as block, Block};
 use rml_ir::{Data, InputInfo, Shape, Type, Value};
 
+use crate::advice::prefixed;
 use crate::cells::Cells;
 
 pub use bind::missing;
@@ -55,6 +56,12 @@ enum Clock {
     Input(usize, bool),
     /// The program computes it.
     Program,
+}
+
+/// The shapes that a column of an input may have: a value a cycle, and a value a window.
+fn expected_shapes(info: &InputInfo) -> [String; 2] {
+    let cell = cell_type(info);
+    ["windows, cycles", "windows"].map(|lead| prefixed(lead, cell.shape.dims()))
 }
 
 /// The type of one window's cell: without the leading dimension where windows are stacked.

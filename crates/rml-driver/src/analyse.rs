@@ -145,8 +145,8 @@ impl Placed {
         Self { options, assumed }
     }
 
-    /// As it is; then with other numbers, or a value of another kind, for one of the parameters. A size of 1, which fits
-    /// beside any other one, comes after sizes that do not.
+    /// As it is; then with other numbers, or a value of another kind, for one of the parameters. A size of 1, which
+    /// fits beside any other one, comes after sizes that do not.
     fn all(&self) -> impl Iterator<Item = Self> {
         let int = StaticValue::Int;
         let list = |sizes: &[i64]| StaticValue::Array(sizes.iter().map(|size| int(*size)).collect());

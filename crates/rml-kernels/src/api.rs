@@ -5,8 +5,8 @@ use crate::functions::{
 };
 use crate::isa::Isa;
 use crate::product::{
-    Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, lies_in_runs,
-    multiply_on, row_on,
+    Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, has_runs, multiply_on,
+    row_on,
 };
 use crate::real::Number;
 use crate::sums::{extremes_on, sums_on};
@@ -153,8 +153,9 @@ pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool
     T::multiply(Product { left, right: Right::Packed(right), add, out, back: 0 });
 }
 
-/// `out += left x right`, where the inner dimension is taken in runs of `run` steps, from the last run to the first one:
-/// within a run, steps go first to last. The columns of the left operand are contiguous, and the rows of the right one.
+/// `out += left x right`, where the inner dimension is taken in runs of `run` steps, from the last run to the first
+/// one. Within a run, steps go first to last. The columns of the left operand are contiguous, and the rows of the right
+/// one.
 ///
 /// ```
 /// use rml_kernels::{Matrix, MatrixMut, product_backward};
@@ -165,7 +166,7 @@ pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool
 /// ```
 ///
 /// # Panics
-/// If the sizes do not fit, or an operand lies otherwise.
+/// If the sizes do not fit, or an operand is stored otherwise.
 pub fn product_backward<T: Real>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
@@ -174,7 +175,7 @@ pub fn product_backward<T: Real>(
 ) {
     fits((right.rows(), right.columns()), &left, &out);
     assert!(run > 0 && left.columns().is_multiple_of(run), "runs of the inner dimension");
-    assert!(lies_in_runs(&left, &right), "how the operands of a product lie");
+    assert!(has_runs(&left, &right), "how the operands of a product are stored");
     T::multiply(Product { left, right: Right::Matrix(right), add: true, out, back: run });
 }
 

@@ -9,7 +9,7 @@ use lsp_server::{ErrorCode, Message, RequestId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::server::Ended;
+use crate::ended::Ended;
 
 /// The longest message, in bytes. A text that is opened or changed comes in one.
 const LONGEST: u64 = 1 << 28;

@@ -22,6 +22,7 @@ mod capabilities;
 mod checker;
 mod completion;
 mod docs;
+mod ended;
 mod findings;
 mod frames;
 mod hints;
@@ -40,7 +41,7 @@ mod tokens;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 
-pub use server::Ended;
+pub use ended::Ended;
 
 /// Serves an editor on standard input and output until it ends the session. Texts of the library are put into the
 /// folder `library` when the editor is to open one.

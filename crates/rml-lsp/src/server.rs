@@ -10,21 +10,10 @@ use lsp_types::request as asked;
 use rml::{Diagnostics, Inspection, Survey};
 
 use crate::checker::Job;
+use crate::ended::Ended;
 use crate::frames;
 use crate::lines::{Encoding, Lines};
 use crate::texts::{self, Texts};
-
-/// Why a session ended that the editor did not end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ended(pub String);
-
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Ended {}
 
 /// What is known about a text.
 #[derive(Default)]

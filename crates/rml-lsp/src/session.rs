@@ -13,9 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::checker::{self, Found, Job, What};
+use crate::ended::Ended;
 use crate::frames::{self, Pipes};
 use crate::lines::Encoding;
-use crate::server::{Ended, Known, Server};
+use crate::server::{Known, Server};
 use crate::texts::{self, Texts};
 use crate::{
     actions, capabilities, completion, findings, hints, hover, lenses, navigate, outline, rename, signature,

@@ -23,7 +23,7 @@ const FLAGS: [&str; 9] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Compiler {
     pub(crate) command: String,
-    /// The first line of what it says of itself.
+    /// The first line of what it says about itself.
     pub(crate) version: String,
 }
 
@@ -44,16 +44,6 @@ pub(crate) fn compiler() -> Option<&'static Compiler> {
         .as_ref()
 }
 
-/// The folder of what was compiled.
-fn folder() -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(programs) = named("RML_PROGRAMS") {
-        return (programs.as_os_str() != "off").then(|| programs.join("native"));
-    }
-    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))?;
-    Some(cache.join("rml").join("native"))
-}
-
 /// What the processor is, as far as code compiled for it depends on it.
 fn processor() -> String {
     let all = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -62,13 +52,14 @@ fn processor() -> String {
     lines.take(2).collect::<Vec<_>>().join("\n")
 }
 
-/// The shared library of a program, compiled unless it is there.
+/// The shared library of a program, compiled unless it exists.
 ///
 /// # Errors
 /// Why there is none.
 pub(crate) fn library(
     text: &str,
     compiler: &Compiler,
+    folder: Option<&Path>,
 ) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
     let mut hash = Sha256::new();
     for part in [text, &compiler.command, &compiler.version, &FLAGS.join(" "), &processor()] {
@@ -76,7 +67,7 @@ pub(crate) fn library(
         hash.update([0]);
     }
     let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let Some(folder) = folder() else {
+    let Some(folder) = folder else {
         let own =
             tempfile::tempdir().map_err(|e| format!("there is no folder for compiled programs: {e}"))?;
         let path = compile(text, compiler, own.path(), &name)?;
@@ -86,8 +77,8 @@ pub(crate) fn library(
     if path.is_file() {
         return Ok((path, None));
     }
-    create(&folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
-    compile(text, compiler, &folder, &name).map(|path| (path, None))
+    create(folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
+    compile(text, compiler, folder, &name).map(|path| (path, None))
 }
 
 /// Makes a folder that others cannot write to.

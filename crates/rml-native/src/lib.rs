@@ -7,6 +7,7 @@
 //! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
 //! is not printed, the embedded executor runs: programs that wait, look ahead, or find the ends of their windows.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rml_backend::{self as backend, Backend, Buffer, Executable, Failure, Function, Options};
@@ -30,9 +31,11 @@ use ffi::Code;
 use layout::Layout;
 
 /// Runs plans as machine code.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Native {
     compiler: &'static compile::Compiler,
+    /// Where compiled programs are kept.
+    programs: Option<PathBuf>,
 }
 
 impl Native {
@@ -48,7 +51,7 @@ impl Native {
                      `--backend cpu` needs none, and computes the same bits",
             )
         })?;
-        Ok(Native { compiler })
+        Ok(Native { compiler, programs: options.programs.clone() })
     }
 
     /// The C text of a plan; or why it is not printed.
@@ -103,7 +106,7 @@ impl Executor for Native {
     }
 
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
-        match Module::new(plan, self.compiler) {
+        match Module::new(plan, self.compiler, self.programs.as_deref()) {
             Ok(module) => {
                 let embedded =
                     Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
@@ -153,11 +156,11 @@ struct Module {
 }
 
 impl Module {
-    fn new(plan: &Plan, compiler: &compile::Compiler) -> Result<Module, Why> {
+    fn new(plan: &Plan, compiler: &compile::Compiler, programs: Option<&Path>) -> Result<Module, Why> {
         let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
         let layout = Layout::new(&program);
         let print::Text { text, calls } = print::print(&program, &layout);
-        let (path, folder) = compile::library(&text, compiler).map_err(Why::Failed)?;
+        let (path, folder) = compile::library(&text, compiler, programs).map_err(Why::Failed)?;
         let nodes = program.nodes.len();
         let code = match program.precision {
             Precision::F32 => Code::load::<f32>(&path, nodes),

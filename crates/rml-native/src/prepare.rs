@@ -32,8 +32,8 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
         .collect()
 }
 
-/// The same program where registers that start with a constant are always set, and where stages over all ticks read what
-/// their node fills at the same tick.
+/// The same program where registers that start with a constant are always set, and where stages over all ticks read
+/// what their node fills at the same tick.
 pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Program {
     let registers: Vec<_> = program.registers().collect();
     let is_held = |test: &Test| match test {

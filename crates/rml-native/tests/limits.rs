@@ -1,5 +1,5 @@
-//! The memory that compiled programs ask for is their footprint. The limit is that of the process, so this test is alone
-//! in it.
+//! The memory that compiled programs ask for is their footprint. The limit is that of the process, so this test is
+//! alone in it.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn outputs(run: &mut dyn Running, ticks: usize) -> Vec<u32> {
     run.set_rows(1, ticks, &|_| true, &Data::F32(x), 0);
     assert_eq!(run.window(ticks).expect("it has a result"), ticks);
     let mut all = Data::F32(Vec::new());
-    assert!(run.add_output(0, 0, &mut all).expect("it is there"));
+    assert!(run.add_output(0, 0, &mut all).expect("it is present"));
     let Data::F32(all) = all else { unreachable!("the output is a number") };
     all.iter().map(|x| x.to_bits()).collect()
 }

@@ -19,7 +19,8 @@
 //! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows,
 //!   by slices and from data; it prints the memory of the process before and after, and fails if it grows.
 //!
-//! `--engine sim` has the simulator train, `--engine native`, `xla` and `torch` that backend; `--threads N` is one by default.
+//! `--engine sim` has the simulator train, `--engine native`, `xla` and `torch` that backend; `--threads N` is one by
+//! default.
 //! `--memory BYTES` is the most that values may take, as for the commands; data and parameters are a part of it.
 //! `--folder DIR` writes data and initial parameters there, for the other libraries; `--turns` measures when it is told
 //! to.

@@ -24,6 +24,7 @@ pub use rml_backend::{
 pub use rml_backend_cpu::Cpu;
 use rml_native::Native;
 
+mod folders;
 #[cfg(any(feature = "xla", feature = "torch"))]
 mod installed;
 
@@ -130,15 +131,10 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
 }
 
 /// The folder in which the command `rml` has a backend keep its compiled programs, for [`Options::programs`]: the one
-/// that `$RML_PROGRAMS` names, else one beside the backend's library. None where that variable is `off`, and for a
+/// that `$RML_PROGRAMS` names, else one in the folder of backends. None where that variable is `off`, and for a
 /// backend that compiles nothing.
 pub fn programs(name: &str) -> Option<PathBuf> {
-    #[cfg(any(feature = "xla", feature = "torch"))]
-    if name == "xla" {
-        return installed::programs(name);
-    }
-    let _ = name;
-    None
+    matches!(name, "native" | "xla").then(|| folders::programs(name)).flatten()
 }
 
 /// All backends, each opened on the cpu to see whether it loads.

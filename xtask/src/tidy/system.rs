@@ -2,16 +2,26 @@
 
 use crate::workspace::File;
 
-/// What opens, writes or lists files, and which crates may: the one for files, the commands, and what drives tests.
+/// What opens, writes or lists files, and which crates may: the one for files, the one that runs a compiler, the
+/// commands, and what drives tests.
 const FILES: (&[&str], &[&str]) = (
     &["std::fs", "fs::", "File::open", "File::create", "read_dir("],
-    &["rml-files", "rml-cli", "rml-testkit", "rml-fuzz"],
+    &["rml-files", "rml-native", "rml-cli", "rml-testkit", "rml-fuzz"],
 );
 
 /// What reads or sets variables, and which crates may: beside those, the facade and what opens the runtimes of others.
 const ENVIRONMENT: (&[&str], &[&str]) = (
     &["env::var", "env::set_var"],
-    &["rml", "rml-backend", "rml-backend-xla", "rml-backend-torch", "rml-cli", "rml-testkit", "rml-fuzz"],
+    &[
+        "rml",
+        "rml-backend",
+        "rml-backend-xla",
+        "rml-backend-torch",
+        "rml-native",
+        "rml-cli",
+        "rml-testkit",
+        "rml-fuzz",
+    ],
 );
 
 /// Uses where `ARCHITECTURE.md` says that there are none.

@@ -29,7 +29,7 @@ fn word(n: usize) -> [u8; 4] {
     u32::try_from(n).expect("a small file").to_le_bytes()
 }
 
-/// CRC-32.
+/// The checksum of archives.
 fn checksum(bytes: &[u8]) -> [u8; 4] {
     let step = |crc: u32, _: usize| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
     let crc = bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step));

@@ -6,9 +6,8 @@ use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_ir::InputInfo;
 
-use super::bind::expected_shapes;
-use super::cell_type;
 use super::reading::Reading;
+use super::{cell_type, expected_shapes};
 use crate::bind::{uneven, wrong_shape};
 use crate::columns::{Column, Columns, LENGTHS};
 use crate::sequences;

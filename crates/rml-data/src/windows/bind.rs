@@ -6,8 +6,7 @@ use rml_ir::{DType, InputInfo, Precision, Type};
 
 use super::agreed::Agreed;
 use super::reading::Reading;
-use super::{Bound, Clock, Role, Windows, cell_type};
-use crate::advice::prefixed;
+use super::{Bound, Clock, Role, Windows, expected_shapes};
 use crate::bind::{find, named};
 use crate::columns::{Column, Columns};
 use crate::malformed::Unusable;
@@ -109,12 +108,6 @@ fn no_windows(inputs: &[InputInfo]) -> Diagnostic {
         ),
         false => d.help("give at least one input a column in the data"),
     }
-}
-
-/// The shapes that a column of an input may have: a value a cycle, and a value a window.
-pub(super) fn expected_shapes(info: &InputInfo) -> [String; 2] {
-    let cell = cell_type(info);
-    ["windows, cycles", "windows"].map(|lead| prefixed(lead, cell.shape.dims()))
 }
 
 /// The inputs that the data has no values for. A column whose rows do not fit each other is not missing, but wrong.

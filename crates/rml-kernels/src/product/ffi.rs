@@ -196,9 +196,9 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
             let width = all.min(n - from);
             for (piece, Steps { first, depth, runs }) in pieces(depth, *back).enumerate() {
                 let mut right_back = 0;
-                // SAFETY: of each run, rows `first..first + depth` and columns `from..from + width` are those of the right operand;
-                // its panel i has as many rows as the operand; a piece has room for `DEPTH` rows of a panel; without
-                // one, it is row-major, as `multiply` says.
+                // SAFETY: of each run, rows `first..first + depth` and columns `from..from + width` are those of the
+                // right operand; its panel i has as many rows as the operand; a piece has room for `DEPTH` rows of a
+                // panel; without one, it is row-major, as `multiply` says.
                 let (right, right_row) = unsafe {
                     match right {
                         Right::Packed(p) => {

@@ -52,7 +52,7 @@ pub(crate) fn fits<T>((k, n): (usize, usize), left: &Matrix<'_, T>, out: &Matrix
 }
 
 /// Whether runs of the inner dimension are contiguous columns and rows.
-pub(crate) fn lies_in_runs<T>(left: &Matrix<'_, T>, right: &Matrix<'_, T>) -> bool {
+pub(crate) fn has_runs<T>(left: &Matrix<'_, T>, right: &Matrix<'_, T>) -> bool {
     left.is_transposed() && !right.is_transposed()
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
     ffi::multiply(isa, &mut product);
 }
 
-/// Up to so many columns, there are kernels that take all of them, and steps in their order alone.
+/// With that many columns or fewer, kernels take all of them, and steps in their order alone.
 const NARROW: usize = 16;
 
 /// A product whose runs of steps go from the last one to the first one.

@@ -1,5 +1,5 @@
-//! The dimensions of a nest as loops will have them: joined where elements follow each other, cut where a row of partial
-//! sums would be too long, and in the order of the loops.
+//! The dimensions of a nest as loops will have them: joined where elements follow each other, cut where a row of
+//! partial sums would be too long, and in the order of the loops.
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;

@@ -103,7 +103,7 @@ impl<'a> Loops<'a> {
         let span = match item {
             Item::Store(i) => self.form.span_of_store(i),
             Item::Val(val) => match &self.form.nest.body[val] {
-                // A row that is loaded is folded where it lies.
+                // A row that is loaded is folded where it is stored.
                 Def::Fold(_, dim, of) if !scope.open.contains_key(&val) && self.is_load(*of) => {
                     let span = &self.form.spans[*of];
                     let rest = span.iter().filter(|d| *d != dim && !fixed.contains(d));

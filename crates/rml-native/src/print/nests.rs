@@ -169,7 +169,7 @@ impl Params {
     }
 }
 
-/// Whether the variants of a load differ in nothing but where it begins.
+/// Whether the variants of a load differ only in where they begin.
 fn alike(source: &Source) -> bool {
     source.iter().all(|variant| variant.access.strides == source[0].access.strides)
 }

@@ -4,11 +4,15 @@ use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
 use rml_ir::{DType, Data, Position, Precision, Shape};
 use rml_nest::{Call, Home, Order, Program, Slot, Tick};
 
-use super::products::{self, Products};
 use super::view::{At, Slots, View};
 use crate::Module;
 use crate::ffi::{Calls, Memory};
 use crate::layout::Room;
+
+mod products;
+
+pub(super) use products::Pack;
+use products::Products;
 
 /// How a call is computed.
 #[derive(Debug)]
@@ -72,7 +76,7 @@ impl Ready {
 pub(super) struct State<N: Number> {
     /// Matrices laid out for products, one for each call.
     pub(super) packs: Vec<products::Pack<N>>,
-    /// Copies of operands that do not lie as a kernel wants them.
+    /// Copies of operands that are not stored as a kernel wants them.
     pub(super) scratch: [Vec<N>; 3],
     /// How often each register has changed.
     pub(super) versions: Vec<u64>,
@@ -196,7 +200,7 @@ impl<N: Number> Runner<'_, N> {
         true
     }
 
-    /// Where a tensor of numbers lies row by row: in memory, or none if it was copied to that scratch array.
+    /// Where a tensor of numbers is row by row: in memory, or none if it was copied to that scratch array.
     pub(super) fn operand(
         &mut self,
         memory: &Memory<N>,

@@ -15,12 +15,11 @@ use crate::Module;
 use crate::ffi::Memory;
 
 mod calls;
-mod products;
 mod switch;
 mod view;
 
 pub(crate) use calls::Ready;
-use calls::{Runner, State, put};
+use calls::{Pack, Runner, State, put};
 pub(crate) use switch::Switch;
 use view::{At, Slots, gathered};
 
@@ -48,7 +47,7 @@ impl<N: Number> Machine<N> {
     pub(crate) fn new(module: Arc<Module>) -> Result<Self, Shortage> {
         memory::ask(module.footprint.at(1))?;
         let registers = module.registers.len();
-        let packs = module.calls.iter().map(|_| products::Pack::default()).collect();
+        let packs = module.calls.iter().map(|_| Pack::default()).collect();
         let state = State {
             packs,
             scratch: [Vec::new(), Vec::new(), Vec::new()],

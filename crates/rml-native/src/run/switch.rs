@@ -22,7 +22,7 @@ impl Switch {
         Self { now, other: Some(other), registers }
     }
 
-    /// Has the other executor go on from here. False if it does not start.
+    /// Has the other executor continue from here. False if it does not start.
     fn switch(&mut self, other: &dyn Prepared) -> bool {
         let Ok(mut next) = other.start(None) else { return false };
         for register in 0..self.registers {

@@ -4,12 +4,12 @@ use rml_ir::op::{Einsum, Number, Op};
 use rml_kernels::Packed;
 use rml_nest::{Access, Call, Home, Order, Program, Tick, dense};
 
-use super::calls::{Ready, Runner, Split, is_kept, is_single};
-use super::view::{At, View, scatter};
+use super::super::view::{self, At, View, scatter};
+use super::{Ready, Runner, Split, is_kept, is_single};
 use crate::ffi::Memory;
 use crate::layout::Room;
 
-/// How the matrices of an operand lie.
+/// How the matrices of an operand are stored.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Form {
     Rows,
@@ -21,7 +21,7 @@ enum Form {
 
 /// Products of as many pairs of matrices.
 #[derive(Debug)]
-pub(super) struct Products {
+pub(in super::super) struct Products {
     stack: usize,
     size: [usize; 3],
     left: View,
@@ -39,7 +39,7 @@ pub(super) struct Products {
 
 /// A matrix laid out for products.
 #[derive(Debug)]
-pub(super) struct Pack<N: Number> {
+pub(in super::super) struct Pack<N: Number> {
     packed: Option<Packed<N>>,
     /// The version of the matrix that is laid out, or was used last.
     version: Option<(u64, bool)>,
@@ -128,7 +128,7 @@ fn contracted(e: &Einsum) -> Option<[Vec<char>; 3]> {
     fits.then(|| [left.clone(), right.clone(), out.to_vec()])
 }
 
-/// How matrices lie whose axes are those of a stack, rows and columns.
+/// How matrices are stored whose axes are those of a stack, rows and columns.
 fn form(view: &View, [stack, rows, columns]: [usize; 3]) -> Form {
     if view.is_dense {
         return Form::Rows;
@@ -313,7 +313,7 @@ fn begin<N: Number>(
         return;
     }
     let mut elements = Vec::new();
-    super::view::gather(&memory.nums, first, strides, &start.dims, &mut elements);
+    view::gather(&memory.nums, first, strides, &start.dims, &mut elements);
     memory.nums[out..out + len].copy_from_slice(&elements);
 }
 
