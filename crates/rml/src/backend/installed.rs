@@ -1,6 +1,7 @@
 //! The libraries of backends: where they are installed, each opened once.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rml_backend::plugin::host::Library;
