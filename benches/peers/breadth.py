@@ -1,4 +1,4 @@
-"""Steps of gradient descent for the families in `benches/breadth`, in JAX or PyTorch.
+"""Trains the families in `benches/breadth` by gradient descent, in JAX or PyTorch.
 
 A family has a module for each library, `in_jax.py` and `in_torch.py`, with the loss as a pure function: `loss(p, d, s)` of parameters,
 data and sizes, each by its name. `losses` in its place is a list of forms of the same loss, of which the fastest is measured. With

@@ -138,8 +138,9 @@ impl Layout {
         for slot in slots {
             let len = self.len(slot, ticks);
             let at_once = |other: &&Slot| {
-                let ((from, to), (first, last)) = (self.lives[slot].unwrap(), self.lives[**other].unwrap());
-                kind(**other) == kind(slot) && from <= last && first <= to
+                let lives = self.lives[slot].zip(self.lives[**other]);
+                let is_met = lives.is_some_and(|((from, to), (first, last))| from <= last && first <= to);
+                kind(**other) == kind(slot) && is_met
             };
             let mut taken: Vec<(usize, usize)> = placed
                 .iter()

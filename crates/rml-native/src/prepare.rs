@@ -24,7 +24,7 @@ pub(crate) fn refusal(program: &Program) -> Option<&'static str> {
     }
 }
 
-/// The constant that a register holds where it is not set, if it is the same for all that read it.
+/// For each register: its value while it is not set, if all readers see the same constant.
 pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
     plan.starts()
         .iter()

@@ -179,7 +179,7 @@ fn rounds(choice: &Choice) -> usize {
     if choice.quick { 3 } else { super::ROUNDS }
 }
 
-/// The families in a folder, in the order of their names.
+/// The families in a folder, sorted by name.
 fn families(folder: &Path) -> Result<Vec<Family>, String> {
     let why = |e| format!("cannot list {}: {e}", folder.display());
     let mut families = Vec::new();

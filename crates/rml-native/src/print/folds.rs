@@ -14,7 +14,7 @@ typedef word mask16 __attribute__((vector_size(16 * sizeof(num))));
 typedef word mask8 __attribute__((vector_size(8 * sizeof(num))));
 typedef word mask4 __attribute__((vector_size(4 * sizeof(num))));
 
-/* Sixteen terms of a row from term i on; those behind its end are `fill`. */
+/* Terms i to i + 15 of a row; those after its end are `fill`. */
 INLINE lanes16 row_load(const num *x, const long i, const long n, const long apart, const num fill) {
     lanes16 y;
     if (apart == 1 && i + 16 <= n) {
@@ -135,7 +135,10 @@ pub(super) fn row(by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> St
     match by {
         Fold::Serial => format!("row_serial({x}, {n}, {apart}, &bad)"),
         Fold::Lanes => format!("row_lanes({x}, {n}, {apart})"),
-        _ => format!("row_{}{int}({x}, {n}, {apart})", by.name()),
+        Fold::Largest | Fold::Smallest | Fold::LargestAt | Fold::SmallestAt => {
+            format!("row_{}{int}({x}, {n}, {apart})", by.name())
+        }
+        Fold::Product | Fold::Any | Fold::All => format!("row_{}({x}, {n}, {apart})", by.name()),
     }
 }
 
@@ -160,7 +163,8 @@ pub(super) fn begin(by: Fold, dtype: DType, name: &str, points: usize, n: usize)
     let set = |name: &str, to: &str| format!("for (long i = 0; i < {points}; i++) {{ {name}[i] = {to}; }}");
     match by {
         Fold::LargestAt | Fold::SmallestAt => vec![set(name, "0"), set(&format!("{name}_best"), first)],
-        _ => vec![set(name, first)],
+        Fold::Lanes | Fold::Serial | Fold::Product | Fold::Any | Fold::All => vec![set(name, first)],
+        Fold::Largest | Fold::Smallest => vec![set(name, first)],
     }
 }
 

@@ -116,7 +116,7 @@ impl<'a> Loops<'a> {
                     }
                     span
                 }
-                _ => self.form.spans[val].clone(),
+                Def::Load(_) | Def::Take { .. } | Def::Apply(..) => self.form.spans[val].clone(),
             },
         };
         let is_left = |dim: &&Dim| span.contains(dim) && !fixed.contains(dim);

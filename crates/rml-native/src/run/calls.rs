@@ -29,7 +29,7 @@ pub(super) enum Kernel {
     General(Op),
 }
 
-/// A call that is ready.
+/// A call whose kernel and operands are known.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(super) out: Slot,
