@@ -250,7 +250,7 @@ fn is_added(work: &Work, slot: Slot) -> bool {
             let uses = nest.body.iter().map(|def| match def {
                 Def::Apply(_, args) => args.iter().filter(|arg| **arg == val).count(),
                 Def::Take { at, .. } => 2 * usize::from(*at == val),
-                Def::Fold(_, _, of) => 2 * usize::from(*of == val),
+                Def::Fold(..) | Def::Chain { .. } => 2 * usize::from(def.operands().contains(&val)),
                 Def::Load(_) => 0,
             });
             let stored = nest.stores.iter().filter(|(_, stored)| *stored == val).count();

@@ -75,10 +75,7 @@ fn sources(stage: &mut Stage) -> impl Iterator<Item = &mut Source> {
         Work::Nest(nest) => (Some(nest), None),
         Work::Call(call) => (None, Some(call)),
     };
-    let loads = nest.into_iter().flat_map(|nest| nest.body.iter_mut()).filter_map(|def| match def {
-        Def::Load(source) | Def::Take { source, .. } => Some(source),
-        Def::Apply(..) | Def::Fold(..) => None,
-    });
+    let loads = nest.into_iter().flat_map(|nest| nest.body.iter_mut()).filter_map(Def::source_mut);
     let operands = call
         .into_iter()
         .flat_map(|call| call.start.iter_mut().chain(&mut call.operands))

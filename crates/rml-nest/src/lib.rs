@@ -59,6 +59,7 @@ use rml_ir::op::Op;
 use rml_ir::{Precision, Shape, Type, Value};
 pub use rml_plan::{Kind, Position, Positions, Tick};
 
+mod contraction;
 pub mod evaluate;
 mod fold;
 mod fuse;
@@ -68,6 +69,7 @@ mod print;
 mod symbolic;
 mod verify;
 
+pub use contraction::Contraction;
 pub use fold::Fold;
 pub use fuse::fuse;
 pub use lower::lower;
@@ -245,6 +247,15 @@ pub enum Def {
     Apply(Op, Vec<Val>),
     /// A dimension is folded.
     Fold(Fold, Dim, Val),
+    /// The products of two nums are added up along a dimension, first to last, each product and sum with one rounding.
+    Chain {
+        /// The dimension.
+        dim: Dim,
+        /// The factors.
+        of: [Val; 2],
+        /// What the first product is added to, which does not depend on the dimension; without it, 0.
+        start: Option<Val>,
+    },
 }
 
 /// An operator of whole tensors. The result is the slot's value.
@@ -388,13 +399,7 @@ impl Stage {
     /// The tensors that it reads.
     pub fn sources(&self) -> Vec<&Source> {
         match &self.work {
-            Work::Nest(nest) => {
-                let loads = nest.body.iter().filter_map(|def| match def {
-                    Def::Load(source) | Def::Take { source, .. } => Some(source),
-                    Def::Apply(..) | Def::Fold(..) => None,
-                });
-                loads.collect()
-            }
+            Work::Nest(nest) => nest.body.iter().filter_map(Def::source).collect(),
             Work::Call(call) => call.start.iter().chain(&call.operands).map(|o| &o.source).collect(),
         }
     }
@@ -442,6 +447,64 @@ pub fn dense(dims: &[usize]) -> Vec<isize> {
     strides
 }
 
+impl Def {
+    /// The values that it is made of.
+    pub fn operands(&self) -> Vec<Val> {
+        match self {
+            Def::Load(_) => Vec::new(),
+            Def::Take { at, .. } => vec![*at],
+            Def::Apply(_, args) => args.clone(),
+            Def::Fold(_, _, of) => vec![*of],
+            Def::Chain { of, start, .. } => of.iter().chain(start).copied().collect(),
+        }
+    }
+
+    /// The same, made of other values.
+    #[must_use]
+    pub fn renamed(&self, mut to: impl FnMut(Val) -> Val) -> Def {
+        let mut def = self.clone();
+        match &mut def {
+            Def::Load(_) => {}
+            Def::Take { at: of, .. } | Def::Fold(_, _, of) => *of = to(*of),
+            Def::Apply(_, args) => args.iter_mut().for_each(|arg| *arg = to(*arg)),
+            Def::Chain { of, start, .. } => of.iter_mut().chain(start).for_each(|of| *of = to(*of)),
+        }
+        def
+    }
+
+    /// Where its elements are, if it reads a slot.
+    pub fn source(&self) -> Option<&Source> {
+        match self {
+            Def::Load(source) | Def::Take { source, .. } => Some(source),
+            Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,
+        }
+    }
+
+    /// Where its elements are, if it reads a slot.
+    pub fn source_mut(&mut self) -> Option<&mut Source> {
+        match self {
+            Def::Load(source) | Def::Take { source, .. } => Some(source),
+            Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,
+        }
+    }
+
+    /// The dimension that it folds.
+    pub fn folded(&self) -> Option<Dim> {
+        match self {
+            Def::Fold(_, dim, _) | Def::Chain { dim, .. } => Some(*dim),
+            Def::Load(_) | Def::Take { .. } | Def::Apply(..) => None,
+        }
+    }
+
+    /// The dimension that it folds.
+    pub fn folded_mut(&mut self) -> Option<&mut Dim> {
+        match self {
+            Def::Fold(_, dim, _) | Def::Chain { dim, .. } => Some(dim),
+            Def::Load(_) | Def::Take { .. } | Def::Apply(..) => None,
+        }
+    }
+}
+
 impl Nest {
     /// The dimensions that each value depends on, in order.
     pub fn spans(&self) -> IndexVec<Val, Vec<Dim>> {
@@ -453,7 +516,9 @@ impl Nest {
                     source.iter().any(|v| moves(&v.access, *dim)) || spans[*at].contains(dim)
                 }
                 Def::Apply(_, args) => args.iter().any(|arg| spans[*arg].contains(dim)),
-                Def::Fold(_, over, of) => dim != over && spans[*of].contains(dim),
+                Def::Fold(..) | Def::Chain { .. } => {
+                    def.folded() != Some(*dim) && def.operands().iter().any(|x| spans[*x].contains(dim))
+                }
             };
             let span = self.dims.ids().filter(has).collect();
             spans.push(span);

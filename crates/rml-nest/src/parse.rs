@@ -234,6 +234,11 @@ impl<'a> Reader<'a> {
             let fold = Fold::ALL.into_iter().find(|fold| fold.name() == word);
             let fold = fold.ok_or_else(|| c.error("a fold before this"))?;
             Def::Fold(fold, c.id::<Dim>("i")?, c.id::<Val>("v")?)
+        } else if c.eat("chain") {
+            let dim = c.id::<Dim>("i")?;
+            let of = [c.id::<Val>("v")?, c.id::<Val>("v")?];
+            let start = if c.eat("+") { Some(c.id::<Val>("v")?) } else { None };
+            Def::Chain { dim, of, start }
         } else {
             Def::Apply(c.op()?, c.list("(", ")", |c| c.id::<Val>("v"))?)
         };

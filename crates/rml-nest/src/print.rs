@@ -157,6 +157,10 @@ impl Printer<'_> {
                 }
                 Def::Apply(op, args) => format!("{op}({})", Commas(args)),
                 Def::Fold(fold, dim, of) => format!("fold {} {dim} {of}", fold.name()),
+                Def::Chain { dim, of: [a, b], start } => {
+                    let start = start.map_or(String::new(), |start| format!(" + {start}"));
+                    format!("chain {dim} {a} {b}{start}")
+                }
             };
             writeln!(self.out, "    {id} = {text}")?;
         }

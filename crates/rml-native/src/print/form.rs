@@ -26,6 +26,9 @@ impl Form {
         if let Some((dim, parts)) = cut(&nest) {
             split(&mut nest, dim, parts);
         }
+        for dim in nest.dims.ids().filter(|dim| nest.dims[*dim] == 1).collect::<Vec<_>>() {
+            accesses(&mut nest).for_each(|access| access.strides[dim.index()] = 0);
+        }
         let vector = vector(&nest);
         let is_folded = |dim: &Dim| folds(&nest).any(|folded| folded == *dim);
         let (folded, kept): (Vec<Dim>, Vec<Dim>) =
@@ -44,15 +47,12 @@ impl Form {
 }
 
 fn folds(nest: &Nest) -> impl Iterator<Item = Dim> + '_ {
-    nest.body.iter().filter_map(|def| if let Def::Fold(_, dim, _) = def { Some(*dim) } else { None })
+    nest.body.iter().filter_map(Def::folded)
 }
 
 /// All accesses of a nest.
 fn accesses(nest: &mut Nest) -> impl Iterator<Item = &mut Access> {
-    let loads = nest.body.iter_mut().flat_map(|def| match def {
-        Def::Load(source) | Def::Take { source, .. } => source.iter_mut(),
-        Def::Apply(..) | Def::Fold(..) => [].iter_mut(),
-    });
+    let loads = nest.body.iter_mut().filter_map(Def::source_mut).flatten();
     loads.map(|variant| &mut variant.access).chain(nest.stores.iter_mut().map(|(access, _)| access))
 }
 
@@ -69,11 +69,7 @@ fn joins(nest: &Nest, dim: Dim) -> bool {
 }
 
 fn renumber(nest: &mut Nest, to: impl Fn(usize) -> usize) {
-    for def in nest.body.iter_mut() {
-        if let Def::Fold(_, dim, _) = def {
-            *dim = Dim::from_index(to(dim.index()));
-        }
-    }
+    nest.body.iter_mut().filter_map(Def::folded_mut).for_each(|dim| *dim = Dim::from_index(to(dim.index())));
 }
 
 fn join(nest: &mut Nest, dim: Dim) {
@@ -113,6 +109,11 @@ fn split(nest: &mut Nest, dim: Dim, parts: usize) {
     renumber(nest, |own| if own > at { own + 1 } else { own });
 }
 
+/// Whether a dimension is that of a chain, whose terms wait for each other.
+fn is_chained(nest: &Nest, dim: Dim) -> bool {
+    nest.body.iter().any(|def| matches!(def, Def::Chain { dim: own, .. } if *own == dim))
+}
+
 /// The dimension along which most elements that are loaded or stored follow each other.
 fn vector(nest: &Nest) -> Option<Dim> {
     let strides = strides(nest);
@@ -130,7 +131,7 @@ fn vector(nest: &Nest) -> Option<Dim> {
     };
     nest.dims
         .ids()
-        .filter(|dim| nest.dims[*dim] > 1)
+        .filter(|dim| nest.dims[*dim] > 1 && !is_chained(nest, *dim))
         .max_by_key(|dim| (gain(dim), dim.index()))
         .or(nest.dims.ids().last())
 }

@@ -89,12 +89,7 @@ impl<'a> Loops<'a> {
     fn deps(&self, item: Item) -> Vec<Val> {
         match item {
             Item::Store(i) => vec![self.form.nest.stores[i].1],
-            Item::Val(val) => match &self.form.nest.body[val] {
-                Def::Load(_) => Vec::new(),
-                Def::Take { at, .. } => vec![*at],
-                Def::Apply(_, args) => args.clone(),
-                Def::Fold(_, _, of) => vec![*of],
-            },
+            Item::Val(val) => self.form.nest.body[val].operands(),
         }
     }
 
@@ -109,13 +104,8 @@ impl<'a> Loops<'a> {
                     let rest = span.iter().filter(|d| *d != dim && !fixed.contains(d));
                     if rest.clone().next().is_none() { Vec::new() } else { span.clone() }
                 }
-                Def::Fold(_, dim, of) => {
-                    let mut span = self.form.spans[*of].clone();
-                    if !span.contains(dim) {
-                        span.push(*dim);
-                    }
-                    span
-                }
+                Def::Fold(_, dim, of) => [&self.form.spans[*of][..], &[*dim]].concat(),
+                Def::Chain { .. } => [&self.form.spans[val][..], self.folded(val).as_slice()].concat(),
                 Def::Load(_) | Def::Take { .. } | Def::Apply(..) => self.form.spans[val].clone(),
             },
         };
@@ -127,12 +117,17 @@ impl<'a> Loops<'a> {
         matches!(self.form.nest.body[val], Def::Load(_)) && matches!(self.places[val], Some(Place::Param(_)))
     }
 
+    /// The dimension that a value folds in a loop: a chain of one product needs none.
+    fn folded(&self, val: Val) -> Option<Dim> {
+        match self.form.nest.body[val] {
+            Def::Chain { dim, .. } if self.form.nest.dims[dim] == 1 => None,
+            _ => self.form.nest.body[val].folded(),
+        }
+    }
+
     fn folds_over(&self, item: Item, dim: Dim) -> Option<Val> {
         match item {
-            Item::Val(val) => match self.form.nest.body[val] {
-                Def::Fold(_, over, _) if over == dim => Some(val),
-                _ => None,
-            },
+            Item::Val(val) => (self.folded(val) == Some(dim)).then_some(val),
             Item::Store(_) => None,
         }
     }
@@ -149,7 +144,7 @@ impl<'a> Loops<'a> {
             let folded: Vec<Val> = group.iter().filter_map(|item| self.folds_over(*item, dim)).collect();
             let mut inner = scope.clone();
             for val in &folded {
-                let array = self.open(*val, dim, fixed);
+                let array = self.open(*val, dim, fixed, scope);
                 inner.open.insert(*val, array);
             }
             let n = self.form.nest.dims[dim];
@@ -260,10 +255,13 @@ impl<'a> Loops<'a> {
     }
 
     /// Opens a fold before its loop: an array of terms, if one dimension is left, or of partial results.
-    fn open(&mut self, val: Val, dim: Dim, fixed: &[Dim]) -> Array {
-        let Def::Fold(by, _, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
+    fn open(&mut self, val: Val, dim: Dim, fixed: &[Dim], scope: &Scope) -> Array {
         let dims = self.left(&self.form.spans[val], fixed);
         let (name, n) = (format!("f{}", val.index()), self.form.nest.dims[dim]);
+        let Def::Fold(by, _, of) = self.form.nest.body[val] else {
+            self.open_chain(val, &name, &dims, scope);
+            return Array { name, dims };
+        };
         if dims.is_empty() {
             self.declare(&name, self.form.types[of], n);
         } else {
@@ -280,8 +278,26 @@ impl<'a> Loops<'a> {
         Array { name, dims }
     }
 
+    /// Has a sum for each point that is left of a chain: what it starts from.
+    fn open_chain(&mut self, val: Val, name: &str, dims: &[Dim], scope: &Scope) {
+        let Def::Chain { start, .. } = self.form.nest.body[val] else { unreachable!("it is a chain") };
+        self.declare(name, DType::Num, self.points(dims));
+        for dim in dims {
+            self.line(format!("for (long {dim} = 0; {dim} < {}; {dim}++)", self.form.nest.dims[*dim]));
+        }
+        let first = start.map_or_else(|| "0".to_owned(), |start| self.value(start, scope));
+        self.line(format!("    {name}[{}] = {first};", self.index(dims)));
+    }
+
     /// Takes a term in the loop of a fold.
     fn term(&mut self, val: Val, array: &Array, scope: &Scope) {
+        if let Def::Chain { of: [a, b], .. } = self.form.nest.body[val] {
+            let (a, b) = (self.value(a, scope), self.value(b, scope));
+            let sum = format!("{}[{}]", array.name, self.index(&array.dims));
+            let fma = self.scalars.function("rml_fma");
+            self.line(format!("{sum} = {fma}({a}, {b}, {sum});"));
+            return;
+        }
         let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
         let x = self.value(of, scope);
         let name = &array.name;
@@ -297,16 +313,24 @@ impl<'a> Loops<'a> {
 
     /// The result of a fold after its loop.
     fn close(&mut self, val: Val, array: Array, scope: &mut Scope) {
-        let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
-        let n = self.form.nest.dims[dim];
-        if array.dims.is_empty() {
-            let row = folds::row(by, self.form.types[of], &array.name, n, 1);
-            self.define(val, &row, scope);
-            return;
-        }
-        let points = self.points(&array.dims);
-        for line in folds::end(by, &array.name, points, n) {
-            self.line(line);
+        match self.form.nest.body[val] {
+            Def::Fold(by, dim, of) if array.dims.is_empty() => {
+                let row = folds::row(by, self.form.types[of], &array.name, self.form.nest.dims[dim], 1);
+                self.define(val, &row, scope);
+                return;
+            }
+            Def::Fold(by, dim, _) => {
+                let points = self.points(&array.dims);
+                for line in folds::end(by, &array.name, points, self.form.nest.dims[dim]) {
+                    self.line(line);
+                }
+            }
+            Def::Chain { .. } if array.dims.is_empty() => {
+                self.define(val, &format!("{}[0]", array.name), scope);
+                return;
+            }
+            Def::Chain { .. } => {}
+            Def::Load(_) | Def::Take { .. } | Def::Apply(..) => unreachable!("it is a fold"),
         }
         match scope.arrays.get(&val).cloned() {
             // Another loop around keeps it for all of its points.
@@ -370,6 +394,15 @@ impl<'a> Loops<'a> {
                     return;
                 }
                 self.loaded_row(*by, *dim, *of)
+            }
+            Def::Chain { of: [a, b], start, .. } => {
+                if let Some(array) = scope.open.get(&val).cloned() {
+                    self.term(val, &array, scope);
+                    return;
+                }
+                let first = start.map_or_else(|| "0".to_owned(), |start| self.value(start, scope));
+                let fma = self.scalars.function("rml_fma");
+                format!("{fma}({}, {}, {first})", self.value(*a, scope), self.value(*b, scope))
             }
         };
         self.define(val, &text, scope);

@@ -32,6 +32,9 @@ pub(crate) trait Domain {
         fails: Fails,
     ) -> Result<Self::Element, Fault>;
 
+    /// The products of factors, added up first to last from a start.
+    fn chain(&self, factors: &[[Self::Element; 2]], start: Option<&Self::Element>) -> Self::Element;
+
     /// The element at a position that comes with the data.
     fn take(
         &self,
@@ -80,6 +83,17 @@ impl Domain for Numbers {
 
     fn fold(&self, by: Fold, dtype: DType, terms: &[Value], fails: Fails) -> Result<Value, Fault> {
         fold::fold(by, dtype, terms, self.0).map_err(|error| fails.fault(error))
+    }
+
+    fn chain(&self, factors: &[[Value; 2]], start: Option<&Value>) -> Value {
+        let zero = Value::num(0.0, self.0);
+        let row = Type::new(DType::Num, &[factors.len()]);
+        let column = |i: usize| factors.iter().map(|pair| pair[i].clone()).collect::<Vec<_>>();
+        let [a, b] = [0, 1].map(|i| self.value(&row, &column(i)));
+        match elements(&product(start.unwrap_or(&zero), &a, &b)).pop() {
+            Some(sum) if !factors.is_empty() => sum,
+            _ => start.unwrap_or(&zero).clone(),
+        }
     }
 
     fn take(

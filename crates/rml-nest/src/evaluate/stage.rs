@@ -112,6 +112,22 @@ impl<D: Domain> Window<'_, D> {
                     Ok(())
                 })?;
             }
+            Def::Chain { dim, of, start } => {
+                let factors = of.map(|val| &values[val]);
+                let steps = factors.map(|x| (x.steps(nest, span), x.steps(nest, &[*dim])));
+                let start = start.map(|val| (&values[val], values[val].steps(nest, span)));
+                points(&dims, |point| {
+                    let factor = |i: usize, k: usize| {
+                        let first = step(0, &steps[i].0, point);
+                        factors[i].elements[step(first, &steps[i].1, &[k])].clone()
+                    };
+                    let pairs: Vec<[D::Element; 2]> =
+                        (0..nest.dims[*dim]).map(|k| [factor(0, k), factor(1, k)]).collect();
+                    let start = start.as_ref().map(|(x, steps)| &x.elements[step(0, steps, point)]);
+                    computed.push(self.domain.chain(&pairs, start));
+                    Ok(())
+                })?;
+            }
         }
         Ok(computed)
     }

@@ -5,24 +5,11 @@ use rml_base::IndexVec;
 use super::graph::Graph;
 use crate::{Access, Def, Dim, Ends, Guard, Home, Nest, Program, Slot, Source, Test, Val, Work, Write};
 
-/// The values that a value is made of.
-pub(super) fn operands(def: &Def) -> Vec<Val> {
-    match def {
-        Def::Load(_) => Vec::new(),
-        Def::Take { at, .. } => vec![*at],
-        Def::Apply(_, args) => args.clone(),
-        Def::Fold(_, _, of) => vec![*of],
-    }
-}
-
 /// Puts dimensions with longer strides first, so that the elements of the last one are near each other.
 pub(super) fn order(nest: &mut Nest) {
     let far = |dim: Dim| {
         let stride = |access: &Access| access.strides[dim.0 as usize].unsigned_abs();
-        let loads = nest.body.iter().flat_map(|def| match def {
-            Def::Load(source) | Def::Take { source, .. } => &source[..],
-            Def::Apply(..) | Def::Fold(..) => &[],
-        });
+        let loads = nest.body.iter().filter_map(Def::source).flatten();
         let stores = nest.stores.iter().map(|(access, _)| stride(access));
         stores.chain(loads.map(|variant| stride(&variant.access))).max()
     };
@@ -37,7 +24,7 @@ pub(super) fn nest(nest: &mut Nest) {
     nest.stores.iter().for_each(|(_, val)| used[*val] = true);
     for (val, def) in nest.body.iter_enumerated().rev() {
         if used[val] {
-            operands(def).into_iter().for_each(|operand| used[operand] = true);
+            def.operands().into_iter().for_each(|operand| used[operand] = true);
         }
     }
     let mut moved: IndexVec<Val, Val> = IndexVec::new();
@@ -45,13 +32,7 @@ pub(super) fn nest(nest: &mut Nest) {
     for (val, def) in nest.body.iter_enumerated() {
         moved.push(Val(body.len() as u32));
         if used[val] {
-            let mut def = def.clone();
-            match &mut def {
-                Def::Load(_) => {}
-                Def::Take { at: of, .. } | Def::Fold(_, _, of) => *of = moved[*of],
-                Def::Apply(_, args) => args.iter_mut().for_each(|arg| *arg = moved[*arg]),
-            }
-            body.push(def);
+            body.push(def.renamed(|val| moved[val]));
         }
     }
     nest.body = body;
@@ -64,10 +45,9 @@ fn dims(nest: &mut Nest) {
     let used = |dim: Dim| {
         let moves = |access: &Access| crate::moves(access, dim);
         nest.stores.iter().any(|(access, _)| moves(access))
-            || nest.body.iter().any(|def| match def {
-                Def::Load(source) | Def::Take { source, .. } => source.iter().any(|v| moves(&v.access)),
-                Def::Fold(_, folded, _) => *folded == dim,
-                Def::Apply(..) => false,
+            || nest.body.iter().any(|def| {
+                def.folded() == Some(dim)
+                    || def.source().is_some_and(|all| all.iter().any(|v| moves(&v.access)))
             })
     };
     let kept: Vec<Dim> = nest.dims.ids().filter(|dim| used(*dim)).collect();
@@ -81,15 +61,10 @@ fn choose(nest: &mut Nest, kept: &[Dim]) {
     };
     nest.stores.iter_mut().for_each(|(access, _)| strides(access));
     for def in nest.body.iter_mut() {
-        match def {
-            Def::Load(source) | Def::Take { source, .. } => {
-                source.iter_mut().for_each(|variant| strides(&mut variant.access));
-            }
-            Def::Fold(_, dim, _) => {
-                let at = kept.iter().position(|other| other == dim).unwrap_or_default();
-                *dim = Dim(at as u32);
-            }
-            Def::Apply(..) => {}
+        def.source_mut().into_iter().flatten().for_each(|variant| strides(&mut variant.access));
+        if let Some(dim) = def.folded_mut() {
+            let at = kept.iter().position(|other| other == dim).unwrap_or_default();
+            *dim = Dim(at as u32);
         }
     }
     nest.dims = kept.iter().map(|dim| nest.dims[*dim]).collect();
@@ -154,12 +129,7 @@ fn each(program: &mut Program, f: &mut dyn FnMut(&mut Slot)) {
             all(&mut stage.when, f);
             match &mut stage.work {
                 Work::Nest(nest) => {
-                    for def in nest.body.iter_mut() {
-                        match def {
-                            Def::Load(source) | Def::Take { source, .. } => of_source(source, f),
-                            Def::Apply(..) | Def::Fold(..) => {}
-                        }
-                    }
+                    nest.body.iter_mut().filter_map(Def::source_mut).for_each(|source| of_source(source, f));
                     nest.stores.iter_mut().for_each(|(access, _)| f(&mut access.slot));
                 }
                 Work::Call(call) => {

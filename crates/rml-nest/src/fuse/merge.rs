@@ -204,13 +204,7 @@ fn restrict(stage: &mut Stage, at: Positions) {
 
 fn sources(stage: &mut Stage) -> Vec<&mut Source> {
     match &mut stage.work {
-        Work::Nest(nest) => {
-            let loads = nest.body.iter_mut().filter_map(|def| match def {
-                Def::Load(source) | Def::Take { source, .. } => Some(source),
-                Def::Apply(..) | Def::Fold(..) => None,
-            });
-            loads.collect()
-        }
+        Work::Nest(nest) => nest.body.iter_mut().filter_map(Def::source_mut).collect(),
         Work::Call(call) => call.start.iter_mut().chain(&mut call.operands).map(|o| &mut o.source).collect(),
     }
 }
@@ -246,7 +240,7 @@ fn is_cheap(nest: &Nest) -> bool {
         && nest.body.iter().all(|def| match def {
             Def::Load(_) => true,
             Def::Apply(op, _) => is_quick(op),
-            Def::Take { .. } | Def::Fold(..) => false,
+            Def::Take { .. } | Def::Fold(..) | Def::Chain { .. } => false,
         })
 }
 
@@ -256,15 +250,15 @@ fn bytes_kept(program: &Program, nest: &Nest) -> usize {
     let types = crate::verify::dtypes(program, nest).unwrap_or_default();
     let mut folds: IndexVec<Val, usize> = IndexVec::new();
     for def in nest.body.iter() {
-        let most = clean::operands(def).into_iter().map(|val| folds[val]).max().unwrap_or_default();
-        folds.push(most + usize::from(matches!(def, Def::Fold(..))));
+        let most = def.operands().into_iter().map(|val| folds[val]).max().unwrap_or_default();
+        folds.push(most + usize::from(def.folded().is_some()));
     }
     let common = |dim: &crate::Dim| spans.iter().all(|span| span.is_empty() || span.contains(dim));
     let own: Vec<usize> = nest.dims.ids().map(|dim| if common(&dim) { 1 } else { nest.dims[dim] }).collect();
     let is_late = |val: Val| {
         nest.body.iter_enumerated().any(|(user, def)| {
-            let direct = matches!(def, Def::Fold(..)) && folds[user] == folds[val] + 1;
-            folds[user] > folds[val] && !direct && clean::operands(def).contains(&val)
+            let direct = def.folded().is_some() && folds[user] == folds[val] + 1;
+            folds[user] > folds[val] && !direct && def.operands().contains(&val)
         })
     };
     let bytes = |(val, def): (Val, &Def)| {

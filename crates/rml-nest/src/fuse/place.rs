@@ -134,24 +134,22 @@ impl Map {
 
     /// A value in the other dimensions, of other values.
     pub(super) fn def(&self, def: &Def, dims: usize, vals: &[Val]) -> Def {
-        let val = |val: &Val| vals.get(val.0 as usize).copied().unwrap_or(*val);
-        match def {
-            Def::Load(source) => Def::Load(self.source(source, dims)),
-            Def::Take { source, at, size, stride } => {
-                Def::Take { source: self.source(source, dims), at: val(at), size: *size, stride: *stride }
-            }
-            Def::Apply(op, args) => Def::Apply(op.clone(), args.iter().map(val).collect()),
-            Def::Fold(by, dim, of) => {
-                let e = self.indices[dim.0 as usize].steps.first().map_or(*dim, |(e, _)| *e);
-                Def::Fold(*by, e, val(of))
-            }
+        let mut def = def.renamed(|val| vals.get(val.0 as usize).copied().unwrap_or(val));
+        if let Some(source) = def.source_mut() {
+            *source = self.source(source, dims);
         }
+        if let Some(dim) = def.folded_mut()
+            && let Some((e, _)) = self.indices[dim.0 as usize].steps.first()
+        {
+            *dim = *e;
+        }
+        def
     }
 }
 
 /// The dimensions that a nest folds.
 fn folded(nest: &Nest) -> impl Iterator<Item = Dim> {
-    nest.body.iter().filter_map(|def| if let Def::Fold(_, dim, _) = def { Some(*dim) } else { None })
+    nest.body.iter().filter_map(Def::folded)
 }
 
 /// An access that does not move along more dimensions.
@@ -163,17 +161,7 @@ pub(super) fn wide(access: &Access, dims: usize) -> Access {
 
 /// A value of a nest with more dimensions, of other values.
 pub(super) fn widened(def: &Def, dims: usize, vals: &[Val]) -> Def {
-    let val = |val: &Val| vals[val.0 as usize];
-    let source = |source: &Source| {
-        let of = |v: &crate::Variant| crate::Variant { access: wide(&v.access, dims), ..v.clone() };
-        source.iter().map(of).collect()
-    };
-    match def {
-        Def::Load(from) => Def::Load(source(from)),
-        Def::Take { source: from, at, size, stride } => {
-            Def::Take { source: source(from), at: val(at), size: *size, stride: *stride }
-        }
-        Def::Apply(op, args) => Def::Apply(op.clone(), args.iter().map(val).collect()),
-        Def::Fold(by, dim, of) => Def::Fold(*by, *dim, val(of)),
-    }
+    let mut def = def.renamed(|val| vals[val.0 as usize]);
+    def.source_mut().into_iter().flatten().for_each(|v| v.access = wide(&v.access, dims));
+    def
 }

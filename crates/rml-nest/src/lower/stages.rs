@@ -7,7 +7,8 @@ use rml_plan::{Case, Rule, TapeData};
 use super::view::{View, joined, moved};
 use super::{Lowering, count, whole};
 use crate::{
-    Access, Call, Def, Dim, Fold, Guard, Nest, Positions, Slot, Stage, Tick, Val, Work, dense, verify,
+    Access, Call, Contraction, Def, Dim, Fold, Guard, Nest, Order, Positions, Slot, Stage, Tick, Val, Work,
+    dense, verify,
 };
 
 /// What is filled, and where.
@@ -71,8 +72,7 @@ impl Lowering<'_> {
             Rule::Apply { op, .. } => self.apply(op, operands, target),
             Rule::Product { .. } => {
                 let start = operands.remove(0);
-                let call = Call { op: Op::MatMul, start: Some(start), operands, out: target.slot };
-                self.push(Work::Call(call), target);
+                self.product(&Op::MatMul, Some(start), operands, target);
             }
             Rule::Copy(_) | Rule::Select { .. } | Rule::Restart { .. } | Rule::Sum { .. } => {
                 unreachable!("these are seen")
@@ -115,12 +115,12 @@ impl Lowering<'_> {
             (Class::Lookup, Op::Pick, [x, i]) if !self.is_empty(target) => {
                 self.pick((x, x.dims.len() - 1), (i, (0..i.dims.len()).collect()), &i.dims, target);
             }
+            (Class::Product, ..) => self.product(op, None, operands, target),
             (
                 Class::Identity
                 | Class::Layout
                 | Class::Fold
                 | Class::Along
-                | Class::Product
                 | Class::Sliding
                 | Class::Lookup
                 | Class::Random,
@@ -130,6 +130,56 @@ impl Lowering<'_> {
                 self.push(Work::Call(call), target);
             }
         }
+    }
+
+    /// A product: loops where these are as good as kernels, else a call.
+    fn product(&mut self, op: &Op, start: Option<View>, operands: Vec<View>, target: &Target<'_>) {
+        if let [a, b] = &operands[..]
+            && let Some(product) = Contraction::of(op, [&a.dims, &b.dims])
+            && let Some(nest) = self.chains(&product, start.as_ref(), [a, b], target)
+        {
+            return self.push(Work::Nest(nest), target);
+        }
+        let call = Call { op: op.clone(), start, operands, out: target.slot };
+        self.push(Work::Call(call), target);
+    }
+
+    /// A product as chains; none if a kernel is better at it, or several axes are contracted.
+    fn chains(
+        &self,
+        product: &Contraction,
+        start: Option<&View>,
+        [a, b]: [&View; 2],
+        target: &Target<'_>,
+    ) -> Option<Nest> {
+        let size = |l: &char| match product.left.iter().position(|own| own == l) {
+            Some(axis) => a.dims[axis],
+            None => product.right.iter().position(|own| own == l).map_or(1, |axis| b.dims[axis]),
+        };
+        let count = |labels: &[char]| labels.iter().map(size).product::<usize>();
+        let inner: Vec<char> = product.shared(false).into_iter().filter(|l| size(l) != 1).collect();
+        let [stack, rows, columns] =
+            [product.shared(true), product.rows(), product.columns()].map(|all| count(&all));
+        let is_loop = self.node.order != Order::Over;
+        if inner.len() > 1 || !is_small([stack, rows, count(&inner), columns], is_loop) {
+            return None;
+        }
+        let mut dims: Vec<usize> = product.out.iter().map(size).collect();
+        let (depth, own) = (dims.len(), dense(&dims));
+        dims.push(count(&inner));
+        let laid = |view: &View, labels: &[char]| {
+            let axis = |i: usize| match product.out.get(i) {
+                Some(label) => labels.iter().position(|own| own == label),
+                None => labels.iter().position(|own| inner.contains(own)),
+            };
+            view.spread(&dims, axis)
+        };
+        let mut maker = Maker::new(&dims, &[depth]);
+        let of = [maker.load(&laid(a, &product.left)), maker.load(&laid(b, &product.right))];
+        let start = start.map(|view| maker.load(&view.spread(&dims, |i| (i < depth).then_some(i))));
+        let val = maker.nest.body.push(Def::Chain { dim: maker.dim(depth), of, start });
+        maker.store(target.slot, 0, &[&own[..], &[0]].concat(), val);
+        Some(maker.nest)
     }
 
     /// Adds a stage.
@@ -267,20 +317,10 @@ impl Lowering<'_> {
         // Each variant has its own stride along the axis, so what has several is copied first.
         let x = if x.source.len() == 1 { x.clone() } else { self.dense(x, target) };
         let stride = x.source[0].access.strides[axis];
-        let spread = |view: &View, place: &dyn Fn(usize) -> Option<usize>| {
-            let mut spread = View { dims: dims.to_vec(), source: view.source.clone() };
-            for variant in &mut spread.source {
-                let own = std::mem::replace(&mut variant.access.strides, vec![0; dims.len()]);
-                for (at, stride) in own.into_iter().enumerate() {
-                    if let Some(place) = place(at) {
-                        variant.access.strides[place] = stride;
-                    }
-                }
-            }
-            spread
-        };
-        let at = maker.load(&spread(i, &|own| Some(places[own])));
-        let source = spread(&x, &|own| (own != axis).then(|| along(own)));
+        let at = maker.load(&i.spread(dims, |own| places.iter().position(|place| *place == own)));
+        let others = |own: &usize| *own != axis;
+        let source =
+            x.spread(dims, |place| (0..x.dims.len()).filter(others).find(|own| along(*own) == place));
         let source = source.permuted(&maker.axes).source;
         let val = maker.nest.body.push(Def::Take { source, at, size: x.dims[axis], stride });
         maker.store(target.slot, 0, &dense(dims), val);
@@ -368,3 +408,17 @@ fn gaps(item: AxisIndex, size: usize) -> Vec<Row> {
     ];
     rows.into_iter().filter(|(_, rows)| rows.iter().all(|(n, _)| *n > 0)).collect()
 }
+
+/// Whether loops multiply matrices of these sizes as well as a kernel does: matrices by vectors and columns by rows, of
+/// which there are several or which a loop needs at each tick, and small ones.
+fn is_small([stack, rows, inner, columns]: [usize; 4], is_loop: bool) -> bool {
+    let size = rows * inner * columns;
+    let is_thin = rows == 1 || inner == 1 || columns == 1;
+    stack > 0 && size > 0 && (size <= FEW || is_thin && (stack > 1 || is_loop && size <= MANY))
+}
+
+/// How many products of numbers a small product of matrices has.
+const FEW: usize = 64;
+
+/// How many products of numbers loops at each tick may have.
+const MANY: usize = 1 << 14;

@@ -85,6 +85,13 @@ impl View {
         })
     }
 
+    /// With other dimensions: for each of them, the axis that it is, if it is one.
+    pub(super) fn spread(&self, dims: &[usize], axis: impl Fn(usize) -> Option<usize>) -> View {
+        self.with(dims.to_vec(), |strides| {
+            (0..dims.len()).map(|i| axis(i).map_or(0, |own| strides[own])).collect()
+        })
+    }
+
     fn picked(&self, items: &[AxisIndex]) -> View {
         let kept = |item: &AxisIndex| if let AxisIndex::Slice { len, .. } = item { Some(*len) } else { None };
         let dims: Vec<usize> = items.iter().filter_map(kept).collect();

@@ -113,6 +113,10 @@ impl Domain for Symbols {
         Ok(self.tried(Form::Fold(by, dtype, terms.to_vec()), fails))
     }
 
+    fn chain(&self, factors: &[[Term; 2]], start: Option<&Term>) -> Term {
+        self.of(Form::Chain(start.is_some(), factors.iter().flatten().chain(start).copied().collect()))
+    }
+
     fn take(
         &self,
         at: &Term,

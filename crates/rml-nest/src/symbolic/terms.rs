@@ -26,6 +26,8 @@ pub(super) enum Form {
     Apply(Op, Vec<Term>),
     /// A fold of terms of that type, in their order.
     Fold(Fold, DType, Vec<Term>),
+    /// Products of pairs of factors, added up; whether what they are added to comes last.
+    Chain(bool, Vec<Term>),
     /// A tensor of that type and shape.
     Tensor(DType, Vec<usize>, Vec<Term>),
     /// The element of a tensor of one axis, at a position that comes with the data.
@@ -111,6 +113,7 @@ impl Terms {
             Form::Const(DType::Bool, bits) => (*bits == 1).to_string(),
             Form::Apply(op, args) => format!("{op}({})", list(args)),
             Form::Fold(by, _, terms) => format!("{}({})", by.name(), list(terms)),
+            Form::Chain(_, terms) => format!("chain({})", list(terms)),
             Form::Tensor(_, dims, elements) => format!("[{}] ({})", Commas(dims), list(elements)),
             Form::Take(at, of) => format!("take({})", list(&[*at, *of])),
             Form::Call(op, _, operands) => format!("{op}({})", list(operands)),
@@ -124,7 +127,11 @@ impl Form {
     fn head(&self) -> Form {
         let mut head = self.clone();
         match &mut head {
-            Form::Apply(_, of) | Form::Fold(.., of) | Form::Tensor(.., of) | Form::Call(.., of) => of.clear(),
+            Form::Apply(_, of)
+            | Form::Fold(.., of)
+            | Form::Chain(_, of)
+            | Form::Tensor(.., of)
+            | Form::Call(.., of) => of.clear(),
             Form::Take(at, of) => (*at, *of) = (Term(0), Term(0)),
             Form::Element(of, _) => *of = Term(0),
             Form::Input { .. } | Form::Register { .. } | Form::IsSet(_) | Form::Const(..) => {}
@@ -134,7 +141,11 @@ impl Form {
 
     fn operands(&self) -> Vec<Term> {
         match self {
-            Form::Apply(_, of) | Form::Fold(.., of) | Form::Tensor(.., of) | Form::Call(.., of) => of.clone(),
+            Form::Apply(_, of)
+            | Form::Fold(.., of)
+            | Form::Chain(_, of)
+            | Form::Tensor(.., of)
+            | Form::Call(.., of) => of.clone(),
             Form::Take(at, of) => vec![*at, *of],
             Form::Element(of, _) => vec![*of],
             Form::Input { .. } | Form::Register { .. } | Form::IsSet(_) | Form::Const(..) => Vec::new(),

@@ -44,8 +44,27 @@ pub fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, St
                 let of = of(val)?;
                 fold.result(of).ok_or_else(|| format!("{id} folds {of:?} by `{}`", fold.name()))?
             }
+            Def::Chain { dim, .. } => {
+                if dim.0 as usize >= nest.dims.len() {
+                    return Err(format!("{id} folds {dim}, which the nest does not have"));
+                }
+                for val in def.operands() {
+                    if of(&val)? != DType::Num {
+                        return Err(format!("the chain {id} is of {val}, which is no num"));
+                    }
+                }
+                DType::Num
+            }
         };
         types.push(dtype);
+    }
+    let spans = nest.spans();
+    for (id, def) in nest.body.iter_enumerated() {
+        if let Def::Chain { dim, start: Some(start), .. } = def
+            && spans[*start].contains(dim)
+        {
+            return Err(format!("the chain {id} starts from {start}, which depends on {dim}"));
+        }
     }
     Ok(types)
 }
@@ -68,7 +87,7 @@ pub(crate) fn may_fail(program: &Program, work: &Work) -> bool {
         Work::Nest(nest) => {
             let Ok(types) = dtypes(program, nest) else { return false };
             nest.body.iter().any(|def| match def {
-                Def::Load(_) => false,
+                Def::Load(_) | Def::Chain { .. } => false,
                 Def::Take { .. } => true,
                 Def::Apply(op, args) => op.may_fail(args.iter().map(|arg| types[*arg])),
                 Def::Fold(fold, ..) => *fold == Fold::Serial,

@@ -77,6 +77,10 @@ fn body(stage: &mut Stage, r: &mut Random) -> &'static str {
             *stride = r.below(4) as isize;
             "stride of a position"
         }
+        Def::Chain { of, .. } => {
+            of[r.below(2)] = *r.pick(&ids);
+            "factor"
+        }
         Def::Load(_) => "nothing",
     }
 }
@@ -94,13 +98,7 @@ fn store(stage: &mut Stage, r: &mut Random) -> &'static str {
 
 fn source(stage: &mut Stage, moves: &[bool], r: &mut Random) -> &'static str {
     let mut sources: Vec<&mut Source> = match &mut stage.work {
-        Work::Nest(nest) => {
-            let loads = nest.body.iter_mut().filter_map(|def| match def {
-                Def::Load(source) | Def::Take { source, .. } => Some(source),
-                Def::Apply(..) | Def::Fold(..) => None,
-            });
-            loads.collect()
-        }
+        Work::Nest(nest) => nest.body.iter_mut().filter_map(Def::source_mut).collect(),
         Work::Call(call) => call.start.iter_mut().chain(&mut call.operands).map(|o| &mut o.source).collect(),
     };
     if sources.is_empty() {
