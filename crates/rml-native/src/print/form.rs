@@ -13,6 +13,8 @@ pub(super) struct Form {
     pub(super) nest: Nest,
     pub(super) types: IndexVec<Val, DType>,
     pub(super) spans: IndexVec<Val, Vec<Dim>>,
+    /// The dimension along which most elements follow each other.
+    pub(super) vector: Option<Dim>,
     /// All dimensions, from the outermost loop to the innermost.
     pub(super) order: Vec<Dim>,
 }
@@ -35,7 +37,7 @@ impl Form {
             nest.dims.ids().filter(|dim| Some(*dim) != vector).partition(is_folded);
         let order = kept.into_iter().chain(folded).chain(vector).collect();
         let spans = nest.spans();
-        Form { nest, types, spans, order }
+        Form { nest, types, spans, vector, order }
     }
 
     /// The dimensions that a store goes through.
@@ -109,11 +111,6 @@ fn split(nest: &mut Nest, dim: Dim, parts: usize) {
     renumber(nest, |own| if own > at { own + 1 } else { own });
 }
 
-/// Whether a dimension is that of a chain, whose terms wait for each other.
-fn is_chained(nest: &Nest, dim: Dim) -> bool {
-    nest.body.iter().any(|def| matches!(def, Def::Chain { dim: own, .. } if *own == dim))
-}
-
 /// The dimension along which most elements that are loaded or stored follow each other.
 fn vector(nest: &Nest) -> Option<Dim> {
     let strides = strides(nest);
@@ -131,7 +128,7 @@ fn vector(nest: &Nest) -> Option<Dim> {
     };
     nest.dims
         .ids()
-        .filter(|dim| nest.dims[*dim] > 1 && !is_chained(nest, *dim))
+        .filter(|dim| nest.dims[*dim] > 1)
         .max_by_key(|dim| (gain(dim), dim.index()))
         .or(nest.dims.ids().last())
 }

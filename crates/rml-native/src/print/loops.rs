@@ -105,6 +105,10 @@ impl<'a> Loops<'a> {
                     if rest.clone().next().is_none() { Vec::new() } else { span.clone() }
                 }
                 Def::Fold(_, dim, of) => [&self.form.spans[*of][..], &[*dim]].concat(),
+                Def::Chain { .. } if self.is_aside(val) => {
+                    let side = self.side(val);
+                    self.form.spans[val].iter().filter(|dim| Some(**dim) != side).copied().collect()
+                }
                 Def::Chain { .. } => [&self.form.spans[val][..], self.folded(val).as_slice()].concat(),
                 Def::Load(_) | Def::Take { .. } | Def::Apply(..) => self.form.spans[val].clone(),
             },
@@ -120,9 +124,24 @@ impl<'a> Loops<'a> {
     /// The dimension that a value folds in a loop: a chain of one product needs none.
     fn folded(&self, val: Val) -> Option<Dim> {
         match self.form.nest.body[val] {
-            Def::Chain { dim, .. } if self.form.nest.dims[dim] == 1 => None,
+            Def::Chain { dim, .. } if self.form.nest.dims[dim] == 1 || self.is_aside(val) => None,
             _ => self.form.nest.body[val].folded(),
         }
+    }
+
+    /// Whether a chain is computed apart from other loops, from elements that are in memory: its terms follow each other
+    /// there, or both of its factors are loaded.
+    fn is_aside(&self, val: Val) -> bool {
+        let Def::Chain { dim, of, .. } = self.form.nest.body[val] else { return false };
+        self.form.nest.dims[dim] > 1
+            && (self.form.vector == Some(dim) || of.iter().all(|factor| self.is_load(*factor)))
+    }
+
+    /// The dimension along which such chains are side by side.
+    fn side(&self, val: Val) -> Option<Dim> {
+        let span = &self.form.spans[val];
+        let is_own = |dim: &&Dim| span.contains(dim) && self.form.nest.dims[**dim] > 1;
+        self.form.order.iter().rev().find(is_own).copied()
     }
 
     fn folds_over(&self, item: Item, dim: Dim) -> Option<Val> {
@@ -332,6 +351,11 @@ impl<'a> Loops<'a> {
             Def::Chain { .. } => {}
             Def::Load(_) | Def::Take { .. } | Def::Apply(..) => unreachable!("it is a fold"),
         }
+        self.kept(val, array, scope);
+    }
+
+    /// Has a value for each point of an array; what is kept for more points gets them.
+    fn kept(&mut self, val: Val, array: Array, scope: &mut Scope) {
         match scope.arrays.get(&val).cloned() {
             // Another loop around keeps it for all of its points.
             Some(outer) if outer.dims != array.dims => {
@@ -346,6 +370,49 @@ impl<'a> Loops<'a> {
         }
         scope.vars.remove(&val);
         scope.arrays.insert(val, array);
+    }
+
+    /// All chains along one dimension, computed side by side.
+    fn chains(&mut self, val: Val, scope: &mut Scope) {
+        let Def::Chain { dim, of, .. } = self.form.nest.body[val] else { unreachable!("it is a chain") };
+        let side = self.side(val);
+        let array = Array { name: format!("f{}", val.index()), dims: side.into_iter().collect() };
+        self.open_chain(val, &array.name, &array.dims, scope);
+        let (n, k) = (self.points(&array.dims), self.form.nest.dims[dim]);
+        let factors = of.map(|factor| self.row(factor, side, dim, scope));
+        self.line(format!("chains({}, {n}, {k}, {}, {});", array.name, factors[0], factors[1]));
+        if array.dims.is_empty() {
+            self.define(val, &format!("{}[0]", array.name), scope);
+        } else {
+            self.kept(val, array, scope);
+        }
+    }
+
+    /// The address of a value in memory, and its strides along two dimensions.
+    fn row(&mut self, val: Val, side: Option<Dim>, dim: Dim, scope: &Scope) -> String {
+        let own = |of: Dim| Some(of) != side && of != dim;
+        match (&self.form.nest.body[val], &self.places[val]) {
+            (Def::Load(source), Some(Place::Param(p))) => {
+                let access = &source[0].access;
+                let mut first = access.clone();
+                self.form.nest.dims.ids().filter(|d| !own(*d)).for_each(|d| first.strides[d.index()] = 0);
+                let along = side.map_or(0, |side| access.strides[side.index()]);
+                format!("p{p} + ({}), {along}, {}", self.element(&first, ""), access.strides[dim.index()])
+            }
+            _ if scope.arrays.contains_key(&val) && !scope.vars.contains_key(&val) => {
+                let Array { name, dims } = &scope.arrays[&val];
+                let stride =
+                    |of: Dim| dims.iter().position(|d| *d == of).map_or(0, |at| self.points(&dims[at + 1..]));
+                let first: Vec<String> =
+                    dims.iter().filter(|d| own(**d)).map(|d| format!(" + {d} * {}", stride(*d))).collect();
+                format!("{name}{}, {}, {}", first.concat(), side.map_or(0, stride), stride(dim))
+            }
+            _ => {
+                let (name, x) = (format!("x{}_{}", val.index(), self.text.len()), self.value(val, scope));
+                self.line(format!("const num {name} = {x};"));
+                format!("&{name}, 0, 0")
+            }
+        }
     }
 
     fn define(&mut self, val: Val, text: &str, scope: &mut Scope) {
@@ -398,6 +465,10 @@ impl<'a> Loops<'a> {
             Def::Chain { of: [a, b], start, .. } => {
                 if let Some(array) = scope.open.get(&val).cloned() {
                     self.term(val, &array, scope);
+                    return;
+                }
+                if self.is_aside(val) {
+                    self.chains(val, scope);
                     return;
                 }
                 let first = start.map_or_else(|| "0".to_owned(), |start| self.value(start, scope));

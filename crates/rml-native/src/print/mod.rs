@@ -10,6 +10,7 @@ use rml_nest::{Access, Def, Guard, Nest, Node, Order, Program, Slot, Stage, Test
 
 use crate::layout::{Layout, Room};
 
+mod chains;
 mod folds;
 mod form;
 mod loops;
@@ -87,8 +88,10 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
     let _ = writeln!(text, "typedef {num} num;\ntypedef {word} word;");
     text += "#define RML_NAN ((num)(0.0 / 0.0))\n#define RML_INFINITY ((num)(1.0 / 0.0))\n";
     text += MATH;
+    let fma = scalars.function("rml_fma");
     text += &scalars.text();
     text += folds::ROWS;
+    text += &chains::text(if program.precision == Precision::F32 { 4 } else { 8 }).replace("rml_fma", fma);
     text += HEAD;
     text += &body;
     Text { text, calls }
