@@ -12,7 +12,7 @@ use crate::check::checked;
 use crate::flat::{
     By, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, verify,
 };
-use crate::op::{Op, eval};
+use crate::op::{Binary, Op, eval};
 use crate::value::Value;
 
 /// The largest constant that folding makes, and the most elements by which it makes all constants together larger. What
@@ -288,8 +288,11 @@ impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
         self.constants[var.index()].filter(|_| (self.may_fold)(var))
     }
 
-    /// Makes an operator on constants a constant.
+    /// Makes an operator on constants a constant, and a power with the exponent 1 or 2 a product.
     fn apply(&mut self, eq: Eq) {
+        if let Some(product) = self.power(eq) {
+            return self.change(eq, product);
+        }
         let flat = &self.flat;
         let Equation { lhs, rhs: rhs @ Rhs::Apply { op, args }, .. } = &flat.equations[eq] else { return };
         let (lhs, ty) = (*lhs, flat.vars[*lhs].ty.clone());
@@ -314,6 +317,23 @@ impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
         let k = self.flat.consts.push(Constant { kind, ty, text: None });
         self.constants[lhs.index()] = Some(k);
         self.change(eq, Rhs::Const(k));
+    }
+
+    /// The product that an equation is, if it is a power with the exponent 1 or 2 of something that is no constant.
+    fn power(&self, eq: Eq) -> Option<Rhs> {
+        let Equation { lhs, rhs: Rhs::Apply { op: Op::Binary(Binary::Pow), args }, .. } =
+            &self.flat.equations[eq]
+        else {
+            return None;
+        };
+        let (x, exponent) = (args[0], args[1]);
+        let known = self.flat.consts[self.constant(exponent)?].value()?;
+        let is = |n: f64| known.same(&Value::filled(&known.ty(), n, self.flat.precision));
+        if self.constant(x).is_some() || self.flat.vars[x].ty != self.flat.vars[*lhs].ty {
+            return None;
+        }
+        let args = if is(2.0) { vec![x, x] } else { vec![x, exponent] };
+        (is(1.0) || is(2.0)).then_some(Rhs::Apply { op: Op::Binary(Binary::Mul), args })
     }
 
     /// The room that is left if an equation on constants becomes one with that many elements; none if there is not

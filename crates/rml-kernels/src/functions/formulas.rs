@@ -210,7 +210,7 @@ pub(crate) fn logaddexp<T: Number>(a: T, b: T) -> T {
     greatest(a, b) + log1p(exp(-distance))
 }
 
-/// `a` to the power of `b`, in double precision.
+/// `a` to the power of `b`, in double precision. A square is the product, and the power 1 is `a` times 1.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "rounding is meant")]
 pub(crate) fn pow(a: f32, b: f32) -> f32 {
@@ -221,5 +221,7 @@ pub(crate) fn pow(a: f32, b: f32) -> f32 {
     let size = if x.abs() == 1.0 { 1.0 } else { size };
     let signed = if is_int && !is_even { size.with_sign_of(x) } else { size };
     let inside = if x < 0.0 && !is_int && x.abs() < f64::INFINITY { f64::NAN } else { signed };
+    let inside = if y == 1.0 { x } else { inside };
+    let inside = if y == 2.0 { x * x } else { inside };
     (if x == 1.0 || y == 0.0 { 1.0 } else { inside }) as f32
 }

@@ -41,7 +41,7 @@ impl Power for f64 {
     }
     #[inline(always)]
     fn pow(self, y: f64) -> f64 {
-        libm::pow(self, y)
+        if y == 2.0 { self * self } else { libm::pow(self, y) }
     }
     #[inline(always)]
     fn atan2(self, x: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! The stages that fill a slot.
 
-use rml_ir::op::{AxisIndex, Binary, Class, Compare, Op, Reduction};
+use rml_ir::op::{AxisIndex, Binary, Class, Compare, Op, Reduction, Unary};
 use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_plan::{Case, Rule, TapeData};
 
@@ -103,6 +103,10 @@ impl Lowering<'_> {
             }
             (Class::Fold, Op::Reduce(by, axis), [x]) if Fold::of(*by, self.dtype(x)).is_some() => {
                 self.reduce(*by, *axis, x, target);
+            }
+            (Class::Fold, Op::Reduce(Reduction::LogSumExp, axis), [x]) => self.logsumexp(*axis, x, target),
+            (Class::Along, Op::Softmax | Op::LogSoftmax, [x]) if has_long_rows(x) => {
+                self.softmax(*op == Op::LogSoftmax, x, target);
             }
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
             (Class::Lookup, Op::OneHot { classes }, [i]) => self.one_hot(*classes, i, target),
@@ -277,6 +281,54 @@ impl Lowering<'_> {
         self.push(Work::Nest(maker.nest), target);
     }
 
+    /// The logarithm of a sum of exponentials: the largest element is subtracted before, unless it is infinite, and
+    /// added after; the exponentials are added up one by one.
+    fn logsumexp(&mut self, axis: Option<usize>, x: &View, target: &Target<'_>) {
+        let (x, axis) = match axis {
+            Some(axis) => (x.clone(), axis),
+            None => (self.flat(x, target), 0),
+        };
+        let number = |of: &mut Self, n: f64| of.scalar(&Type::scalar(DType::Num), n).broadcast(&x.dims);
+        let numbers = [0.0, 1.0, f64::INFINITY].map(|n| number(self, n));
+        let mut maker = Maker::new(&x.dims, &[axis]);
+        let dim = maker.dim(axis);
+        let (terms, [zero, one, infinity]) = (maker.load(&x), numbers.map(|n| maker.load(&n)));
+        let mut add = |def: Def| maker.nest.body.push(def);
+        let largest = add(Def::Fold(Fold::Largest, dim, terms));
+        let size = add(Def::Apply(Op::Unary(Unary::Abs), vec![largest]));
+        let is_infinite = add(Def::Apply(Op::Compare(Compare::Eq), vec![size, infinity]));
+        let shift = add(Def::Apply(Op::Where, vec![is_infinite, zero, largest]));
+        let shifted = add(Def::Apply(Op::Binary(Binary::Sub), vec![terms, shift]));
+        let e = add(Def::Apply(Op::Unary(Unary::Exp), vec![shifted]));
+        let sum = add(Def::Chain { dim, of: [e, one], start: None });
+        let log = add(Def::Apply(Op::Unary(Unary::Log), vec![sum]));
+        let val = add(Def::Apply(Op::Binary(Binary::Add), vec![log, shift]));
+        let mut strides = dense(self.program.slots[target.slot].ty.shape.dims());
+        strides.insert(axis, 0);
+        maker.store(target.slot, 0, &strides, val);
+        self.push(Work::Nest(maker.nest), target);
+    }
+
+    /// Softmax, or its logarithm, of rows.
+    fn softmax(&mut self, log: bool, x: &View, target: &Target<'_>) {
+        let axis = x.dims.len() - 1;
+        let mut maker = Maker::new(&x.dims, &[axis]);
+        let (dim, terms) = (maker.dim(axis), maker.load(x));
+        let mut add = |def: Def| maker.nest.body.push(def);
+        let largest = add(Def::Fold(Fold::Largest, dim, terms));
+        let shifted = add(Def::Apply(Op::Binary(Binary::Sub), vec![terms, largest]));
+        let e = add(Def::Apply(Op::Unary(Unary::Exp), vec![shifted]));
+        let sum = add(Def::Fold(Fold::Lanes, dim, e));
+        let val = if log {
+            let log = add(Def::Apply(Op::Unary(Unary::Log), vec![sum]));
+            add(Def::Apply(Op::Binary(Binary::Sub), vec![shifted, log]))
+        } else {
+            add(Def::Apply(Op::Binary(Binary::Div), vec![e, sum]))
+        };
+        maker.store(target.slot, 0, &dense(&x.dims), val);
+        self.push(Work::Nest(maker.nest), target);
+    }
+
     /// Sums the axes that broadcasting from `shape` repeats, outermost first.
     fn sum_to(&mut self, shape: &Shape, x: &View, target: &Target<'_>) {
         let missing = x.dims.len() - shape.rank();
@@ -408,6 +460,14 @@ fn gaps(item: AxisIndex, size: usize) -> Vec<Row> {
     ];
     rows.into_iter().filter(|(_, rows)| rows.iter().all(|(n, _)| *n > 0)).collect()
 }
+
+/// Whether loops fold rows as well as a kernel does, which takes several short rows together.
+fn has_long_rows(x: &View) -> bool {
+    x.dims.last().is_some_and(|n| *n >= LONG) && !x.dims.contains(&0)
+}
+
+/// From how many elements on a row is long.
+const LONG: usize = 16;
 
 /// Whether loops multiply matrices of these sizes as well as a kernel does: matrices by vectors and columns by rows, of
 /// which there are several or which a loop needs at each tick, and small ones.

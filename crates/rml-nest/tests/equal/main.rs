@@ -159,7 +159,6 @@ const CALLS: &[&str] = &[
     "gather",
     "irfft",
     "log_softmax",
-    "logsumexp",
     "matmul",
     "max_pool1d",
     "max_pool2d",
