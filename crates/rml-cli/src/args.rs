@@ -48,10 +48,12 @@ impl Cli {
 
 /// The version, and which backends this build has or opens.
 const VERSION: &str = match (cfg!(feature = "xla"), cfg!(feature = "torch")) {
-    (false, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, native, reference"),
-    (true, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, native, reference, xla"),
-    (false, true) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, native, reference, torch"),
-    (true, true) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, native, reference, xla, torch"),
+    (false, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: auto, cpu, native, reference"),
+    (true, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: auto, cpu, native, reference, xla"),
+    (false, true) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: auto, cpu, native, reference, torch"),
+    (true, true) => {
+        concat!(env!("CARGO_PKG_VERSION"), "\nbackends: auto, cpu, native, reference, xla, torch")
+    }
 };
 
 const AFTER_HELP: &str = "\

@@ -17,6 +17,7 @@
 
 mod contract;
 mod elements;
+mod handover;
 mod memory;
 mod ragged;
 mod reference;
@@ -24,6 +25,7 @@ pub mod suite;
 
 pub use contract::{About, Accuracy, Executor, Fault, Next, Prepared, Refused, Running, Wish};
 pub use elements::append;
+pub use handover::{Choice, Handover, take_over};
 pub use memory::{Footprint, TooLong};
 pub use ragged::Ragged;
 pub use reference::Reference;

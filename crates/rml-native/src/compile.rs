@@ -1,8 +1,10 @@
 //! Compiling C with the compiler of the system, and keeping what was compiled.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -60,6 +62,7 @@ pub(crate) fn library(
     text: &str,
     compiler: &Compiler,
     folder: Option<&Path>,
+    stop: &AtomicBool,
 ) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
     let mut hash = Sha256::new();
     for part in [text, &compiler.command, &compiler.version, &FLAGS.join(" "), &processor()] {
@@ -70,7 +73,7 @@ pub(crate) fn library(
     let Some(folder) = folder else {
         let own =
             tempfile::tempdir().map_err(|e| format!("there is no folder for compiled programs: {e}"))?;
-        let path = compile(text, compiler, own.path(), &name)?;
+        let path = compile(text, compiler, own.path(), &name, stop)?;
         return Ok((path, Some(own)));
     };
     let path = folder.join(format!("{name}.so"));
@@ -78,7 +81,7 @@ pub(crate) fn library(
         return Ok((path, None));
     }
     create(folder).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
-    compile(text, compiler, folder, &name).map(|path| (path, None))
+    compile(text, compiler, folder, &name, stop).map(|path| (path, None))
 }
 
 /// Makes a folder that others cannot write to.
@@ -91,20 +94,46 @@ fn create(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Compiles into a folder; a library has its name when it is complete.
-fn compile(text: &str, compiler: &Compiler, folder: &Path, name: &str) -> Result<PathBuf, String> {
+fn compile(
+    text: &str,
+    compiler: &Compiler,
+    folder: &Path,
+    name: &str,
+    stop: &AtomicBool,
+) -> Result<PathBuf, String> {
     let failed = |what: &str, e: std::io::Error| format!("cannot {what} in {}: {e}", folder.display());
     let work = tempfile::tempdir_in(folder).map_err(|e| failed("make a folder", e))?;
     let (source, made) = (work.path().join("program.c"), work.path().join("program.so"));
     std::fs::write(&source, text).map_err(|e| failed("write", e))?;
     let mut command = Command::new(&compiler.command);
     command.args(FLAGS).arg("-o").arg(&made).arg(&source).arg("-lm");
-    let output = command.output().map_err(|e| format!("`{}` does not run: {e}", compiler.command))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+    let said = work.path().join("said.txt");
+    let to = std::fs::File::create(&said).map_err(|e| failed("write", e))?;
+    // Files of the compiler go when the folder does.
+    command.env("TMPDIR", work.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
+    let status =
+        ended(&mut command, stop).map_err(|e| format!("`{}` does not run: {e}", compiler.command))?;
+    if !status.success() {
+        let said = std::fs::read_to_string(&said).unwrap_or_default();
         let line = said.lines().find(|line| line.contains("error")).unwrap_or("it says nothing");
         return Err(format!("`{}` refuses the program: {line}", compiler.command));
     }
     let path = folder.join(format!("{name}.so"));
     std::fs::rename(&made, &path).map_err(|e| failed("keep the program", e))?;
     Ok(path)
+}
+
+/// Runs a command until it ends, or is told to stop.
+fn ended(command: &mut Command, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
+    let mut child = command.spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) {
+            child.kill()?;
+            return child.wait();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

@@ -7,7 +7,8 @@
 //! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
 //! is not printed, the embedded executor runs: programs that wait, look ahead, or find the ends of their windows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use rml_backend::{self as backend, Backend, Buffer, Executable, Failure, Function, Options};
@@ -15,11 +16,12 @@ use rml_backend_cpu::Cpu;
 use rml_base::codes::backend as codes;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
-use rml_executor::{About, Accuracy, Executor, Footprint, Prepared, Refused, Running, Wish};
+use rml_executor::{About, Accuracy, Executor, Footprint, Handover, Prepared, Refused, Running, Wish};
 use rml_ir::{Precision, Type, Value};
 use rml_nest::{Home, Output, Program, Slot, Work};
 use rml_plan::Plan;
 
+mod auto;
 mod compile;
 mod ffi;
 mod layout;
@@ -27,6 +29,7 @@ mod prepare;
 mod print;
 mod run;
 
+pub use auto::Auto;
 use ffi::Code;
 use layout::Layout;
 
@@ -52,6 +55,12 @@ impl Native {
             )
         })?;
         Ok(Native { compiler, programs: options.programs.clone() })
+    }
+
+    /// A plan as compiled code; none if the embedded executor runs it, or it cannot be compiled.
+    fn compiled(&self, plan: &Arc<Plan>, stop: &AtomicBool) -> Option<Arc<dyn Prepared>> {
+        let module = Module::new(plan, self, stop).ok()?;
+        Some(Compiled::new(module, plan, &Wish::default()))
     }
 
     /// The C text of a plan; or why it is not printed.
@@ -106,12 +115,8 @@ impl Executor for Native {
     }
 
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
-        match Module::new(plan, self.compiler, self.programs.as_deref()) {
-            Ok(module) => {
-                let embedded =
-                    Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
-                Ok(Arc::new(Compiled { module: Arc::new(module), embedded }))
-            }
+        match Module::new(plan, self, &AtomicBool::new(false)) {
+            Ok(module) => Ok(Compiled::new(module, plan, wish)),
             Err(Why::Embedded) => Executor::prepare(&Cpu, plan, wish),
             Err(Why::Failed(why)) => Err(Refused::new(why)),
         }
@@ -156,11 +161,13 @@ struct Module {
 }
 
 impl Module {
-    fn new(plan: &Plan, compiler: &compile::Compiler, programs: Option<&Path>) -> Result<Module, Why> {
+    fn new(plan: &Arc<Plan>, native: &Native, stop: &AtomicBool) -> Result<Module, Why> {
+        let plan = &*rml_plan::pack(Arc::clone(plan));
         let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
         let layout = Layout::new(&program);
         let print::Text { text, calls } = print::print(&program, &layout);
-        let (path, folder) = compile::library(&text, compiler, programs).map_err(Why::Failed)?;
+        let (path, folder) = compile::library(&text, native.compiler, native.programs.as_deref(), stop)
+            .map_err(Why::Failed)?;
         let nodes = program.nodes.len();
         let code = match program.precision {
             Precision::F32 => Code::load::<f32>(&path, nodes),
@@ -226,6 +233,14 @@ struct Compiled {
     embedded: Arc<Embedded>,
 }
 
+impl Compiled {
+    fn new(module: Module, plan: &Arc<Plan>, wish: &Wish) -> Arc<dyn Prepared> {
+        let embedded =
+            Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
+        Arc::new(Compiled { module: Arc::new(module), embedded })
+    }
+}
+
 impl Prepared for Compiled {
     fn footprint(&self) -> Footprint {
         self.module.footprint
@@ -239,7 +254,7 @@ impl Prepared for Compiled {
             Precision::F64 => Box::new(run::Machine::<f64>::new(module)?),
         };
         let embedded: Arc<dyn Prepared> = Arc::<Embedded>::clone(&self.embedded);
-        Ok(Box::new(run::Switch::new(machine, embedded, registers)))
+        Ok(Box::new(Handover::new(machine, run::Switch::new(embedded, registers))))
     }
 }
 

@@ -49,6 +49,7 @@ pub use rml_ir::{Position, Positions};
 
 mod ahead;
 mod facts;
+mod lanes;
 mod outline;
 mod parse;
 mod print;
@@ -59,6 +60,7 @@ mod verify;
 mod waits;
 
 pub use facts::{Start, is_outer_product, outer_product};
+pub use lanes::pack;
 pub use outline::Outline;
 pub use parse::{parse, place as read_place};
 pub use print::{names, place, print};

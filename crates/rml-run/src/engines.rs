@@ -86,6 +86,11 @@ impl Engine {
         Self::new(Arc::new(PlanEngine::on(executor)))
     }
 
+    /// The same, with that many threads at most.
+    pub fn plan_by_with_threads(executor: Arc<dyn Executor>, threads: NonZeroUsize) -> Self {
+        Self::new(Arc::new(PlanEngine::on(executor).with_threads(threads)))
+    }
+
     /// Plans where a program has one for its use, else the simulator. This is the default.
     pub fn auto() -> Self {
         Self::plan().or(&Self::simulator())

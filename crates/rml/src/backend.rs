@@ -1,5 +1,5 @@
-//! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when
-//! they are chosen. The slow `reference` computes what all others are compared with.
+//! Choosing what computes tensors: the embedded `cpu`, the same as machine code (`native`), both in turn (`auto`), or
+//! `xla` and `torch`, which are libraries that are opened when they are chosen. The slow `reference` computes what all others are compared with.
 //!
 //! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`].
 //! Anything that implements [`Backend`] can be given there.
@@ -22,17 +22,18 @@ pub use rml_backend::{
     Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;
-use rml_native::Native;
+use rml_native::{Auto, Native};
 
 mod folders;
 #[cfg(any(feature = "xla", feature = "torch"))]
 mod installed;
 
 /// The backends by name; the first one is the default.
-pub const NAMES: [&str; 5] = ["cpu", "native", "reference", "xla", "torch"];
+pub const NAMES: [&str; 6] = ["auto", "cpu", "native", "reference", "xla", "torch"];
 
 /// Those that this build has, or opens.
 const BUILT: &[&str] = &[
+    "auto",
     "cpu",
     "native",
     "reference",
@@ -62,7 +63,7 @@ pub enum Runner {
 ///
 /// ```
 /// let found = rml::backend::list();
-/// assert!(found[0].name == "cpu" && found[0].about.is_ok());
+/// assert!(found[0].name == "auto" && found[0].about.is_ok());
 /// ```
 #[derive(Clone, Debug)]
 pub struct BackendInfo {
@@ -116,6 +117,10 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
     let backend = open(name, options)?;
     let threads = options.threads.and_then(NonZeroUsize::new);
     let plan = match (name, threads) {
+        ("auto", None) => Engine::plan_by(Arc::new(Auto::open(options).map_err(failed)?)),
+        ("auto", Some(threads)) => {
+            Engine::plan_by_with_threads(Arc::new(Auto::open(options).map_err(failed)?), threads)
+        }
         ("cpu", None) => Engine::plan(),
         ("cpu", Some(threads)) => Engine::plan_with_threads(threads),
         ("native", _) => Engine::plan_by(Arc::new(Native::open(options).map_err(failed)?)),
@@ -134,7 +139,11 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
 /// that `$RML_PROGRAMS` names, else one in the folder of backends. None where that variable is `off`, and for a
 /// backend that compiles nothing.
 pub fn programs(name: &str) -> Option<PathBuf> {
-    matches!(name, "native" | "xla").then(|| folders::programs(name)).flatten()
+    match name {
+        "auto" | "native" => folders::programs("native"),
+        "xla" => folders::programs(name),
+        _ => None,
+    }
 }
 
 /// All backends, each opened on the cpu to see whether it loads.
@@ -148,6 +157,7 @@ pub fn list() -> Vec<BackendInfo> {
 
 fn opened(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Diagnostic> {
     match name {
+        "auto" => Ok(Arc::new(Auto::open(options).map_err(failed)?)),
         "cpu" => Ok(Arc::new(Cpu::open(options).map_err(failed)?)),
         "native" => Ok(Arc::new(Native::open(options).map_err(failed)?)),
         "reference" => Ok(Arc::new(Reference::open(options).map_err(failed)?)),

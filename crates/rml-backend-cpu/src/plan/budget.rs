@@ -14,7 +14,7 @@ use super::listed::Listed;
 use super::place::Placement;
 use super::segments::Segments;
 use super::threads::Team;
-use super::{Machine, compiled, lanes};
+use super::{Machine, compiled};
 
 /// Windows of at least that many bytes run in segments: they are more than caches hold, and most of what a segment
 /// computes is read in it.
@@ -115,7 +115,7 @@ pub struct Cut {
 
 /// What windows of that many ticks of a plan take, and how they run where there are that many bytes.
 pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
-    let plan = lanes::pack(Arc::clone(plan));
+    let plan = rml_plan::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
     match plan.precision {
         Precision::F32 => Budget::of::<f32>(&code, &placement, ticks, available),

@@ -22,7 +22,8 @@ mod check;
 mod code;
 mod executor;
 mod footprint;
-mod lanes;
+#[cfg(test)]
+mod lanes_tests;
 mod link;
 mod list;
 mod listed;
@@ -412,7 +413,7 @@ fn only(place: Positions, ticks: usize) -> usize {
 
 /// How much memory windows of a plan take.
 pub fn footprint(plan: &Arc<Plan>) -> Footprint {
-    let plan = lanes::pack(Arc::clone(plan));
+    let plan = rml_plan::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
     match plan.precision {
         Precision::F32 => footprint::footprint::<f32>(&code, &placement),

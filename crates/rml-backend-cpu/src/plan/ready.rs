@@ -8,7 +8,7 @@ use super::listed::Listed;
 use super::place::Placement;
 use super::stages::compiled;
 use super::threads::{Limits, Team};
-use super::{CHECKED, check, lanes};
+use super::{CHECKED, check};
 
 /// A plan made ready to run with that many threads. Machines of it start in a fraction of the time that it takes to
 /// make it ready.
@@ -27,7 +27,7 @@ impl Ready {
     }
 
     pub(super) fn packed(plan: Arc<Plan>, threads: (usize, Limits)) -> Self {
-        let plan = lanes::pack(plan);
+        let plan = rml_plan::pack(plan);
         let compiled = compiled(&plan);
         Self::of(plan, compiled, threads)
     }

@@ -90,6 +90,26 @@ INLINE void chains(num *f, const long n, const long k, const num *a, const long 
 #else
 #define chains chains_each
 #endif
+/* The columns of a matrix, one after the other. */
+static void turn(num *to, const num *from, const long rows, const long columns, const long stride) {
+    long i = 0;
+#ifdef TILE_FMA
+    for (; i + TILE <= rows; i += TILE) {
+        long j = 0;
+        for (; j + TILE <= columns; j += TILE) {
+            tile x[TILE];
+            tile_load(x, from + i * stride + j, stride, 1);
+            for (long l = 0; l < TILE; l++) { __builtin_memcpy(to + (j + l) * rows + i, &x[l], sizeof(tile)); }
+        }
+        for (; j < columns; j++) {
+            for (long l = i; l < i + TILE; l++) { to[j * rows + l] = from[l * stride + j]; }
+        }
+    }
+#endif
+    for (; i < rows; i++) {
+        for (long j = 0; j < columns; j++) { to[j * rows + i] = from[i * stride + j]; }
+    }
+}
 ";
 
 /// The functions of chains of nums of so many bytes.

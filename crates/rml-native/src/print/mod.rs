@@ -15,6 +15,7 @@ mod folds;
 mod form;
 mod loops;
 mod nests;
+mod turned;
 
 /// What the C code and the executor share.
 const HEAD: &str = "
@@ -77,6 +78,7 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
         functions: BTreeMap::new(),
         body: String::new(),
         calls: Vec::new(),
+        turned: turned::Turned::default(),
     };
     for (k, node) in program.nodes.iter().enumerate() {
         printer.node(k, node);
@@ -106,10 +108,13 @@ struct Printer<'a> {
     functions: BTreeMap<String, String>,
     body: String,
     calls: Vec<(usize, usize)>,
+    /// Matrices that the node turns before its ticks.
+    turned: turned::Turned,
 }
 
 impl Printer<'_> {
     fn node(&mut self, k: usize, node: &Node) {
+        self.turned = turned::Turned::of(self.program, node);
         let mut text = String::new();
         let stages: Vec<[Option<String>; 4]> = node
             .stages
@@ -169,6 +174,7 @@ impl Printer<'_> {
             );
         }
         self.body += &head;
+        self.body += &self.turned.text();
         self.body += &text;
         self.body += "    return bad;\n}\n";
     }

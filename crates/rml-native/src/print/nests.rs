@@ -1,5 +1,6 @@
 //! Nests as C functions: which elements their loads read at a position, and the parameters of their loops.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_base::{EntityId, IndexVec};
@@ -58,7 +59,8 @@ impl Printer<'_> {
     fn call(&mut self, nest: &Nest) -> String {
         let mut nest = nest.clone();
         let mut params = Params::default();
-        let places = self.places(&mut nest, &mut params);
+        let turned = self.turn(&mut nest);
+        let places = self.places(&mut nest, &turned, &mut params);
         let store = |(access, _): &(Access, Val)| {
             let known = params.find(&self.address(access));
             known.expect("stores are parameters")
@@ -82,14 +84,21 @@ impl Printer<'_> {
     }
 
     /// Where the loads of a nest find their elements. All addresses become parameters.
-    fn places(&self, nest: &mut Nest, params: &mut Params) -> IndexVec<Val, Option<Place>> {
+    fn places(
+        &self,
+        nest: &mut Nest,
+        turned: &BTreeMap<Val, String>,
+        params: &mut Params,
+    ) -> IndexVec<Val, Option<Place>> {
         let stored: Vec<Slot> = nest.stores.iter().map(|(access, _)| access.slot).collect();
         let mut chosen: Vec<Slot> = Vec::new();
         let mut places: IndexVec<Val, Option<Place>> = IndexVec::filled(None, nest.body.len());
         for (val, def) in nest.body.iter_mut().enumerate() {
             let (Def::Load(source) | Def::Take { source, .. }) = def else { continue };
             let dtype = self.layout.dtype(source[0].access.slot);
+            let own = turned.get(&Val::from_index(val));
             let place = match self.literal(source) {
+                _ if own.is_some() => Place::Param(params.add(own.cloned().unwrap_or_default(), dtype)),
                 Some(text) => Place::Literal(text),
                 None if source.len() == 1 => Place::Param(params.add(self.address(&source[0].access), dtype)),
                 None => {

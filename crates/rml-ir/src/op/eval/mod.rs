@@ -14,6 +14,7 @@ use super::{Binary, Op};
 use crate::types::Precision;
 use crate::value::Value;
 
+mod depthwise;
 mod einsum;
 mod fourier;
 mod gather;

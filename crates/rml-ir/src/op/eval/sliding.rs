@@ -9,6 +9,7 @@ use std::ops::Range;
 use rml_kernels::{Matrix, MatrixMut, Packed, product, product_packed};
 
 use super::CHECKED;
+use super::depthwise::{self, Places};
 use super::view::{Elements, Float, View, floats};
 use crate::op::{Conv, ConvAxis, Op, Pool};
 use crate::types::Shape;
@@ -175,6 +176,17 @@ impl Shaped {
         }
     }
 
+    /// Where the elements of windows are, if each group has one channel and one filter.
+    fn depthwise(&self) -> Option<Places> {
+        if self.groups == 1 || self.channels != 1 || self.filters != 1 {
+            return None;
+        }
+        let taps = self.geometry.taps();
+        let mut at = vec![None; self.geometry.windows() * taps];
+        self.geometry.each(|window, tap, from| at[window * taps + tap] = u32::try_from(from).ok());
+        Some(Places { taps, channels: self.groups, at })
+    }
+
     /// Columns of a row of windows.
     fn depth(&self) -> usize {
         self.geometry.taps() * self.channels
@@ -221,6 +233,12 @@ impl Shaped {
     fn forward<T: Float>(&self, xs: &[T], kernel: &[T], out: &mut [T]) {
         let (of_x, of_out) = self.example();
         let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
+        if let Some(places) = self.depthwise() {
+            return (0..self.batch).for_each(|i| {
+                let (x, out) = (&xs[i * of_x..][..of_x], &mut out[i * of_out..][..of_out]);
+                places.run(depthwise::Forward, x, kernel, out);
+            });
+        }
         let mut columns = vec![T::ZERO; if self.groups == 1 { 0 } else { windows * filters }];
         out.fill(T::ZERO);
         for group in 0..self.groups {
@@ -244,8 +262,14 @@ impl Shaped {
     fn transpose<T: Float>(&self, d: &[T], kernel: &[T], out: &mut [T]) {
         let (of_x, of_out) = self.example();
         let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
-        let mut rows = vec![T::ZERO; windows * depth];
         out.fill(T::ZERO);
+        if let Some(places) = self.depthwise() {
+            return (0..self.batch).for_each(|i| {
+                let (d, out) = (&d[i * of_out..][..of_out], &mut out[i * of_x..][..of_x]);
+                places.run(depthwise::Operand, d, kernel, out);
+            });
+        }
+        let mut rows = vec![T::ZERO; windows * depth];
         for group in 0..self.groups {
             let kernel = Packed::new(Matrix::new(depth, filters, &self.of_group(kernel, group)).transposed());
             for (i, out) in out.chunks_exact_mut(of_x.max(1)).enumerate() {
@@ -261,8 +285,14 @@ impl Shaped {
     fn kernel<T: Float>(&self, some: &Range<usize>, xs: &[T], d: &[T], out: &mut [T]) {
         let (of_x, of_out) = self.example();
         let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
-        let mut columns = vec![T::ZERO; some.len() * filters];
         out.fill(T::ZERO);
+        if let Some(places) = self.depthwise() {
+            return (0..self.batch).for_each(|i| {
+                let (x, d) = (&xs[i * of_x..][..of_x], &d[i * of_out..][..of_out]);
+                places.run(depthwise::Kernel, x, d, out);
+            });
+        }
+        let mut columns = vec![T::ZERO; some.len() * filters];
         for group in 0..self.groups {
             let mut rows = self.room();
             for i in 0..self.batch {

@@ -5,9 +5,9 @@ use rml_ir::op::Number;
 use rml_ir::{DType, Precision, Value};
 use rml_plan::{Plan, Reg, parse, verify};
 
-use super::pack;
 use crate::plan::threads::Limits;
 use crate::plan::{Machine, Ready, compiled};
+use rml_plan::pack;
 
 /// The training of eight scalar states, each of which reads the one before; states far from the output have no gradient
 /// at the end of a window.

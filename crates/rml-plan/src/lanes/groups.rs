@@ -11,10 +11,10 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
+use crate::{Atom, Case, Const, Ends, Plan, Reg, Rule, Tape};
 use rml_base::IndexVec;
 use rml_ir::DType;
 use rml_ir::op::{Binary, Compare, Op, Unary};
-use rml_plan::{Atom, Case, Const, Ends, Plan, Reg, Rule, Tape};
 
 use super::order::{Order, Section};
 

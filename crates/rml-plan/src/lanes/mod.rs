@@ -8,18 +8,17 @@
 use std::sync::Arc;
 
 use rml_ir::check::checked;
-use rml_plan::Plan;
+
+use crate::Plan;
 
 mod emit;
 mod groups;
 mod order;
-#[cfg(test)]
-mod tests;
 
 /// The plan with vectors for scalars that are computed alike, if that is quicker.
 ///
 /// Requires, ensures: P1 to P9.
-pub(super) fn pack(plan: Arc<Plan>) -> Arc<Plan> {
+pub fn pack(plan: Arc<Plan>) -> Arc<Plan> {
     if plan.ahead() > 0 || plan.waits {
         return plan;
     }
@@ -27,7 +26,7 @@ pub(super) fn pack(plan: Arc<Plan>) -> Arc<Plan> {
     match groups::Finder::new(&plan, &order).find() {
         Some(groups) => {
             let packed = emit::emit(&plan, order, &groups);
-            checked("pack", || rml_plan::verify(&packed));
+            checked("pack", || crate::verify(&packed));
             Arc::new(packed)
         }
         None => plan,

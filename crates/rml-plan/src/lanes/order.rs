@@ -4,7 +4,7 @@
 //! and backward: a part belongs to the first stage in which everything that it reads is available. Parts over all ticks
 //! run before the loop of their stage, after it, or inside it if they are between two merged loops.
 
-use rml_plan::{Atom, Case, Part, Plan, Region, Rule, Tape, Tick};
+use crate::{Atom, Case, Part, Plan, Region, Rule, Tape, Tick};
 
 /// Where a part of a stage runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

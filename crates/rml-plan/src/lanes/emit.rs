@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::{Atom, Case, Const, Part, Plan, Region, Rule, Tape, TapeData, Tick};
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{DType, Data, Positions, Precision, Shape, Type, Value};
-use rml_plan::{Atom, Case, Const, Part, Plan, Region, Rule, Tape, TapeData, Tick};
 
 use super::groups::{Groups, Piece, slots};
 use super::order::{self, Order, Place, Section, is_backward};

@@ -1,0 +1,235 @@
+//! The embedded executor, which compiled code takes over from in programs that run for long.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rml_backend::{self as backend, Backend, Buffer, Executable, Failure, Function, Options};
+use rml_backend_cpu::Cpu;
+use rml_base::memory::Shortage;
+use rml_base::profile::Scope;
+use rml_executor::{
+    About, Choice, Executor, Footprint, Handover, Prepared, Refused, Running, TooLong, Wish, take_over,
+};
+use rml_ir::{Type, Value};
+use rml_plan::Plan;
+
+use crate::Native;
+
+/// Runs plans on the [embedded executor](Cpu). When windows have taken a second, the plan is [compiled](Native) beside
+/// them. What takes less time for the same ticks runs the windows after that; the bits are the same.
+///
+/// Without a C compiler, and for plans that are not printed, all windows run on the embedded executor.
+#[derive(Clone, Debug)]
+pub struct Auto {
+    embedded: Cpu,
+    native: Option<Native>,
+}
+
+/// How long windows run before the plan is compiled.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long compiled code is tried at least, and in how many windows.
+const TRIAL: (Duration, u32) = (Duration::from_millis(100), 8);
+
+impl Auto {
+    /// Opens both.
+    ///
+    /// # Errors
+    /// If another device than `cpu` is asked for.
+    pub fn open(options: &Options) -> Result<Auto, Failure> {
+        options.on_cpu("auto")?;
+        Ok(Auto { embedded: Cpu::open(options)?, native: Native::open(options).ok() })
+    }
+}
+
+/// Functions that are called one by one run on the embedded backend.
+impl Backend for Auto {
+    fn about(&self) -> backend::About {
+        let compiler = self.native.as_ref().map(|native| Backend::about(native).version);
+        let cpu = Backend::about(&self.embedded);
+        backend::About {
+            name: "auto".to_owned(),
+            version: compiler.unwrap_or_else(|| cpu.version.clone()),
+            ..cpu
+        }
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+
+    fn takes(&self, ty: &Type) -> bool {
+        Backend::takes(&self.embedded, ty)
+    }
+
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        Backend::prepare(&self.embedded, function)
+    }
+
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
+        Backend::upload(&self.embedded, value)
+    }
+}
+
+impl Executor for Auto {
+    fn about(&self) -> About {
+        About { name: "auto".to_owned(), ..Executor::about(&self.embedded) }
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+        let embedded = Executor::prepare(&self.embedded, plan, wish)?;
+        let Some(native) = self.native.clone() else { return Ok(embedded) };
+        let plan = Arc::clone(plan);
+        let later =
+            Later { plan, native, job: Mutex::default(), stop: Arc::default(), ready: Arc::default() };
+        Ok(Arc::new(Ready { embedded, later: Arc::new(later) }))
+    }
+}
+
+#[derive(Debug)]
+struct Ready {
+    embedded: Arc<dyn Prepared>,
+    later: Arc<Later>,
+}
+
+impl Prepared for Ready {
+    fn footprint(&self) -> Footprint {
+        self.embedded.footprint()
+    }
+
+    fn start(&self, profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
+        let now = self.embedded.start(profile)?;
+        if profile.is_some() {
+            return Ok(now);
+        }
+        let later = Arc::clone(&self.later);
+        let choice = Adaptive { before: None, later, clock: Clock::start(), stage: Stage::Embedded };
+        Ok(Box::new(Handover::new(now, choice)))
+    }
+}
+
+/// The compiled plan, which all runs of it share.
+#[derive(Debug)]
+struct Later {
+    plan: Arc<Plan>,
+    native: Native,
+    job: Mutex<Option<JoinHandle<()>>>,
+    /// Whether the compiler is to end.
+    stop: Arc<AtomicBool>,
+    /// None inside if it cannot be compiled.
+    ready: Arc<OnceLock<Option<Arc<dyn Prepared>>>>,
+}
+
+impl Later {
+    /// Begins to compile, unless that has begun.
+    fn begin(&self) {
+        let mut job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        if job.is_some() {
+            return;
+        }
+        let (plan, native, ready) = (Arc::clone(&self.plan), self.native.clone(), Arc::clone(&self.ready));
+        let stop = Arc::clone(&self.stop);
+        let compile = move || {
+            let _ = ready.set(native.compiled(&plan, &stop));
+        };
+        *job = std::thread::Builder::new().name("compile".to_owned()).spawn(compile).ok();
+        if job.is_none() {
+            let _ = self.ready.set(None);
+        }
+    }
+}
+
+/// The compiler ends before the program does, and none of its files stays.
+impl Drop for Later {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let job = self.job.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(job) = job {
+            let _ = job.join();
+        }
+    }
+}
+
+/// Time and ticks since some window.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    start: Instant,
+    windows: u32,
+    ticks: u64,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { start: Instant::now(), windows: 0, ticks: 0 }
+    }
+
+    fn per_tick(&self) -> f64 {
+        self.start.elapsed().as_secs_f64() / (self.ticks.max(1) as f64)
+    }
+}
+
+/// How far compiled code has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stage {
+    /// It does not exist yet.
+    Embedded,
+    /// It runs, beside that many seconds a tick of the embedded executor.
+    Tried(f64),
+    /// What runs stays.
+    Settled,
+}
+
+/// Goes over to compiled code when that exists, and back if it takes longer.
+#[derive(Debug)]
+struct Adaptive {
+    /// The embedded executor while compiled code is tried.
+    before: Option<Box<dyn Running>>,
+    later: Arc<Later>,
+    clock: Clock,
+    stage: Stage,
+}
+
+impl Adaptive {
+    fn turn(&mut self, now: &mut Box<dyn Running>) {
+        let registers = self.later.plan.registers.len();
+        match self.stage {
+            Stage::Embedded if self.clock.start.elapsed() < PATIENCE => {}
+            Stage::Embedded => match self.later.ready.get() {
+                None => self.later.begin(),
+                Some(compiled) => {
+                    let next = compiled.as_ref().and_then(|compiled| compiled.start(None).ok());
+                    self.before = next.and_then(|next| take_over(now, next, registers));
+                    self.stage = match self.before {
+                        Some(_) => Stage::Tried(self.clock.per_tick()),
+                        None => Stage::Settled,
+                    };
+                    self.clock = Clock::start();
+                }
+            },
+            Stage::Tried(per_tick)
+                if self.clock.start.elapsed() >= TRIAL.0 && self.clock.windows > TRIAL.1 =>
+            {
+                self.stage = Stage::Settled;
+                let before = self.before.take().filter(|_| self.clock.per_tick() > per_tick);
+                before.and_then(|before| take_over(now, before, registers));
+            }
+            Stage::Tried(_) | Stage::Settled => {}
+        }
+    }
+}
+
+impl Choice for Adaptive {
+    fn ask(&mut self, now: &mut Box<dyn Running>, ticks: usize) -> Result<(), TooLong> {
+        if self.stage != Stage::Settled {
+            // Some windows take less time than to look at a clock.
+            if self.clock.windows.is_power_of_two() || self.clock.windows.is_multiple_of(256) {
+                self.turn(now);
+            }
+            self.clock.windows = self.clock.windows.wrapping_add(1);
+            self.clock.ticks += ticks as u64;
+        }
+        now.ask(ticks)
+    }
+}
