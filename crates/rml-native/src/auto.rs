@@ -25,6 +25,7 @@ use crate::Native;
 pub struct Auto {
     embedded: Cpu,
     native: Option<Native>,
+    patience: Duration,
 }
 
 /// How long windows run before the plan is compiled.
@@ -40,7 +41,14 @@ impl Auto {
     /// If another device than `cpu` is asked for.
     pub fn open(options: &Options) -> Result<Auto, Failure> {
         options.on_cpu("auto")?;
-        Ok(Auto { embedded: Cpu::open(options)?, native: Native::open(options).ok() })
+        let native = Native::open(options).ok();
+        Ok(Auto { embedded: Cpu::open(options)?, native, patience: PATIENCE })
+    }
+
+    /// The same, where windows run so long before the plan is compiled.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Auto {
+        Auto { patience, ..self }
     }
 }
 
@@ -82,8 +90,14 @@ impl Executor for Auto {
         let embedded = Executor::prepare(&self.embedded, plan, wish)?;
         let Some(native) = self.native.clone() else { return Ok(embedded) };
         let plan = Arc::clone(plan);
-        let later =
-            Later { plan, native, job: Mutex::default(), stop: Arc::default(), ready: Arc::default() };
+        let later = Later {
+            plan,
+            native,
+            patience: self.patience,
+            job: Mutex::default(),
+            stop: Arc::default(),
+            ready: Arc::default(),
+        };
         Ok(Arc::new(Ready { embedded, later: Arc::new(later) }))
     }
 }
@@ -115,6 +129,7 @@ impl Prepared for Ready {
 struct Later {
     plan: Arc<Plan>,
     native: Native,
+    patience: Duration,
     job: Mutex<Option<JoinHandle<()>>>,
     /// Whether the compiler is to end.
     stop: Arc<AtomicBool>,
@@ -195,7 +210,7 @@ impl Adaptive {
     fn turn(&mut self, now: &mut Box<dyn Running>) {
         let registers = self.later.plan.registers.len();
         match self.stage {
-            Stage::Embedded if self.clock.start.elapsed() < PATIENCE => {}
+            Stage::Embedded if self.clock.start.elapsed() < self.later.patience => {}
             Stage::Embedded => match self.later.ready.get() {
                 None => self.later.begin(),
                 Some(compiled) => {

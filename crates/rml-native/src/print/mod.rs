@@ -114,7 +114,7 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn node(&mut self, k: usize, node: &Node) {
-        self.turned = turned::Turned::of(self.program, node);
+        self.turned = turned::Turned::of(node);
         let mut text = String::new();
         let stages: Vec<[Option<String>; 4]> = node
             .stages

@@ -122,7 +122,7 @@ impl Printer<'_> {
     }
 
     /// The address of the first variant that applies.
-    fn choice(&self, source: &Source) -> String {
+    pub(super) fn choice(&self, source: &Source) -> String {
         let (last, others) = source.split_last().expect("a source has a variant");
         let at = |variant: &Variant| format!("{} + {}", self.address(&variant.access), variant.access.offset);
         let mut text = at(last);

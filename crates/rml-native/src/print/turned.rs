@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_base::EntityId;
-use rml_nest::{Access, Def, Dim, Home, Nest, Node, Order, Program, Slot, Val};
+use rml_nest::{Access, Def, Dim, Home, Nest, Node, Order, Program, Slot, Tick, Val};
 
 use super::Printer;
 
@@ -15,23 +15,29 @@ const MOST: usize = 1 << 16;
 /// The matrices of a node.
 #[derive(Default)]
 pub(super) struct Turned {
-    /// What may be turned: registers that the node does not write, and constants.
-    kept: Vec<Slot>,
+    /// What may change while the node runs: what it fills or writes. None if the node runs stage by stage.
+    changing: Option<Vec<Slot>>,
     /// Where a matrix is, how many rows and columns it has, and how far its rows are apart.
     matrices: Vec<(String, [usize; 3])>,
 }
 
 impl Turned {
     /// None so far, of a node.
-    pub(super) fn of(program: &Program, node: &Node) -> Turned {
-        let is_written = |slot: Slot| node.writes.iter().any(|write| write.register == slot);
-        let is_kept = |slot: &Slot| match program.slots[*slot].home {
-            Home::Const(_) => true,
-            Home::Register { .. } => !is_written(*slot),
-            Home::Input | Home::Tick { .. } => false,
+    pub(super) fn of(node: &Node) -> Turned {
+        let changing = || {
+            let filled = node.stages.iter().flat_map(|stage| stage.fills());
+            filled.chain(node.writes.iter().map(|write| write.register)).collect()
         };
-        let all = if node.order == Order::Over { Vec::new() } else { program.slots.ids().collect() };
-        Turned { kept: all.into_iter().filter(is_kept).collect(), matrices: Vec::new() }
+        Turned { changing: (node.order != Order::Over).then(changing), matrices: Vec::new() }
+    }
+
+    /// Whether elements are the same at all ticks of the node.
+    fn keeps(&self, program: &Program, access: &Access) -> bool {
+        let is_one = match program.slots[access.slot].home {
+            Home::Const(_) | Home::Register { .. } => true,
+            Home::Input | Home::Tick { .. } => matches!(access.tick, Tick::First | Tick::Last),
+        };
+        is_one && self.changing.as_ref().is_some_and(|changing| !changing.contains(&access.slot))
     }
 
     /// The name of a matrix that is turned.
@@ -82,19 +88,20 @@ impl Printer<'_> {
             for val in factors {
                 let users = nest.body.iter().filter(|def| def.operands().contains(&val)).count();
                 let Def::Load(source) = &nest.body[val] else { continue };
-                let [variant] = &source[..] else { continue };
-                let access = variant.access.clone();
-                if users != 1 || !self.turned.kept.contains(&access.slot) {
+                let is_kept = rml_nest::accesses(source)
+                    .iter()
+                    .all(|(_, access)| self.turned.keeps(self.program, access));
+                if users != 1 || !is_kept {
                     continue;
                 }
-                let Some((rows, size)) = matrix(nest, &access, folded) else { continue };
-                let address = format!("{} + {}", self.address(&access), access.offset);
-                turned.insert(val, self.turned.name(address, size));
-                if let Some(variant) = nest.body[val].source_mut().and_then(|source| source.first_mut()) {
-                    variant.access.offset = 0;
-                    variant.access.strides[rows.index()] = 1;
-                    variant.access.strides[folded.index()] = size[0].cast_signed();
-                }
+                let Some((rows, size)) = matrix(nest, &source[0].access, folded) else { continue };
+                turned.insert(val, self.turned.name(self.choice(source), size));
+                let Some(source) = nest.body[val].source_mut() else { continue };
+                source.truncate(1);
+                source[0].any.clear();
+                source[0].access.offset = 0;
+                source[0].access.strides[rows.index()] = 1;
+                source[0].access.strides[folded.index()] = size[0].cast_signed();
             }
         }
         turned
