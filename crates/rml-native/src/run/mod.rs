@@ -9,7 +9,7 @@ use rml_base::{Diagnostic, EntityId};
 use rml_executor::{Fault, Running, TooLong};
 use rml_ir::op::Number;
 use rml_ir::{Data, Position, Shape, Value};
-use rml_nest::{Home, Kind, Slot, Write};
+use rml_nest::{Home, Kind, Program, Slot, Write};
 
 use crate::Module;
 use crate::ffi::Memory;
@@ -41,6 +41,16 @@ fn put_start<N: Number>(module: &Module, memory: &mut Memory<N>, register: usize
         let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
         put(memory, start.dtype(), at, &start.to_data());
     }
+}
+
+/// Whether the value of a write, or a condition of it, is read from a register.
+fn reads_register(program: &Program, write: &Write) -> bool {
+    let guards = write.when.iter().map(|guard| guard.cond.slot);
+    let sources = rml_nest::accesses(&write.value).into_iter().map(|(_, access)| access.slot);
+    guards
+        .chain(write.unless.iter().map(|cond| cond.slot))
+        .chain(sources)
+        .any(|slot| matches!(program.slots[slot].home, Home::Register { .. }))
 }
 
 impl<N: Number> Machine<N> {
@@ -100,6 +110,9 @@ impl<N: Number> Machine<N> {
     fn commit(&mut self) {
         let module = Arc::clone(&self.module);
         let slots = Self::slots(&module);
+        if module.program.commits.iter().all(|write| !reads_register(&module.program, write)) {
+            return self.commit_in_place(&module);
+        }
         let mut written: Vec<(Slot, Option<Data>)> = Vec::new();
         for t in 0..self.memory.ticks {
             let p = Position::of(t, self.memory.ticks);
@@ -118,6 +131,29 @@ impl<N: Number> Machine<N> {
                 None => put_start(&module, &mut self.memory, register),
             }
             self.state.versions[register] += 1;
+        }
+    }
+
+    /// Where no register is read, each gets its value as it comes.
+    fn commit_in_place(&mut self, module: &Module) {
+        let slots = Self::slots(module);
+        for t in 0..self.memory.ticks {
+            let at = self.here(t);
+            for write in module.program.commits.iter().filter(|write| write.at.contains(at.position())) {
+                let register = module.register(write.register);
+                if write.unless.iter().any(|cond| slots.truth(&self.memory, cond, at)) {
+                    put_start(module, &mut self.memory, register);
+                } else if slots.holds(&self.memory, &write.when, at) {
+                    let ty = &module.program.slots[write.register].ty;
+                    let (first, strides) = slots.find(&self.memory, &write.value, at);
+                    let to = self.at(write.register);
+                    view::copy(&mut self.memory, ty.dtype, (first, strides), ty.shape.dims(), to);
+                    self.memory.set[register] = 1;
+                } else {
+                    continue;
+                }
+                self.state.versions[register] += 1;
+            }
         }
     }
 

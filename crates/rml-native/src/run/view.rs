@@ -157,6 +157,30 @@ pub(super) fn gathered<N: Number>(
     }
 }
 
+/// Copies the elements at strided places to `to` and what follows; they do not overlap.
+pub(super) fn copy<N: Number>(
+    memory: &mut Memory<N>,
+    dtype: DType,
+    (first, strides): (usize, &[isize]),
+    dims: &[usize],
+    to: usize,
+) {
+    fn of<T: Copy>(all: &mut [T], first: usize, strides: &[isize], dims: &[usize], to: usize) {
+        let n: usize = dims.iter().product();
+        if strides == dense(dims) {
+            return all.copy_within(first..first + n, to);
+        }
+        let mut elements = Vec::new();
+        gather(all, first, strides, dims, &mut elements);
+        all[to..to + n].copy_from_slice(&elements);
+    }
+    match dtype {
+        DType::Num => of(&mut memory.nums, first, strides, dims, to),
+        DType::Int => of(&mut memory.ints, first, strides, dims, to),
+        DType::Bool => of(&mut memory.bools, first, strides, dims, to),
+    }
+}
+
 /// Appends the elements at strided places, row-major.
 pub(super) fn gather<T: Copy>(from: &[T], first: usize, strides: &[isize], dims: &[usize], to: &mut Vec<T>) {
     match (dims, strides) {
