@@ -56,7 +56,7 @@ fn a_device_that_is_not_there_is_named() {
         rml(&folder, &format!("run sum.rml --inputs i.json {wrong}")).fails(2, &["--help"]);
     }
     rml(&folder, "run sum.rml --inputs i.json --backend tpu")
-        .fails(2, &["cpu, native, reference, xla, torch"]);
+        .fails(2, &["auto, cpu, native, reference, xla, torch"]);
 }
 
 #[test]
@@ -64,12 +64,12 @@ fn every_backend_is_listed() {
     let folder = folder();
     let list = rml(&folder, "backends --format json").json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["cpu", "native", "reference", "xla", "torch"]);
-    for embedded in &list.as_array().unwrap()[..3] {
+    assert_eq!(names, ["auto", "cpu", "native", "reference", "xla", "torch"]);
+    for embedded in &list.as_array().unwrap()[..4] {
         assert_eq!((&embedded["built_in"], &embedded["loads"]), (&true.into(), &true.into()));
         assert_eq!(embedded["devices"], serde_json::json!(["cpu"]));
     }
-    for (at, built) in [(3, cfg!(feature = "xla")), (4, cfg!(feature = "torch"))] {
+    for (at, built) in [(4, cfg!(feature = "xla")), (5, cfg!(feature = "torch"))] {
         let code = if built { "backend-not-installed" } else { "backend-not-built" };
         assert_eq!((&list[at]["built_in"], &list[at]["loads"]), (&built.into(), &false.into()));
         assert_eq!(list[at]["code"], code);
@@ -77,12 +77,13 @@ fn every_backend_is_listed() {
     }
     let table = rml(&folder, "backends").ok();
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines.len(), 6, "{table}");
+    assert_eq!(lines.len(), 7, "{table}");
     assert!(lines[0].starts_with("backend") && lines[0].ends_with("devices"), "{table}");
-    assert!(lines[1].starts_with("cpu") && lines[1].ends_with("cpu"), "{table}");
-    assert!(lines[2].starts_with("native"), "{table}");
-    assert!(lines[3].starts_with("reference") && lines[3].contains("slow"), "{table}");
-    assert!(lines[4].starts_with("xla") && lines[4].contains("rml explain backend-not-"), "{table}");
+    assert!(lines[1].starts_with("auto") && lines[1].contains("native"), "{table}");
+    assert!(lines[2].starts_with("cpu") && lines[2].ends_with("cpu"), "{table}");
+    assert!(lines[3].starts_with("native"), "{table}");
+    assert!(lines[4].starts_with("reference") && lines[4].contains("slow"), "{table}");
+    assert!(lines[5].starts_with("xla") && lines[5].contains("rml explain backend-not-"), "{table}");
 }
 
 #[cfg(not(feature = "xla"))]

@@ -1,8 +1,8 @@
 //! Plans as C, and how long windows take.
 //!
-//! `cargo run --release -p rml-native --example plan -- FILE` prints the C text of a plan, which `rml dump --after plan`
-//! writes; with a number of ticks, it prints the least time of a window of so many ticks in ms, as compiled code and on
-//! the embedded executor, which take turns.
+//! `cargo run --release -p rml-native --example plan -- FILE` prints the C text of a plan, as `rml dump --after plan`
+//! writes it. With a number of ticks after it, it prints the least time in ms of a window of that many ticks, compiled
+//! and on the embedded executor, which take turns.
 
 #![allow(clippy::print_stdout, reason = "an example prints what it finds")]
 
@@ -52,7 +52,7 @@ fn started(
     plan: &Arc<Plan>,
     ticks: usize,
 ) -> Result<Box<dyn Running>, Box<dyn Error>> {
-    let wish = Wish { threads: 1, ..Wish::default() };
+    let wish = Wish { threads: 1 };
     let ready = executor.prepare(plan, &wish).map_err(|why| format!("{why:?}"))?;
     let mut running = ready.start(None)?;
     for (id, register) in plan.registers.iter_enumerated() {

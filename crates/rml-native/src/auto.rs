@@ -55,13 +55,10 @@ impl Auto {
 /// Functions that are called one by one run on the embedded backend.
 impl Backend for Auto {
     fn about(&self) -> backend::About {
-        let compiler = self.native.as_ref().map(|native| Backend::about(native).version);
+        let by = self.native.as_ref().map(|native| Backend::about(native).version);
+        let version = format!("cpu; in long runs native, by {}", by.as_deref().unwrap_or("no compiler"));
         let cpu = Backend::about(&self.embedded);
-        backend::About {
-            name: "auto".to_owned(),
-            version: compiler.unwrap_or_else(|| cpu.version.clone()),
-            ..cpu
-        }
+        backend::About { name: "auto".to_owned(), version, ..cpu }
     }
 
     fn is_host(&self) -> bool {

@@ -60,7 +60,7 @@ impl Native {
     /// A plan as compiled code; none if the embedded executor runs it, or it cannot be compiled.
     fn compiled(&self, plan: &Arc<Plan>, stop: &AtomicBool) -> Option<Arc<dyn Prepared>> {
         let module = Module::new(plan, self, stop).ok()?;
-        Some(Compiled::new(module, plan, &Wish::default()))
+        Some(Compiled::ready(module, plan, &Wish::default()))
     }
 
     /// The C text of a plan; or why it is not printed.
@@ -116,7 +116,7 @@ impl Executor for Native {
 
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
         match Module::new(plan, self, &AtomicBool::new(false)) {
-            Ok(module) => Ok(Compiled::new(module, plan, wish)),
+            Ok(module) => Ok(Compiled::ready(module, plan, wish)),
             Err(Why::Embedded) => Executor::prepare(&Cpu, plan, wish),
             Err(Why::Failed(why)) => Err(Refused::new(why)),
         }
@@ -234,7 +234,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new(module: Module, plan: &Arc<Plan>, wish: &Wish) -> Arc<dyn Prepared> {
+    fn ready(module: Module, plan: &Arc<Plan>, wish: &Wish) -> Arc<dyn Prepared> {
         let embedded =
             Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
         Arc::new(Compiled { module: Arc::new(module), embedded })

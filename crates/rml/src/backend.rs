@@ -1,5 +1,6 @@
 //! Choosing what computes tensors: the embedded `cpu`, the same as machine code (`native`), both in turn (`auto`), or
-//! `xla` and `torch`, which are libraries that are opened when they are chosen. The slow `reference` computes what all others are compared with.
+//! `xla` and `torch`, which are libraries that are opened when they are chosen. The slow `reference` computes what all
+//! others are compared with.
 //!
 //! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`].
 //! Anything that implements [`Backend`] can be given there.

@@ -112,7 +112,7 @@ static void turn(num *to, const num *from, const long rows, const long columns, 
 }
 ";
 
-/// The functions of chains of nums of so many bytes.
+/// The functions of chains of nums of that many bytes.
 pub(super) fn text(bytes: usize) -> String {
     let mut text = String::new();
     for (i, (vector, has)) in VECTORS.iter().enumerate() {

@@ -129,8 +129,8 @@ impl<'a> Loops<'a> {
         }
     }
 
-    /// Whether a chain is computed apart from other loops, from elements that are in memory: its terms follow each other
-    /// there, or both of its factors are loaded.
+    /// Whether a chain is computed apart from other loops, from elements that are in memory: its terms follow each
+    /// other there, or both of its factors are loaded.
     fn is_aside(&self, val: Val) -> bool {
         let Def::Chain { dim, of, .. } = self.form.nest.body[val] else { return false };
         self.form.nest.dims[dim] > 1

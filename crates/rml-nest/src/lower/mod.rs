@@ -13,6 +13,8 @@ use crate::{
     Write,
 };
 
+mod folds;
+mod products;
 mod stages;
 mod sums;
 mod uses;

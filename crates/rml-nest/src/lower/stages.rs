@@ -1,14 +1,13 @@
 //! The stages that fill a slot.
 
-use rml_ir::op::{AxisIndex, Binary, Class, Compare, Op, Reduction, Unary};
+use rml_ir::op::{AxisIndex, Class, Compare, Op, Reduction};
 use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_plan::{Case, Rule, TapeData};
 
 use super::view::{View, joined, moved};
-use super::{Lowering, count, whole};
+use super::{Lowering, whole};
 use crate::{
-    Access, Call, Contraction, Def, Dim, Fold, Guard, Nest, Order, Positions, Slot, Stage, Tick, Val, Work,
-    dense, verify,
+    Access, Call, Def, Dim, Fold, Guard, Nest, Positions, Slot, Stage, Tick, Val, Work, dense, verify,
 };
 
 /// What is filled, and where.
@@ -22,30 +21,30 @@ pub(super) struct Target<'a> {
 }
 
 /// A nest that is made. Axes of one point have no loop, unless they are folded.
-struct Maker {
-    nest: Nest,
+pub(super) struct Maker {
+    pub(super) nest: Nest,
     /// The axes that have loops.
     axes: Vec<usize>,
 }
 
 impl Maker {
-    fn new(dims: &[usize], folded: &[usize]) -> Maker {
+    pub(super) fn new(dims: &[usize], folded: &[usize]) -> Maker {
         let axes: Vec<usize> = (0..dims.len()).filter(|i| dims[*i] != 1 || folded.contains(i)).collect();
         let nest = Nest { dims: axes.iter().map(|i| dims[*i]).collect(), ..Nest::default() };
         Maker { nest, axes }
     }
 
-    fn dim(&self, axis: usize) -> Dim {
+    pub(super) fn dim(&self, axis: usize) -> Dim {
         Dim(self.axes.iter().position(|a| *a == axis).expect("an axis with a loop") as u32)
     }
 
-    fn load(&mut self, view: &View) -> Val {
+    pub(super) fn load(&mut self, view: &View) -> Val {
         let load = Def::Load(view.permuted(&self.axes).source);
         let known = self.nest.body.iter_enumerated().find(|(_, def)| **def == load).map(|(val, _)| val);
         known.unwrap_or_else(|| self.nest.body.push(load))
     }
 
-    fn store(&mut self, slot: Slot, offset: usize, strides: &[isize], val: Val) {
+    pub(super) fn store(&mut self, slot: Slot, offset: usize, strides: &[isize], val: Val) {
         let strides = self.axes.iter().map(|axis| strides[*axis]).collect();
         self.nest.stores.push((Access { slot, tick: Tick::Now, offset, strides }, val));
     }
@@ -105,9 +104,7 @@ impl Lowering<'_> {
                 self.reduce(*by, *axis, x, target);
             }
             (Class::Fold, Op::Reduce(Reduction::LogSumExp, axis), [x]) => self.logsumexp(*axis, x, target),
-            (Class::Along, Op::Softmax | Op::LogSoftmax, [x]) if has_long_rows(x) => {
-                self.softmax(*op == Op::LogSoftmax, x, target);
-            }
+            (Class::Along, Op::Softmax | Op::LogSoftmax, [x]) => self.softmax(op, x, target),
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
             (Class::Lookup, Op::OneHot { classes }, [i]) => self.one_hot(*classes, i, target),
             // A position may be outside of its axis, even if no element is read.
@@ -134,56 +131,6 @@ impl Lowering<'_> {
                 self.push(Work::Call(call), target);
             }
         }
-    }
-
-    /// A product: loops where these are as good as kernels, else a call.
-    fn product(&mut self, op: &Op, start: Option<View>, operands: Vec<View>, target: &Target<'_>) {
-        if let [a, b] = &operands[..]
-            && let Some(product) = Contraction::of(op, [&a.dims, &b.dims])
-            && let Some(nest) = self.chains(&product, start.as_ref(), [a, b], target)
-        {
-            return self.push(Work::Nest(nest), target);
-        }
-        let call = Call { op: op.clone(), start, operands, out: target.slot };
-        self.push(Work::Call(call), target);
-    }
-
-    /// A product as chains; none if a kernel is better at it, or several axes are contracted.
-    fn chains(
-        &self,
-        product: &Contraction,
-        start: Option<&View>,
-        [a, b]: [&View; 2],
-        target: &Target<'_>,
-    ) -> Option<Nest> {
-        let size = |l: &char| match product.left.iter().position(|own| own == l) {
-            Some(axis) => a.dims[axis],
-            None => product.right.iter().position(|own| own == l).map_or(1, |axis| b.dims[axis]),
-        };
-        let count = |labels: &[char]| labels.iter().map(size).product::<usize>();
-        let inner: Vec<char> = product.shared(false).into_iter().filter(|l| size(l) != 1).collect();
-        let [stack, rows, columns] =
-            [product.shared(true), product.rows(), product.columns()].map(|all| count(&all));
-        let is_loop = self.node.order != Order::Over;
-        if inner.len() > 1 || !is_small([stack, rows, count(&inner), columns], is_loop) {
-            return None;
-        }
-        let mut dims: Vec<usize> = product.out.iter().map(size).collect();
-        let (depth, own) = (dims.len(), dense(&dims));
-        dims.push(count(&inner));
-        let laid = |view: &View, labels: &[char]| {
-            let axis = |i: usize| match product.out.get(i) {
-                Some(label) => labels.iter().position(|own| own == label),
-                None => labels.iter().position(|own| inner.contains(own)),
-            };
-            view.spread(&dims, axis)
-        };
-        let mut maker = Maker::new(&dims, &[depth]);
-        let of = [maker.load(&laid(a, &product.left)), maker.load(&laid(b, &product.right))];
-        let start = start.map(|view| maker.load(&view.spread(&dims, |i| (i < depth).then_some(i))));
-        let val = maker.nest.body.push(Def::Chain { dim: maker.dim(depth), of, start });
-        maker.store(target.slot, 0, &[&own[..], &[0]].concat(), val);
-        Some(maker.nest)
     }
 
     /// Adds a stage.
@@ -254,100 +201,8 @@ impl Lowering<'_> {
     }
 
     /// The type of the elements of a view.
-    fn dtype(&self, x: &View) -> DType {
+    pub(super) fn dtype(&self, x: &View) -> DType {
         self.program.slots[x.source[0].access.slot].ty.dtype
-    }
-
-    fn reduce(&mut self, by: Reduction, axis: Option<usize>, x: &View, target: &Target<'_>) {
-        let (x, axis) = match axis {
-            Some(axis) => (x.clone(), axis),
-            None => (self.flat(x, target), 0),
-        };
-        let dtype = self.dtype(&x);
-        let fold = Fold::of(by, dtype).expect("what is no fold is a call");
-        let mut maker = Maker::new(&x.dims, &[axis]);
-        let val = maker.load(&x);
-        let mut val = maker.nest.body.push(Def::Fold(fold, maker.dim(axis), val));
-        if by == Reduction::Mean {
-            let n = count(x.dims[axis], self.program.precision);
-            let slot = self.constant(n);
-            let n = whole(slot, Tick::Now, &Type::scalar(dtype));
-            let n = maker.load(&n.broadcast(&x.dims));
-            val = maker.nest.body.push(Def::Apply(Op::Binary(Binary::Div), vec![val, n]));
-        }
-        let mut strides = dense(self.program.slots[target.slot].ty.shape.dims());
-        strides.insert(axis, 0);
-        maker.store(target.slot, 0, &strides, val);
-        self.push(Work::Nest(maker.nest), target);
-    }
-
-    /// The logarithm of a sum of exponentials: the largest element is subtracted before, unless it is infinite, and
-    /// added after; the exponentials are added up one by one.
-    fn logsumexp(&mut self, axis: Option<usize>, x: &View, target: &Target<'_>) {
-        let (x, axis) = match axis {
-            Some(axis) => (x.clone(), axis),
-            None => (self.flat(x, target), 0),
-        };
-        let number = |of: &mut Self, n: f64| of.scalar(&Type::scalar(DType::Num), n).broadcast(&x.dims);
-        let numbers = [0.0, 1.0, f64::INFINITY].map(|n| number(self, n));
-        let mut maker = Maker::new(&x.dims, &[axis]);
-        let dim = maker.dim(axis);
-        let (terms, [zero, one, infinity]) = (maker.load(&x), numbers.map(|n| maker.load(&n)));
-        let mut add = |def: Def| maker.nest.body.push(def);
-        let largest = add(Def::Fold(Fold::Largest, dim, terms));
-        let size = add(Def::Apply(Op::Unary(Unary::Abs), vec![largest]));
-        let is_infinite = add(Def::Apply(Op::Compare(Compare::Eq), vec![size, infinity]));
-        let shift = add(Def::Apply(Op::Where, vec![is_infinite, zero, largest]));
-        let shifted = add(Def::Apply(Op::Binary(Binary::Sub), vec![terms, shift]));
-        let e = add(Def::Apply(Op::Unary(Unary::Exp), vec![shifted]));
-        let sum = add(Def::Chain { dim, of: [e, one], start: None });
-        let log = add(Def::Apply(Op::Unary(Unary::Log), vec![sum]));
-        let val = add(Def::Apply(Op::Binary(Binary::Add), vec![log, shift]));
-        let mut strides = dense(self.program.slots[target.slot].ty.shape.dims());
-        strides.insert(axis, 0);
-        maker.store(target.slot, 0, &strides, val);
-        self.push(Work::Nest(maker.nest), target);
-    }
-
-    /// Softmax, or its logarithm, of rows.
-    fn softmax(&mut self, log: bool, x: &View, target: &Target<'_>) {
-        let axis = x.dims.len() - 1;
-        let mut maker = Maker::new(&x.dims, &[axis]);
-        let (dim, terms) = (maker.dim(axis), maker.load(x));
-        let mut add = |def: Def| maker.nest.body.push(def);
-        let largest = add(Def::Fold(Fold::Largest, dim, terms));
-        let shifted = add(Def::Apply(Op::Binary(Binary::Sub), vec![terms, largest]));
-        let e = add(Def::Apply(Op::Unary(Unary::Exp), vec![shifted]));
-        let sum = add(Def::Fold(Fold::Lanes, dim, e));
-        let val = if log {
-            let log = add(Def::Apply(Op::Unary(Unary::Log), vec![sum]));
-            add(Def::Apply(Op::Binary(Binary::Sub), vec![shifted, log]))
-        } else {
-            add(Def::Apply(Op::Binary(Binary::Div), vec![e, sum]))
-        };
-        maker.store(target.slot, 0, &dense(&x.dims), val);
-        self.push(Work::Nest(maker.nest), target);
-    }
-
-    /// Sums the axes that broadcasting from `shape` repeats, outermost first.
-    fn sum_to(&mut self, shape: &Shape, x: &View, target: &Target<'_>) {
-        let missing = x.dims.len() - shape.rank();
-        let wanted = |axis: usize| axis.checked_sub(missing).map_or(1, |i| shape.dims()[i]);
-        let folded: Vec<usize> = (0..x.dims.len()).filter(|axis| x.dims[*axis] != wanted(*axis)).collect();
-        let fold = Fold::of(Reduction::Sum, self.dtype(x)).expect("a sum is a fold");
-        let mut maker = Maker::new(&x.dims, &folded);
-        let mut val = maker.load(x);
-        for axis in &folded {
-            val = maker.nest.body.push(Def::Fold(fold, maker.dim(*axis), val));
-        }
-        let own = dense(shape.dims());
-        let stride = |axis: usize| match axis.checked_sub(missing) {
-            Some(i) if !folded.contains(&axis) => own[i],
-            _ => 0,
-        };
-        let strides: Vec<isize> = (0..x.dims.len()).map(stride).collect();
-        maker.store(target.slot, 0, &strides, val);
-        self.push(Work::Nest(maker.nest), target);
     }
 
     fn is_empty(&self, target: &Target<'_>) -> bool {
@@ -404,7 +259,7 @@ impl Lowering<'_> {
     }
 
     /// All elements in a row: copied, if they have no single stride.
-    fn flat(&mut self, x: &View, target: &Target<'_>) -> View {
+    pub(super) fn flat(&mut self, x: &View, target: &Target<'_>) -> View {
         let n = [x.dims.iter().product()];
         x.reshaped(&n).unwrap_or_else(|| {
             let x = self.dense(x, target);
@@ -460,25 +315,3 @@ fn gaps(item: AxisIndex, size: usize) -> Vec<Row> {
     ];
     rows.into_iter().filter(|(_, rows)| rows.iter().all(|(n, _)| *n > 0)).collect()
 }
-
-/// Whether loops fold rows as well as a kernel does, which takes several short rows together.
-fn has_long_rows(x: &View) -> bool {
-    x.dims.last().is_some_and(|n| *n >= LONG) && !x.dims.contains(&0)
-}
-
-/// From how many elements on a row is long.
-const LONG: usize = 16;
-
-/// Whether loops multiply matrices of these sizes as well as a kernel does: matrices by vectors and columns by rows, of
-/// which there are several or which a loop needs at each tick, and small ones.
-fn is_small([stack, rows, inner, columns]: [usize; 4], is_loop: bool) -> bool {
-    let size = rows * inner * columns;
-    let is_thin = rows == 1 || inner == 1 || columns == 1;
-    stack > 0 && size > 0 && (size <= FEW || is_thin && (stack > 1 || is_loop && size <= MANY))
-}
-
-/// How many products of numbers a small product of matrices has.
-const FEW: usize = 64;
-
-/// How many products of numbers loops at each tick may have.
-const MANY: usize = 1 << 14;

@@ -1,8 +1,8 @@
 //! Products of matrices.
 
-use rml_ir::op::{Einsum, Number, Op};
+use rml_ir::op::Number;
 use rml_kernels::Packed;
-use rml_nest::{Access, Call, Home, Order, Program, Tick, dense};
+use rml_nest::{Access, Call, Contraction, Home, Order, Program, Tick, dense};
 
 use super::super::view::{self, At, View, scatter};
 use super::{Ready, Runner, Split, is_kept, is_single};
@@ -57,14 +57,10 @@ const WORTH: usize = 8;
 impl Products {
     pub(super) fn new(program: &Program, call: &Call, operands: &[View], order: Order) -> Option<Products> {
         let [a, b] = operands else { return None };
-        let labels = labels(call, a, b)?;
-        let [left, right, out] = &labels;
-        let of = |both: bool, kept: bool| -> Vec<char> {
-            let fits = |l: &&char| right.contains(l) == both && out.contains(l) == kept;
-            left.iter().filter(fits).copied().collect()
-        };
-        let (stack, inner, rows) = (of(true, true), of(true, false), of(false, true));
-        let columns: Vec<char> = right.iter().filter(|l| !left.contains(l)).copied().collect();
+        let product = Contraction::of(&call.op, [&a.dims, &b.dims])?;
+        let [stack, inner] = [true, false].map(|kept| product.shared(kept));
+        let (rows, columns) = (product.rows(), product.columns());
+        let Contraction { left, right, out } = &product;
         let size = |l: &char| match left.iter().position(|own| own == l) {
             Some(axis) => a.dims[axis],
             None => b.dims[place(right, l)],
@@ -101,31 +97,6 @@ impl Products {
 /// Which axis a label is.
 fn place(labels: &[char], label: &char) -> usize {
     labels.iter().position(|own| own == label).expect("it is the label of an axis")
-}
-
-/// The labels of the axes of both operands and of the result; none if the call is no product.
-fn labels(call: &Call, a: &View, b: &View) -> Option<[Vec<char>; 3]> {
-    match &call.op {
-        Op::MatMul if (1..=2).contains(&a.dims.len()) && b.dims.len() <= 2 => {
-            let left = if a.dims.len() == 2 { vec!['m', 'k'] } else { vec!['k'] };
-            let right = if b.dims.len() == 2 { vec!['k', 'n'] } else { vec!['k'] };
-            let out = left.iter().chain(&right).copied().filter(|l| *l != 'k').collect();
-            Some([left, right, out])
-        }
-        Op::Einsum(e) => contracted(e),
-        _ => None,
-    }
-}
-
-/// The labels of a contraction of two operands in which every axis is in both or in the result.
-fn contracted(e: &Einsum) -> Option<[Vec<char>; 3]> {
-    let [left, right] = e.operands() else { return None };
-    let out = e.result();
-    let counts = |l: &char, own: &[char]| own.iter().filter(|o| *o == l).count() == 1;
-    let is_used = |l: &char, other: &[char]| other.contains(l) || out.contains(l);
-    let fits = left.iter().all(|l| counts(l, left) && is_used(l, right))
-        && right.iter().all(|l| counts(l, right) && is_used(l, left));
-    fits.then(|| [left.clone(), right.clone(), out.to_vec()])
 }
 
 /// How matrices are stored whose axes are those of a stack, rows and columns.
