@@ -86,5 +86,5 @@ fn shells_and_man_know_the_commands() {
     folder.rml("man pages").ok();
     assert!(folder.read("pages/rml.1").contains("rml\\-train(1)"), "{}", folder.read("pages/rml.1"));
     assert!(folder.read("pages/rml-train.1").contains("\\-\\-epochs"));
-    assert!(folder.rml("--version").ok().contains("backends: cpu"));
+    assert!(folder.rml("--version").ok().contains("backends: auto, cpu"));
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p rml-native --example plan -- FILE` prints the C text of a plan, as `rml dump --after plan`
 //! writes it. With a number of ticks after it, it prints the least time in ms of a window of that many ticks, compiled
-//! and on the embedded executor, which take turns.
+//! and on the embedded executor, which take turns. Two more arguments say how often, and where compiled code is kept.
 
 #![allow(clippy::print_stdout, reason = "an example prints what it finds")]
 
@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     };
     let ticks: usize = ticks.parse()?;
-    let native = Native::open(&Options::default()).map_err(|why| format!("{why:?}"))?;
+    let options = Options { programs: rest.get(2).map(Into::into), ..Options::default() };
+    let native = Native::open(&options).map_err(|why| format!("{why:?}"))?;
     let executors: [(&str, &dyn Executor); 2] = [("native", &native), ("cpu", &Cpu)];
     let mut running = Vec::new();
     for (name, executor) in executors {
