@@ -57,7 +57,7 @@ impl<'a> Agreed<'a> {
         if let Some(lengths) = columns.lengths(&info.name) {
             if dims.get(1..) != Some(cell.shape.dims()) {
                 let d = wrong().note("its rows are sequences of different lengths");
-                return Err(columns.explained(&info.name, d));
+                return Err(columns.explained(&info.name, uneven_row(d, cell.shape.dims(), dims, lengths)));
             }
             if let (true, Some((declared, _))) = (self.is_declared, &self.lengths)
                 && declared.len() == lengths.len()
@@ -80,7 +80,17 @@ impl<'a> Agreed<'a> {
             return Ok(Reading::Sequence);
         }
         match self.count {
-            Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),
+            Some((n, other)) if n != dims[0] => {
+                let d = uneven(info, dims[0], other, n);
+                return Err(match (&self.lengths, by_cycle) {
+                    (_, true) if dims[1] == n => d.help(format!(
+                        "the first dimension counts windows, the second cycles: in NumPy, `{}.swapaxes(0, 1)`",
+                        info.name
+                    )),
+                    (Some((lengths, _)), false) if self.is_declared => with_sum(d, &info.name, lengths),
+                    _ => d,
+                });
+            }
             _ => self.count = Some((dims[0], &info.name)),
         }
         if !by_cycle {
@@ -125,4 +135,34 @@ impl<'a> Agreed<'a> {
         }
         sequences::same(name, lengths, other, &vec![cycles; lengths.len()])
     }
+}
+
+/// A row that has more or fewer elements than the input, where most have as many.
+fn uneven_row(mut d: Diagnostic, cell: &[usize], dims: &[usize], lengths: &[usize]) -> Diagnostic {
+    let &[n] = cell else { return d };
+    let mut odd = lengths.iter().enumerate().filter(|(_, length)| **length != n);
+    let others = lengths.iter().filter(|length| **length == n).count();
+    let Some((row, length)) = odd.next().filter(|_| dims.len() == 1 && others > lengths.len() / 2) else {
+        return d;
+    };
+    let more = match odd.count() {
+        0 => String::new(),
+        more => format!(", and {more} more rows have another number"),
+    };
+    d.notes =
+        vec![format!("row {row} has {length} elements, expected {n} in each row (rows count from 0){more}")];
+    d.help = vec![format!("give row {row} {n} elements, or leave it out")];
+    d
+}
+
+/// A column that has neither a row for each window nor one for each cycle of all windows.
+fn with_sum(mut d: Diagnostic, name: &str, lengths: &[usize]) -> Diagnostic {
+    let (windows, cycles) = (lengths.len(), lengths.iter().sum::<usize>());
+    d.notes = vec![format!(
+        "`{LENGTHS}` counts {windows} windows of {cycles} cycles in all: expected {cycles} rows, one for each cycle, or {windows}, one for each window"
+    )];
+    d.help = vec![format!(
+        "store the cycles of all windows, one window after the other, in NumPy `{name}=np.concatenate(windows), {LENGTHS}=[len(w) for w in windows]`"
+    )];
+    d
 }

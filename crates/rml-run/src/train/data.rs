@@ -53,16 +53,11 @@ impl<'a> OnData<'a> {
         common.warn(observer);
         let position = position(&common, data, &windows, options, observer)?;
         check_evaluation(options, &position.setup, nodes.is_some())?;
-        let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
-        for note in updates::notes(&common.program, longest, position.setup.shuffle) {
+        for note in updates::notes(&common.program, &windows, position.setup.shuffle) {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
-        if let Some((name, cycles)) = windows.one_hot() {
-            let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
-            let d = Diagnostic::warning(codes::DATA_SHAPE, what)
-                .note("each row holds zeros and a single 1, and no other input has a value for each cycle")
-                .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=1)`"));
-            observer.warning(&d, common.program.sources());
+        for note in doubts(&windows) {
+            observer.warning(&note, common.program.sources());
         }
         if let (None, Classes::Named { .. }) = (&nodes, &options.classes) {
             return Err(confusion::no_node().into());
@@ -176,6 +171,23 @@ impl Blocks for Epochs<'_> {
         let Self { runner, setup, test, .. } = self;
         test.as_mut().map_or(Ok(()), |test| test.evaluate(runner, setup.batch, summary))
     }
+}
+
+/// What is doubtful in how the data is read.
+fn doubts(windows: &Windows) -> Vec<Diagnostic> {
+    let one_hot = windows.one_hot().map(|(name, cycles)| {
+        let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
+        Diagnostic::warning(codes::DATA_SHAPE, what)
+            .note("each row holds zeros and a single 1, and no other input has a value for each cycle")
+            .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=1)`"))
+    });
+    let misnamed = windows.misnamed_lengths().map(|name| {
+        let what = format!("column `{name}` is ignored, so each window has all {} cycles", windows.cycles);
+        Diagnostic::warning(codes::UNUSED_COLUMN, what)
+            .note("windows that are filled up are cut to their lengths by a column `lengths`")
+            .help(format!("rename `{name}` to `lengths` if it says how many cycles each window has"))
+    });
+    one_hot.into_iter().chain(misnamed).collect()
 }
 
 /// The position at which a run on data starts or resumes.

@@ -3,10 +3,10 @@
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::memory::Shortage;
-use rml_base::{Diagnostic, codes};
+use rml_base::{Diagnostic, Span, codes};
 use rml_engine::{End, Undetermined};
 use rml_ir::Value;
-use rml_ir::flat::{Eq, Var};
+use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::Simulator;
 use super::cell::Presence;
@@ -366,7 +366,22 @@ impl Simulator {
             };
             report = report.note(format!("the wait ends, after {steps}, at {end}"));
         }
-        report.help(help)
+        match last.and_then(|_| self.post_of(&chain)) {
+            Some((span, next)) => report.label(span, format!("`post {next}` has no value in the last cycle")).help(format!(
+                "leave the last cycle of each window out: with an input `end`, `(post {next}) when not end`, and the other values of its equation `when not end`"
+            )),
+            None => report.help(help),
+        }
+    }
+
+    /// The last `post` on a chain: where it is, and what it takes from the next cycle.
+    fn post_of(&self, chain: &[(Wanted, Option<Eq>)]) -> Option<(Span, String)> {
+        chain.iter().rev().filter_map(|(_, eq)| *eq).find_map(|eq| {
+            let equation = &self.program.flat.equations[eq];
+            let Rhs::Post { next, .. } = equation.rhs else { return None };
+            let name = self.program.flat.vars[next].name.as_deref()?;
+            Some((equation.span, name.rsplit('.').next().unwrap_or(name).to_owned()))
+        })
     }
 
     /// The first parameter on a chain that is read as its update left it.
