@@ -192,7 +192,7 @@ pub(crate) fn shape_by_cycle(d: Diagnostic, input: &InputInfo, column: &Column) 
     let lead = |lead: &str| cell.iter().fold(lead.to_owned(), |text, n| format!("{text}, {n}"));
     if input.batched && rest == cell {
         return d.note("in each cycle, the input takes a batch of values").help(format!(
-            "give one value a cycle, with `--batch 1`: in NumPy, `{name}.reshape({})`",
+            "with `--batch 1`, give each row a dimension of one: in NumPy, `{name}.reshape({})`",
             lead("-1, 1")
         ));
     }

@@ -188,13 +188,7 @@ pub fn convert(
                 })?),
             }
         }
-        _ if ty.dtype == DType::Int && is_one_hot(column) => {
-            let what = format!("column `{name}` holds {} and looks one-hot, input `{name}` is {ty}", column.elements.kind());
-            return Err(Diagnostic::error(codes::DATA_TYPE, what)
-                .note("each row holds zeros and a single 1")
-                .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=-1)`")));
-        }
-        _ => return Err(mismatch(name, &column.elements, ty, &named)),
+        _ => return Err(mismatch(name, column, ty, &named)),
     };
     Ok(Converted { data, cell, present, reserved })
 }
@@ -220,7 +214,15 @@ fn is_one_hot(column: &Column) -> bool {
 }
 
 /// The elements of a column are of another type than its input.
-fn mismatch(name: &str, elements: &Elements, ty: &Type, named: &dyn Fn(usize) -> String) -> Diagnostic {
+fn mismatch(name: &str, column: &Column, ty: &Type, named: &dyn Fn(usize) -> String) -> Diagnostic {
+    let elements = &column.elements;
+    if ty.dtype == DType::Int && is_one_hot(column) {
+        let what =
+            format!("column `{name}` holds {} and looks one-hot, input `{name}` is {ty}", elements.kind());
+        return Diagnostic::error(codes::DATA_TYPE, what)
+            .note("each row holds zeros and a single 1")
+            .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=-1)`"));
+    }
     let what = format!("column `{name}` holds {}, input `{name}` is {ty}", elements.kind());
     let d = Diagnostic::error(codes::DATA_TYPE, what);
     let with = |read: &str| {

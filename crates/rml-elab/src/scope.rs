@@ -187,8 +187,8 @@ impl Scopes {
             .find_map(|target| target.own.get(name).copied())
     }
 
-    /// The library module that has a node of that name, or one whose adjoint it is, for other files, and how many inputs
-    /// the node has.
+    /// The library module that has a node of that name, or one whose adjoint it is, for other files, and how many
+    /// inputs the node has.
     pub(crate) fn library_module(&self, name: &str) -> Option<(&'static str, usize)> {
         let (_, inner) = adjoint_prefix(name);
         let inputs = |text: &str| {

@@ -79,20 +79,7 @@ impl<'a> Agreed<'a> {
         {
             return Ok(Reading::Sequence);
         }
-        match self.count {
-            Some((n, other)) if n != dims[0] => {
-                let d = uneven(info, dims[0], other, n);
-                return Err(match (&self.lengths, by_cycle) {
-                    (_, true) if dims[1] == n => d.help(format!(
-                        "the first dimension counts windows, the second cycles: in NumPy, `{}.swapaxes(0, 1)`",
-                        info.name
-                    )),
-                    (Some((lengths, _)), false) if self.is_declared => with_sum(d, &info.name, lengths),
-                    _ => d,
-                });
-            }
-            _ => self.count = Some((dims[0], &info.name)),
-        }
+        self.count(info, dims, by_cycle)?;
         if !by_cycle {
             return Ok(Reading::Window);
         }
@@ -109,6 +96,29 @@ impl<'a> Agreed<'a> {
                 Ok(if self.is_declared { Reading::Padded } else { Reading::Cycle })
             }
         }
+    }
+
+    /// Compares the number of rows of a column with what is known, with how to fix a column that has another one.
+    fn count(&mut self, info: &'a InputInfo, dims: &[usize], by_cycle: bool) -> Result<(), Diagnostic> {
+        let name = &info.name;
+        let Some((n, other)) = self.count.filter(|(n, _)| *n != dims[0]) else {
+            self.count = Some((dims[0], name));
+            return Ok(());
+        };
+        let d = uneven(info, dims[0], other, n);
+        let swapped = |name: &str| {
+            format!(
+                "the first dimension counts windows, the second cycles: in NumPy, `{name}.swapaxes(0, 1)`"
+            )
+        };
+        Err(match &self.lengths {
+            Some((lengths, _)) if self.is_declared && !by_cycle => with_sum(d, name, lengths),
+            None if !by_cycle && self.cycles.is_some_and(|(cycles, _)| cycles == dims[0]) => {
+                d.help(swapped(other))
+            }
+            _ if by_cycle && dims[1] == n => d.help(swapped(name)),
+            _ => d,
+        })
     }
 
     /// Compares the lengths of sequences with those that are known.

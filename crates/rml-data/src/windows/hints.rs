@@ -85,8 +85,8 @@ impl Windows {
         (scalar && (0..self.count.min(LOOKED_AT)).all(is_one_hot)).then(|| (&*bound.info.name, self.cycles))
     }
 
-    /// A column that is ignored, though its name says that it has the lengths of the windows, where all windows have the
-    /// same number of cycles, more than one.
+    /// A column that is ignored, though its name says that it has the lengths of the windows, where all windows have
+    /// the same number of cycles, more than one.
     pub fn misnamed_lengths(&self) -> Option<&str> {
         let may_be_filled_up = self.lengths.is_none() && self.cycles > 1;
         self.misnamed.as_deref().filter(|_| may_be_filled_up)

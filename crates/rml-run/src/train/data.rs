@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Error};
+use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Dataset, Kept, Parts, Windows, order};
 use rml_driver::{Options, Program, Source, interface};
 
@@ -47,7 +47,8 @@ impl<'a> OnData<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         let mut common = Common::new(source, Some(data), options, options.stats)?;
-        let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan))?;
+        let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan));
+        let windows = windows.map_err(|e| settable(e, source, common.compile.node.as_deref()))?;
         common.family.refuse_undeclared(common.size, &windows)?;
         let nodes = test_node(source, data, options, &common.compile, common.size)?;
         common.warn(observer);
@@ -260,6 +261,23 @@ fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> R
 
 fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
     Windows::bind(data, program.inputs(), program.precision(), allow_nan).map_err(|d| program.error(d))
+}
+
+/// An error of columns that are missing, with how to set those inputs that have no type.
+fn settable(error: Error, source: &Source, node: Option<&str>) -> Error {
+    let Ok(Some(interface)) = interface(source, node.unwrap_or_default()) else { return error };
+    let (sources, diagnostics) = error.into_parts();
+    let mut all = Diagnostics::new();
+    all.extend(diagnostics.into_iter().map(|mut d| {
+        let input = d.message.split('`').nth(1).unwrap_or_default();
+        if d.code == codes::MISSING_COLUMN && interface.is_untyped(input) {
+            let help =
+                format!("`{input}` has no type, so it can be set on the command line: `--set {input}=0.1`");
+            d.help.insert(0, help);
+        }
+        d
+    }));
+    Error::new(all, sources)
 }
 
 /// The node to evaluate, if the program has it.

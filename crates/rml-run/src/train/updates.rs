@@ -141,8 +141,9 @@ fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
         }
         _ => false,
     };
-    let state = flat.equations.iter().find(restarts)?;
-    let key = flat.vars[state.lhs].name.as_deref().unwrap_or("..");
+    // The unnamed ones belong to gradients.
+    let named = |e: &Equation| Some(flat.vars[e.lhs].name.as_deref()?.replace("diff_", ""));
+    let (state, key) = flat.equations.iter().filter(restarts).find_map(|e| Some((e, named(e)?)))?;
     let d = Diagnostic::warning(
         codes::UNUSED_STATE,
         format!("each window of the data has one cycle, so the state `{key}` always has its initial value"),

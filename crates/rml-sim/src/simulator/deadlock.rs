@@ -90,9 +90,10 @@ impl Simulator {
         let (chain, last) = self.chain(self.wanted_of(n, v));
         let waits_for_future = matches!(last, Some(Waits::Future));
         let cyclic = last.is_none();
+        let at_end = last.is_some() && self.post_of(&chain).is_some();
         let report = self.chain_report(&chain, last.as_ref());
         let report = report.note(self.list(&cells));
-        Some(Undetermined { cells, waits_for_future, cyclic, report })
+        Some(Undetermined { cells, waits_for_future, cyclic, at_end, report })
     }
 
     /// The report that too many cycles are open.
@@ -367,9 +368,7 @@ impl Simulator {
             report = report.note(format!("the wait ends, after {steps}, at {end}"));
         }
         match last.and_then(|_| self.post_of(&chain)) {
-            Some((span, next)) => report.label(span, format!("`post {next}` has no value in the last cycle")).help(format!(
-                "leave the last cycle of each window out: with an input `end`, `(post {next}) when not end`, and the other values of its equation `when not end`"
-            )),
+            Some(post) => at_the_end(report, post),
             None => report.help(help),
         }
     }
@@ -392,6 +391,13 @@ impl Simulator {
             Some(&**key)
         })
     }
+}
+
+/// A `post` has no value in the last cycle: where it is, and what it takes from the next cycle.
+fn at_the_end(report: Diagnostic, (span, next): (Span, String)) -> Diagnostic {
+    report.label(span, format!("`post {next}` has no value in the last cycle")).help(format!(
+        "leave the last cycle of each window out: with an input `end`, `(post {next}) when not end`, and the other values of its equation `when not end`"
+    ))
 }
 
 fn cell_var(cell: usize) -> Var {

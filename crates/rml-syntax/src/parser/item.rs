@@ -207,6 +207,7 @@ impl<'a> Parser<'_, 'a> {
             // The colon after the list is another mistake, and the outputs are missing all the same.
             if let Some(diagnostic) = self.diagnostics.get_mut(at).filter(|_| colon) {
                 diagnostic.help = vec![COLON.to_owned()];
+                return Err(Reported);
             }
             // Something of up to two tokens in its place: `=> (`, `returns (`.
             for _ in 0..2 {
@@ -305,6 +306,10 @@ impl<'a> Parser<'_, 'a> {
             let scalar = format!("a scalar is written with an empty shape: `{name} []`");
             self.unexpected("`[` before the shape", &[&scalar]);
             return Ok(TypeExpr { dtype, dims: &[], span: start });
+        }
+        if self.peek_at(1).kind == Kind::Minus {
+            self.next();
+            return Err(self.unexpected("a dimension", &[NAMED_DIMENSION]));
         }
         let (dims, _, span) = self.dims()?;
         Ok(TypeExpr { dtype, dims, span: start.to(span) })

@@ -54,12 +54,23 @@ impl Infer<'_, '_, '_> {
         let order = first_order(args.len(), &|order: &[usize]| {
             order.iter().enumerate().all(|(i, arg)| known[i][*arg])
         })?;
+        let wanted = wanted[misplaced]?;
+        self.report_order((id, expr), (call, child), (misplaced, args[misplaced]?, wanted), &order);
+        Some(order)
+    }
+
+    /// The arguments of a call fit in that order. The one that is misplaced does not have the type that is wanted there.
+    fn report_order(
+        &mut self,
+        (id, expr): (InstanceId, ExprId),
+        (call, child): (&Call, InstanceId),
+        (misplaced, (class, at), wanted): (usize, (Class, Span), DType),
+        order: &[usize],
+    ) {
+        let (node, callee) = (self.tree.node(id), self.tree.node(child));
         let name = format!("{}{}", "diff_".repeat(usize::from(call.order)), callee.name);
         let input = callee.formals.get(misplaced).map_or("bp", |formal| callee.name_of(*formal).as_ref());
-        let (class, at) = args[misplaced]?;
         let found = self.classes.settled(class);
-        let wanted = wanted[misplaced]?;
-        let node = self.tree.node(id);
         let text = |i: &usize| text::short(node, call.args[*i]).unwrap_or_else(|| "..".to_owned());
         let written = format!("{name}({})", order.iter().map(text).collect::<Vec<_>>().join(", "));
         let moved = order.iter().enumerate().filter(|(i, arg)| i != *arg).count();
@@ -73,7 +84,6 @@ impl Infer<'_, '_, '_> {
         .help(format!("{what}: `{written}`"));
         self.broken.insert((id, expr));
         self.report.push(context::add(self.tree, id, d));
-        Some(order)
     }
 
     /// Whether a class has that type, as far as is known.
