@@ -207,7 +207,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("half_precision", "train line.rml --data d.csv --fp16"),
     ("checkpoint_of_a_training", "train line.rml --data d.csv --checkpoint m.safetensors"),
     ("sweep_of_an_array", "train line.rml --data d.csv --runs r --sweep rate=[0.1,0.2]"),
-    ("node_that_does_not_train", "train line.rml --data d.csv --epochs 1 --test 0 --node model"),
     ("size_with_a_point", "run size.rml --inputs d.csv --set n=3.0"),
     ("part_of_a_code", "explain sync"),
     ("data_as_program", "check d.csv"),
@@ -274,6 +273,6 @@ fn shows(name: &str, folder: &Folder, command: &str, code: i32) {
         assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
     }
     assert_eq!(folder.rml(command).code, Some(code), "{name}\n{found}");
-    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder"];
+    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder", "to try several, write"];
     assert!(advice.iter().any(|word| found.contains(word)), "{name} has no advice\n{found}");
 }

@@ -39,7 +39,11 @@ pub(crate) fn missing(
     }
     let same = |name: &&&str| name.eq_ignore_ascii_case(&input.name);
     let spread = spread(input, &names);
-    let renames = if spread.is_none() { renames(columns, &names, (input, inputs), is_csv) } else { None };
+    let renames = if spread.is_none() && !names.iter().any(|name| same(&name)) {
+        renames(columns, &names, (input, inputs), is_csv)
+    } else {
+        None
+    };
     if let Some(help) = wrapped(columns, &names).or(renames) {
         return d.help(help);
     }

@@ -155,13 +155,15 @@ fn uneven_row(mut d: Diagnostic, cell: &[usize], dims: &[usize], lengths: &[usiz
     let Some((row, length)) = odd.next().filter(|_| dims.len() == 1 && others > lengths.len() / 2) else {
         return d;
     };
+    let plural = if *length == 1 { "" } else { "s" };
     let more = match odd.count() {
         0 => String::new(),
         more => format!(", and {more} more rows have another number"),
     };
-    d.notes =
-        vec![format!("row {row} has {length} elements, expected {n} in each row (rows count from 0){more}")];
-    d.help = vec![format!("give row {row} {n} elements, or leave it out")];
+    d.notes = vec![format!(
+        "row {row} has {length} element{plural}, expected {n} in each row (rows count from 0){more}"
+    )];
+    d.help = vec![format!("row {row} needs {n} elements: complete it, or leave it out")];
     d
 }
 

@@ -113,8 +113,7 @@ pub(super) fn shape(items: &[StaticValue], span: Span) -> Evaluated<Shape> {
             StaticValue::Int(i) => match usize::try_from(*i) {
                 Ok(d) => dims.push(d),
                 Err(_) => return Err(expected("a dimension that is not negative", item, span)
-                    .help("a dimension of any size has a name where it is declared: `num [batch, 4]`")
-                    .help("elsewhere, write each dimension: a number, `shape(x)[0]`, or what follows from them, `n / 2`")
+                    .help("write each dimension: a number, `shape(x)[0]`, or what follows from them, `n / 2`")
                     .into()),
             },
             _ => {

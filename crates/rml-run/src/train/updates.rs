@@ -141,8 +141,14 @@ fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
         }
         _ => false,
     };
-    // The unnamed ones belong to gradients.
-    let named = |e: &Equation| Some(flat.vars[e.lhs].name.as_deref()?.replace("diff_", ""));
+    let parameters: Vec<_> =
+        flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].span).collect();
+    let named = |e: &Equation| {
+        let Rhs::Fby { next, .. } = e.rhs else { return None };
+        let name = flat.vars[e.lhs].name.as_deref().or(flat.vars[next].name.as_deref())?;
+        // What sums up the gradient of a parameter is no state of the net.
+        (!parameters.contains(&e.span)).then(|| name.replace("diff_", ""))
+    };
     let (state, key) = flat.equations.iter().filter(restarts).find_map(|e| Some((e, named(e)?)))?;
     let d = Diagnostic::warning(
         codes::UNUSED_STATE,
