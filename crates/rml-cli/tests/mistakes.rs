@@ -245,6 +245,19 @@ fn data_that_is_doubtful_is_warned_of() {
 }
 
 #[test]
+fn doubts_about_data_have_codes_of_their_own() {
+    for (name, code) in [
+        ("windows_of_one_cycle", "unused-state"),
+        ("length_column", "unused-column"),
+        ("parameters_of_zeros", "zero-gradient"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes").join(format!("{name}.txt"));
+        let told = std::fs::read_to_string(path).expect("a file");
+        assert!(told.contains(&format!("warning[{code}]")), "{name}\n{told}");
+    }
+}
+
+#[test]
 fn command_lines_are_refused_with_what_to_write() {
     let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT).file("size.rml", SIZE);
     let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");

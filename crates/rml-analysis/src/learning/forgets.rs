@@ -1,4 +1,4 @@
-//! An optimiser that computes each value of a parameter anew.
+//! An optimiser that computes each value of a parameter without the value so far.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis as codes;
@@ -34,7 +34,7 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     Some(
         Diagnostic::warning(
             codes::NO_UPDATE,
-            format!("`{}` keeps no update: it computes each value of a parameter anew", node.name),
+            format!("`{}` keeps no update: no value of a parameter depends on the one before", node.name),
         )
         .label(view.place(*next), format!("this does not depend on `{parameter}`, the value so far"))
         .help(format!(

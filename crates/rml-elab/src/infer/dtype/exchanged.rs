@@ -59,7 +59,7 @@ impl Infer<'_, '_, '_> {
         Some(order)
     }
 
-    /// The arguments of a call fit in that order. The one that is misplaced does not have the type that is wanted there.
+    /// The arguments of a call fit in that order. The misplaced one does not have the type that is wanted in its place.
     fn report_order(
         &mut self,
         (id, expr): (InstanceId, ExprId),
