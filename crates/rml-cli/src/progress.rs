@@ -89,7 +89,11 @@ fn updates(info: &TrainInfo) -> String {
     let once = if info.epochs.is_some() { "once a batch" } else { "once a window" };
     let cycle = if info.single_cycles { once } else { "in each cycle" };
     let Updates { cycle: often, window, condition, never } = info.updates;
-    let kinds = [(often, cycle), (window, once), (condition, "where a condition is true"), (never, "never")];
+    let kinds = match cycle == once {
+        true => vec![(often + window, once)],
+        false => vec![(often, cycle), (window, once)],
+    };
+    let kinds = [kinds, vec![(condition, "where a condition is true"), (never, "never")]].concat();
     match kinds.iter().filter(|(count, _)| *count > 0).copied().collect::<Vec<_>>()[..] {
         [] => String::new(),
         [(_, "never")] => ", none of them updated".to_owned(),

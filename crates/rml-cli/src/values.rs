@@ -26,6 +26,10 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
         values.push(reader.value(0)?);
     }
     reader.end()?;
+    if let [StaticValue::Array(items)] = &values[..] {
+        let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+        return Err(format!("one array is one value; to try several, write {name}={}", items.join(",")));
+    }
     Ok((name, values))
 }
 

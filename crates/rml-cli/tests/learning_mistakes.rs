@@ -47,6 +47,22 @@ fn a_loss_is_no_gradient() {
 }
 
 #[test]
+fn an_optimiser_is_found_by_its_name() {
+    let train = "  o, do_ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);";
+    let train = train.replace("do_", "_");
+    let node = |name: &str, next: &str| {
+        format!(
+            "{train}\nnode {name}(init, bp, do) -> (w)\n  w = init fby w1;\n  w1 = {next} + merge bp do 0.0;"
+        )
+    };
+    told(&node("diff_params", "w"), &["[unused-optimiser]", "p.rml:11:6", "rename it to `diff_param`"]);
+    told(
+        &node("diff_param", "init"),
+        &["[no-update]", "does not depend on `w`", "w1 = w + merge bp (0.1 * do) 0.0;"],
+    );
+}
+
+#[test]
 fn a_gradient_by_hand_has_a_sign() {
     let by_hand = |d: &str| format!("  o, _ = diff_net(x, true, {d});\n  loss = mse(o, y);");
     for wrong in ["0.1 * (o - y)", "(o - y) / 8.0", "0.1 * (sigmoid(o) - y)", "-(y - o)"] {

@@ -38,6 +38,11 @@ node train(x: num [2], y: int []) -> (loss: num [])
   loss, do = diff_cross_entropy(o, y, true, -0.1);
 ";
 
+/// A node with a size that is set from outside.
+const SIZE: &str = "node main(n, y: num []) -> (o)
+  o = y + sum(zeros([n]));
+";
+
 /// A node without inputs.
 const COUNT: &str = "node train() -> (loss: num [])
   loss = 0.0 fby (loss + 1.0);
@@ -60,6 +65,22 @@ const DATA: &[(&str, &str, &str)] = &[
     ("category", "d.csv", "x[0],x[1],y\n1.0,2.0,cat\n"),
     ("numbered_columns", "d.csv", "x0,x1,y\n1.0,2.0,3.0\n"),
     ("other_columns", "d.csv", "height,weight,y\n1.0,2.0,3.0\n"),
+    ("label_column", "d.csv", "x[0],x[1],label\n1.0,2.0,3.0\n"),
+    ("longer_names", "d.json", "{\"x_train\": [[1, 2]], \"y_train\": [3]}"),
+    ("comma_after_lines", "d.jsonl", "{\"x\": [1, 2], \"y\": 3},\n{\"x\": [1, 2], \"y\": 3}\n"),
+    (
+        "short_row",
+        "d.jsonl",
+        "{\"x\": [1, 2], \"y\": 3}\n{\"x\": [1], \"y\": 3}\n{\"x\": [1, 2], \"y\": 3}\n",
+    ),
+    ("wrapped_rows", "d.json", "{\"data\": [{\"x\": [1, 2], \"y\": 3}]}"),
+    (
+        "packed_too_short",
+        "d.json",
+        "{\"x\": [[1, 2], [1, 2], [1, 2], [1, 2]], \"lengths\": [2, 3], \"y\": [1, 2]}",
+    ),
+    ("lengths_as_numbers", "d.json", "{\"x\": [[[1, 2], [1, 2]]], \"lengths\": [2.0], \"y\": [1]}"),
+    ("wide_rows", "d.json", "{\"x\": [[1, 2, 3, 4]], \"y\": [1]}"),
     ("capital_letters", "d.csv", "x[0],x[1],Y\n1.0,2.0,3.0\n"),
     ("one_column", "d.csv", "x,y\n1.0,3.0\n"),
     ("three_columns", "d.csv", "x[0],x[1],x[2],y\n1.0,2.0,3.0,3.0\n"),
@@ -94,6 +115,9 @@ const ARCHIVES: &[(&str, &[Array<'_>])] = &[
 /// and the flags.
 const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),
+    ("length_column", "d.json", "{\"x\": [[[1, 2], [0, 0]]], \"y\": [[1, 0]], \"length\": [1]}", LINE, ""),
+    ("parameters_of_zeros", "d.json", "{\"x\": [[1, 2]], \"y\": [1]}", LAYERS, ""),
+    ("windows_of_one_cycle", "d.json", "{\"x\": [[[1, 2], [3, 4]]], \"y\": [1]}", STEPS, ""),
     (
         "fewer_than_a_batch",
         "d.csv",
@@ -102,6 +126,33 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
         "--batch 8",
     ),
 ];
+
+/// Two layers that begin as zeros.
+const LAYERS: &str = "import std.losses;
+
+node model(x: num [2]) -> (y: num [1])
+  w1 = param(zeros([2, 3]));
+  w2 = param(zeros([3, 1]));
+  y = matmul(relu(matmul(x, w1)), w2);
+
+node train(x: num [2], y: num []) -> (loss: num [])
+  o, _ = diff_model(x, true, do);
+  loss, do, _ = diff_mse(o, [y], true, -0.1);
+";
+
+/// A sequence as one value.
+const STEPS: &str = "import std.losses;
+
+node last(x: num [2, 2]) -> (y: num [])
+  y = param(0.5) * sum(x) + (0.0 fby y);
+
+node model(x: num [2, 2], end: bool []) -> (y: num [])
+  y = last(x) every end;
+
+node train(x: num [2, 2], end: bool [], y: num []) -> (loss: num [])
+  o, _ = diff_model(x, end, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);
+";
 
 /// A line through points, which are stacked.
 const STACKED: &str = "node model(x: num [batch, 2]) -> (y)
@@ -148,6 +199,15 @@ const COMMANDS: &[(&str, &str)] = &[
     ("no_such_folder", "check programs/line.rml"),
     ("no_such_node", "run line.rml --node trian --inputs d.csv"),
     ("node_infer", "infer line.rml --data d.csv"),
+    ("device_gpu", "train line.rml --data d.csv --device gpu"),
+    ("data_and_windows", "train line.rml --data d.csv --windows 100"),
+    ("output_of_infer", "infer line.rml --data d.csv --output p.npz"),
+    ("plot_of_a_trace", "trace line.rml --inputs d.csv --plot o.svg"),
+    ("language_of_an_export", "export line.rml --lang c"),
+    ("half_precision", "train line.rml --data d.csv --fp16"),
+    ("checkpoint_of_a_training", "train line.rml --data d.csv --checkpoint m.safetensors"),
+    ("sweep_of_an_array", "train line.rml --data d.csv --runs r --sweep rate=[0.1,0.2]"),
+    ("size_with_a_point", "run size.rml --inputs d.csv --set n=3.0"),
     ("part_of_a_code", "explain sync"),
     ("data_as_program", "check d.csv"),
     ("parameters_as_program", "run d.safetensors --inputs d.csv"),
@@ -185,8 +245,21 @@ fn data_that_is_doubtful_is_warned_of() {
 }
 
 #[test]
+fn doubts_about_data_have_codes_of_their_own() {
+    for (name, code) in [
+        ("windows_of_one_cycle", "unused-state"),
+        ("length_column", "unused-column"),
+        ("parameters_of_zeros", "zero-gradient"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes").join(format!("{name}.txt"));
+        let told = std::fs::read_to_string(path).expect("a file");
+        assert!(told.contains(&format!("warning[{code}]")), "{name}\n{told}");
+    }
+}
+
+#[test]
 fn command_lines_are_refused_with_what_to_write() {
-    let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT);
+    let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT).file("size.rml", SIZE);
     let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
     for (name, command) in COMMANDS {
         let code = i32::from(shown(&folder, command).contains("For more information")) + 1;
@@ -213,6 +286,6 @@ fn shows(name: &str, folder: &Folder, command: &str, code: i32) {
         assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
     }
     assert_eq!(folder.rml(command).code, Some(code), "{name}\n{found}");
-    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder"];
+    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder", "to try several, write"];
     assert!(advice.iter().any(|word| found.contains(word)), "{name} has no advice\n{found}");
 }

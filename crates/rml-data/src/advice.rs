@@ -3,13 +3,20 @@
 use rml_base::{Diagnostic, suggest, visible_name};
 use rml_ir::{InputInfo, Shape};
 
-use crate::columns::{Column, Columns};
+use crate::columns::{Column, Columns, LENGTHS};
 
 /// At most that many names are written out.
 const NAMED: usize = 4;
+/// At most that many, where all of them are written.
+const WRITTEN: usize = 16;
 
 /// How a column of an input that has none comes about; `shapes` are those that it may have.
-pub(crate) fn missing(d: Diagnostic, columns: &Columns, input: &InputInfo, shapes: &[&str]) -> Diagnostic {
+pub(crate) fn missing(
+    d: Diagnostic,
+    columns: &Columns,
+    (input, inputs): (&InputInfo, &[InputInfo]),
+    shapes: &[&str],
+) -> Diagnostic {
     let names: Vec<&str> =
         columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str).collect();
     let is_csv = columns.origin.to_ascii_lowercase().ends_with(".csv");
@@ -19,7 +26,7 @@ pub(crate) fn missing(d: Diagnostic, columns: &Columns, input: &InputInfo, shape
     if is_csv && names.iter().all(|name| name.parse::<f64>().is_ok()) {
         return d
             .note("its first line holds numbers, but the first line of a CSV file names the columns")
-            .help(format!("put a line of names above the numbers: `{}`", elements(input).join(",")));
+            .help(format!("put a line of names above the numbers: `{}`", header(inputs, names.len())));
     }
     if is_csv && names.iter().any(|name| name.starts_with('#')) {
         return d.help("a CSV file has no comments: remove the `#` before the names");
@@ -32,6 +39,14 @@ pub(crate) fn missing(d: Diagnostic, columns: &Columns, input: &InputInfo, shape
     }
     let same = |name: &&&str| name.eq_ignore_ascii_case(&input.name);
     let spread = spread(input, &names);
+    let renames = if spread.is_none() && !names.iter().any(|name| same(&name)) {
+        renames(columns, &names, (input, inputs), is_csv)
+    } else {
+        None
+    };
+    if let Some(help) = wrapped(columns, &names).or(renames) {
+        return d.help(help);
+    }
     let d = if let Some(name) = names.iter().find(same) {
         d.help(format!("capital and small letters differ: rename `{name}` to `{}`", input.name))
     } else if let Some(numbered) = &spread {
@@ -55,8 +70,12 @@ pub(crate) fn missing(d: Diagnostic, columns: &Columns, input: &InputInfo, shape
 
 /// The columns that a CSV file has for the elements of an input, `x[0]` and so on; not all, if there are many.
 fn elements(input: &InputInfo) -> Vec<String> {
-    let dims = input.ty.shape.dims();
-    let dims = if input.batched { dims.get(1..).unwrap_or_default() } else { dims };
+    first_elements(input, NAMED)
+}
+
+/// The first of them, at most that many.
+fn first_elements(input: &InputInfo, limit: usize) -> Vec<String> {
+    let dims = row_shape(input);
     let count: usize = dims.iter().product();
     if dims.is_empty() {
         return vec![input.name.to_string()];
@@ -70,11 +89,67 @@ fn elements(input: &InputInfo) -> Vec<String> {
         let name = format!("{}[{}]", input.name, place.join(","));
         if dims.len() > 1 { format!("\"{name}\"") } else { name }
     };
-    let mut names: Vec<String> = (0..count.min(NAMED)).map(name).collect();
-    if count > NAMED {
+    let mut names: Vec<String> = (0..count.min(limit)).map(name).collect();
+    if count > limit {
         names.push("..".to_owned());
     }
     names
+}
+
+/// The first line of a CSV file with that many columns, for all inputs.
+fn header(inputs: &[InputInfo], columns: usize) -> String {
+    let count: usize = inputs.iter().map(|input| row_shape(input).iter().product::<usize>()).sum();
+    let limit = if count == columns && count <= WRITTEN { count } else { NAMED };
+    inputs.iter().flat_map(|input| first_elements(input, limit)).collect::<Vec<_>>().join(",")
+}
+
+/// The shape of one row of an input.
+fn row_shape(input: &InputInfo) -> &[usize] {
+    let dims = input.ty.shape.dims();
+    if input.batched { dims.get(1..).unwrap_or_default() } else { dims }
+}
+
+/// The columns to rename, where those that no input takes are as many as the inputs without one need, or one of them
+/// has a longer name, `x_train`.
+fn renames(
+    columns: &Columns,
+    names: &[&str],
+    (input, inputs): (&InputInfo, &[InputInfo]),
+    is_csv: bool,
+) -> Option<String> {
+    let is_input = |name: &&str| *name == LENGTHS || inputs.iter().any(|i| *i.name == **name);
+    let free: Vec<&str> = names.iter().copied().filter(|name| !is_input(name)).collect();
+    let is_longer = |name: &&&str| {
+        let rest = name.to_ascii_lowercase();
+        let rest = rest.strip_prefix(&input.name.to_ascii_lowercase()).map(str::to_owned);
+        rest.is_some_and(|rest| rest.starts_with(['_', '-', '.', ' ']) && rest.ends_with(char::is_alphabetic))
+    };
+    let mut longer = free.iter().filter(is_longer);
+    if let (Some(name), None) = (longer.next(), longer.next()) {
+        return Some(format!("rename `{name}` to `{}`", input.name));
+    }
+    let lacking: Vec<&InputInfo> = inputs.iter().filter(|i| !columns.mentions(&i.name)).collect();
+    let needs = |i: &InputInfo| if is_csv { row_shape(i).iter().product() } else { 1 };
+    let count: usize = lacking.iter().map(|i| needs(i)).sum();
+    if count != free.len() || count > WRITTEN || !is_csv && lacking.len() > 1 {
+        return None;
+    }
+    let before: usize = lacking.iter().take_while(|i| i.name != input.name).map(|i| needs(i)).sum();
+    let own = if is_csv { first_elements(input, WRITTEN) } else { vec![input.name.to_string()] };
+    let pairs = free.get(before..)?.iter().zip(own).map(|(from, to)| format!("`{from}` to `{to}`"));
+    Some(format!("rename {}", pairs.collect::<Vec<_>>().join(", ")))
+}
+
+/// What to do with a JSON document whose rows are the value of one entry.
+fn wrapped(columns: &Columns, names: &[&str]) -> Option<String> {
+    let [name] = names else { return None };
+    let is_rows = matches!(*name, "data" | "rows" | "records" | "items" | "samples" | "examples");
+    let is_json = columns.origin.to_ascii_lowercase().ends_with(".json");
+    (is_rows && is_json).then(|| {
+        format!(
+            "`{name}` holds the rows: write its list alone, `[{{..}}, {{..}}]`, without the object around it"
+        )
+    })
 }
 
 /// Columns that are called like the elements of an input of one dimension, but in another way: `x0`, `x_1`, `x.2`.
@@ -97,6 +172,43 @@ fn spread<'a>(input: &InputInfo, names: &[&'a str]) -> Option<Vec<&'a str>> {
 
 /// How a column of another shape than that of its input comes about.
 pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
+    let dims = column.shape.dims();
+    let (rest, cell) = (dims.get(1..).unwrap_or_default(), row_shape(input));
+    let size = |dims: &[usize]| dims.iter().product::<usize>();
+    let several = size(rest).checked_div(size(cell)).filter(|n| *n > 1 && size(rest) == n * size(cell));
+    let sequence = several.filter(|_| rest.len() == 1 && cell.len() == 1);
+    let d = other_shape(d, input, column);
+    match sequence {
+        Some(cycles) => d.help(format!(
+            "if a row is {cycles} cycles of {}: in NumPy, `{}.reshape(-1, {cycles}, {})`",
+            Shape::new(cell),
+            input.name,
+            size(cell)
+        )),
+        None => d,
+    }
+}
+
+/// The same, of a column that is read cycle by cycle.
+pub(crate) fn shape_by_cycle(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
+    let dims = column.shape.dims();
+    let (rest, cell, name) = (dims.get(1..).unwrap_or_default(), row_shape(input), &input.name);
+    let lead = |lead: &str| cell.iter().fold(lead.to_owned(), |text, n| format!("{text}, {n}"));
+    if input.batched && rest == cell {
+        return d.note("in each cycle, the input takes a batch of values").help(format!(
+            "with `--batch 1`, give each row a dimension of one: in NumPy, `{name}.reshape({})`",
+            lead("-1, 1")
+        ));
+    }
+    if rest.len() == cell.len() + 1 && rest.get(1..) == Some(cell) && !input.batched {
+        return d
+            .note("these are windows, and one run is one of them")
+            .help(format!("take one: in NumPy, `{name}[0]`"));
+    }
+    other_shape(d, input, column)
+}
+
+fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
     let (name, dims) = (&input.name, column.shape.dims());
     let cell = input.ty.shape.dims();
     let cell = if input.batched { cell.get(1..).unwrap_or_default() } else { cell };
@@ -152,9 +264,7 @@ pub(crate) fn cell(text: &str) -> String {
     let number = |text: &str| text.parse::<f64>().is_ok();
     match &*lower {
         "na" | "n/a" | "#n/a" | "null" | "none" | "nil" | "-" | "--" | "?" | "." | "missing" => {
-            return format!(
-                "in place of `{shown}`, write a value, or leave out the row; an empty cell is absent"
-            );
+            return format!("in place of `{shown}`, write a value, or leave out the row");
         }
         "yes" | "y" | "on" | "t" | "no" | "n" | "off" | "f" => {
             let value = matches!(&*lower, "yes" | "y" | "on" | "t");
@@ -186,7 +296,7 @@ pub(crate) fn cell(text: &str) -> String {
     if let Some(inner) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).filter(|t| number(t)) {
         return format!("write the number without quotes: `{inner}`");
     }
-    "write numbers for categories and dates, and nothing where there is no value".to_owned()
+    "write numbers for categories and dates; in pandas, `codes, names = pandas.factorize(table[\"..\"])` numbers the texts of a column".to_owned()
 }
 
 /// A shape whose first dimensions have names.

@@ -69,10 +69,10 @@ const NAMED: usize = 20;
 /// The column of an input, with all elements; `shapes` are those that it may have.
 pub(crate) fn find<'a>(
     columns: &'a Columns,
-    input: &InputInfo,
+    (input, inputs): (&InputInfo, &[InputInfo]),
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
-    let found = named(columns, input, shapes)?;
+    let found = named(columns, (input, inputs), shapes)?;
     if found.fits() {
         return Ok(found);
     }
@@ -99,7 +99,7 @@ pub(crate) fn find<'a>(
 /// The same, wherever its elements are.
 pub(crate) fn named<'a>(
     columns: &'a Columns,
-    input: &InputInfo,
+    (input, inputs): (&InputInfo, &[InputInfo]),
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
     columns.columns.get(&*input.name).ok_or_else(|| {
@@ -120,7 +120,7 @@ pub(crate) fn named<'a>(
             0 => format!("{} has no columns", columns.called()),
             _ => format!("{} has {}{more}", columns.called(), names.join(", ")),
         });
-        advice::missing(d, columns, input, shapes)
+        advice::missing(d, columns, (input, inputs), shapes)
     })
 }
 
@@ -188,13 +188,41 @@ pub fn convert(
                 })?),
             }
         }
-        _ => return Err(mismatch(name, &column.elements, ty, &named)),
+        _ => return Err(mismatch(name, column, ty, &named)),
     };
     Ok(Converted { data, cell, present, reserved })
 }
 
+/// Whether the rows of a column of numbers hold zeros and a single 1.
+fn is_one_hot(column: &Column) -> bool {
+    let n = match column.shape.dims() {
+        [_, n] if *n > 1 => *n,
+        _ => return false,
+    };
+    fn single<T: PartialEq + From<u8>>(v: &[T], n: usize) -> bool {
+        let (zero, one) = (T::from(0), T::from(1));
+        let is_single = |row: &[T]| {
+            row.iter().all(|x| *x == zero || *x == one) && row.iter().filter(|x| **x == one).count() == 1
+        };
+        !v.is_empty() && v.chunks(n).all(is_single)
+    }
+    match &column.elements {
+        Elements::F32(v) => single(v, n),
+        Elements::F64(v) => single(v, n),
+        Elements::Bool(_) | Elements::Int(_) => false,
+    }
+}
+
 /// The elements of a column are of another type than its input.
-fn mismatch(name: &str, elements: &Elements, ty: &Type, named: &dyn Fn(usize) -> String) -> Diagnostic {
+fn mismatch(name: &str, column: &Column, ty: &Type, named: &dyn Fn(usize) -> String) -> Diagnostic {
+    let elements = &column.elements;
+    if ty.dtype == DType::Int && is_one_hot(column) {
+        let what =
+            format!("column `{name}` holds {} and looks one-hot, input `{name}` is {ty}", elements.kind());
+        return Diagnostic::error(codes::DATA_TYPE, what)
+            .note("each row holds zeros and a single 1")
+            .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=-1)`"));
+    }
     let what = format!("column `{name}` holds {}, input `{name}` is {ty}", elements.kind());
     let d = Diagnostic::error(codes::DATA_TYPE, what);
     let with = |read: &str| {
@@ -285,7 +313,7 @@ pub fn by_cycle(
     let mut rows: Option<(usize, &str)> = None;
     for input in inputs {
         let expected = advice::prefixed("cycles", input.ty.shape.dims());
-        let bound = find(columns, input, &[&expected]).and_then(|column| {
+        let bound = find(columns, (input, inputs), &[&expected]).and_then(|column| {
             if columns.lengths(&input.name).is_some() {
                 let what = format!("the rows of column `{}` are sequences of different lengths", input.name);
                 let d = Diagnostic::error(codes::DATA_SHAPE, what);
@@ -293,7 +321,7 @@ pub fn by_cycle(
             }
             let dims = column.shape.dims();
             if !column.is_void() && dims.get(1..) != Some(input.ty.shape.dims()) {
-                return Err(wrong_shape(input, column, &[&expected]));
+                return Err(advice::shape_by_cycle(misshapen(input, column, &[&expected]), input, column));
             }
             match rows {
                 Some((n, other)) if n != column.rows() => Err(uneven(input, column.rows(), other, n)),
@@ -322,10 +350,13 @@ pub(crate) fn uneven(input: &InputInfo, rows: usize, other: &str, others: usize)
 }
 
 pub(crate) fn wrong_shape(input: &InputInfo, column: &Column, expected: &[&str]) -> Diagnostic {
-    let d = Diagnostic::error(
+    advice::shape(misshapen(input, column, expected), input, column)
+}
+
+fn misshapen(input: &InputInfo, column: &Column, expected: &[&str]) -> Diagnostic {
+    Diagnostic::error(
         codes::DATA_SHAPE,
         format!("column `{}` has shape {}, input `{}` is {}", input.name, column.shape, input.name, input.ty),
     )
-    .note(format!("expected {}, found {}", expected.join(" or "), column.shape));
-    advice::shape(d, input, column)
+    .note(format!("expected {}, found {}", expected.join(" or "), column.shape))
 }

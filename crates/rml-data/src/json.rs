@@ -52,7 +52,14 @@ pub(crate) fn lines(
 ) -> Result<(Columns, usize), Malformed> {
     let mut rows = Rows::new(selection, before);
     for line in Scan::lines(malformed::text(bytes)?) {
-        let mut line = line.map_err(|ill| malformed("not a JSON object", ill))?;
+        let mut line = line.map_err(|ill| match &*ill.why {
+            "trailing characters" => {
+                Malformed::new("not a JSON object").in_line(ill.line, ill.column).note(ill.why).help(
+                    "each line is one object: leave out the comma at its end, or what else follows the `}`",
+                )
+            }
+            _ => malformed("not a JSON object", ill),
+        })?;
         rows.row(&mut line, "expected {\"x\": .., ..}")?;
     }
     let count = rows.rows;
@@ -60,8 +67,33 @@ pub(crate) fn lines(
 }
 
 fn malformed(what: &str, ill: Ill) -> Malformed {
-    let help = match &*ill.why {
-        "key must be a string" => Some("a name stands in double quotes: `{\"x\": [1, 2]}`"),
+    let help = advice(&ill);
+    let why = Malformed::new(what).in_line(ill.line, ill.column).note(ill.why);
+    match help {
+        Some(help) => why.help(help),
+        None => why,
+    }
+}
+
+/// What to write for a line of a stream that is no JSON object, where that is known.
+pub fn line_advice(line: &str, why: &str) -> Option<&'static str> {
+    match why {
+        "trailing characters" => {
+            Some("each line is one object: leave out the comma at its end, or what else follows the `}`")
+        }
+        "key must be a string" => Some(NAMES),
+        _ if line.trim_start().starts_with('[') => Some("a line names the inputs: `{\"x\": [1, 2]}`"),
+        _ => None,
+    }
+}
+
+/// Names in quotes.
+const NAMES: &str = "a name stands in double quotes: `{\"x\": [1, 2]}`";
+
+/// What to write for a text that is no JSON.
+fn advice(ill: &Ill) -> Option<&'static str> {
+    match &*ill.why {
+        "key must be a string" => Some(NAMES),
         "trailing characters" => Some("one object a line is JSON lines: name the file `.jsonl`"),
         "expected value" if (ill.line, ill.column) == (1, 1) => Some(
             "a JSON document begins with `{` or `[`: check that the extension names the format of the file",
@@ -70,11 +102,6 @@ fn malformed(what: &str, ill: Ill) -> Malformed {
             "values are numbers, `true`, `false`, `null` and lists; no comma stands after the last one of a list",
         ),
         _ => None,
-    };
-    let why = Malformed::new(what).in_line(ill.line, ill.column).note(ill.why);
-    match help {
-        Some(help) => why.help(help),
-        None => why,
     }
 }
 

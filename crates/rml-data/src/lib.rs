@@ -41,7 +41,7 @@ pub use csv::write_row;
 pub use feed::{Feed, tensor};
 pub use format::Format;
 pub use joined::data_files;
-pub use json::{Cell, cells};
+pub use json::{Cell, cells, line_advice};
 pub use malformed::{Unusable, Wrong};
 pub use on_disk::{Dataset, OnDisk};
 pub use scan::Ill;

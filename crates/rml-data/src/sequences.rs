@@ -30,15 +30,28 @@ pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option
             );
             let found =
                 format!("expected integers [windows], found {} {}", column.elements.kind(), column.shape);
-            return Err(columns
-                .explained(LENGTHS, Diagnostic::error(codes::DATA_TYPE, what).note(found))
-                .help("give the column another name if it is something else")
-                .into());
+            let d = columns.explained(LENGTHS, Diagnostic::error(codes::DATA_TYPE, what).note(found));
+            let d = match (&column.elements, column.shape.rank()) {
+                (Elements::F32(_) | Elements::F64(_), 1) => {
+                    d.help(format!("in NumPy, `{LENGTHS}={LENGTHS}.astype(int)`"))
+                }
+                _ => d,
+            };
+            return Err(d.help("give the column another name if it is something else").into());
         }
     };
     let lengths: Vec<usize> = lengths.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
     check(LENGTHS, &lengths)?;
     Ok(Some(lengths))
+}
+
+/// A column that is ignored, and whose name says that it has the lengths of windows.
+pub(crate) fn misnamed(columns: &Columns, inputs: &[InputInfo]) -> Option<String> {
+    let mut names = columns.columns.keys().chain(columns.unusable.keys());
+    let is_length = |word: &str| matches!(&*word.to_ascii_lowercase(), "len" | "lens" | "length" | LENGTHS);
+    let says_lengths = |name: &&String| name.split(|c: char| !c.is_alphanumeric()).any(is_length);
+    let is_input = |name: &String| inputs.iter().any(|input| *input.name == **name);
+    names.find(|name| says_lengths(name) && !is_input(name) && !columns.mentions(LENGTHS)).cloned()
 }
 
 /// No window is empty.

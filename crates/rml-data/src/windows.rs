@@ -26,6 +26,8 @@ pub struct Windows {
     /// How many cycles each window has, where they differ.
     lengths: Option<Vec<usize>>,
     inputs: Vec<Bound>,
+    /// A column that is ignored, and whose name says that it has the lengths of the windows.
+    misnamed: Option<String>,
     /// What the data is called in messages.
     origin: String,
 }

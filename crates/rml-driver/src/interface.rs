@@ -21,6 +21,8 @@ pub struct Interface {
     inputs: Vec<String>,
     /// Formals whose shape begins with `batch`.
     batched: Vec<String>,
+    /// Formals without a type, which can be set.
+    untyped: Vec<String>,
     /// Whether `batch` stands in any shape of the interface, or is itself a formal.
     pub has_batch: bool,
 }
@@ -29,6 +31,11 @@ impl Interface {
     /// Whether the declared shape of a formal begins with `batch`.
     pub fn is_batched(&self, input: &str) -> bool {
         self.batched.iter().any(|b| b == input)
+    }
+
+    /// Whether a formal has no type, so that it can be set from outside.
+    pub fn is_untyped(&self, input: &str) -> bool {
+        self.untyped.iter().any(|b| b == input)
     }
 }
 
@@ -55,19 +62,22 @@ impl Interfaces {
 
 fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
     let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
-    let (mut inputs, mut batched) = (Vec::new(), Vec::new());
+    let (mut inputs, mut batched, mut untyped) = (Vec::new(), Vec::new(), Vec::new());
     let mut has_batch = false;
     for decl in node.inputs {
         let name = names.resolve(&decl.name.name);
         inputs.push(name.to_owned());
         has_batch |= name == BATCH;
-        let Some(ty) = &decl.ty else { continue };
+        let Some(ty) = &decl.ty else {
+            untyped.push(name.to_owned());
+            continue;
+        };
         has_batch |= ty.dims.iter().any(is_batch);
         if ty.dims.first().is_some_and(is_batch) {
             batched.push(name.to_owned());
         }
     }
-    Interface { name: names.resolve(&node.name.name).to_owned(), inputs, batched, has_batch }
+    Interface { name: names.resolve(&node.name.name).to_owned(), inputs, batched, untyped, has_batch }
 }
 
 #[cfg(test)]

@@ -4,16 +4,20 @@
 use indexmap::IndexMap;
 use rml_base::codes::autodiff::NO_OPTIMISER;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec, Span};
+use rml_base::{Diagnostic, IndexVec, Span, suggest};
 use rml_ir::Type;
 use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
 
 use crate::emit::Builder;
-use crate::hir::{Node, Role, SourceId};
+use crate::hir::{self, Node, Role, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
 use crate::report::Report;
 use crate::scope::Program;
+use crate::text;
+
+/// The node that updates parameters.
+const OPTIMISER: &str = "diff_param";
 
 /// The tables of [`rml_ir::typed::Module`].
 pub(crate) struct Adjoints {
@@ -110,7 +114,7 @@ impl Add<'_, '_> {
             return Some(known);
         }
         let program = self.program;
-        let found = program.scopes.node(program.main, "diff_param").ok().flatten();
+        let found = program.scopes.node(program.main, OPTIMISER).ok().flatten();
         let Some(source) = found else {
             self.fail(Diagnostic::error(
                 codes::UNKNOWN_NAME,
@@ -119,7 +123,12 @@ impl Add<'_, '_> {
             return None;
         };
         self.ignored_optimiser(source, parameter);
+        self.misspelt_optimiser(source);
         let node = &program.nodes[source];
+        if let Some(d) = exchanged(program, node) {
+            self.fail(d);
+            return None;
+        }
         let streams = node.formals.iter().all(|l| matches!(node.roles[*l], Role::Stream | Role::Unused));
         if node.formals.len() != 3 || node.outputs.len() != 1 || !streams || node.is_extern {
             self.fail(optimiser_interface(node, None));
@@ -177,6 +186,42 @@ impl Add<'_, '_> {
                     .label(optimiser, how)
                     .help(help)
                     .help("or write a `diff_param` beside the node that trains"),
+            );
+        }
+    }
+
+    /// Warns of a node of the main text that nothing calls and whose name is nearly `diff_param`, where the library's
+    /// updates the parameters.
+    fn misspelt_optimiser(&mut self, used: SourceId) {
+        let program = self.program;
+        if !program.scopes.is_library(program.nodes[used].file) {
+            return;
+        }
+        let Some(scope) = program.scopes.files.get(&program.main) else { return };
+        let calls = |node: &Node, id| {
+            node.exprs.iter().any(|e| matches!(&e.kind, hir::ExprKind::Call(call) if call.callee == id))
+        };
+        let unused = |id| !program.nodes.iter().any(|node| calls(node, id));
+        let is_slip = |name: &str| {
+            !program.scopes.overrides(program.main, name)
+                && suggest(&name.to_ascii_lowercase(), [OPTIMISER].into_iter()).is_some()
+                || name.eq_ignore_ascii_case(OPTIMISER)
+        };
+        let slips = scope.own.iter().filter(|(name, id)| is_slip(name) && unused(**id));
+        for (name, id) in slips.filter(|(_, id)| program.nodes[**id].formals.len() == 3) {
+            self.report.push(
+                Diagnostic::warning(
+                    codes::UNUSED_OPTIMISER,
+                    format!("nothing calls `{name}`, so it updates no parameter"),
+                )
+                .label(
+                    program.nodes[*id].name_span,
+                    "the node that updates parameters is called `diff_param`",
+                )
+                .note(
+                    "the library's `diff_param` updates the parameters: it adds the gradient that is passed",
+                )
+                .help("rename it to `diff_param`"),
             );
         }
     }
@@ -356,6 +401,46 @@ fn no_optimiser(ty: &Type, misfit: &Diagnostic, parameter: Span) -> Diagnostic {
     d.label(parameter, "this parameter is to be trained")
         .note(misfit.message.clone())
         .help("leave the types away, `node diff_param(init, bp, do) -> (o)`: then it serves every parameter")
+}
+
+/// The inputs of an optimiser, in their order.
+const INPUTS: [&str; 3] = ["init", "bp", "do"];
+
+/// The inputs of `diff_param` stand in another order, in its header or in a call of an optimiser of the library.
+fn exchanged(program: &Program, node: &Node) -> Option<Diagnostic> {
+    let is_other = |names: &[&str]| {
+        names.len() == INPUTS.len() && names != INPUTS && INPUTS.iter().all(|input| names.contains(input))
+    };
+    let own: Vec<&str> = node.formals.iter().map(|formal| node.name_of(*formal).as_ref()).collect();
+    let wrong = |what: String| Diagnostic::error(codes::OVERRIDE_INTERFACE, what);
+    if is_other(&own) {
+        return Some(
+            wrong("`diff_param` has its inputs in another order".to_owned())
+                .label(node.span, format!("expected (init, bp, do), found ({})", own.join(", ")))
+                .note("the inputs are told by their places: the initial value, when there is a gradient, and the gradient")
+                .help("write `node diff_param(init, bp, do) -> (o)`"),
+        );
+    }
+    node.exprs.iter().find_map(|expr| {
+        let hir::ExprKind::Call(call) = &expr.kind else { return None };
+        let callee = &program.nodes[call.callee];
+        let first = callee.formals.len().checked_sub(INPUTS.len())?;
+        let formals: Vec<&str> =
+            callee.formals[first..].iter().map(|l| callee.name_of(*l).as_ref()).collect();
+        let texts: Vec<String> =
+            call.args.iter().map(|arg| text::short(node, *arg).unwrap_or_else(|| "..".to_owned())).collect();
+        let last: Vec<&str> = texts.get(first..)?.iter().map(String::as_str).collect();
+        if formals != INPUTS || !is_other(&last) {
+            return None;
+        }
+        let right: Vec<&str> = texts[..first].iter().map(String::as_str).chain(INPUTS).collect();
+        let name = &callee.name;
+        Some(
+            wrong(format!("`{name}` gets the inputs of `diff_param` in another order"))
+                .label(expr.span, format!("its last inputs are (init, bp, do), found ({})", last.join(", ")))
+                .help(format!("write `{name}({})`", right.join(", "))),
+        )
+    })
 }
 
 fn optimiser_interface(node: &Node, found: Option<(Type, &Type)>) -> Diagnostic {

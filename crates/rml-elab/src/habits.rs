@@ -22,12 +22,15 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
         "float" | "double" => "write `to_num(x)`",
         "int" | "long" => "write `to_int(x)`",
         "bool" => "write `to_bool(x)`",
-        "pre" | "prev" | "previous" | "delay" | "lag" => {
-            "write `0.0 fby x`: what `x` was in the cycle before, and the value of the first cycle"
+        "pre" | "prev" | "previous" | "last" | "delay" | "lag" => {
+            "write `0.0 fby x` for a num, `0 fby x` for an int, `false fby x` for a bool: what `x` was in the cycle before, after the value of the first cycle"
         }
         "next" => "write `post x`: what `x` is in the next cycle",
         "current" => {
-            "write `merge c x held` with `held = 0.0 fby ..` for the value of the last cycle in which `x` was present"
+            "for `x` of the last cycle in which `c` was true, write `o = merge c x ((0.0 fby o) when not c);`"
+        }
+        "reset" | "restart" => {
+            "a node restarts after each cycle in which `c` is true where it is called with `f(x) every c`"
         }
         "assert" => "there are no assertions: make the condition an output, `ok = x > 0.0;`",
         "len" => "the length of the first dimension is `shape(x)[0]`",

@@ -16,6 +16,8 @@ use crate::options::{Options, Root};
 use crate::report::Report;
 use crate::scope::Program;
 
+/// The dimension of stacked windows.
+const BATCH: &str = "batch";
 /// The node that runs if none is named.
 const MAIN: &str = "main";
 
@@ -46,7 +48,10 @@ pub(crate) fn elaborate_alone(program: &Program, options: &Options) -> Result<Mo
 fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Report) -> Option<Module> {
     let _span = tracing::debug_span!("instantiate", node = &*program.nodes[spec.source].name).entered();
     let mut builder = Builder::new(options.precision);
-    let root = instantiate(program, spec, &mut builder, report)?;
+    let mut found = Report::default();
+    let root = instantiate(program, spec, &mut builder, &mut found);
+    report.extend(of_settings(found.finish(), options));
+    let root = root?;
     let differentiated = match &options.root {
         Root::Default | Root::Run(_) => Vec::new(),
         Root::Diff(_) => vec![(root, 1)],
@@ -63,6 +68,38 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
         overrides: adjoints.overrides,
         optimisers: adjoints.optimisers,
     })
+}
+
+/// The findings about a node; where a value that is set from outside is wrong, what follows from it is left out.
+fn of_settings(found: Diagnostics, options: &Options) -> Diagnostics {
+    let settings = || options.set.iter().chain(&options.defaults);
+    let set = |d: &Diagnostic| {
+        let is_it = |value: &StaticValue| d.labels.iter().any(|l| l.message.ends_with(&format!(" {value}")));
+        settings().find(|(_, value)| d.code == codes::STATIC_VALUE && is_it(value))
+    };
+    if !found.iter().any(|d| set(d).is_some()) {
+        return found;
+    }
+    let kept = found.into_iter().filter(|d| d.code != codes::SHAPE_MISMATCH);
+    Diagnostics(
+        kept.map(|mut d| {
+            if let Some((name, value)) = set(&d) {
+                d.help = vec![match value {
+                    StaticValue::Num(x) if x.fract() == 0.0 && *x >= 0.0 => {
+                        format!("`{name}` is set from outside: write `--set {name}={x:.0}`")
+                    }
+                    StaticValue::Bool(_)
+                    | StaticValue::Int(_)
+                    | StaticValue::Num(_)
+                    | StaticValue::Array(_) => {
+                        format!("`{name}` is set from outside: change `--set {name}={value}`")
+                    }
+                }];
+            }
+            d
+        })
+        .collect(),
+    )
 }
 
 /// Checks all nodes of the main text, and the settings. Returns the modules of those that no other calls and that are
@@ -299,11 +336,15 @@ fn dimension(
         }
         None => {
             let example = if spliced { "[2, 3]" } else { "32" };
-            report.push(
+            let d =
                 Diagnostic::error(codes::UNBOUND_DIMENSION, format!("the dimension `{name}` has no size"))
-                    .label(data.span, format!("the node that runs, `{}`, does not determine it", node.name))
-                    .help(format!("give it on the command line: `--set {name}={example}`")),
-            );
+                    .label(data.span, format!("the node that runs, `{}`, does not determine it", node.name));
+            report.push(match &**name {
+                BATCH => d.help(format!(
+                    "give it on the command line, `--set {name}=1` for one value a cycle; the values in the data have that dimension as well"
+                )),
+                _ => d.help(format!("give it on the command line: `--set {name}={example}`")),
+            });
             None
         }
     }

@@ -187,19 +187,19 @@ impl Scopes {
             .find_map(|target| target.own.get(name).copied())
     }
 
-    /// The library module that has a node of that name, or one whose adjoint it is, for other files.
-    pub(crate) fn library_module(&self, name: &str) -> Option<&'static str> {
+    /// The library module that has a node of that name, or one whose adjoint it is, for other files, and how many
+    /// inputs the node has.
+    pub(crate) fn library_module(&self, name: &str) -> Option<(&'static str, usize)> {
         let (_, inner) = adjoint_prefix(name);
-        let has = |text: &str| {
+        let inputs = |text: &str| {
             let mut names = lasso::Rodeo::new();
             let bump = bumpalo::Bump::new();
             let parsed = rml_syntax::parse(&bump, &mut names, FileId::from_index(0), text);
-            parsed
-                .file
-                .nodes()
-                .any(|n| n.private.is_none() && [name, inner].contains(&names.resolve(&n.name.name)))
+            let mut public = parsed.file.nodes().filter(|n| n.private.is_none());
+            let found = public.find(|n| [name, inner].contains(&names.resolve(&n.name.name)));
+            found.map(|node| node.inputs.len())
         };
-        self.library.iter().find(|(_, text)| has(text)).map(|(module, _)| *module)
+        self.library.iter().find_map(|(module, text)| Some((*module, inputs(text)?)))
     }
 
     /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node

@@ -191,6 +191,8 @@ pub struct Undetermined {
     pub waits_for_future: bool,
     /// Whether the first of them waits for itself.
     pub cyclic: bool,
+    /// Whether the first of them waits for a `post` in the last cycle.
+    pub at_end: bool,
     /// The explanation.
     pub report: Diagnostic,
 }

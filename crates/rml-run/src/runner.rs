@@ -270,7 +270,8 @@ impl<'f> Runner<'f> {
         let block = block.map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(|e| here(with_columns(e, data, windows)))?;
         if self.session.open_cycles() > 0 {
-            let found = about_windows(waiting(&self.session), data, windows);
+            let is_told = self.session.waiting().is_some_and(|why| why.at_end);
+            let found = about_windows(waiting(&self.session), data, (windows, is_told));
             return Err(here(self.session.fail(found)));
         }
         Ok(self.session.known())
@@ -355,7 +356,8 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
 }
 
 /// A value waits for cycles after its window, with what the data says about the window.
-fn about_windows(d: Diagnostic, data: &Windows, windows: &[usize]) -> Diagnostic {
+/// `is_told` says that it has the advice what to do.
+fn about_windows(d: Diagnostic, data: &Windows, (windows, is_told): (&[usize], bool)) -> Diagnostic {
     let cycles = windows.first().map_or(0, |window| data.length(*window));
     let d = match cycles {
         1 => d
@@ -364,6 +366,7 @@ fn about_windows(d: Diagnostic, data: &Windows, windows: &[usize]) -> Diagnostic
         n => d.note(format!("a window of the data has {n} cycles")),
     };
     match data.not_ended(windows).unwrap_or_default() {
+        None if is_told => d,
         None => d.help(CUT),
         Some(end) => d.note(format!("column `{end}` is false in the last cycle of the window")).help(
             format!("leave column `{end}` out of the data: then it is true in the last cycle of each window"),
@@ -384,8 +387,8 @@ fn waiting(session: &Session) -> Diagnostic {
         "a window ended, and values in it still wait for later cycles",
     );
     if let Some(why) = session.waiting() {
-        // Only what needs itself says how to fix it: more cycles are none of this window.
-        d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic));
+        // Only what needs itself, and a `post`, says how to fix it: more cycles are none of this window.
+        d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic || why.at_end));
         d.labels = why.report.labels;
         d = d.note(why.report.message);
         d.notes.extend(why.report.notes);

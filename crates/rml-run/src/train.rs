@@ -29,6 +29,7 @@ mod records;
 mod resume;
 mod start;
 mod stats;
+mod still;
 pub(crate) mod stream;
 pub(crate) mod sweep;
 mod test;

@@ -202,6 +202,20 @@ impl<'s> Lexer<'s> {
         Some(format!("{before}{token}{behind}"))
     }
 
+    /// What to write for a character, where the tokens before it say what it was meant for.
+    fn around(&self, first: char) -> Option<&'static str> {
+        let tokens = &self.out.tokens;
+        let after_value = tokens.last().is_some_and(|token| token.kind.ends_expr());
+        let mut equation = tokens.iter().rev().take_while(|token| token.kind != Kind::Semi);
+        match first {
+            '?' if !after_value => Some("a dimension of any size has a name: `num [batch, 4]`"),
+            '{' | '}' if equation.any(|token| matches!(token.kind, Kind::If | Kind::Else)) => {
+                Some("an `if` chooses between two values, without braces: `x = if c then a else b;`")
+            }
+            _ => None,
+        }
+    }
+
     /// `|x|` where a value is expected: one token that is none.
     fn absolute_value(&mut self) -> bool {
         let start = self.at;
@@ -246,7 +260,9 @@ impl<'s> Lexer<'s> {
         let mut diagnostic =
             Diagnostic::error(codes::UNEXPECTED_CHARACTER, format!("`{shown}` is not part of the language"))
                 .label(self.span(start, self.at), "no token begins like this");
-        if let Some(meant) = look_alike(first) {
+        if let Some(help) = self.around(first) {
+            diagnostic = diagnostic.help(help);
+        } else if let Some(meant) = look_alike(first) {
             let help = format!("write {meant}");
             diagnostic = match self.replacement(meant, start) {
                 Some(text) => diagnostic.fix(help, self.span(start, self.at), text),

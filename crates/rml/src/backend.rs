@@ -198,9 +198,12 @@ fn check(options: &Options) -> Result<(), Diagnostic> {
     let device = options.device.as_str();
     if Device::read(device).is_none() {
         let d = Diagnostic::error(run::BAD_OPTION, format!("`{device}` is no device"));
-        return Err(
-            near(d, device, &["cpu", "cuda:0"]).note("expected `cpu`, or `cuda:N` for GPU number N, from 0")
-        );
+        let d = d.note("expected `cpu`, or `cuda:N` for GPU number N, from 0");
+        let is_gpu = matches!(&*device.to_ascii_lowercase(), "gpu" | "cuda" | "gpu:0" | "nvidia" | "0");
+        return Err(match is_gpu {
+            true => d.help("the first GPU is `cuda:0`"),
+            false => near(d, device, &["cpu", "cuda:0"]),
+        });
     }
     if options.threads == Some(0) {
         return Err(Diagnostic::error(run::BAD_OPTION, "a backend needs at least one thread"));

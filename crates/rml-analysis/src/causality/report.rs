@@ -68,11 +68,33 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
     if !conditions.is_empty() {
         found = found.note(format!("in every cycle where {}", conditions.join(" and ")));
     }
-    found.note("expected a `fby` on every way from a value back to itself").help(if delays {
-        "use one direction in time: `fby` for both, or `fby back` for both"
-    } else {
-        "delay one of the values by `fby`, or compute it from others"
-    })
+    let found = found.note("expected a `fby` on every way from a value back to itself");
+    match own_value(deps, part, chain) {
+        _ if delays => found.help("use one direction in time: `fby` for both, or `fby back` for both"),
+        Some(own) => {
+            found.help(format!("for the value of the cycle before, write `{own}` on the right side"))
+        }
+        None => found.help("delay one of the values by `fby`, or compute it from others"),
+    }
+}
+
+/// The value of the cycle before, of a variable that its own equation reads.
+fn own_value(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Option<String> {
+    let flat = deps.conditions.flat;
+    let named = chain.iter().filter_map(|i| match deps.node(part.nodes[part.edges[*i].1]) {
+        Node::Value(var) => flat.vars[var].name.as_ref().map(|name| (name, &flat.vars[var].ty)),
+        Node::Presence(_) => None,
+    });
+    let named: Vec<_> = named.collect();
+    let [(name, ty)] = named[..] else { return None };
+    let first = match (ty.dtype, ty.shape.is_scalar()) {
+        (DType::Bool, true) => "false".to_owned(),
+        (DType::Int, true) => "0".to_owned(),
+        (DType::Num, true) => "0.0".to_owned(),
+        (DType::Num, false) => format!("zeros({})", ty.shape),
+        (DType::Bool | DType::Int, false) => return None,
+    };
+    Some(format!("({first} fby {})", name.rsplit('.').next().unwrap_or(name)))
 }
 
 /// A recurrence runs backward without end.

@@ -310,6 +310,9 @@ impl Reporter<'_> {
                 _ => format!("use `{}` only where `{condition}`", names.of(var)),
             };
         }
+        if let Some(merge) = self.merged(mismatch, &names) {
+            return format!("`merge` chooses between values of different clocks: write `{merge}`");
+        }
         let ((root_a, a), (root_b, b)) =
             (self.inferred.path(sides[0].term), self.inferred.path(sides[1].term));
         if root_a == root_b {
@@ -322,6 +325,36 @@ impl Reporter<'_> {
         "bring both to one clock, with `when` or `merge`".to_owned()
     }
 
+    /// The `merge` that was meant by an `if` of which a branch is sampled by the condition.
+    fn merged(&self, mismatch: &Mismatch, names: &Names<'_>) -> Option<String> {
+        let Some(Rhs::If { cond, then, other }) = self.rhs(mismatch) else { return None };
+        let is_constant =
+            |v: Var| self.flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)));
+        let sampled = |var: Var, positive: bool| {
+            let (root, own) = self.inferred.path(self.inferred.of[var]);
+            let (of_cond, outer) = self.inferred.path(self.inferred.of[*cond]);
+            let by_it = own.last().is_some_and(|(c, p)| self.clocks.are_same(*c, *cond) && *p == positive);
+            root == of_cond && by_it && own[..own.len() - 1] == outer[..]
+        };
+        if !sampled(*then, true) && !sampled(*other, false) {
+            return None;
+        }
+        let branch = |var: Var, positive: bool| {
+            let text = names.operand_of(var);
+            match sampled(var, positive) || is_constant(var) {
+                true => text,
+                false => format!("({text} when {})", names.sampling(*cond, positive).replacen(" on ", "", 1)),
+            }
+        };
+        Some(format!("merge {} {} {}", names.operand_of(*cond), branch(*then, true), branch(*other, false)))
+    }
+
+    /// Whether the program samples a variable by a condition.
+    fn samples(&self, v: Var, cond: Var) -> bool {
+        let is_sample = |e: &rml_ir::flat::Equation| matches!(e.rhs, Rhs::When { value, cond: c, .. } if value == v && self.clocks.are_same(c, cond));
+        self.flat.equations.iter().any(is_sample)
+    }
+
     /// How to bring a variable to a slower clock.
     fn sample(&self, names: &Names<'_>, v: Var, path: &[(Var, bool)]) -> String {
         let whens = path
@@ -331,8 +364,11 @@ impl Reporter<'_> {
         let text = format!("sample `{}`: `{}{whens}`", names.of(v), names.operand_of(v));
         let is_constant = self.inferred.origin[v] != Origin::Input
             && self.flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)));
+        // The condition itself, and what it samples elsewhere, keep the clock they have.
+        let is_fixed = path.iter().any(|(cond, _)| self.clocks.are_same(*cond, v) || self.samples(v, *cond));
         match self.inferred.origin[v] {
-            Origin::Input => {
+            Origin::Input if is_fixed && path.iter().any(|(cond, _)| self.clocks.are_same(*cond, v)) => text,
+            Origin::Input if !is_fixed => {
                 format!("{text}, or declare it so, `{}: {}{whens}`", names.of(v), self.flat.vars[v].ty)
             }
             _ if is_constant && self.flat.vars[v].name.is_some() => {

@@ -8,6 +8,7 @@
 mod calls;
 mod depends;
 mod flow;
+mod forgets;
 mod logits;
 mod metric;
 mod own;
@@ -64,6 +65,7 @@ pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) 
         found.extend(own::findings(&program, &view, optimiser.as_ref()));
         found.extend(untrained::findings(&program, &view));
     }
+    found.extend(forgets::finding(&program));
     if trained {
         found.extend(silent::finding(&program));
         found.extend(metric::finding(&program));

@@ -27,5 +27,6 @@ codes! {
     CONDITION_TYPE = "condition-type", "A condition is not a scalar bool.";
     EMPTY_ARRAY = "empty-array", "An array without elements is used as a stream.";
     DECLARED_CLOCK = "declared-clock", "The condition of a declared clock is not a bool variable that can be one.";
+    UNUSED_OPTIMISER = "unused-optimiser", "A node whose name is nearly `diff_param` is called by nothing, so it updates no parameter.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";
 }

@@ -48,7 +48,7 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
         "for a GPU, write `--backend torch --device cuda:0`; `rml backends` lists what loads here",
     ),
     (
-        &["target", "type", "to", "backend"],
+        &["target", "type", "to", "backend", "lang", "language", "stablehlo"],
         &["export"],
         "the format is given with `--format c`, `--format onnx` or `--format stablehlo`",
     ),
@@ -61,7 +61,7 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     (
         &["params", "weights", "checkpoint", "model", "load", "ckpt"],
         &["train"],
-        "training continues from a checkpoint with `--resume CHECKPOINT`",
+        "a checkpoint is written with `--save FILE.safetensors`; training continues from one with `--resume CHECKPOINT`",
     ),
     (
         &["weights", "checkpoint", "model", "load", "ckpt", "resume"],
@@ -72,6 +72,12 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
         &["output", "out", "o", "save-to", "checkpoint-dir"],
         &["train"],
         "a checkpoint is written with `--save FILE.safetensors`",
+    ),
+    (&["output", "o", "save"], &["infer"], "the outputs are written to a file with `--out FILE`"),
+    (
+        &["output", "output-file", "o", "onnx", "c"],
+        &["export"],
+        "a file is named with `--out FILE`, its format with `--format c`, `--format onnx` or `--format stablehlo`",
     ),
     (
         &["output", "out", "o", "save"],
@@ -116,6 +122,16 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     ),
     (&["no-test"], &["train"], "`--test 0` keeps no windows for testing"),
     (&["tensorboard", "logdir", "log-dir"], &["train"], "`--log DIR` writes events for TensorBoard"),
+    (
+        &["fp16", "half", "amp", "float16", "bf16", "bfloat16", "mixed-precision", "fp32", "float32"],
+        &[],
+        "numbers have 32 bits, or 64 with `--f64`; there are no others",
+    ),
+    (
+        &["plot", "image", "picture", "png", "figure"],
+        &["trace"],
+        "a picture is written with `--svg FILE.svg`",
+    ),
     (&["dtype", "precision", "double", "float64", "fp64"], &[], "`--f64` computes in double precision"),
     (
         &["seq-len", "sequence-length", "time-steps"],
@@ -164,6 +180,7 @@ pub(super) fn advised(mut error: clap::Error) -> clap::Error {
         ErrorKind::InvalidValue => bad_value(&error),
         ErrorKind::ValueValidation => no_number(&error).or_else(|| no_program(&error)),
         ErrorKind::MissingRequiredArgument => missing(&error, &args),
+        ErrorKind::ArgumentConflict => conflict(&args),
         _ => None,
     };
     let Some(tips) = tips.filter(|tips| !tips.is_empty()) else { return error };
@@ -337,6 +354,17 @@ fn no_program(error: &clap::Error) -> Option<Vec<String>> {
         false => vec![format!(
             "data follows a flag: `rml train FILE.rml --data {value}`, `rml run FILE.rml --inputs {value}`"
         )],
+    })
+}
+
+/// Flags of a training with data and of one without.
+fn conflict(args: &[String]) -> Option<Vec<String>> {
+    let has = |flag: &str| args.iter().any(|arg| arg == flag || arg.starts_with(&format!("{flag}=")));
+    let without = ["--windows", "--cycles", "--until"].into_iter().find(|flag| has(flag))?;
+    has("--data").then(|| {
+        vec![format!(
+            "`{without}` is for a training without data; with data, `--epochs N` says how long, and `--patience N` ends it after N epochs without a better one"
+        )]
     })
 }
 

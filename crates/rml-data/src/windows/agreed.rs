@@ -57,7 +57,7 @@ impl<'a> Agreed<'a> {
         if let Some(lengths) = columns.lengths(&info.name) {
             if dims.get(1..) != Some(cell.shape.dims()) {
                 let d = wrong().note("its rows are sequences of different lengths");
-                return Err(columns.explained(&info.name, d));
+                return Err(columns.explained(&info.name, uneven_row(d, cell.shape.dims(), dims, lengths)));
             }
             if let (true, Some((declared, _))) = (self.is_declared, &self.lengths)
                 && declared.len() == lengths.len()
@@ -79,10 +79,7 @@ impl<'a> Agreed<'a> {
         {
             return Ok(Reading::Sequence);
         }
-        match self.count {
-            Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),
-            _ => self.count = Some((dims[0], &info.name)),
-        }
+        self.count(info, dims, by_cycle)?;
         if !by_cycle {
             return Ok(Reading::Window);
         }
@@ -99,6 +96,29 @@ impl<'a> Agreed<'a> {
                 Ok(if self.is_declared { Reading::Padded } else { Reading::Cycle })
             }
         }
+    }
+
+    /// Compares the number of rows of a column with what is known, with how to fix a column that has another one.
+    fn count(&mut self, info: &'a InputInfo, dims: &[usize], by_cycle: bool) -> Result<(), Diagnostic> {
+        let name = &info.name;
+        let Some((n, other)) = self.count.filter(|(n, _)| *n != dims[0]) else {
+            self.count = Some((dims[0], name));
+            return Ok(());
+        };
+        let d = uneven(info, dims[0], other, n);
+        let swapped = |name: &str| {
+            format!(
+                "the first dimension counts windows, the second cycles: in NumPy, `{name}.swapaxes(0, 1)`"
+            )
+        };
+        Err(match &self.lengths {
+            Some((lengths, _)) if self.is_declared && !by_cycle => with_sum(d, name, lengths),
+            None if !by_cycle && self.cycles.is_some_and(|(cycles, _)| cycles == dims[0]) => {
+                d.help(swapped(other))
+            }
+            _ if by_cycle && dims[1] == n => d.help(swapped(name)),
+            _ => d,
+        })
     }
 
     /// Compares the lengths of sequences with those that are known.
@@ -125,4 +145,36 @@ impl<'a> Agreed<'a> {
         }
         sequences::same(name, lengths, other, &vec![cycles; lengths.len()])
     }
+}
+
+/// A row that has more or fewer elements than the input, where most have as many.
+fn uneven_row(mut d: Diagnostic, cell: &[usize], dims: &[usize], lengths: &[usize]) -> Diagnostic {
+    let &[n] = cell else { return d };
+    let mut odd = lengths.iter().enumerate().filter(|(_, length)| **length != n);
+    let others = lengths.iter().filter(|length| **length == n).count();
+    let Some((row, length)) = odd.next().filter(|_| dims.len() == 1 && others > lengths.len() / 2) else {
+        return d;
+    };
+    let plural = if *length == 1 { "" } else { "s" };
+    let more = match odd.count() {
+        0 => String::new(),
+        more => format!(", and {more} more rows have another number"),
+    };
+    d.notes = vec![format!(
+        "row {row} has {length} element{plural}, expected {n} in each row (rows count from 0){more}"
+    )];
+    d.help = vec![format!("row {row} needs {n} elements: complete it, or leave it out")];
+    d
+}
+
+/// A column that has neither a row for each window nor one for each cycle of all windows.
+fn with_sum(mut d: Diagnostic, name: &str, lengths: &[usize]) -> Diagnostic {
+    let (windows, cycles) = (lengths.len(), lengths.iter().sum::<usize>());
+    d.notes = vec![format!(
+        "`{LENGTHS}` counts {windows} windows of {cycles} cycles in all: expected {cycles} rows, one for each cycle, or {windows}, one for each window"
+    )];
+    d.help = vec![format!(
+        "store the cycles of all windows, one window after the other, in NumPy `{name}=np.concatenate(windows), {LENGTHS}=[len(w) for w in windows]`"
+    )];
+    d
 }

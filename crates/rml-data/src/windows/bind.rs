@@ -63,7 +63,15 @@ impl Windows {
             findings.push(no_windows(inputs));
         }
         if findings.is_empty() {
-            Ok(Windows { count, cycles, lengths, inputs: bound, origin: columns.called().to_owned() })
+            let misnamed = sequences::misnamed(columns, inputs);
+            Ok(Windows {
+                count,
+                cycles,
+                lengths,
+                inputs: bound,
+                misnamed,
+                origin: columns.called().to_owned(),
+            })
         } else {
             Err(findings)
         }
@@ -95,7 +103,7 @@ fn reading<'a>(
     let [a, b] = expected_shapes(info);
     // Of what is on disk, shapes and elements were compared when it was read.
     let find = if disk.is_some_and(|disk| disk.has(&info.name)) { named } else { find };
-    let column = find(columns, info, &[&a, &b])?;
+    let column = find(columns, (info, inputs), &[&a, &b])?;
     Ok(Some((column, agreed.reading(info, column, columns)?)))
 }
 

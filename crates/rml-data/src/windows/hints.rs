@@ -85,6 +85,18 @@ impl Windows {
         (scalar && (0..self.count.min(LOOKED_AT)).all(is_one_hot)).then(|| (&*bound.info.name, self.cycles))
     }
 
+    /// A column that is ignored, though its name says that it has the lengths of the windows, where all windows have
+    /// the same number of cycles, more than one.
+    pub fn misnamed_lengths(&self) -> Option<&str> {
+        let may_be_filled_up = self.lengths.is_none() && self.cycles > 1;
+        self.misnamed.as_deref().filter(|_| may_be_filled_up)
+    }
+
+    /// Whether an input is true in the last cycle of each window, without a column.
+    pub fn is_end(&self, name: &str) -> bool {
+        self.inputs.iter().any(|bound| &*bound.info.name == name && matches!(bound.role, Role::End))
+    }
+
     /// The inputs that take integers, with the least and the greatest one that each takes in those windows.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 mod builtin;
 mod call;
 mod classes;
+mod exchanged;
 mod habits;
 mod quotient;
 
@@ -427,10 +428,11 @@ impl Infer<'_, '_, '_> {
     }
 
     fn joined(&mut self, id: InstanceId, of: ExprId, [a, b]: [ExprId; 2], what: &str) -> Class {
-        let a = self.expr(id, a);
-        let b = self.expr(id, b);
+        let node = self.tree.node(id);
+        let help = |want, got| habits::literal(node, [a, b], want, got);
+        let (a, b) = (self.expr(id, a), self.expr(id, b));
         self.at = (id, of);
-        self.unify(a, b, what)
+        self.unify_or(a, b, what, &help)
     }
 
     fn binary(&mut self, id: InstanceId, of: ExprId, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Class {

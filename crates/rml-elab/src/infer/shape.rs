@@ -266,9 +266,11 @@ impl Fixpoint<'_, '_, '_> {
             return Err(Failure::Unknown);
         };
         let callee = self.typed.tree.node(child);
+        // What is in error may have its arguments in other places.
+        let is_right = !self.typed.broken.contains(&(id, expr));
         for (i, &formal) in callee.formals.iter().enumerate() {
             if self.typed.tree.is_stream(child, formal) {
-                let arg = self.expr(id, call.args[i]).ok().and_then(|p| p.shape);
+                let arg = self.expr(id, call.args[i]).ok().and_then(|p| p.shape).filter(|_| is_right);
                 // a shape that does not come from the argument holds even if the argument is in error
                 let shape = match callee.binds(formal) {
                     true => arg.or_else(|| self.declared(child, formal)),

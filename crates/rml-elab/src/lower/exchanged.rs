@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::text;
 
 /// Calls with more arguments are not looked at: all their orders would be tried.
-const MAX_ARGUMENTS: usize = 6;
+pub(crate) const MAX_ARGUMENTS: usize = 6;
 
 /// What an argument is by its form.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -159,7 +159,7 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
 }
 
 /// The first order of that many arguments that fits; of those, the one that keeps most in place comes first.
-fn first_order(count: usize, fits: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+pub(crate) fn first_order(count: usize, fits: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     fn extend(order: &mut Vec<usize>, count: usize, fits: &dyn Fn(&[usize]) -> bool) -> bool {
         if order.len() == count {
             return fits(order);

@@ -137,14 +137,14 @@ impl Lower<'_, '_> {
             }
             None => {
                 if !self.scopes.is_excused(self.header.file, name, true) {
-                    self.unknown_callee(name, callee);
+                    self.unknown_callee(name, callee, args.len());
                 }
                 ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
             }
         }
     }
 
-    fn unknown_callee(&mut self, name: &str, callee: Ident) {
+    fn unknown_callee(&mut self, name: &str, callee: Ident, given: usize) {
         if let Some((module, inner)) = name.split_once('.') {
             let d = self.unknown_in(module, inner, callee.span);
             return self.report.push(d);
@@ -154,9 +154,10 @@ impl Lower<'_, '_> {
         }
         let message = format!("there is no node or function `{name}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
-        if let Some(help) = habits::call(name) {
+        let module = self.scopes.library_module(name);
+        if let Some(help) = habits::call(name).filter(|_| module.is_none_or(|(_, inputs)| inputs != given)) {
             d = d.help(help);
-        } else if let Some(module) = self.scopes.library_module(name) {
+        } else if let Some((module, _)) = module {
             let import = format!("import {module};");
             let (place, line) = self.new_import(&import);
             d = d.fix(format!("the library has it: `{import}`"), place, line);
@@ -196,7 +197,9 @@ impl Lower<'_, '_> {
             return match exporting.own.get(name) {
                 Some(private) => imports::private(&self.headers[*private], span),
                 None => {
-                    imports::not_exported(&format!("what is imported as `{module}`"), name, span, exporting)
+                    let what = format!("what is imported as `{module}`");
+                    let d = imports::not_exported(&what, name, span, exporting);
+                    habits::call(name).map_or(d.clone(), |help| d.help(help))
                 }
             };
         }
@@ -398,7 +401,11 @@ impl Lower<'_, '_> {
                 } else {
                     d.label(span, "this is not a call of a node")
                 };
-                self.report.push(d.help("put the computation into a node and call it: `f(x) every end`"));
+                // `f(a, x every end)` was meant as `f(a, x) every end`.
+                self.report.push(match other {
+                    ExprKind::Local(_) => d.help("`every` stands after the call of a node: `f(x) every end` in place of `f(x every end)`"),
+                    _ => d.help("put the computation into a node and call it: `f(x) every end`"),
+                });
                 ExprKind::Error(other.children().into_iter().chain([end]).collect())
             }
         }

@@ -6,6 +6,7 @@ mod expr;
 mod imports;
 mod node;
 
+pub(crate) use exchanged::{MAX_ARGUMENTS, first_order};
 pub(crate) use expr::arguments;
 
 use std::sync::Arc;

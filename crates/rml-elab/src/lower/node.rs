@@ -136,6 +136,13 @@ impl Lower<'_, '_> {
             }
             _ => ("defined again here", "each name has exactly one definition"),
         };
+        let second = (2..100)
+            .map(|n| format!("{}{n}", first.name))
+            .find(|name| self.locals.iter().all(|local| *local.name != **name));
+        let help = match second.filter(|_| what == "variable") {
+            Some(second) => format!("{help}: call this one `{second}`, and what reads it after this"),
+            None => help.to_owned(),
+        };
         let message = format!("{what} `{}` is defined twice", first.name);
         self.report.push(
             Diagnostic::error(codes::DUPLICATE_DEFINITION, message)

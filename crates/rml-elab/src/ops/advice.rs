@@ -27,6 +27,12 @@ pub(super) fn given(node: &Node, expr: ExprId, failure: Failure) -> Failure {
                 d.help = vec![format!("it joins two operands at a time: `concat(concat({a}, {b}), {c})`")];
             }
         }
+        ExprKind::Builtin { which: Builtin::Conv(..) | Builtin::Pool(..), .. } if channels_first(&d) => {
+            d.help.push(
+                "channels come last: declare `image: num [batch, height, width, channels]`; in NumPy, `np.moveaxis(image, 1, -1)`"
+                    .to_owned(),
+            );
+        }
         kind if d.code == codes::SHAPE_MISMATCH => {
             for operand in kind.children() {
                 *d = of_parameter(node, operand, *d);
@@ -35,6 +41,11 @@ pub(super) fn given(node: &Node, expr: ExprId, failure: Failure) -> Failure {
         _ => {}
     }
     Failure::Bad(d)
+}
+
+/// Whether an operand has its channels before height and width.
+fn channels_first(d: &Diagnostic) -> bool {
+    d.notes.iter().any(|note| note.contains("with the channels last"))
 }
 
 /// A stream as a position: `gather(x, i)` for `x[i]`.

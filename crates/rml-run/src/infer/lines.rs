@@ -2,11 +2,12 @@
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, visible_name};
+use rml_base::codes::sim::SYNC_ERROR;
+use rml_base::{Diagnostic, Error, visible_name};
 use rml_data::{Cell, Feed, Wrong, cells, convert, text};
 use rml_driver::Program;
 use rml_engine::{Row, Status};
-use rml_ir::{InputInfo, Shape, Type, Value};
+use rml_ir::{DType, InputInfo, Shape, Type, Value};
 
 use crate::session::unknown_input;
 
@@ -84,9 +85,45 @@ pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagn
 pub(crate) fn object(line: &str) -> Result<Line, Diagnostic> {
     // It is one line, so that its number would say nothing.
     cells(line).map_err(|ill| {
-        Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
-            .note(format!("{}, at column {}", ill.why, ill.column))
+        let d = Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
+            .note(format!("{}, at column {}", ill.why, ill.column));
+        match rml_data::line_advice(line, &ill.why) {
+            Some(help) => d.help(help),
+            None => d.help("a line names the inputs: `{\"x\": 1.0, \"y\": [1, 2]}`"),
+        }
     })
+}
+
+/// The finding about a column as one about a value in a line.
+fn of_line(mut d: Diagnostic, input: &InputInfo) -> Diagnostic {
+    d.message =
+        d.message.replace(&format!("column `{}`", input.name), &format!("the value of `{}`", input.name));
+    if d.code == codes::DATA_TYPE {
+        d.notes.clear();
+        d.help = vec![
+            match input.ty.dtype {
+                DType::Bool => "write `true` or `false`",
+                DType::Int => "write an integer without a point, or declare the input as num",
+                DType::Num => "write a number, or declare the input as bool",
+            }
+            .to_owned(),
+        ];
+    }
+    d
+}
+
+/// The finding about a line without inputs that the first line has, where the run found that something is absent.
+pub(crate) fn lacking(error: Error, line: &Line, running: &Program) -> Error {
+    let inputs = running.inputs().iter().filter(|i| i.clock.is_none() && !line.contains_key(&*i.name));
+    let missing: Vec<String> = inputs.map(|i| format!("`{}`", i.name)).collect();
+    if missing.is_empty() || error.code() != Some(SYNC_ERROR) {
+        return error;
+    }
+    let what = format!("the line has no value for {}", missing.join(", "));
+    let d = Diagnostic::error(codes::MISSING_INPUT, what)
+        .note("the first line says which inputs each line has")
+        .help("give each input a value in each line, or null where its clock makes it absent");
+    running.error(d)
 }
 
 /// The only entry of a value whose first dimension is 1.
@@ -116,10 +153,18 @@ fn feed(
     let dims = input.ty.shape.dims();
     let expected = if single { dims.get(1..).unwrap_or_default() } else { dims };
     if found.dims() != expected {
-        return Err(bad(format!("its value has another shape than {}", input.ty))
-            .note(format!("expected {}, found {found}", Shape::new(expected))));
+        let expected = Shape::new(expected);
+        let d = bad(format!("its value has shape {found}, expected {expected}"));
+        return Err(match single {
+            true => d.help(format!(
+                "a line holds one row: write its value, without the dimension `batch` of {}",
+                input.ty
+            )),
+            false => d,
+        });
     }
     let ty = Type { dtype: input.ty.dtype, shape: found };
-    let data = convert(&input.name, column, &ty, precision, allow_nan, &|_| "its value".into())?;
+    let data = convert(&input.name, column, &ty, precision, allow_nan, &|_| "its value".into())
+        .map_err(|d| of_line(d, input))?;
     Ok(Feed::Value(data.gather(&[0], &input.ty.shape)))
 }

@@ -9,7 +9,7 @@ use rml_data::Feed;
 use rml_driver::{Program, keep_inputs};
 use rml_engine::{End, Feeding, Row, Use};
 
-use super::lines::{Format, Line, object, refuse_foreign};
+use super::lines::{Format, Line, lacking, object, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -249,7 +249,7 @@ impl Running {
                 self.without_open(|_| ());
             }
             self.out_of_memory = error.code() == Some(codes::MEMORY_LIMIT) && !self.open.is_empty();
-            return Err(error);
+            return Err(lacking(error, line, self.session.program()));
         }
         self.open.push_back(row);
         let open = usize::try_from(self.session.open_cycles()).unwrap_or(usize::MAX);

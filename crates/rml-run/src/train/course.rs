@@ -13,6 +13,7 @@ use super::keeper::{Keeper, Names, Now};
 use super::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainReport};
 use super::options::TrainOptions;
 use super::records::Records;
+use super::still::Still;
 use super::updates::updates;
 use crate::checkpoint::{Position, Reached};
 use crate::runner::{Averages, Metrics, metric_names};
@@ -80,6 +81,8 @@ pub(super) struct Course<'a> {
     of: usize,
     /// When the epoch or report began.
     began: Instant,
+    /// The parameters at the start, during the first epoch.
+    still: Option<Still>,
 }
 
 impl<'a> Course<'a> {
@@ -97,7 +100,7 @@ impl<'a> Course<'a> {
         averages.restore(&position.reached.sums);
         let records = Records::new(options, &names, &mut position)?;
         let (report, began) = (TrainReport::default(), Instant::now());
-        Ok(Self { options, position, averages, records, report, of: 0, began })
+        Ok(Self { options, position, averages, records, report, of: 0, began, still: None })
     }
 
     pub(super) fn position(&self) -> &Position {
@@ -140,6 +143,10 @@ impl<'a> Course<'a> {
             position: self.position.clone(),
         };
         blocks.describe(&mut info);
+        let is_first = info.epochs.is_some_and(|epochs| epochs > 0) && self.position.reached.epoch == 0;
+        if is_first && self.position.reached.done == 0 && updated(&info) {
+            self.still = Still::new(program, &session.states()?);
+        }
         self.of = info.train_windows;
         observer.start(&info);
         self.began = Instant::now();
@@ -192,6 +199,11 @@ impl<'a> Course<'a> {
         }
         self.began = Instant::now();
         self.tell(summary, blocks, observer);
+        if let Some(still) = self.still.take()
+            && let Some(finding) = still.finding(&blocks.states()?)
+        {
+            observer.warning(&finding, blocks.session().program().sources());
+        }
         Ok(())
     }
 
@@ -271,6 +283,11 @@ pub(super) fn diverged(what: String, note: impl Into<String>) -> Diagnostic {
         .note(note)
         .help("lower the learning rate where the gradient enters, or look at the scale of the inputs")
         .help("`--allow-nan` continues in spite of it")
+}
+
+/// Whether any parameter is to be updated.
+fn updated(info: &TrainInfo) -> bool {
+    info.updates.cycle + info.updates.window + info.updates.condition > 0
 }
 
 /// How many numbers are trained.

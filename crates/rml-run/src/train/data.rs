@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Error};
+use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Dataset, Kept, Parts, Windows, order};
 use rml_driver::{Options, Program, Source, interface};
 
@@ -47,22 +47,18 @@ impl<'a> OnData<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         let mut common = Common::new(source, Some(data), options, options.stats)?;
-        let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan))?;
+        let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan));
+        let windows = windows.map_err(|e| settable(e, source, common.compile.node.as_deref()))?;
         common.family.refuse_undeclared(common.size, &windows)?;
         let nodes = test_node(source, data, options, &common.compile, common.size)?;
         common.warn(observer);
         let position = position(&common, data, &windows, options, observer)?;
         check_evaluation(options, &position.setup, nodes.is_some())?;
-        let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
-        for note in updates::notes(&common.program, longest, position.setup.shuffle) {
+        for note in updates::notes(&common.program, &windows, position.setup.shuffle) {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
-        if let Some((name, cycles)) = windows.one_hot() {
-            let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
-            let d = Diagnostic::warning(codes::DATA_SHAPE, what)
-                .note("each row holds zeros and a single 1, and no other input has a value for each cycle")
-                .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=1)`"));
-            observer.warning(&d, common.program.sources());
+        for note in doubts(&windows) {
+            observer.warning(&note, common.program.sources());
         }
         if let (None, Classes::Named { .. }) = (&nodes, &options.classes) {
             return Err(confusion::no_node().into());
@@ -178,6 +174,23 @@ impl Blocks for Epochs<'_> {
     }
 }
 
+/// What is doubtful in how the data is read.
+fn doubts(windows: &Windows) -> Vec<Diagnostic> {
+    let one_hot = windows.one_hot().map(|(name, cycles)| {
+        let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
+        Diagnostic::warning(codes::DATA_SHAPE, what)
+            .note("each row holds zeros and a single 1, and no other input has a value for each cycle")
+            .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=1)`"))
+    });
+    let misnamed = windows.misnamed_lengths().map(|name| {
+        let what = format!("column `{name}` is ignored, so each window has all {} cycles", windows.cycles);
+        Diagnostic::warning(codes::UNUSED_COLUMN, what)
+            .note("windows that are filled up are cut to their lengths by a column `lengths`")
+            .help(format!("rename `{name}` to `lengths` if it says how many cycles each window has"))
+    });
+    one_hot.into_iter().chain(misnamed).collect()
+}
+
 /// The position at which a run on data starts or resumes.
 fn position(
     common: &Common,
@@ -248,6 +261,23 @@ fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> R
 
 fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
     Windows::bind(data, program.inputs(), program.precision(), allow_nan).map_err(|d| program.error(d))
+}
+
+/// An error of columns that are missing, with how to set those inputs that have no type.
+fn settable(error: Error, source: &Source, node: Option<&str>) -> Error {
+    let Ok(Some(interface)) = interface(source, node.unwrap_or_default()) else { return error };
+    let (sources, diagnostics) = error.into_parts();
+    let mut all = Diagnostics::new();
+    all.extend(diagnostics.into_iter().map(|mut d| {
+        let input = d.message.split('`').nth(1).unwrap_or_default();
+        if d.code == codes::MISSING_COLUMN && interface.is_untyped(input) {
+            let help =
+                format!("`{input}` has no type, so it can be set on the command line: `--set {input}=0.1`");
+            d.help.insert(0, help);
+        }
+        d
+    }));
+    Error::new(all, sources)
 }
 
 /// The node to evaluate, if the program has it.

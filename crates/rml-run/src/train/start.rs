@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use rml_base::Error;
+use rml_base::codes::analysis::NO_UPDATE;
 use rml_base::profile::Phase;
 use rml_data::{Dataset, Kept};
 use rml_driver::{Options, Program, Source, interface};
@@ -18,6 +19,8 @@ use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Position, Reached, Set
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
 
+/// The node that is trained where nothing is said.
+const TRAIN: &str = "train";
 /// No windows kept.
 pub(super) const NONE: Kept = Kept { count: 0, last: false };
 
@@ -33,6 +36,8 @@ pub(super) struct Common {
     pub(super) program: Program,
     shuffle: bool,
     seed: u64,
+    /// Whether another node is trained than the one that is called `train`, which there is.
+    other_trains: bool,
 }
 
 impl Common {
@@ -52,6 +57,7 @@ impl Common {
         let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
         let asked = asked_batch(options.batch, &mut set)?;
         let stacks = interface(source, &node)?.is_some_and(|i| i.has_batch);
+        let other_trains = node != TRAIN && interface(source, TRAIN)?.is_some();
         let stacked = asked.or(before.map(|p| p.setup.batch).filter(|_| stacks));
         let batch = batch_size(source, &node, stacked)?;
         let compile = Options {
@@ -71,7 +77,7 @@ impl Common {
             // before the data, so that a checkpoint of another program is called that
             checkpoint.select(&program, Policy::Exact)?;
         }
-        Ok(Self { resumed, compile, size, asked, family, program, shuffle, seed })
+        Ok(Self { resumed, compile, size, asked, family, program, shuffle, seed, other_trains })
     }
 
     /// The setup of a run with that many windows of data, of which some are kept for testing and validation.
@@ -137,7 +143,14 @@ impl Common {
     /// Passes the warnings about the program to the observer.
     pub(super) fn warn(&self, observer: &mut dyn Observer) {
         for finding in self.program.warnings().iter() {
-            observer.warning(finding, self.program.sources());
+            let mut finding = finding.clone();
+            if finding.code == NO_UPDATE && self.other_trains {
+                let node = self.compile.node.as_deref().unwrap_or_default();
+                finding.notes.clear();
+                finding.help =
+                    vec![format!("`{node}` does not train: leave `--node {node}` out, `{TRAIN}` does")];
+            }
+            observer.warning(&finding, self.program.sources());
         }
     }
 

@@ -147,7 +147,8 @@ pub(super) fn unknown(
         [] => d.note("the node has no scalar output of type num or int"),
         known => d.note(format!("there are {}", quoted(known))),
     };
-    match suggest(name, known.iter().map(String::as_str)) {
+    let longer = known.iter().map(String::as_str).find(|known| known.starts_with(name) && name.len() > 1);
+    match longer.or_else(|| suggest(name, known.iter().map(String::as_str))) {
         Some(near) => d.help(format!("there is `{near}`")),
         None => d.help("metrics are the scalar outputs of the trained node, and as `test.NAME` those of the node that evaluates"),
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, IndexVec};
+use rml_data::Windows;
 use rml_driver::Program;
-use rml_ir::flat::{By, ClassId, ClockClasses, Driver, Eq, Flat, Rhs, State, Var};
+use rml_ir::flat::{By, ClassId, ClockClasses, Driver, Eq, Equation, Flat, Rhs, State, Var};
 use rml_ir::op::Op;
 
 /// How many numbers are updated how often.
@@ -117,10 +118,65 @@ pub(super) fn updates(program: &Program) -> Updates {
     Updates { cycle, window, condition: found.condition, never: found.never }
 }
 
-/// Notes about a training over windows of up to that many cycles, before it begins.
-pub(super) fn notes(program: &Program, longest: usize, shuffled: bool) -> Vec<Diagnostic> {
+/// Notes about a training over these windows, before it begins.
+pub(super) fn notes(program: &Program, windows: &Windows, shuffled: bool) -> Vec<Diagnostic> {
+    let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
     let mixed = (longest > 1).then(|| mixed(program)).flatten();
-    mixed.into_iter().chain(shuffled.then(|| crossing(program)).flatten()).collect()
+    let unused = (longest == 1).then(|| unused(program, windows)).flatten();
+    mixed.into_iter().chain(unused).chain(shuffled.then(|| crossing(program)).flatten()).collect()
+}
+
+/// A state that restarts in each window, of windows that have one cycle.
+fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
+    let flat = program.flat();
+    let reach = Reach::new(flat);
+    let inputs = reach.from(flat.inputs.iter().map(|i| i.var));
+    let is_end = |end: Var| {
+        let input = flat.inputs.iter().find(|i| i.var == end);
+        input.and_then(|i| flat.vars[i.var].name.as_deref()).is_some_and(|name| windows.is_end(name))
+    };
+    let restarts = |e: &&Equation| match e.rhs {
+        Rhs::Fby { window: Some(window), next, .. } => {
+            is_end(flat.windows[window].end) && inputs.contains(&next) && flat.vars[next].ty.is_num()
+        }
+        _ => false,
+    };
+    let parameters: Vec<_> =
+        flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].span).collect();
+    let named = |e: &Equation| {
+        let Rhs::Fby { next, .. } = e.rhs else { return None };
+        let name = flat.vars[e.lhs].name.as_deref().or(flat.vars[next].name.as_deref())?;
+        // What sums up the gradient of a parameter is no state of the net.
+        (!parameters.contains(&e.span)).then(|| name.replace("diff_", ""))
+    };
+    let (state, key) = flat.equations.iter().filter(restarts).find_map(|e| Some((e, named(e)?)))?;
+    let d = Diagnostic::warning(
+        codes::UNUSED_STATE,
+        format!("each window of the data has one cycle, so the state `{key}` always has its initial value"),
+    )
+    .label(state.span, "this keeps a value from cycle to cycle, within a window");
+    let sequence = program.inputs().iter().find_map(|input| {
+        let (lead, dims) = match (input.batched, input.ty.shape.dims()) {
+            (true, [_, dims @ ..]) => (vec!["batch".to_owned()], dims),
+            (_, dims) => (Vec::new(), dims),
+        };
+        let (cycles, cell) = dims.split_first().filter(|(_, rest)| !rest.is_empty())?;
+        let shape = [lead, cell.iter().map(ToString::to_string).collect()].concat().join(", ");
+        Some((input, *cycles, format!("{}: {} [{shape}]", input.name, input.ty.dtype), cell))
+    });
+    Some(match sequence {
+        Some((input, cycles, declared, cell)) => {
+            let cell: String = cell.iter().map(|d| format!(", {d}")).collect();
+            d.note(format!(
+                "time is in cycles: with `{declared}`, data [windows, {cycles}{cell}] is windows of {cycles} cycles"
+            ))
+            .help(format!(
+                "if the first dimension of `{}` is time, declare `{declared}`, in each node, and what has one value a window `when end`",
+                input.name
+            ))
+        }
+        None => d.help("store several cycles in a row: an array [windows, cycles, ..], or lists in JSON"),
+    })
 }
 
 /// Parameters with a gradient that are updated in each cycle, beside others that are updated once a window.

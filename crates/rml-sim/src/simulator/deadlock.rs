@@ -3,10 +3,10 @@
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::memory::Shortage;
-use rml_base::{Diagnostic, codes};
+use rml_base::{Diagnostic, Span, codes};
 use rml_engine::{End, Undetermined};
 use rml_ir::Value;
-use rml_ir::flat::{Eq, Var};
+use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::Simulator;
 use super::cell::Presence;
@@ -90,9 +90,10 @@ impl Simulator {
         let (chain, last) = self.chain(self.wanted_of(n, v));
         let waits_for_future = matches!(last, Some(Waits::Future));
         let cyclic = last.is_none();
+        let at_end = last.is_some() && self.post_of(&chain).is_some();
         let report = self.chain_report(&chain, last.as_ref());
         let report = report.note(self.list(&cells));
-        Some(Undetermined { cells, waits_for_future, cyclic, report })
+        Some(Undetermined { cells, waits_for_future, cyclic, at_end, report })
     }
 
     /// The report that too many cycles are open.
@@ -366,7 +367,20 @@ impl Simulator {
             };
             report = report.note(format!("the wait ends, after {steps}, at {end}"));
         }
-        report.help(help)
+        match last.and_then(|_| self.post_of(&chain)) {
+            Some(post) => at_the_end(report, post),
+            None => report.help(help),
+        }
+    }
+
+    /// The last `post` on a chain: where it is, and what it takes from the next cycle.
+    fn post_of(&self, chain: &[(Wanted, Option<Eq>)]) -> Option<(Span, String)> {
+        chain.iter().rev().filter_map(|(_, eq)| *eq).find_map(|eq| {
+            let equation = &self.program.flat.equations[eq];
+            let Rhs::Post { next, .. } = equation.rhs else { return None };
+            let name = self.program.flat.vars[next].name.as_deref()?;
+            Some((equation.span, name.rsplit('.').next().unwrap_or(name).to_owned()))
+        })
     }
 
     /// The first parameter on a chain that is read as its update left it.
@@ -377,6 +391,13 @@ impl Simulator {
             Some(&**key)
         })
     }
+}
+
+/// A `post` has no value in the last cycle: where it is, and what it takes from the next cycle.
+fn at_the_end(report: Diagnostic, (span, next): (Span, String)) -> Diagnostic {
+    report.label(span, format!("`post {next}` has no value in the last cycle")).help(format!(
+        "leave the last cycle of each window out: with an input `end`, `(post {next}) when not end`, and the other values of its equation `when not end`"
+    ))
 }
 
 fn cell_var(cell: usize) -> Var {

@@ -262,7 +262,9 @@ impl<'a> Parser<'_, 'a> {
         if self.kind() == Kind::Comma {
             let help = match of_merge {
                 true => "`merge` is no call: its operands stand next to each other, `merge c a b`",
-                false => "there are no tuples; several values stand only between the parentheses of a call",
+                false => {
+                    "there are no tuples: a shape or an array has brackets, `[3, 4]`, and several values stand only between the parentheses of a call"
+                }
             };
             return Err(self.unexpected("`)`", &[help]));
         }

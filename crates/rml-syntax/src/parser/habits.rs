@@ -4,7 +4,7 @@
 //! tokens around it are such a form.
 
 use super::Parser;
-use crate::token::Kind;
+use crate::token::{Kind, Token};
 use rml_base::Diagnostic;
 use rml_base::codes::syntax as codes;
 
@@ -12,7 +12,15 @@ use rml_base::codes::syntax as codes;
 const WORDS: &[(&str, &str)] = &[
     ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
     ("returns", "outputs follow an arrow: `node f(x) -> (o)`"),
-    ("pre", "`a -> pre x` is written `a fby x`; alone, `pre x` needs a first value: `0.0 fby x`"),
+    (
+        "pre",
+        "`a -> pre {x}` is written `a fby {x}`; alone, `pre {x}` needs a first value: `0.0 fby {x}` of a num, `0 fby {x}` of an int, `false fby {x}` of a bool",
+    ),
+    (
+        "last",
+        "`last {x}` needs a first value: `0.0 fby {x}` of a num, `0 fby {x}` of an int, `false fby {x}` of a bool",
+    ),
+    ("whenot", "`whenot` is two words: `when not {x}`"),
     ("assert", "there are no assertions: make the condition an output, `ok = x > 0.0;`"),
     ("const", "a constant is an equation of a node, without a word before it: `n = 3;`"),
     ("def", "a node is written `node f(x) -> (o)`, with equations after it: `o = ..;`"),
@@ -125,6 +133,9 @@ impl Parser<'_, '_> {
             Kind::Ident if previous.kind == Kind::Arrow => {
                 Some("outputs stand in parentheses: `node f(x) -> (o)`, with or without types")
             }
+            Kind::Arrow if matches!(previous.kind, Kind::True | Kind::False) => Some(
+                "the branches of `merge` have no labels, the true one is first: `merge c (a when c) (b when not c)`",
+            ),
             Kind::Arrow if previous.kind.ends_expr() => Some(
                 "`a -> pre x` is written `a fby x`: `a` in the first cycle, then the `x` of the cycle before",
             ),
@@ -145,6 +156,15 @@ impl Parser<'_, '_> {
         let mut names =
             tokens.into_iter().flatten().filter(|t| t.kind == Kind::Ident).map(|t| self.text_of(t));
         names.find_map(|name| WORDS.iter().find(|(word, _)| *word == name).map(|(_, help)| *help))
+    }
+
+    /// A help line about the next token or the word before it, with the name that follows the word in it.
+    pub(super) fn named(&self, help: &str) -> String {
+        let is_name = |token: &Token| {
+            token.kind == Kind::Ident && !WORDS.iter().any(|(word, _)| *word == self.text_of(*token))
+        };
+        let name = [self.peek(), self.peek_at(1)].into_iter().find(is_name);
+        help.replace("{x}", name.map_or("x", |name| self.text_of(name)))
     }
 
     /// Whether `in` is next, and a `let` stands before it in the same equation.

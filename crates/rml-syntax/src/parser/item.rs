@@ -197,11 +197,18 @@ impl<'a> Parser<'_, 'a> {
     fn header(&mut self) -> Parse<(Ident, &'a [Decl<'a>], &'a [Decl<'a>])> {
         let name = self.name("the name of the node")?;
         let inputs = self.decls("the list of inputs")?;
+        let colon = self.kind() == Kind::Colon;
         if self.eat(Kind::Arrow).is_none() {
+            let at = self.diagnostics.len();
             self.unexpected(
                 "`->` before the list of outputs",
                 &["a node is written `node name(inputs) -> (outputs)`; without outputs: `-> ()`"],
             );
+            // The colon after the list is another mistake, and the outputs are missing all the same.
+            if let Some(diagnostic) = self.diagnostics.get_mut(at).filter(|_| colon) {
+                diagnostic.help = vec![COLON.to_owned()];
+                return Err(Reported);
+            }
             // Something of up to two tokens in its place: `=> (`, `returns (`.
             for _ in 0..2 {
                 if matches!(self.kind(), Kind::Ident | Kind::Eq | Kind::Gt | Kind::Minus | Kind::Colon) {
@@ -296,8 +303,13 @@ impl<'a> Parser<'_, 'a> {
             return Ok(TypeExpr { dtype, dims: &[], span: start });
         }
         if self.kind() != Kind::LBracket {
-            self.unexpected("`[` before the shape", &["a scalar is written with an empty shape: `num []`"]);
+            let scalar = format!("a scalar is written with an empty shape: `{name} []`");
+            self.unexpected("`[` before the shape", &[&scalar]);
             return Ok(TypeExpr { dtype, dims: &[], span: start });
+        }
+        if self.peek_at(1).kind == Kind::Minus {
+            self.next();
+            return Err(self.unexpected("a dimension", &[NAMED_DIMENSION]));
         }
         let (dims, _, span) = self.dims()?;
         Ok(TypeExpr { dtype, dims, span: start.to(span) })
@@ -313,6 +325,9 @@ impl<'a> Parser<'_, 'a> {
                 dims.push(Dim::Splice(self.name("the name of some dimensions")?));
                 self.next();
             } else {
+                if matches!(self.kind(), Kind::Colon) {
+                    return Err(self.unexpected("a dimension", &[NAMED_DIMENSION]));
+                }
                 let tree = self.expr()?;
                 height = height.max(tree.height);
                 dims.push(Dim::Expr(tree.expr));
@@ -418,6 +433,12 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 }
+
+/// What to write for a dimension of any size.
+const NAMED_DIMENSION: &str = "a dimension of any size has a name: `num [batch, 4]`";
+
+/// What to write for `node f(x):`.
+const COLON: &str = "a node names its outputs, and has no colon: `node f(x) -> (y)`; its equations follow directly, `y = ..;`";
 
 /// The element type of that name.
 fn dtype(name: &str) -> Option<DTypeName> {

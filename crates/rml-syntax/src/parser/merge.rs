@@ -250,6 +250,11 @@ impl<'a> Parser<'_, 'a> {
         {
             diagnostic = diagnostic
                 .help("put parentheses around an operand that is more than a name, literal, call or index");
+        } else if matches!(
+            self.kind(),
+            Kind::Gt | Kind::Ge | Kind::Lt | Kind::Le | Kind::EqEq | Kind::Ne | Kind::And | Kind::Or
+        ) {
+            diagnostic = diagnostic.help("put parentheses around the condition: `merge (x > 0.0) a b`");
         }
         self.report(diagnostic)
     }

@@ -40,7 +40,7 @@ impl Parser<'_, '_> {
         let mut diagnostic = Diagnostic::error(codes::SYNTAX, format!("expected {expected}, found {found}"))
             .label(span, format!("expected {expected}{place}"));
         match self.habit() {
-            Some(line) => diagnostic = diagnostic.help(line),
+            Some(line) => diagnostic = diagnostic.help(self.named(line)),
             None => diagnostic.help.extend(help.iter().map(|line| (*line).to_owned())),
         }
         self.report(diagnostic)

@@ -5,8 +5,11 @@ use rml_base::{Diagnostic, Span};
 use rml_ir::DType;
 
 use super::classes::Class;
+use super::exchanged::Argument;
 use super::{Infer, Pending};
-use crate::hir::{ExprId, Local};
+use rml_syntax::ast::Literal;
+
+use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::infer::adjoint::{self, Adjoint, Results};
 use crate::instance::InstanceId;
 use crate::text;
@@ -27,15 +30,26 @@ impl Infer<'_, '_, '_> {
             return;
         };
         let callee = self.tree.node(child);
+        let mut args: Vec<Argument> = Vec::new();
+        for (i, arg) in call.args.iter().enumerate() {
+            let is_static = callee.formals.get(i).is_some_and(|formal| !self.tree.is_stream(child, *formal));
+            args.push(if is_static { None } else { Some(self.expr(id, *arg)) });
+        }
+        // Of an adjoint, `bp` and at least one gradient follow.
+        let complete = call.order == 0 || args.len() > callee.formals.len() + 1;
+        let order = if complete { self.exchanged((id, expr), call, child, &args) } else { None };
         for (i, &formal) in callee.formals.iter().enumerate() {
-            if self.tree.is_stream(child, formal) {
-                let arg = self.expr(id, call.args[i]);
-                self.at = (id, call.args[i]);
+            let from = order.as_ref().map_or(i, |order| order[i]);
+            if let Some(arg) = args[from] {
+                self.at = (id, call.args[from]);
                 let what = format!("input `{}` of `{}`", callee.name_of(formal), callee.name);
                 self.define((self.slot(child, formal), callee.locals[formal].span), arg, &what);
             }
         }
-        let extra = call.args[callee.formals.len()..].iter().map(|a| self.expr(id, *a)).collect();
+        if order.is_some() {
+            return self.fail(lhs);
+        }
+        let extra = args.split_off(callee.formals.len()).into_iter().flatten().collect();
         self.at = (id, expr);
         for (&output, &target) in callee.outputs.iter().zip(lhs) {
             self.result((self.slot(child, output), callee.locals[output].span), target, || {
@@ -176,14 +190,21 @@ impl Infer<'_, '_, '_> {
         let name = format!("{prefix}{}", callee.name);
         let lacks_bp =
             extra + 1 == wanted && pending.extra.first().is_none_or(|(class, _)| !self.is_condition(*class));
-        let d = if lacks_bp {
-            d.help(format!("`bp` is missing: write `{}`", self.with_bp(&name, callee, adjoint, pending)))
-        } else {
-            d
-        };
+        let lacks_input = if extra + 1 == wanted { self.with_input(&name, callee, pending) } else { None };
         self.report.push(match (extra == wanted, results.gradients.is_empty()) {
-            (false, _) if lacks_bp => d,
-            (false, _) => d.help("after the inputs of the node, pass `bp`, which is true where gradients are wanted, and the gradient of each num output"),
+            (false, _) if let Some((input, call)) = lacks_input => {
+                d.help(format!("`{input}` is missing: write `{call}`"))
+            }
+            (false, _) if lacks_bp => {
+                d.help(format!("`bp` is missing: write `{}`", self.with_bp(&name, callee, adjoint, pending)))
+            }
+            (false, _) => {
+                let d = d.help("after the inputs of the node, pass `bp`, which is true where gradients are wanted, and the gradient of each num output");
+                match self.with_gradients(&name, adjoint, results, pending, wanted) {
+                    Some(equation) => d.help(format!("write `{equation};`")),
+                    None => d,
+                }
+            }
             (true, true) => {
                 let outputs: Vec<&str> = callee.outputs.iter().map(|o| callee.name_of(*o).as_ref()).collect();
                 d.help(format!(
@@ -204,6 +225,19 @@ impl Infer<'_, '_, '_> {
 
     /// The equation of a call of an adjoint with as many names as there are outputs and gradients.
     fn with_results(&self, name: &str, adjoint: &Adjoint, results: &Results, pending: &Pending) -> String {
+        let (names, given) = self.result_names(results, pending);
+        let places = (0..results.primal).chain(results.gradients.iter().copied());
+        let dropped: Vec<String> = places
+            .skip(given)
+            .filter_map(|place| Some(format!("`{}`", adjoint.outputs.get(place)?.0)))
+            .collect();
+        let call = format!("write `{} = {name}(..)`", names.join(", "));
+        if dropped.is_empty() { call } else { format!("{call}; `_` drops {}", dropped.join(" and ")) }
+    }
+
+    /// The names of the outputs and gradients of a call, `_` for those that it does not give a name, and how many it
+    /// gives.
+    fn result_names<'n>(&'n self, results: &Results, pending: &Pending) -> (Vec<&'n str>, usize) {
         let node = self.tree.node(pending.id);
         let equation = node.equations.iter().find(|equation| equation.rhs == pending.call);
         let given: Vec<&str> = equation
@@ -211,15 +245,63 @@ impl Infer<'_, '_, '_> {
             .flat_map(|equation| &equation.lhs)
             .map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref()))
             .collect();
-        let places = (0..results.primal).chain(results.gradients.iter().copied());
-        let names: Vec<&str> =
-            places.clone().enumerate().map(|(i, _)| given.get(i).copied().unwrap_or("_")).collect();
-        let dropped: Vec<String> = places
-            .skip(given.len())
-            .filter_map(|place| Some(format!("`{}`", adjoint.outputs.get(place)?.0)))
-            .collect();
-        let call = format!("write `{} = {name}(..)`", names.join(", "));
-        if dropped.is_empty() { call } else { format!("{call}; `_` drops {}", dropped.join(" and ")) }
+        let count = results.primal + results.gradients.len();
+        ((0..count).map(|i| given.get(i).copied().unwrap_or("_")).collect(), given.len())
+    }
+
+    /// The equation of a call that has all inputs of the node, with `bp` and the gradients that it lacks.
+    fn with_gradients(
+        &self,
+        name: &str,
+        adjoint: &Adjoint,
+        results: &Results,
+        pending: &Pending,
+        wanted: usize,
+    ) -> Option<String> {
+        let node = self.tree.node(pending.id);
+        let given = &node.as_call(pending.call)?.args;
+        let (own, have) = (given.len() - pending.extra.len(), pending.extra.len());
+        let (names, _) = self.result_names(results, pending);
+        if have >= wanted || names.first().is_none_or(|name| *name == "_") {
+            return None;
+        }
+        let mut args: Vec<String> = Vec::new();
+        for arg in given {
+            args.push(text::short(node, *arg)?);
+        }
+        let outputs = names.iter().take(results.primal).zip(&adjoint.outputs);
+        let gradients = outputs
+            .map(|(name, (output, _))| format!("d{}", if *name == "_" { output.as_str() } else { *name }));
+        let all: Vec<String> = std::iter::once("true".to_owned()).chain(gradients).collect();
+        args.extend(all.into_iter().take(wanted).skip(args.len() - own));
+        (args.len() == own + wanted).then(|| format!("{} = {name}({})", names.join(", "), args.join(", ")))
+    }
+
+    /// An input of the node that a call of its adjoint lacks, if a variable of that name is in scope, and the call with
+    /// that variable.
+    fn with_input(
+        &mut self,
+        name: &str,
+        callee: &crate::hir::Node,
+        pending: &Pending,
+    ) -> Option<(String, String)> {
+        let node = self.tree.node(pending.id);
+        let given = &node.as_call(pending.call)?.args;
+        let is = |arg: &ExprId, input: &str| text::short(node, *arg).is_some_and(|text| text == input);
+        let defined =
+            |input: &str| node.locals.iter().any(|l| *l.name == *input && l.kind != LocalKind::Undefined);
+        let names = callee.formals.iter().map(|formal| callee.name_of(*formal).as_ref());
+        let (at, input) =
+            names.enumerate().find(|(_, input)| defined(input) && !given.iter().any(|arg| is(arg, input)))?;
+        // What stands before the gradients then is the last input of the node now.
+        let bp = given.get(callee.formals.len() - 1).filter(|_| at < callee.formals.len())?;
+        let is_bp = matches!(node.exprs[*bp].kind, ExprKind::Literal(Literal::Bool(_))) || is(bp, "bp");
+        let mut args: Vec<String> = Vec::new();
+        for arg in given {
+            args.push(text::short(node, *arg)?);
+        }
+        args.insert(at, input.to_owned());
+        is_bp.then(|| (input.to_owned(), format!("{name}({})", args.join(", "))))
     }
 
     /// The call of an adjoint with `true` for the `bp` that it lacks.

@@ -14,8 +14,8 @@ pub(super) fn operands(
     left: DType,
     right: DType,
 ) -> Option<String> {
-    if let Some(chain) = chained(node, (op, a, b)) {
-        return Some(chain);
+    if let Some(help) = chained(node, (op, a, b)).or_else(|| literal(node, [a, b], left, right)) {
+        return Some(help);
     }
     let (first, second) = (text::operand(node, a)?, text::operand(node, b)?);
     let op = op.text();
@@ -33,6 +33,20 @@ pub(super) fn operands(
         Some(ints) => format!("{nums}; of ints it is `{ints}`"),
         None => nums,
     })
+}
+
+/// What to write in place of a number that meets a truth value: `false` for `0.0 fby c`.
+pub(super) fn literal(node: &Node, exprs: [ExprId; 2], left: DType, right: DType) -> Option<String> {
+    if (left == DType::Bool) == (right == DType::Bool) {
+        return None;
+    }
+    let number = exprs.into_iter().find_map(|expr| match node.exprs[expr].kind {
+        ExprKind::Literal(Literal::Int(i)) => Some((expr, i != 0)),
+        ExprKind::Literal(Literal::Num(x)) => Some((expr, x != 0.0)),
+        _ => None,
+    });
+    let (expr, truth) = number?;
+    Some(format!("a bool is `true` or `false`: write `{truth}` in place of `{}`", text::short(node, expr)?))
 }
 
 /// The whole number that a literal with a point is.

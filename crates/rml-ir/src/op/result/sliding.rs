@@ -59,6 +59,7 @@ fn convolved(conv: &Conv, x: &Type, kernel: (usize, &Type)) -> Checked<Shape> {
     for ((axis, &n), &size) in conv.axes.iter().zip(spatial).zip(sizes) {
         match axis.windows(n, size) {
             Some(windows) => out.push(windows),
+            None if channels_first(spatial, channels) => return refuse(Some(0), CHANNELS_LAST, x),
             None => {
                 let expected = "a kernel that is not empty and not longer than the padded operand, and strides and \
                                 dilations of at least 1";
@@ -104,12 +105,26 @@ pub(super) fn conv_kernel(to: &Shape, conv: &Conv, x: &Type, d: &Type) -> Checke
     Ok(kernel)
 }
 
-/// How many windows each spatial axis has.
-fn windows(operand: usize, pool: &Pool, spatial: &[usize]) -> Checked<Vec<usize>> {
+/// What an operand has to be whose channels are first.
+const CHANNELS_LAST: &str = "[batch.., height, width, channels], with the channels last";
+
+/// Whether the sizes look like `[channels, height, width]`, as PyTorch stores images.
+fn channels_first(spatial: &[usize], channels: usize) -> bool {
+    matches!(spatial, [first @ (1 | 3), height] if first < height && channels > 4)
+}
+
+/// How many windows each spatial axis has, of an operand with that many channels.
+fn windows(
+    operand: usize,
+    pool: &Pool,
+    x: &Type,
+    (spatial, channels): (&[usize], usize),
+) -> Checked<Vec<usize>> {
     let mut out = Vec::with_capacity(spatial.len());
     for (axis, &n) in pool.axes.iter().zip(spatial) {
         match axis.windows(n) {
             Some(windows) => out.push(windows),
+            None if channels_first(spatial, channels) => return refuse(Some(operand), CHANNELS_LAST, x),
             None => {
                 let expected = "windows that are not longer than the padded operand, each with an element of it: \
                                 sizes and strides of at least 1, padding less than the size";
@@ -123,14 +138,14 @@ fn windows(operand: usize, pool: &Pool, spatial: &[usize]) -> Checked<Vec<usize>
 /// One number for each window and channel.
 pub(super) fn pool(pool: &Pool, x: &Type) -> Checked<Type> {
     let (batch, spatial, channels) = parts(0, x, pool.axes.len())?;
-    num(shape(batch, &windows(0, pool, spatial)?, &[channels]))
+    num(shape(batch, &windows(0, pool, x, (spatial, channels))?, &[channels]))
 }
 
 /// The windows of an operand of that shape.
 fn patched(pool: &Pool, x: &Type) -> Checked<Shape> {
     let (batch, spatial, channels) = parts(0, x, pool.axes.len())?;
     let sizes: Vec<usize> = pool.axes.iter().map(|axis| axis.size).chain([channels]).collect();
-    Ok(shape(batch, &windows(0, pool, spatial)?, &sizes))
+    Ok(shape(batch, &windows(0, pool, x, (spatial, channels))?, &sizes))
 }
 
 /// The windows themselves.

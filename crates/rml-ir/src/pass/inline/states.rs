@@ -11,7 +11,7 @@ use super::super::constant;
 use super::paths::InstancePath;
 use super::{Inliner, WithGradients};
 use crate::flat::{Equation, Flat, Rhs, State, Var};
-use crate::normal::{Eq, NodeId};
+use crate::normal::{self, Eq, NodeId};
 use crate::op::Op;
 
 /// A state whose key is still to be chosen.
@@ -100,7 +100,13 @@ impl Inliner<'_> {
                     }
                 }
                 None if update.is_called => {}
-                None => found.push(self.no_parameter(&update)),
+                None => {
+                    let d = self.no_parameter(&update);
+                    // One optimiser updates all parameters.
+                    if found.iter().all(|known| known.span() != d.span()) {
+                        found.push(d);
+                    }
+                }
             }
         }
         if found.is_empty() { Ok(()) } else { Err(found) }
@@ -108,14 +114,22 @@ impl Inliner<'_> {
 
     fn no_parameter(&self, update: &Update) -> Diagnostic {
         let node = &self.module.nodes[update.optimiser];
+        let name =
+            |var: Option<normal::Var>| var.and_then(|var| node.vars[var].name.as_deref()).unwrap_or("_");
+        let output = node.outputs.first().copied();
+        let (o, mut inputs) = (name(output), node.inputs().map(|input| name(Some(input.var))));
+        let [init, bp, gradient] = [(); 3].map(|()| inputs.next().unwrap_or("_"));
+        let equation = node.equations.iter().find(|e| output.is_some_and(|o| e.lhs.contains(&o)));
         Diagnostic::error(
             OPTIMISER_SHAPE,
             format!("the optimiser `{}` does not hold its parameter in a `fby`", node.name),
         )
-        .label(update.span, "the parameter that it is to update")
-        .label(node.span, "the optimiser")
-        .note("expected an output that is defined as `o = init fby next`; found another expression")
-        .help("write the output as `o = init fby o1;` and compute the updated value in `o1`")
+        .label(equation.map_or(node.span, |e| e.span), format!("`{o}` is to be the parameter, kept from cycle to cycle"))
+        .label(update.span, "a parameter that it updates")
+        .note(format!("expected an output that is defined as `{o} = {init} fby {o}1`; found another expression"))
+        .help(format!(
+            "write `{o} = {init} fby {o}1;`, and add the update to the parameter in an equation of its own: `{o}1 = {o} + merge {bp} (0.1 * {gradient}) 0.0;`"
+        ))
     }
 }
 

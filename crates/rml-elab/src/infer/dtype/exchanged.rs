@@ -1,0 +1,97 @@
+//! Calls whose arguments have the element types of the inputs, in another order: `cross_entropy(label, logits)`.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::DType;
+
+use super::Infer;
+use super::classes::Class;
+use crate::context;
+use crate::hir::{Call, ExprId};
+use crate::instance::InstanceId;
+use crate::lower::{MAX_ARGUMENTS, first_order};
+use crate::text;
+
+/// The class of an argument that is a stream; nothing for one that is static.
+pub(super) type Argument = Option<(Class, Span)>;
+
+impl Infer<'_, '_, '_> {
+    /// The order in which the arguments of a call fit by type, if they do not fit as they are written, and do in
+    /// another order. That is reported.
+    pub(super) fn exchanged(
+        &mut self,
+        (id, expr): (InstanceId, ExprId),
+        call: &Call,
+        child: InstanceId,
+        args: &[Argument],
+    ) -> Option<Vec<usize>> {
+        let callee = self.tree.node(child);
+        let own = callee.formals.iter().map(|formal| {
+            let class = self.tree.is_stream(child, *formal).then(|| self.tree.slot(child, *formal));
+            class.and_then(|class| self.classes.get(class)).map(|(dtype, _)| dtype)
+        });
+        let own: Vec<Option<DType>> = own.collect();
+        let wanted: Vec<Option<DType>> = (0..args.len())
+            .map(|i| match own.get(i) {
+                Some(own) => *own,
+                None => Some(if i == own.len() { DType::Bool } else { DType::Num }),
+            })
+            .collect();
+        let mut known = vec![vec![false; args.len()]; args.len()];
+        for (i, wanted) in wanted.iter().enumerate() {
+            for (j, arg) in args.iter().enumerate() {
+                known[i][j] = match (arg, wanted) {
+                    // What is static, or of unknown type, stays where it is.
+                    (Some((class, _)), Some(wanted)) => args[i].is_some() && self.has_type(*class, *wanted),
+                    _ => i == j,
+                };
+            }
+        }
+        let misplaced = (0..args.len()).find(|i| !known[*i][*i])?;
+        if args.len() > MAX_ARGUMENTS {
+            return None;
+        }
+        let order = first_order(args.len(), &|order: &[usize]| {
+            order.iter().enumerate().all(|(i, arg)| known[i][*arg])
+        })?;
+        let wanted = wanted[misplaced]?;
+        self.report_order((id, expr), (call, child), (misplaced, args[misplaced]?, wanted), &order);
+        Some(order)
+    }
+
+    /// The arguments of a call fit in that order. The misplaced one does not have the type that is wanted in its place.
+    fn report_order(
+        &mut self,
+        (id, expr): (InstanceId, ExprId),
+        (call, child): (&Call, InstanceId),
+        (misplaced, (class, at), wanted): (usize, (Class, Span), DType),
+        order: &[usize],
+    ) {
+        let (node, callee) = (self.tree.node(id), self.tree.node(child));
+        let name = format!("{}{}", "diff_".repeat(usize::from(call.order)), callee.name);
+        let input = callee.formals.get(misplaced).map_or("bp", |formal| callee.name_of(*formal).as_ref());
+        let found = self.classes.settled(class);
+        let text = |i: &usize| text::short(node, call.args[*i]).unwrap_or_else(|| "..".to_owned());
+        let written = format!("{name}({})", order.iter().map(text).collect::<Vec<_>>().join(", "));
+        let moved = order.iter().enumerate().filter(|(i, arg)| i != *arg).count();
+        let what = if moved == 2 { "exchange the two" } else { "the order is" };
+        let d = Diagnostic::error(
+            codes::TYPE_MISMATCH,
+            format!("the arguments of `{name}` are in another order than its inputs"),
+        )
+        .label(at, format!("this is {found}, but `{input}` is {wanted}"))
+        .label(callee.span, "its interface")
+        .help(format!("{what}: `{written}`"));
+        self.broken.insert((id, expr));
+        self.report.push(context::add(self.tree, id, d));
+    }
+
+    /// Whether a class has that type, as far as is known.
+    fn has_type(&mut self, class: Class, dtype: DType) -> bool {
+        match self.classes.get(class) {
+            _ if self.classes.is_lost(class) => true,
+            Some((known, _)) => known == dtype,
+            None => !self.classes.is_literal(class) || dtype != DType::Bool,
+        }
+    }
+}
