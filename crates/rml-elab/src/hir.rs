@@ -1,5 +1,8 @@
 //! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each
 //! node of the source, shared by all its instances; it holds no types and no values.
+//!
+//! A node that has structure ([`crate::structure`]), or calls one that has, is a *template*: `expand` makes copies of it
+//! without structure, and all that comes after sees only these.
 
 use std::sync::Arc;
 
@@ -8,6 +11,7 @@ use rml_ir::DType;
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
 use crate::builtins::Builtin;
+use crate::structure::{Family, Structure};
 
 entity_id!(
     /// A node of the source.
@@ -47,6 +51,12 @@ pub(crate) struct Node {
     pub(crate) roles: IndexVec<Local, Role>,
     /// Static names that equations define, each after those that it uses.
     pub(crate) static_order: Vec<Local>,
+    /// Whether it is a constant: a node without inputs, whose only output is the value.
+    pub(crate) constant: bool,
+    /// Whether `expand` makes copies of it.
+    pub(crate) template: bool,
+    /// In a copy, the expressions of equations of families: from which one on, up to which, and where they belong.
+    pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
 }
 
 /// What a name is.
@@ -89,6 +99,14 @@ pub(crate) enum LocalKind {
     Dim,
     /// Nothing defines it, which is reported.
     Undefined,
+    /// A formal that takes a node. In templates only, as all that follow.
+    Node,
+    /// The variables of that name with an index.
+    Family,
+    /// The index of an equation.
+    Index,
+    /// A constant.
+    Constant(SourceId),
 }
 
 /// A declared clock.
@@ -123,6 +141,8 @@ pub(crate) struct Equation {
     pub(crate) lhs: Vec<(Option<Local>, Span)>,
     pub(crate) rhs: ExprId,
     pub(crate) span: Span,
+    /// In templates only: what it defines of families, and for which indices.
+    pub(crate) family: Option<Box<Family>>,
 }
 
 /// An expression.
@@ -142,6 +162,8 @@ pub(crate) struct Call {
     pub(crate) args: Vec<ExprId>,
     /// `every end`.
     pub(crate) every: Option<ExprId>,
+    /// The variable of a family that the path of the instance begins with.
+    pub(crate) member: Option<Arc<str>>,
 }
 
 /// The forms of expressions.
@@ -188,6 +210,8 @@ pub(crate) enum ExprKind {
         args: Vec<ExprId>,
     },
     Call(Call),
+    /// In templates only.
+    Structure(Structure),
     /// Reported already; its parts are still looked at, for errors of their own.
     Error(Vec<ExprId>),
 }
@@ -267,6 +291,7 @@ impl ExprKind {
             ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
             ExprKind::Builtin { args, .. } => args.clone(),
             ExprKind::Call(call) => call.args.iter().copied().chain(call.every).collect(),
+            ExprKind::Structure(structure) => structure.children(),
         }
     }
 }

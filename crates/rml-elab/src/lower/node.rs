@@ -8,13 +8,14 @@ use rml_base::{Diagnostic, EntityId, IndexVec, Span, suggest};
 use rml_ir::DType;
 use rml_syntax::ast;
 
-use super::Header;
+use super::{Header, structure};
 use crate::builtins::Builtin;
 use crate::hir::{
     Clock, Equation, Expr, ExprId, ExprKind, Item, Local, LocalData, LocalKind, Node, SourceId, TypeDecl,
 };
 use crate::report::Report;
 use crate::scope::Scopes;
+use crate::structure::Structure;
 
 /// A node on its way from syntax to resolved.
 pub(super) struct Lower<'a, 'b> {
@@ -30,6 +31,8 @@ pub(super) struct Lower<'a, 'b> {
     shared: BTreeSet<ast::Symbol>,
     /// The nodes that calls name.
     pub(super) called: Vec<SourceId>,
+    /// The index of the equation that is looked at.
+    pub(super) index: Option<(ast::Symbol, Local)>,
 }
 
 /// Resolves node `id`.
@@ -53,6 +56,7 @@ pub(super) fn lower<'a>(
         exprs: IndexVec::new(),
         shared: BTreeSet::new(),
         called: Vec::new(),
+        index: None,
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
     let lhs = lower.left_sides();
@@ -64,17 +68,7 @@ pub(super) fn lower<'a>(
     let mut equations = Vec::with_capacity(ast.equations.len());
     let mut parts = Vec::new();
     for (equation, lhs) in ast.equations.iter().zip(lhs) {
-        for (side, (local, _)) in equation.lhs.iter().zip(&lhs) {
-            if let (ast::Lhs::Var(decl), Some(local)) = (side, local) {
-                lower.declared(decl, *local);
-            }
-        }
-        let first = lower.exprs.len();
-        let rhs = lower.expr(equation.rhs);
-        let lhs = lower.split(lhs, rhs, equation.span, (ast.equations.len(), &mut parts));
-        lower.results(&lhs, rhs, equation.span);
-        lower.nested_calls(first, rhs);
-        equations.push(Equation { lhs, rhs, span: equation.span });
+        equations.push(lower.equation(equation, lhs, (ast.equations.len(), &mut parts)));
     }
     equations.extend(parts);
     lower.locals.shrink_to_fit();
@@ -92,6 +86,9 @@ pub(super) fn lower<'a>(
         roles: IndexVec::new(),
         static_order: Vec::new(),
         names: lower.called,
+        constant: header.constant,
+        template: false,
+        members: Vec::new(),
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
@@ -125,7 +122,38 @@ impl Lower<'_, '_> {
         if let Some(&first) = self.by_name.get(&decl.name.name) {
             self.duplicate("input", decl.name.span, first);
         }
-        self.local(decl.name.name, decl.name.span, LocalKind::Formal)
+        let kind = if decl.node.is_some() { LocalKind::Node } else { LocalKind::Formal };
+        self.local(decl.name.name, decl.name.span, kind)
+    }
+
+    /// An equation; `parts` takes those that a `split` adds, numbered from `at` on.
+    fn equation(
+        &mut self,
+        ast: &ast::Equation<'_>,
+        lhs: Vec<(Option<Local>, Span)>,
+        (at, parts): (usize, &mut Vec<Equation>),
+    ) -> Equation {
+        let family = self.family(ast);
+        for (side, (local, _)) in ast.lhs.iter().zip(&lhs) {
+            if let (ast::Lhs::Var(decl), Some(local)) = (side, local)
+                && decl.member.is_none()
+            {
+                self.declared(decl, *local);
+            }
+        }
+        let first = self.exprs.len();
+        let rhs = self.expr(ast.rhs);
+        self.index = None;
+        let before = parts.len();
+        let all = lhs.len();
+        let lhs = self.split(lhs, rhs, ast.span, (at, parts));
+        let mut family = family;
+        if lhs.len() < all {
+            structure::split(&mut family, &mut parts[before..]);
+        }
+        self.results(&lhs, rhs, ast.span);
+        self.nested_calls(first, rhs);
+        Equation { lhs, rhs, span: ast.span, family: family.map(Box::new) }
     }
 
     fn duplicate(&mut self, what: &str, span: Span, first: Local) {
@@ -155,10 +183,21 @@ impl Lower<'_, '_> {
                     ast::Lhs::Discard(span) => (None, *span),
                     ast::Lhs::Var(decl) => {
                         let name = decl.name;
-                        if let Some(&first) = self.by_name.get(&name.name) {
-                            self.duplicate("variable", name.span, first);
+                        let known = self.by_name.get(&name.name).copied();
+                        let is_family = |local: &Local| self.locals[*local].kind == LocalKind::Family;
+                        match known.filter(|local| decl.member.is_some() && is_family(local)) {
+                            Some(family) => (Some(family), name.span),
+                            None => {
+                                if let Some(first) = known {
+                                    self.duplicate("variable", name.span, first);
+                                }
+                                let kind = match decl.member {
+                                    Some(_) => LocalKind::Family,
+                                    None => LocalKind::Defined { equation },
+                                };
+                                (Some(self.local(name.name, name.span, kind)), name.span)
+                            }
                         }
-                        (Some(self.local(name.name, name.span, LocalKind::Defined { equation })), name.span)
                     }
                 });
             }
@@ -172,11 +211,13 @@ impl Lower<'_, '_> {
         for decl in self.header.ast.inputs {
             let Some(ty) = &decl.ty else { continue };
             for (name, span) in ty.dims.iter().filter_map(dimension_name) {
-                match self.by_name.get(&name) {
+                match self.by_name.get(&name).copied() {
                     None => {
-                        self.local(name, span, LocalKind::Dim);
+                        if self.constant(name, span).is_none() {
+                            self.local(name, span, LocalKind::Dim);
+                        }
                     }
-                    Some(&known) => {
+                    Some(known) => {
                         if !self.may_be_static(known, 0) && self.shared.insert(name) {
                             self.shared_name(decl.name, span, known);
                         }
@@ -198,7 +239,8 @@ impl Lower<'_, '_> {
                 let equation = &ast.equations[equation];
                 equation.lhs.len() == 1 && (depth > MAX_CHAIN || self.is_static_form(equation.rhs, depth + 1))
             }
-            LocalKind::Dim | LocalKind::Undefined => true,
+            LocalKind::Family | LocalKind::Node => false,
+            LocalKind::Dim | LocalKind::Undefined | LocalKind::Index | LocalKind::Constant(_) => true,
         }
     }
 
@@ -246,6 +288,7 @@ impl Lower<'_, '_> {
         let mut listed = BTreeSet::new();
         for decl in self.header.ast.outputs {
             let name = decl.name;
+            self.no_node(decl);
             let known = self.by_name.get(&name.name).copied();
             let local = match known {
                 Some(local) if self.locals[local].kind != LocalKind::Dim => local,
@@ -296,16 +339,21 @@ impl Lower<'_, '_> {
         dims.iter().filter_map(dimension_name).any(|(name, _)| self.shared.contains(&name))
     }
 
+    /// The type written for a name.
+    pub(super) fn type_decl(&mut self, decl: &ast::Decl<'_>) -> Option<TypeDecl> {
+        let ty = decl.ty.as_ref().filter(|ty| !self.has_shared_name(ty.dims))?;
+        let dtype = match ty.dtype {
+            ast::DTypeName::Bool => DType::Bool,
+            ast::DTypeName::Int => DType::Int,
+            ast::DTypeName::Num => DType::Num,
+        };
+        Some(TypeDecl { dtype, dims: self.items(ty.dims), span: ty.span })
+    }
+
     /// Notes the type and clock written for a name.
     fn declared(&mut self, decl: &ast::Decl<'_>, local: Local) {
-        if let Some(ty) = decl.ty.as_ref().filter(|ty| !self.has_shared_name(ty.dims)) {
-            let dtype = match ty.dtype {
-                ast::DTypeName::Bool => DType::Bool,
-                ast::DTypeName::Int => DType::Int,
-                ast::DTypeName::Num => DType::Num,
-            };
-            let dims = self.items(ty.dims);
-            self.locals[local].types.push(TypeDecl { dtype, dims, span: ty.span });
+        if let Some(ty) = self.type_decl(decl) {
+            self.locals[local].types.push(ty);
         }
         if let Some(clock) = &decl.clock {
             self.clock(clock, local);
@@ -373,10 +421,12 @@ impl Lower<'_, '_> {
             let which = Builtin::Split { part: part + 1, of };
             let rhs =
                 self.exprs.push(Expr { kind: ExprKind::Builtin { which, args: args.clone() }, span: at_rhs });
-            if let Some(local) = local {
+            if let Some(local) = local
+                && self.locals[local].kind != LocalKind::Family
+            {
                 self.locals[local].kind = LocalKind::Defined { equation: at + parts.len() };
             }
-            parts.push(Equation { lhs: vec![(local, place)], rhs, span });
+            parts.push(Equation { lhs: vec![(local, place)], rhs, span, family: None });
         }
         lhs
     }
@@ -385,7 +435,8 @@ impl Lower<'_, '_> {
     fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
         let at = self.exprs[rhs].span;
         match &self.exprs[rhs].kind {
-            ExprKind::Error(_) => {}
+            // what a node that is an argument gives is known in copies
+            ExprKind::Error(_) | ExprKind::Structure(Structure::Apply(_)) => {}
             // the results of adjoints depend on types
             ExprKind::Call(call) if call.order > 0 => {}
             ExprKind::Call(call) => {
