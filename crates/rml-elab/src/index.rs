@@ -28,6 +28,8 @@ pub struct Index {
     pub nodes: Vec<NodePlace>,
     /// What calls in the main text can name, beside functions: `lstm`, `cells.step`; and which of `nodes` that is.
     pub callable: Vec<(String, usize)>,
+    /// The constants that the main text can name, and which of `nodes` each is.
+    pub constants: Vec<(String, usize)>,
     /// The last import of the main text.
     pub last_import: Option<Span>,
 }
@@ -185,12 +187,14 @@ pub(crate) fn index(
         walk.found.sort_by_key(|place| (place.span.start, place.span.end));
         index.names.append(&mut walk.found);
     }
-    index.callable = callable(loaded.main, scopes);
+    let (constants, callable) =
+        callable(loaded.main, scopes).into_iter().partition(|(_, node)| index.nodes[*node].constant);
+    (index.constants, index.callable) = (constants, callable);
     index.last_import = scopes.files.get(&loaded.main).and_then(|scope| scope.last_import);
     index
 }
 
-/// What calls in a text can name.
+/// What calls in a text can name, and its constants.
 fn callable(file: FileId, scopes: &Scopes) -> Vec<(String, usize)> {
     let Some(scope) = scopes.files.get(&file) else { return Vec::new() };
     let place = |id: SourceId| id.0 as usize;
@@ -210,7 +214,7 @@ fn callable(file: FileId, scopes: &Scopes) -> Vec<(String, usize)> {
     for (name, node) in own.chain(selective).chain(whole).chain(qualified).chain(prelude) {
         all.entry(name).or_insert(node);
     }
-    all.into_iter().filter(|(_, node)| !scopes.constants.contains(&SourceId(u32::try_from(*node).unwrap_or(u32::MAX)))).collect()
+    all.into_iter().collect()
 }
 
 fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> NodePlace {

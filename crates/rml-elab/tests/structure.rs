@@ -195,3 +195,77 @@ fn programs_without_structure_are_not_copied() {
     let module = accept("node main(x: num []) -> (o) o = x;", &options());
     assert_eq!(shape_of(&module).0, ["o"]);
 }
+
+#[test]
+fn a_hundred_layers_take_time_in_proportion() {
+    let text = format!(
+        "{LAYER}node main(n, x: num [4]) -> (o)
+           h[0] = x;
+           h[k + 1] = tanh(layer(4, h[k]) + zeros([4])) for k < n;
+           o = h[n];"
+    );
+    let seconds = |n: i64| {
+        let options = with(&[("n", StaticValue::Int(n))]);
+        let once = || {
+            let start = std::time::Instant::now();
+            accept(&text, &options);
+            start.elapsed().as_secs_f64()
+        };
+        (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
+    };
+    let (few, many) = (seconds(100), seconds(1600));
+    // sixteen times as many layers; in proportion to their square it would be 256 times as long
+    assert!(many < 80.0 * few + 0.05, "{few} s for 100 layers, {many} s for 1600");
+}
+
+#[test]
+fn an_error_of_a_library_node_is_shown_at_the_call() {
+    let text = "import std.structure; import std.layers;
+        node main(x: num [4], n: int []) -> (o) o = repeat(dense(4, _), n, x);";
+    let (codes, text) = reject(text, &options());
+    assert_eq!(codes, ["not-static"]);
+    assert!(text.lines().any(|l| l.contains("at test.rml:2") && l.contains("`n`")), "{text}");
+}
+
+#[test]
+fn an_error_of_a_passed_node_is_shown_there() {
+    let text = "import std.structure;
+        node bad(x: num [4]) -> (o) o = x + [1.0, 2.0];
+        node main(x: num [4]) -> (o) o = repeat(bad, 3, x);";
+    let (codes, text) = reject(text, &options());
+    assert_eq!(codes, ["shape-mismatch"]);
+    assert!(text.contains("`bad` is passed on here"), "{text}");
+    assert!(text.contains("in the equation of `layer[0]`, where k = 0"), "{text}");
+}
+
+#[test]
+fn constants_are_imported() {
+    struct Settings;
+    impl rml_elab::Loader for Settings {
+        fn load(&mut self, _: &str, path: &str) -> Result<(String, String), rml_elab::NotLoaded> {
+            let text = match path {
+                "settings.rml" => "const rate = 0.5; private const own = 2.0;",
+                _ => "import \"settings.rml\"; node scale(x) -> (o) o = rate * x;",
+            };
+            Ok((path.to_owned(), text.to_owned()))
+        }
+    }
+    let accepted = |text: &str, set: &[(&str, StaticValue)]| {
+        let mut sources = rml_base::Sources::new();
+        let main = sources.add("test.rml", text);
+        let (module, found) = rml_elab::elaborate(&mut sources, main, &with(set), &mut Settings);
+        module.ok_or_else(|| found.iter().map(|d| d.code.name).collect::<Vec<_>>())
+    };
+    let whole = "import \"settings.rml\"; import \"scale.rml\"; node main(x: num []) -> (o) o = rate + scale(x);";
+    let named = whole.replacen(";", " (rate);", 1);
+    let qualified = "import \"settings.rml\" as s; import \"scale.rml\"; node main(x: num []) -> (o) o = scale(x);";
+    for text in [whole, &named] {
+        let module = accepted(text, &[("rate", StaticValue::Int(3))]).expect("accepted");
+        let texts = module.nodes.iter().flat_map(|n| n.exprs.iter());
+        let found = texts.filter(|e| matches!(&e.kind, ExprKind::Const(c) if c.text.as_deref() == Some("3.0")));
+        assert_eq!(found.count(), 2, "{text}");
+    }
+    assert!(accepted(qualified, &[("s.rate", StaticValue::Num(3.0))]).is_ok());
+    let private = "import \"settings.rml\"; node main(x: num []) -> (o) o = own + rate + x;";
+    assert_eq!(accepted(private, &[]).expect_err("private"), ["unknown-name"]);
+}

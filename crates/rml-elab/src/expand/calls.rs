@@ -98,8 +98,8 @@ impl Copy<'_, '_> {
                 Err(why) => {
                     match why {
                         Why::Unknown => {}
-                        Why::Stream(at) => self.report.push(advice::given(span, at)),
-                        Why::Bad(d) => self.report.push(*d),
+                        Why::Stream(at) => self.say(advice::given(span, at)),
+                        Why::Bad(d) => self.say(*d),
                     }
                     self.unknown = true;
                     None
@@ -119,7 +119,7 @@ impl Copy<'_, '_> {
             if args.len() < open || value.order == 0 && apply.order == 0 && args.len() > open {
                 let message =
                     format!("`{formal}` takes {}, but {} given", crate::lower::arguments(open), args.len());
-                self.report.push(advice::arity(&formal, &value, span, message));
+                self.say(advice::arity(&formal, &value, span, message));
                 return self.in_error(args);
             }
             let mut rest = args.into_iter();
@@ -140,7 +140,7 @@ impl Copy<'_, '_> {
             Target::Source(id) => {
                 let callee = Arc::clone(&self.expansion.program.nodes[id]);
                 if let Some(d) = misfit(&formal, &callee, &value, order, (args.len(), results), span) {
-                    self.report.push(d);
+                    self.say(d);
                     return self.in_error(args);
                 }
                 let how = How { order, name_span: apply.name_span, every: apply.every, span };
@@ -172,7 +172,7 @@ impl Copy<'_, '_> {
         };
         if let Some(message) = message {
             let d = advice::arity(&formal, value, span, message);
-            self.report.push(d.help(format!("pass a node that calls it: `node f(x) -> (o)  o = {name}(x);`")));
+            self.say(d.help(format!("pass a node that calls it: `node f(x) -> (o)  o = {name}(x);`")));
             return self.in_error(args);
         }
         let args = args.into_iter().map(|arg| self.value_arg(arg, name, span)).collect();
@@ -203,7 +203,7 @@ impl Copy<'_, '_> {
                 Arg::Expr(_) | Arg::Value(..) => {
                     let name = formal.map_or("", |formal| node.name_of(*formal));
                     let message = format!("`{name}` of `{}` is a node, found a value", node.name);
-                    self.report.push(
+                    self.say(
                         Diagnostic::error(rml_base::codes::elab::NODE_ARGUMENT, message)
                             .label(how.span, "a value is passed on here")
                             .label(node.span, "its interface"),
@@ -212,7 +212,9 @@ impl Copy<'_, '_> {
                 }
             }
         }
-        let callee = self.expansion.request(callee, env, self.depth + 1);
+        let library = self.expansion.program.scopes.is_library(self.template.file);
+        let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
+        let callee = self.expansion.request(callee, env, self.depth + 1, via);
         let every = how.every.map(|end| self.expr(end));
         ExprKind::Call(Call {
             callee,
@@ -243,7 +245,7 @@ impl Copy<'_, '_> {
             Arg::Expr(arg) => return self.expr(arg),
             Arg::Value(value, span) => (self.literal(&value, span), span),
             Arg::Node(value) => {
-                self.report.push(advice::no_value(&value, callee, span));
+                self.say(advice::no_value(&value, callee, span));
                 (ExprKind::Error(Vec::new()), span)
             }
             Arg::Error(span) => (ExprKind::Error(Vec::new()), span),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec, Span};
+use rml_base::{Diagnostic, IndexVec, Label, Span};
 use rml_ir::typed::StaticValue;
 
 use super::early::{Early, Evaluator, Why, int, not_known};
@@ -24,6 +24,8 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) template: Arc<Node>,
     pub(super) env: Env,
     pub(super) depth: usize,
+    /// The user's call that a copy of a library node is made for, and what it calls.
+    pub(super) via: Option<(Span, Arc<str>)>,
     /// The index of the equation that is copied.
     pub(super) index: Option<(Local, i64)>,
     /// The member that it defines.
@@ -58,6 +60,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             template,
             env: job.env,
             depth: job.depth,
+            via: job.via,
             index: None,
             member: None,
             locals: IndexVec::new(),
@@ -106,6 +109,21 @@ impl<'a, 'p> Copy<'a, 'p> {
             members,
         };
         (node, self.unknown)
+    }
+
+    /// Reports an error. One in the library is shown at the user's call.
+    pub(super) fn say(&mut self, mut d: Diagnostic) {
+        let library = self.expansion.program.scopes.is_library(self.template.file);
+        if let Some((span, name)) = self.via.as_ref().filter(|_| library) {
+            let inside = |l: &Label| l.span.file == span.file && span.to(l.span) == *span;
+            let message = format!("in this call of `{name}`");
+            let at = d.labels.iter().position(inside).map_or(0, |argument| {
+                d.labels.swap(0, argument);
+                1
+            });
+            d.labels.insert(at, Label { span: *span, message });
+        }
+        self.report.push(d);
     }
 
     fn push_local(&mut self, from: Local, name: Arc<str>, kind: LocalKind) -> Local {
@@ -170,7 +188,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         let (first, end) = (first?, end?);
         let count = end.saturating_sub(first);
         if usize::try_from(count).is_ok_and(|count| count > MAX_COPIES) {
-            self.report.push(too_many(range.span, count));
+            self.say(too_many(range.span, count));
             self.unknown = true;
             return None;
         }
@@ -189,7 +207,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         let index = self.needed_int(of.index, "the index of a variable")?;
         let name = self.template.name_of(family).clone();
         if index < 0 {
-            self.report.push(
+            self.say(
                 Diagnostic::error(codes::STATIC_VALUE, format!("`{name}[{index}]` has a negative index"))
                     .label(at, format!("this is {index}"))
                     .note("on the right side, negative indices count from the end of the family")
@@ -205,7 +223,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             let d = Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("`{name}[{index}]` is defined twice"))
                 .label(span, "defined again here");
             let d = if first == span { d } else { d.label(first, "first defined here") };
-            self.report.push(d.help("each variable has one equation: change the index or its range"));
+            self.say(d.help("each variable has one equation: change the index or its range"));
         }
         Some(made)
     }
@@ -300,7 +318,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         if let Some(missing) = (0..count).find(|k| !members.contains_key(k)) {
             if !self.lacking.contains(&(family, missing)) && !self.unknown {
                 let d = self.missing(family, missing, span);
-                self.report.push(d.note("a family alone is the stack of its members, from 0 on"));
+                self.say(d.note("a family alone is the stack of its members, from 0 on"));
             }
             return ExprKind::Error(Vec::new());
         }
@@ -312,7 +330,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         if parts.is_empty() {
             if !self.unknown {
                 let message = "a family without members has no stack";
-                self.report.push(Diagnostic::error(codes::EMPTY_ARRAY, message).label(span, "no member"));
+                self.say(Diagnostic::error(codes::EMPTY_ARRAY, message).label(span, "no member"));
             }
             return ExprKind::Error(Vec::new());
         }
@@ -371,8 +389,8 @@ impl<'a, 'p> Copy<'a, 'p> {
             Err(why) => {
                 match why {
                     Why::Unknown => {}
-                    Why::Stream(at) => self.report.push(not_known(what, span, at)),
-                    Why::Bad(d) => self.report.push(*d),
+                    Why::Stream(at) => self.say(not_known(what, span, at)),
+                    Why::Bad(d) => self.say(*d),
                 }
                 self.unknown = true;
                 None
@@ -386,7 +404,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         match self.early(cond) {
             Ok(StaticValue::Bool(c)) => Some(if c { then } else { other }),
             Err(Why::Bad(d)) => {
-                self.report.push(*d);
+                self.say(*d);
                 None
             }
             Err(Why::Unknown) => {

@@ -76,6 +76,14 @@ impl Evaluator<'_> {
                     None => Err(Why::Stream(span)),
                 }
             }
+            ExprKind::Builtin { which: Builtin::Shape, args } => match node.exprs[args[0]].kind {
+                ExprKind::Local(local) => {
+                    let shape = arith::shape_of(&self.name(local, span, depth)?, span)?;
+                    let size = |d: &usize| StaticValue::Int(i64::try_from(*d).unwrap_or(i64::MAX));
+                    Ok(StaticValue::Array(shape.dims().iter().map(size).collect()))
+                }
+                _ => Err(Why::Stream(span)),
+            },
             ExprKind::Error(_) => Err(Why::Unknown),
             _ => Err(Why::Stream(span)),
         }

@@ -48,7 +48,10 @@ impl Copy<'_, '_> {
             },
             ExprKind::Unary(op, a) => ExprKind::Unary(*op, self.expr(*a)),
             ExprKind::Binary(op, a, b) => ExprKind::Binary(*op, self.expr(*a), self.expr(*b)),
-            ExprKind::If { cond, then, other } => self.conditional(*cond, *then, *other),
+            ExprKind::If { cond, then, other } => match self.early(*cond) {
+                Ok(StaticValue::Bool(c)) => return self.expr(if c { *then } else { *other }),
+                _ => self.conditional(*cond, *then, *other),
+            },
             ExprKind::Fby { init, next } => ExprKind::Fby { init: self.expr(*init), next: self.expr(*next) },
             ExprKind::FbyBack { init, next } => {
                 ExprKind::FbyBack { init: self.expr(*init), next: self.expr(*next) }
@@ -163,7 +166,7 @@ impl Copy<'_, '_> {
                     Some(StaticValue::Array(values)) => {
                         made.extend(values.iter().map(|value| self.literal_item(value, span)));
                     }
-                    Some(found) => self.report.push(crate::statics::expected("an array to splice", &found, span)),
+                    Some(found) => self.say(crate::statics::expected("an array to splice", &found, span)),
                     None => made.push(Item::Splice(self.mapped(local), span)),
                 },
             }
@@ -198,7 +201,7 @@ impl Copy<'_, '_> {
                 if !self.unknown {
                     self.lacking.push((family, written));
                     let d = self.missing(family, written, span);
-                    self.report.push(d);
+                    self.say(d);
                 }
                 ExprKind::Error(Vec::new())
             }
@@ -225,7 +228,7 @@ impl Copy<'_, '_> {
                 self.stacked(&picked, span)
             }
             Err(Why::Bad(d)) => {
-                self.report.push(*d);
+                self.say(*d);
                 ExprKind::Error(Vec::new())
             }
             Err(Why::Unknown | Why::Stream(_)) => ExprKind::Error(Vec::new()),

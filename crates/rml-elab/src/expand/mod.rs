@@ -57,6 +57,8 @@ struct Job {
     env: Env,
     /// How many copies it stands in.
     depth: usize,
+    /// The user's call that it is made for, and what that calls.
+    via: Option<(Span, Arc<str>)>,
 }
 
 /// What the static names of a copy stand for.
@@ -115,7 +117,7 @@ impl<'p> Expansion<'p> {
         });
         let env = Env { nodes: IndexMap::new(), values: values.collect(), dims: spec.dims.clone() };
         let open = spec.open;
-        let id = self.request(spec.source, env, 0);
+        let id = self.request(spec.source, env, 0, None);
         let before = report.errors();
         let unknown = self.run(report)?;
         self.program.in_error |= report.errors() > before;
@@ -136,7 +138,13 @@ impl<'p> Expansion<'p> {
     }
 
     /// The copy of a template; the node itself if it is none.
-    fn request(&mut self, template: SourceId, env: Env, depth: usize) -> SourceId {
+    fn request(
+        &mut self,
+        template: SourceId,
+        env: Env,
+        depth: usize,
+        via: Option<(Span, Arc<str>)>,
+    ) -> SourceId {
         let node = &self.program.nodes[template];
         if !node.template {
             return template;
@@ -148,7 +156,7 @@ impl<'p> Expansion<'p> {
         let id = self.program.nodes.push(Arc::clone(node));
         self.templates.push(template);
         self.known.insert(key, id);
-        self.queue.push(Job { id, template, env, depth });
+        self.queue.push(Job { id, template, env, depth, via });
         id
     }
 

@@ -6,6 +6,7 @@ mod expr;
 mod imports;
 mod node;
 mod order;
+mod results;
 mod structure;
 
 pub(crate) use expr::arguments;
