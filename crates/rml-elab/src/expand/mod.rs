@@ -107,11 +107,12 @@ impl<'p> Expansion<'p> {
             report.push(advice::root(&template));
             return None;
         }
-        let values = spec.givens.iter().enumerate().map(|(i, given)| {
+        let spans = template.formals.iter().map(|formal| template.locals[*formal].span);
+        let values = spec.givens.iter().zip(spans).enumerate().map(|(i, (given, span))| {
             let value = match given {
                 RootGiven::Static(value) => Ok(value.clone()),
                 RootGiven::Open => Err(Why::Unknown),
-                RootGiven::Input(_) | RootGiven::Unshaped => Err(Why::Stream(template.name_span)),
+                RootGiven::Input(_) | RootGiven::Unshaped => Err(Why::Stream(span)),
             };
             (i, value)
         });
