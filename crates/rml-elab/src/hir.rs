@@ -1,8 +1,8 @@
 //! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each
 //! node of the source, shared by all its instances; it holds no types and no values.
 //!
-//! A node that has structure ([`crate::structure`]), or calls one that has, is a *template*: `expand` makes copies of it
-//! without structure, and all that comes after sees only these.
+//! A node that has structure ([`crate::structure`]), or calls one that has, is a *template*: `expand` makes copies of
+//! it without structure, and everything after it sees only these.
 
 use std::sync::Arc;
 

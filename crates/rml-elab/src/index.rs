@@ -175,11 +175,23 @@ pub(crate) fn index(
         let overrides = scopes.overrides(header.file, &header.name);
         let statics = program.nodes[id].statics().map(str::to_owned).collect();
         let constant = header.constant;
-        index.nodes.push(NodePlace { overrides, statics, constant, ..node_place(header.ast, names, library) });
+        index.nodes.push(NodePlace {
+            overrides,
+            statics,
+            constant,
+            ..node_place(header.ast, names, library)
+        });
     }
     for file in loaded.files.iter().filter(|file| !file.library) {
-        let mut walk =
-            Walk { names, scopes, headers, file: file.id, own: IndexMap::new(), nodes: Vec::new(), found: Vec::new() };
+        let mut walk = Walk {
+            names,
+            scopes,
+            headers,
+            file: file.id,
+            own: IndexMap::new(),
+            nodes: Vec::new(),
+            found: Vec::new(),
+        };
         walk.imports(file);
         for ast::Definition { node, constant } in file.ast.definitions() {
             if constant { walk.constant(node) } else { walk.node(node) }

@@ -7,7 +7,7 @@
 //! 1. `load`: the main file and everything that it imports is parsed;
 //! 2. `scope`, `lower`: names are bound, giving one `hir` node for each source node; `usage` tells statics from
 //!    streams;
-//! 3. `expand`: copies of nodes without repetition, nodes as arguments, and constants; all that follows sees only these;
+//! 3. `expand`: copies of nodes without repetition, nodes as arguments, and constants, which the rest works on;
 //! 4. `instance`: the tree of instances; `infer`: their element types and shapes; `statics` evaluates what is static;
 //! 5. `emit`: everything is checked once more, and written down as typed nodes; `adjoints` adds the nodes that
 //!    differentiation will call.

@@ -9,7 +9,7 @@ mod arbitrary;
 
 use crate::adjoints;
 use crate::emit::Builder;
-use crate::expand::{Expansion, takes_nodes};
+use crate::expand::{Expansion, not_set, takes_nodes};
 use crate::hir::{Item, Local, LocalKind, Node, Role, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
@@ -89,7 +89,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
     let mut modules = Vec::new();
     for &source in program.order.iter().rev().filter(|s| own.contains(*s)) {
         let node = &program.nodes[source];
-        if covered.contains(&source) || node.is_extern || node.constant || takes_nodes(node) {
+        if covered.contains(&source) || node.is_extern || node.constant {
             continue;
         }
         let (module, found) = check_node(program, source, &lenient);
@@ -113,6 +113,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
 /// Checks a node as far as that is possible without knowing how it is called.
 fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option<Module>, Diagnostics) {
     let mut spec = spec(program, source, options, &mut Report::default());
+    spec.open |= takes_nodes(&program.nodes[source]);
     let mut report = Report::default();
     let open = spec.open;
     if !spec.open {
@@ -267,15 +268,6 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
     RootSpec { source, givens, dims, open }
 }
 
-/// A static parameter of the root has no value.
-pub(crate) fn not_set(node: &Node, formal: Local) -> Diagnostic {
-    let name = node.name_of(formal);
-    let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
-    Diagnostic::error(codes::STATIC_NOT_SET, message)
-        .label(node.locals[formal].span, "its value must be known when the program is compiled")
-        .help(format!("give it on the command line: `--set {name}=..`"))
-}
-
 /// Whether a formal of the root may be given a value from outside: a static one, or an input without a type, which then
 /// is that constant.
 fn is_settable(node: &Node, formal: Local) -> bool {
@@ -353,8 +345,10 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
         if found {
             continue;
         }
-        let mut d =
-            Diagnostic::error(codes::UNUSED_SETTING, format!("there is no static parameter or constant `{name}`"));
+        let mut d = Diagnostic::error(
+            codes::UNUSED_SETTING,
+            format!("there is no static parameter or constant `{name}`"),
+        );
         d = match stream {
             Some(span) => d.label(span, "this input has a type, so its values come from the data"),
             None => d,

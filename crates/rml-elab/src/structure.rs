@@ -39,25 +39,15 @@ pub(crate) struct Range {
 #[derive(Debug)]
 pub(crate) enum Structure {
     /// `h[k]`: a member of a family.
-    Member {
-        family: Local,
-        index: ExprId,
-    },
+    Member { family: Local, index: ExprId },
     /// `h[1:3]`: some members of a family, stacked.
-    Members {
-        family: Local,
-        part: Index,
-    },
+    Members { family: Local, part: Index },
     /// A call of a node that is an argument.
     Apply(Apply),
     /// A node as an argument.
     Node(Passed),
     /// An `if` that is decided when the program is compiled.
-    Choose {
-        cond: ExprId,
-        then: ExprId,
-        other: ExprId,
-    },
+    Choose { cond: ExprId, then: ExprId, other: ExprId },
 }
 
 /// A call of a node that is an argument: `f(x)`, `diff_f(x, true, d)`.

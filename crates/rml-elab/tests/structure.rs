@@ -256,13 +256,16 @@ fn constants_are_imported() {
         let (module, found) = rml_elab::elaborate(&mut sources, main, &with(set), &mut Settings);
         module.ok_or_else(|| found.iter().map(|d| d.code.name).collect::<Vec<_>>())
     };
-    let whole = "import \"settings.rml\"; import \"scale.rml\"; node main(x: num []) -> (o) o = rate + scale(x);";
+    let whole =
+        "import \"settings.rml\"; import \"scale.rml\"; node main(x: num []) -> (o) o = rate + scale(x);";
     let named = whole.replacen(";", " (rate);", 1);
-    let qualified = "import \"settings.rml\" as s; import \"scale.rml\"; node main(x: num []) -> (o) o = scale(x);";
+    let qualified =
+        "import \"settings.rml\" as s; import \"scale.rml\"; node main(x: num []) -> (o) o = scale(x);";
     for text in [whole, &named] {
         let module = accepted(text, &[("rate", StaticValue::Int(3))]).expect("accepted");
         let texts = module.nodes.iter().flat_map(|n| n.exprs.iter());
-        let found = texts.filter(|e| matches!(&e.kind, ExprKind::Const(c) if c.text.as_deref() == Some("3.0")));
+        let found =
+            texts.filter(|e| matches!(&e.kind, ExprKind::Const(c) if c.text.as_deref() == Some("3.0")));
         assert_eq!(found.count(), 2, "{text}");
     }
     assert!(accepted(qualified, &[("s.rate", StaticValue::Num(3.0))]).is_ok());

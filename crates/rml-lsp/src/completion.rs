@@ -68,7 +68,10 @@ fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
         items.push(call(function));
     }
     items.extend(rml::keywords().map(|word| item(word, CompletionItemKind::KEYWORD, "")));
-    items.extend(["every", "back", "for", "const", "import", "private"].map(|w| item(w, CompletionItemKind::KEYWORD, "")));
+    items.extend(
+        ["every", "back", "for", "const", "import", "private"]
+            .map(|w| item(w, CompletionItemKind::KEYWORD, "")),
+    );
     items.extend(["num", "int", "bool"].map(|ty| item(ty, CompletionItemKind::STRUCT, "element type")));
     items.extend(library(server, place));
     items

@@ -200,7 +200,13 @@ fn program() -> impl Strategy<Value = Vec<&'static str>> {
         "import std . layers ( a , b as c ) ; import \"x.rml\" as x ; private node f ( a , b : num [ ] ) -> ( o : int [ dims.. , 2 * n ] when b )",
         "node ext ( a ) -> ( b ) node f ( a : bool [ ] when not b , a_rather_long_name_for_an_input : num [ batch , units ] , another_long_name ) -> ( )",
     ]);
-    let lhs = prop::sample::select(vec!["o", "_ , o : num [ 3 ] , y", "x : int [ ]", "h [ k + 1 ]", "h [ 0 ] : num [ 3 ] , _"]);
+    let lhs = prop::sample::select(vec![
+        "o",
+        "_ , o : num [ 3 ] , y",
+        "x : int [ ]",
+        "h [ k + 1 ]",
+        "h [ 0 ] : num [ 3 ] , _",
+    ]);
     let range = prop::sample::select(vec!["", "", "for k < n", "for 2 * a <= k < f ( 3 ) + 1"]);
     (heads, prop::collection::vec((lhs, expression(5, 48), range), 0..5)).prop_map(|(head, equations)| {
         let mut out: Vec<&'static str> = head.split_whitespace().collect();

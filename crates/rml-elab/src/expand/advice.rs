@@ -1,11 +1,11 @@
-//! What is said of templates that cannot be copied.
+//! Messages about templates that cannot be copied.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 
 use super::Env;
 use super::value::NodeValue;
-use crate::hir::Node;
+use crate::hir::{Local, Node};
 
 /// A node that takes nodes is to run.
 pub(super) fn root(node: &Node) -> Diagnostic {
@@ -50,4 +50,13 @@ pub(super) fn given(span: Span, at: Span) -> Diagnostic {
     let d = if at == span { d } else { d.label(at, "this is a stream, or the shape of one") };
     d.note("expected literals, constants, static parameters and arithmetic on them")
         .help("leave a stream open with `_`, and pass it in the call")
+}
+
+/// A static parameter of the root has no value.
+pub(crate) fn not_set(node: &Node, formal: Local) -> Diagnostic {
+    let name = node.name_of(formal);
+    let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
+    Diagnostic::error(codes::STATIC_NOT_SET, message)
+        .label(node.locals[formal].span, "its value must be known when the program is compiled")
+        .help(format!("give it on the command line: `--set {name}=..`"))
 }

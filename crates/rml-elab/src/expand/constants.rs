@@ -52,7 +52,11 @@ pub(super) fn evaluate(
 }
 
 /// The constants that the options set.
-fn set(program: &Program, options: &Options, root: Option<SourceId>) -> IndexMap<SourceId, Early<StaticValue>> {
+fn set(
+    program: &Program,
+    options: &Options,
+    root: Option<SourceId>,
+) -> IndexMap<SourceId, Early<StaticValue>> {
     let hidden = |name: &str| root.is_some_and(|root| is_parameter(&program.nodes[root], name));
     let mut values = IndexMap::new();
     for (name, value) in options.set.iter().chain(&options.defaults).filter(|(name, _)| !hidden(name)) {

@@ -11,9 +11,7 @@ use rml_ir::typed::StaticValue;
 use super::early::{Early, Evaluator, Why, int, not_known};
 use super::{Env, Expansion, Job, MAX_COPIES, too_many};
 use crate::builtins::Builtin;
-use crate::hir::{
-    Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl,
-};
+use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
 use crate::report::Report;
 use crate::structure::{Family, Member, Structure};
 
@@ -216,12 +214,14 @@ impl<'a, 'p> Copy<'a, 'p> {
             self.unknown = true;
             return None;
         }
-        let made = self.push_local(family, format!("{name}[{index}]").into(), LocalKind::Defined { equation });
+        let made =
+            self.push_local(family, format!("{name}[{index}]").into(), LocalKind::Defined { equation });
         self.locals[made].span = span;
         if let Some(first) = self.members.entry(family).or_default().insert(index, made) {
             let first = self.locals[first].span;
-            let d = Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("`{name}[{index}]` is defined twice"))
-                .label(span, "defined again here");
+            let d =
+                Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("`{name}[{index}]` is defined twice"))
+                    .label(span, "defined again here");
             let d = if first == span { d } else { d.label(first, "first defined here") };
             self.say(d.help("each variable has one equation: change the index or its range"));
         }
@@ -344,9 +344,11 @@ impl<'a, 'p> Copy<'a, 'p> {
     /// A member that no equation defines.
     pub(super) fn missing(&self, family: Local, index: i64, span: Span) -> Diagnostic {
         let name = self.template.name_of(family);
-        let known: Vec<i64> = self.members.get(&family).into_iter().flat_map(BTreeMap::keys).copied().collect();
+        let known: Vec<i64> =
+            self.members.get(&family).into_iter().flat_map(BTreeMap::keys).copied().collect();
         let message = format!("no equation defines `{name}[{index}]`");
-        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, message).label(span, format!("the index is {index}"));
+        let mut d =
+            Diagnostic::error(codes::UNKNOWN_MEMBER, message).label(span, format!("the index is {index}"));
         if let Some((local, k)) = self.index {
             d = d.note(format!("this is in the equation where {} = {k}", self.template.name_of(local)));
         }
@@ -367,7 +369,9 @@ impl<'a, 'p> Copy<'a, 'p> {
                 Some((index, k)) if index == local => Ok(StaticValue::Int(k)),
                 _ => Err(Why::Unknown),
             },
-            LocalKind::Constant(id) => self.expansion.constants.get(&id).cloned().unwrap_or(Err(Why::Unknown)),
+            LocalKind::Constant(id) => {
+                self.expansion.constants.get(&id).cloned().unwrap_or(Err(Why::Unknown))
+            }
             LocalKind::Dim => {
                 let given = self.env.dims.get(template.name_of(local).as_ref());
                 given.cloned().ok_or(Why::Stream(span))
@@ -389,6 +393,8 @@ impl<'a, 'p> Copy<'a, 'p> {
             Err(why) => {
                 match why {
                     Why::Unknown => {}
+                    // What an equation in error would have made static may be taken for a stream.
+                    Why::Stream(_) if self.is_broken() => {}
                     Why::Stream(at) => self.say(not_known(what, span, at)),
                     Why::Bad(d) => self.say(*d),
                 }
@@ -396,6 +402,11 @@ impl<'a, 'p> Copy<'a, 'p> {
                 None
             }
         }
+    }
+
+    /// Whether something in the template is in error, which is reported.
+    fn is_broken(&self) -> bool {
+        self.template.exprs.iter().any(|expr| matches!(expr.kind, ExprKind::Error(_)))
     }
 
     /// The choice of an `if` that is decided now; `None` if its condition is a stream.

@@ -154,7 +154,7 @@ fn bad(d: Diagnostic) -> Why {
     Why::Bad(Box::new(d))
 }
 
-/// What is to be said of a value that is not known when copies are made.
+/// A value that is not known when copies are made.
 pub(super) fn not_known(what: &str, place: Span, at: Span) -> Diagnostic {
     let d = Diagnostic::error(codes::NOT_STATIC, format!("{what} must be known before shapes are"))
         .label(place, "decides which copies are made");

@@ -193,7 +193,8 @@ impl Copy<'_, '_> {
             return ExprKind::Error(Vec::new());
         };
         let members = self.members.get(&family);
-        let end = members.and_then(|members| members.keys().next_back()).map_or(0, |last| last.saturating_add(1));
+        let end =
+            members.and_then(|members| members.keys().next_back()).map_or(0, |last| last.saturating_add(1));
         let k = if written < 0 { written.saturating_add(end) } else { written };
         match members.and_then(|members| members.get(&k)) {
             Some(member) => ExprKind::Local(*member),
@@ -210,7 +211,8 @@ impl Copy<'_, '_> {
 
     /// `h[1:3]`
     fn members_of(&mut self, family: Local, part: &Index, span: Span) -> ExprKind {
-        let known: Vec<Local> = self.members.get(&family).into_iter().flat_map(|m| m.values()).copied().collect();
+        let known: Vec<Local> =
+            self.members.get(&family).into_iter().flat_map(|m| m.values()).copied().collect();
         let Index::Slice { lo, hi, step, span: at } = *part else { return ExprKind::Error(Vec::new()) };
         let what = "the index of a variable";
         let mut bounds = [None; 3];

@@ -1,8 +1,8 @@
 //! Copies of templates without structure: static names are replaced by their values, and an equation with an index by
 //! one for each index ([ADR 44](../../../docs/adr/0044-structure.md)).
 //!
-//! A copy is made for each distinct template with its nodes and static values. It is an ordinary node, which the tree of
-//! instances and all that follows take as if it had been written. A node that is no template is not copied.
+//! A copy is made for each distinct template with its nodes and static values. It is an ordinary node, and the tree
+//! of instances and all that follows treat it like any other. A node that is no template is not copied.
 //!
 //! What decides how many copies there are is evaluated here ([`early`]), before any shape is known.
 
@@ -21,13 +21,14 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
 
-use crate::hir::{ExprId, LocalKind, Node, Role, SourceId};
+use crate::hir::{ExprId, Local, LocalKind, Node, Role, SourceId};
 use crate::instance::{MAX_DEPTH, RootGiven, RootSpec};
 use crate::lower::{callees, ordered, recursion};
 use crate::options::Options;
 use crate::report::Report;
 use crate::scope::Program;
 use crate::usage;
+pub(crate) use advice::not_set;
 use copy::Copy;
 use early::Why;
 use value::{Key, NodeValue};
@@ -103,7 +104,7 @@ impl<'p> Expansion<'p> {
         if !template.template {
             return Some(spec);
         }
-        if takes_nodes(&template) {
+        if takes_nodes(&template) && !spec.open {
             report.push(advice::root(&template));
             return None;
         }
@@ -116,7 +117,10 @@ impl<'p> Expansion<'p> {
             };
             (i, value)
         });
+        let is_value = |formal: &Local| template.locals[*formal].kind != LocalKind::Node;
         let env = Env { nodes: IndexMap::new(), values: values.collect(), dims: spec.dims.clone() };
+        let givens = spec.givens.iter().zip(&template.formals).filter(|(_, formal)| is_value(formal));
+        spec.givens = givens.map(|(given, _)| given.clone()).collect();
         let open = spec.open;
         let id = self.request(spec.source, env, 0, None);
         let before = report.errors();
@@ -129,7 +133,7 @@ impl<'p> Expansion<'p> {
             let is_static = matches!(copy.roles[formal], Role::Static | Role::Both);
             if is_static && matches!(given, RootGiven::Input(None) | RootGiven::Unshaped) {
                 if !open {
-                    report.push(crate::root::not_set(copy, formal));
+                    report.push(not_set(copy, formal));
                 }
                 *given = RootGiven::Open;
                 spec.open = true;
@@ -161,8 +165,8 @@ impl<'p> Expansion<'p> {
         id
     }
 
-    /// Makes the copies that are asked for, and those that they ask for; whether something is missing because a value is
-    /// not known. `None` if they do not end, which is reported.
+    /// Makes the copies that are asked for, and those that they ask for; whether something is missing because a value
+    /// is not known. `None` if they do not end, which is reported.
     fn run(&mut self, report: &mut Report) -> Option<bool> {
         let mut made: IndexMap<SourceId, Node> = IndexMap::new();
         let mut unknown = false;

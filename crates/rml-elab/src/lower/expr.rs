@@ -131,7 +131,14 @@ impl Lower<'_, '_> {
                 if order == 0 && !self.count(id, args.len(), span) {
                     return ExprKind::Error(args);
                 }
-                ExprKind::Call(Call { callee: id, order, name_span: callee.span, args, every: None, member: None })
+                ExprKind::Call(Call {
+                    callee: id,
+                    order,
+                    name_span: callee.span,
+                    args,
+                    every: None,
+                    member: None,
+                })
             }
             Some(Callable::Builtin(which)) => {
                 let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();

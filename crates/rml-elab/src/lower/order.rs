@@ -84,8 +84,10 @@ pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Repo
     }
     // What may end is decided when copies are made.
     let recursive = structure::recursive(&calls);
-    let guarded: Vec<Vec<ExprId>> =
-        ids.iter().map(|&id| structure::choose(&mut nodes[id], &|callee| recursive[id] == recursive[callee])).collect();
+    let guarded: Vec<Vec<ExprId>> = ids
+        .iter()
+        .map(|&id| structure::choose(&mut nodes[id], &|callee| recursive[id] == recursive[callee]))
+        .collect();
     let open = |id: SourceId| {
         let guarded = &guarded[id.0 as usize];
         calls[id].iter().filter(|(.., expr)| !guarded.contains(expr)).copied().collect::<Vec<_>>()

@@ -6,9 +6,7 @@ use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 use rml_syntax::ast::{self, Symbol};
 
 use super::node::Lower;
-use crate::hir::{
-    Equation, Expr, ExprId, ExprKind, Index, Local, LocalData, LocalKind, Node, SourceId,
-};
+use crate::hir::{Equation, Expr, ExprId, ExprKind, Index, Local, LocalData, LocalKind, Node, SourceId};
 use crate::scope::Callable;
 use crate::structure::{Apply, Family, Member, Passed, Range, Structure, Target, has_own};
 
@@ -146,7 +144,8 @@ impl Lower<'_, '_> {
         name_span: Span,
         args: &[ast::Expr<'_>],
     ) -> ExprKind {
-        let args = args.iter().map(|arg| if self.is_node(arg) { self.passed(arg, None) } else { self.expr(arg) });
+        let args =
+            args.iter().map(|arg| if self.is_node(arg) { self.passed(arg, None) } else { self.expr(arg) });
         let args = args.collect();
         ExprKind::Structure(Structure::Apply(Apply { formal, order, name_span, args, every: None }))
     }
@@ -186,7 +185,8 @@ impl Lower<'_, '_> {
                 None
             }
         };
-        let kind = kind.map_or(ExprKind::Error(Vec::new()), |passed| ExprKind::Structure(Structure::Node(passed)));
+        let kind =
+            kind.map_or(ExprKind::Error(Vec::new()), |passed| ExprKind::Structure(Structure::Node(passed)));
         self.exprs.push(Expr { kind, span: arg.span })
     }
 
@@ -214,7 +214,11 @@ impl Lower<'_, '_> {
     }
 
     /// What the name of a node that is passed stands for.
-    fn target(&mut self, callee: ast::Ident, input: Option<(SourceId, &ast::Decl<'_>)>) -> Option<(Target, u8)> {
+    fn target(
+        &mut self,
+        callee: ast::Ident,
+        input: Option<(SourceId, &ast::Decl<'_>)>,
+    ) -> Option<(Target, u8)> {
         let name = self.names.resolve(&callee.name);
         if let Some((formal, order)) = self.node_formal(name) {
             return Some((Target::Formal(formal), order));
@@ -245,8 +249,9 @@ impl Lower<'_, '_> {
             let name = self.names.resolve(&input.name.name);
             format!("`{name}` of `{}` is a node", self.headers[callee].name)
         });
-        let mut d = Diagnostic::error(codes::NODE_ARGUMENT, "a node is expected as this argument, found a value")
-            .label(arg.span, expected);
+        let mut d =
+            Diagnostic::error(codes::NODE_ARGUMENT, "a node is expected as this argument, found a value")
+                .label(arg.span, expected);
         if let Some((_, input)) = input {
             d = d.label(input.span, "declared here");
         }
@@ -256,15 +261,20 @@ impl Lower<'_, '_> {
                 let open = if args.is_empty() { "_" } else { ".., _" };
                 d.help(format!("pass `{name}` itself, or `{name}({open})`, where `_` leaves an input open"))
             }
-            _ => d.help("pass the name of a node, or a call of one in which `_` leaves inputs open: `dense(64, _)`"),
+            _ => d.help(
+                "pass the name of a node, or a call of one in which `_` leaves inputs open: `dense(64, _)`",
+            ),
         }
     }
 
     /// A call with open inputs where a value is expected.
     pub(super) fn open_call(&mut self, name: &str, args: &[ast::Expr<'_>], span: Span) -> ExprKind {
-        let d = Diagnostic::error(codes::NODE_ARGUMENT, format!("`{name}` with open inputs is a node, not a value"))
-            .label(span, "a value is expected here")
-            .help("`_` leaves an input open where a node is passed on; give a value for it");
+        let d = Diagnostic::error(
+            codes::NODE_ARGUMENT,
+            format!("`{name}` with open inputs is a node, not a value"),
+        )
+        .label(span, "a value is expected here")
+        .help("`_` leaves an input open where a node is passed on; give a value for it");
         self.report.push(d);
         let given = args.iter().filter(|arg| !is_hole(arg)).map(|arg| self.expr(arg));
         ExprKind::Error(given.collect())
@@ -347,7 +357,9 @@ fn locals(exprs: &IndexVec<ExprId, Expr>, expr: ExprId) -> Vec<Local> {
 }
 
 /// By node, a number that it shares with the nodes that it calls and that call it, directly or through others.
-pub(super) fn recursive(calls: &IndexVec<SourceId, Vec<(SourceId, Span, ExprId)>>) -> IndexVec<SourceId, usize> {
+pub(super) fn recursive(
+    calls: &IndexVec<SourceId, Vec<(SourceId, Span, ExprId)>>,
+) -> IndexVec<SourceId, usize> {
     let next = |from: usize, edge: usize| {
         let (callee, ..) = calls.as_slice()[from].get(edge)?;
         Some(Some(callee.index()))
@@ -372,7 +384,8 @@ pub(super) fn choose(node: &mut Node, is_near: &dyn Fn(SourceId) -> bool) -> Vec
     let mut choices = Vec::new();
     for (id, expr) in node.exprs.iter_enumerated() {
         if let ExprKind::If { cond, then, other } = expr.kind
-            && (Names { exprs: &node.exprs, locals: &node.locals, equations: &node.equations }).are_static(cond, 0)
+            && (Names { exprs: &node.exprs, locals: &node.locals, equations: &node.equations })
+                .are_static(cond, 0)
         {
             let calls: Vec<ExprId> = inside(then).into_iter().chain(inside(other)).collect();
             if !calls.is_empty() {

@@ -46,9 +46,7 @@ impl<'t> Formatter<'t> {
             | ExprKind::Text(_)
             | ExprKind::Var(_)
             | ExprKind::Hole
-            | ExprKind::Error => {
-                self.verbatim(expr.span)
-            }
+            | ExprKind::Error => self.verbatim(expr.span),
             ExprKind::Call { callee, args } => {
                 let name = self.shown(callee.span);
                 if args.is_empty() {

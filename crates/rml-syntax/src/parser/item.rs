@@ -41,7 +41,9 @@ impl<'a> Parser<'_, 'a> {
         let help: &[&str] = if self.at_equation() {
             &["equations follow the header of a node: `node name(inputs) -> (outputs)`"]
         } else {
-            &["a program is a list of `import ..;`, `const name = ..;` and `node name(inputs) -> (outputs) equations`"]
+            &[
+                "a program is a list of `import ..;`, `const name = ..;` and `node name(inputs) -> (outputs) equations`",
+            ]
         };
         let reported = self.unexpected("`node`, `const` or `import`", help);
         let foreign_import = self.is_word(0, "from");

@@ -7,7 +7,7 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// How far a `]` is looked for.
+/// The most tokens between the brackets of a member, where an equation is recognised.
 const MAX_MEMBER: usize = 64;
 
 impl<'a> Parser<'_, 'a> {
@@ -46,13 +46,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// A constant as a node without inputs.
-    fn constant_node(
-        &self,
-        private: Option<Span>,
-        name: Ident,
-        rhs: &'a Expr<'a>,
-        span: Span,
-    ) -> Node<'a> {
+    fn constant_node(&self, private: Option<Span>, name: Ident, rhs: &'a Expr<'a>, span: Span) -> Node<'a> {
         let output = Decl { name, member: None, node: None, ty: None, clock: None, span: name.span };
         let equation = Equation { lhs: self.slice(&[Lhs::Var(output)]), rhs, range: None, span };
         Node {
@@ -105,7 +99,8 @@ impl<'a> Parser<'_, 'a> {
         self.depth = 0;
         let index = self.expr()?;
         if matches!(self.kind(), Kind::Comma | Kind::Colon) {
-            let help = "a family has one index, `h[k] = ..;`; for more, call a node that has a family of its own";
+            let help =
+                "a family has one index, `h[k] = ..;`; for more, call a node that has a family of its own";
             return Err(self.unexpected("`]` after the index of the variable", &[help]));
         }
         self.close(Kind::RBracket, open, "an operator or `]`")?;
