@@ -37,7 +37,6 @@ mod root;
 mod scope;
 mod signature;
 mod statics;
-mod structure;
 mod text;
 mod typed;
 mod usage;
@@ -147,8 +146,8 @@ impl Resolved {
         let mut own = self.program.nodes.iter().filter(|node| !self.program.scopes.is_library(node.file));
         let is_adjoint = |expr: &hir::Expr| match &expr.kind {
             hir::ExprKind::Call(call) => call.order > 0,
-            hir::ExprKind::Structure(structure::Structure::Apply(apply)) => apply.order > 0,
-            hir::ExprKind::Structure(structure::Structure::Node(passed)) => passed.order > 0,
+            hir::ExprKind::Structure(hir::Structure::Apply(apply)) => apply.order > 0,
+            hir::ExprKind::Structure(hir::Structure::Node(passed)) => passed.order > 0,
             _ => false,
         };
         own.any(|node| node.exprs.iter().any(is_adjoint))

@@ -8,9 +8,9 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 
 use crate::builtins::Builtin;
+use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
-use crate::structure::Structure;
 
 /// How a name is used in one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

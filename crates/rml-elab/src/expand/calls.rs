@@ -10,8 +10,8 @@ use super::early::Why;
 use super::value::{Given, NodeValue, Target};
 use super::{Env, advice};
 use crate::builtins::Builtin;
+use crate::hir::{Apply, Passed, Structure, Target as Written};
 use crate::hir::{Call, Expr, ExprId, ExprKind, LocalKind, Node, Role, SourceId};
-use crate::structure::{self, Apply, Passed, Structure};
 
 /// An argument of a call of the copy.
 enum Arg {
@@ -66,13 +66,13 @@ impl Copy<'_, '_> {
             }
         };
         match passed.target {
-            structure::Target::Source(id) => {
+            Written::Source(id) => {
                 Some(NodeValue { target: Target::Source(id), order: passed.order, given, span })
             }
-            structure::Target::Builtin(which) => {
+            Written::Builtin(which) => {
                 Some(NodeValue { target: Target::Builtin(which), order: passed.order, given, span })
             }
-            structure::Target::Formal(formal) => {
+            Written::Formal(formal) => {
                 let position = self.template.position(formal)?;
                 let mut value = self.env.nodes.get(&position)?.clone();
                 value.order = value.order.saturating_add(passed.order);

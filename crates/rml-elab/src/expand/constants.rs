@@ -1,5 +1,7 @@
 //! The values of constants.
 
+use std::cell::Cell;
+
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -39,7 +41,7 @@ pub(super) fn evaluate(
             LocalKind::Constant(other) => values.get(&other).cloned().unwrap_or(Err(Why::Unknown)),
             _ => Err(Why::Stream(span)),
         };
-        let evaluator = Evaluator { node, read: &read };
+        let evaluator = Evaluator { node, read: &read, steps: Cell::new(0) };
         let value = node.equations.first().map_or(Err(Why::Unknown), |equation| evaluator.eval(equation.rhs));
         match &value {
             Err(Why::Stream(span)) => report.push(no_constant(node, *span)),

@@ -1,5 +1,6 @@
 //! The copy of one template: its names and equations.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use rml_base::{Diagnostic, IndexVec, Label, Span};
 use rml_ir::typed::StaticValue;
 
 use super::early::{Early, Evaluator, Why, int, not_known};
-use super::{Env, Expansion, Job, MAX_COPIES, too_many};
+use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
 use crate::builtins::Builtin;
 use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
+use crate::hir::{Family, Member, Structure};
 use crate::report::Report;
-use crate::structure::{Family, Member, Structure};
 
 /// A template that is being copied.
 pub(super) struct Copy<'a, 'p> {
@@ -185,7 +186,10 @@ impl<'a, 'p> Copy<'a, 'p> {
         let end = self.needed_int(range.end, what);
         let (first, end) = (first?, end?);
         let count = end.saturating_sub(first);
-        if usize::try_from(count).is_ok_and(|count| count > MAX_COPIES) {
+        self.expansion.equations += usize::try_from(count).unwrap_or(0);
+        if usize::try_from(count).is_ok_and(|count| count > MAX_COPIES)
+            || self.expansion.equations > MAX_EQUATIONS
+        {
             self.say(too_many(range.span, count));
             self.unknown = true;
             return None;
@@ -382,7 +386,7 @@ impl<'a, 'p> Copy<'a, 'p> {
                 value.cloned().unwrap_or(Err(Why::Stream(span)))
             }
         };
-        Evaluator { node: template, read: &read }.eval(expr)
+        Evaluator { node: template, read: &read, steps: Cell::new(0) }.eval(expr)
     }
 
     /// A value that decides which copies are made; `None` if it is not known, which is reported if it is in error.

@@ -1,17 +1,21 @@
 //! Evaluation of static expressions before shapes are known.
 
+use std::cell::Cell;
+
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::Literal;
 
 use crate::builtins::Builtin;
+use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind, Node};
 use crate::statics::{self, Failure, arith};
-use crate::structure::Structure;
 
-/// The most names that are followed.
-const MAX_CHAIN: usize = 64;
+/// How deeply expressions may be nested, those of names that are followed included.
+const MAX_DEPTH: usize = 512;
+/// The most expressions that are evaluated for one value.
+const MAX_STEPS: usize = 1 << 20;
 
 /// Why an expression has no value yet.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub(super) struct Evaluator<'a> {
     pub(super) node: &'a Node,
     /// The values of names that no equation defines.
     pub(super) read: &'a dyn Fn(Local, Span) -> Early<StaticValue>,
+    /// How many expressions were evaluated.
+    pub(super) steps: Cell<usize>,
 }
 
 impl Evaluator<'_> {
@@ -50,6 +56,11 @@ impl Evaluator<'_> {
     fn at(&self, expr: ExprId, depth: usize) -> Early<StaticValue> {
         let node = self.node;
         let span = node.exprs[expr].span;
+        self.steps.set(self.steps.get() + 1);
+        if depth > MAX_DEPTH || self.steps.get() > MAX_STEPS {
+            return Err(Why::Stream(span));
+        }
+        let depth = depth + 1;
         let eval = |e: ExprId| self.at(e, depth);
         match &node.exprs[expr].kind {
             ExprKind::Literal(Literal::Bool(b)) => Ok(StaticValue::Bool(*b)),
@@ -91,15 +102,15 @@ impl Evaluator<'_> {
 
     fn name(&self, local: Local, span: Span, depth: usize) -> Early<StaticValue> {
         match self.node.locals[local].kind {
-            LocalKind::Defined { equation } if depth < MAX_CHAIN => {
+            LocalKind::Defined { equation } => {
                 let equation = &self.node.equations[equation];
                 match equation.lhs.len() {
-                    1 => self.at(equation.rhs, depth + 1),
+                    1 => self.at(equation.rhs, depth),
                     _ => Err(Why::Stream(span)),
                 }
             }
             LocalKind::Undefined => Err(Why::Unknown),
-            LocalKind::Defined { .. } | LocalKind::Family | LocalKind::Node => Err(Why::Stream(span)),
+            LocalKind::Family | LocalKind::Node => Err(Why::Stream(span)),
             LocalKind::Formal | LocalKind::Dim | LocalKind::Index | LocalKind::Constant(_) => {
                 (self.read)(local, span)
             }

@@ -9,9 +9,9 @@ use rml_syntax::ast::{Literal, UnaryOp};
 
 use super::copy::Copy;
 use super::early::Why;
+use crate::hir::Structure;
 use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local, LocalKind};
 use crate::statics::arith;
-use crate::structure::Structure;
 
 impl Copy<'_, '_> {
     /// The right side of an equation with that many results.

@@ -35,6 +35,8 @@ use value::{Key, NodeValue};
 
 /// The most copies of templates.
 const MAX_COPIES: usize = 20_000;
+/// The most equations with an index that all copies have together.
+const MAX_EQUATIONS: usize = 200_000;
 
 /// A program with the copies of its templates that were asked for.
 #[derive(Debug)]
@@ -48,6 +50,8 @@ pub(crate) struct Expansion<'p> {
     constants: IndexMap<SourceId, Result<StaticValue, Why>>,
     known: IndexMap<Key, SourceId>,
     queue: Vec<Job>,
+    /// How many equations with an index all copies have.
+    equations: usize,
 }
 
 /// A copy that is asked for.
@@ -89,6 +93,7 @@ impl<'p> Expansion<'p> {
             constants,
             known: IndexMap::new(),
             queue: Vec::new(),
+            equations: 0,
         }
     }
 
@@ -217,5 +222,5 @@ pub(crate) fn takes_nodes(node: &Node) -> bool {
 fn too_many(span: Span, found: i64) -> Diagnostic {
     Diagnostic::error(codes::STATIC_VALUE, "an equation is repeated too often")
         .label(span, format!("{found} times"))
-        .note(format!("expected at most {MAX_COPIES} indices"))
+        .note(format!("expected at most {MAX_COPIES} indices, and {MAX_EQUATIONS} in all copies together"))
 }

@@ -8,9 +8,9 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
+use crate::hir::{Apply, Structure};
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::scope::Callable;
-use crate::structure::{Apply, Structure};
 
 impl Lower<'_, '_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr<'_>) -> ExprId {

@@ -5,8 +5,8 @@ use rml_base::{Diagnostic, IndexVec, Span};
 
 use super::structure;
 use crate::hir::{ExprId, ExprKind, Node, SourceId};
+use crate::hir::{Structure, Target};
 use crate::report::Report;
-use crate::structure::{Structure, Target};
 
 /// A call that closes a cycle.
 #[derive(Debug)]

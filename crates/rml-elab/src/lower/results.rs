@@ -4,8 +4,8 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, EntityId, Span};
 
 use super::node::Lower;
+use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Local, SourceId};
-use crate::structure::Structure;
 
 impl Lower<'_, '_> {
     /// Checks the number of results of an equation.

@@ -6,9 +6,9 @@ use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 use rml_syntax::ast::{self, Symbol};
 
 use super::node::Lower;
+use crate::hir::{Apply, Family, Member, Passed, Range, Structure, Target, has_own};
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Index, Local, LocalData, LocalKind, Node, SourceId};
 use crate::scope::Callable;
-use crate::structure::{Apply, Family, Member, Passed, Range, Structure, Target, has_own};
 
 /// The most names that are followed to see whether a condition is static.
 const MAX_CHAIN: usize = 16;
