@@ -8,10 +8,11 @@ use rml_base::{Diagnostic, IndexVec, Span, suggest};
 use rml_ir::DType;
 use rml_syntax::ast;
 
-use super::{Header, structure};
+use super::Header;
 use crate::builtins::Builtin;
 use crate::hir::{
-    Clock, Equation, Expr, ExprId, ExprKind, Item, Local, LocalData, LocalKind, Node, SourceId, TypeDecl,
+    Clock, Equation, Expr, ExprId, ExprKind, Family, Item, Local, LocalData, LocalKind, Node, SourceId,
+    TypeDecl,
 };
 use crate::report::Report;
 use crate::scope::Scopes;
@@ -97,6 +98,16 @@ pub(super) fn lower<'a>(
 /// The most names that are followed to see whether a definition may be static.
 const MAX_CHAIN: usize = 64;
 
+/// Gives the equations that a `split` adds their members.
+fn split(family: &mut Option<Family>, parts: &mut [Equation]) {
+    let Some(family) = family else { return };
+    let range = family.range;
+    let members = family.members.drain(1..);
+    for (part, member) in parts.iter_mut().zip(members) {
+        part.family = Some(Box::new(Family { members: vec![member], range }));
+    }
+}
+
 /// The name that a dimension consists of.
 fn dimension_name(dim: &ast::Dim<'_>) -> Option<(ast::Symbol, Span)> {
     match dim {
@@ -148,7 +159,7 @@ impl Lower<'_, '_> {
         let lhs = self.split(lhs, rhs, ast.span, (at, parts));
         let mut family = family;
         if lhs.len() < all {
-            structure::split(&mut family, &mut parts[before..]);
+            split(&mut family, &mut parts[before..]);
         }
         self.results(&lhs, rhs, ast.span);
         self.nested_calls(first, rhs);

@@ -327,16 +327,6 @@ fn is_part(index: &ast::IndexExpr<'_>) -> Option<Span> {
     if let ast::IndexExpr::Slice { span, .. } = index { Some(*span) } else { None }
 }
 
-/// Gives the equations that a `split` adds their members.
-pub(super) fn split(family: &mut Option<Family>, parts: &mut [Equation]) {
-    let Some(family) = family else { return };
-    let range = family.range;
-    let members = family.members.drain(1..);
-    for (part, member) in parts.iter_mut().zip(members) {
-        part.family = Some(Box::new(Family { members: vec![member], range }));
-    }
-}
-
 /// Whether `expand` makes copies of a node, whose callees are known.
 pub(super) fn is_template(nodes: &IndexVec<SourceId, Node>, id: SourceId) -> bool {
     let node = &nodes[id];
