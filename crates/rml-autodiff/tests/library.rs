@@ -28,7 +28,8 @@ fn layers() {
     {
         gradients(&[LAYERS], &format!("node tried(x: num [2, 3]) -> (y)\n  y = {call};\n"));
     }
-    gradients(&[LAYERS], "node tried(x: num [2, 3]) -> (y)\n  y = perceptron([3, 2, 2, 2], x);\n");
+    // so wide that some unit of each layer is active in each row
+    gradients(&[LAYERS], "node tried(x: num [2, 3]) -> (y)\n  y = perceptron([8, 8, 8, 2], x);\n");
     gradients(&[LAYERS], "node tried(x: num [3]) -> (y)\n  y = causal_conv1d(2, 3, x);\n");
     gradients(&[LAYERS], "node tried(x: num [2, 1]) -> (y)\n  y = causal_conv1d(2, 1, x);\n");
 }

@@ -207,7 +207,8 @@ fn every_node_is_synchronous_however_it_is_called() {
     let mut problems = Vec::new();
     for Call { module, inputs, body } in CALLS {
         for (way, main) in callers(inputs) {
-            let text = format!("import std.{module};\nnode net({inputs}) -> (y)\n  {body}\n{main}");
+            let layers = "import std.layers (dense, gru, perceptron);";
+            let text = format!("import std.{module};\n{layers}\nnode net({inputs}) -> (y)\n  {body}\n{main}");
             problems.extend(problem(&text).map(|p| format!("{way}: {p}\n{text}")));
         }
     }
