@@ -11,6 +11,7 @@ const ATTENTION: &str = include_str!("../../../std/attention.rml");
 const EXPERTS: &str = include_str!("../../../std/experts.rml");
 const LEARNING: &str = include_str!("../../../std/learning.rml");
 const LOSSES: &str = include_str!("../../../std/losses.rml");
+const STRUCTURE: &str = include_str!("../../../std/structure.rml");
 const STATISTICS: &str = include_str!("../../../std/statistics.rml");
 
 /// The case of a node `tried` that calls nodes of some modules.
@@ -27,8 +28,23 @@ fn layers() {
     {
         gradients(&[LAYERS], &format!("node tried(x: num [2, 3]) -> (y)\n  y = {call};\n"));
     }
+    // so wide that some unit of each layer is active in each row
+    gradients(&[LAYERS], "node tried(x: num [2, 3]) -> (y)\n  y = perceptron([8, 8, 8, 2], x);\n");
     gradients(&[LAYERS], "node tried(x: num [3]) -> (y)\n  y = causal_conv1d(2, 3, x);\n");
     gradients(&[LAYERS], "node tried(x: num [2, 1]) -> (y)\n  y = causal_conv1d(2, 1, x);\n");
+}
+
+#[test]
+fn nodes_of_nodes() {
+    for call in [
+        "repeat(gru(3, _), 3, x)",
+        "repeat(skip(rnn(3, _), _), 2, x)",
+        "sum(ensemble(dense(2, _), 3, x), 0)",
+        "mixture(perceptron([3, 2], _), 3, 0.2, x[0])",
+    ] {
+        let tried = format!("node tried(x: num [2, 3]) -> (y)\n  y = {call};\n");
+        gradients(&[LAYERS, STRUCTURE, EXPERTS], &tried);
+    }
 }
 
 #[test]

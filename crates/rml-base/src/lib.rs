@@ -9,7 +9,7 @@ mod hash;
 mod ids;
 pub mod memory;
 pub mod profile;
-mod scc;
+pub mod scc;
 mod source;
 mod suggest;
 mod table;

@@ -35,6 +35,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("duplicate-definition", include_str!("../../../docs/errors/duplicate-definition.md")),
     ("undefined-output", include_str!("../../../docs/errors/undefined-output.md")),
     ("arity", include_str!("../../../docs/errors/arity.md")),
+    ("node-argument", include_str!("../../../docs/errors/node-argument.md")),
+    ("unknown-member", include_str!("../../../docs/errors/unknown-member.md")),
     ("not-a-call", include_str!("../../../docs/errors/not-a-call.md")),
     ("extern-node", include_str!("../../../docs/errors/extern-node.md")),
     ("recursive-node", include_str!("../../../docs/errors/recursive-node.md")),

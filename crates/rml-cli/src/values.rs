@@ -37,11 +37,11 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
 fn named<'t>(text: &'t str, expected: &str) -> Result<(String, Reader<'t>), String> {
     let (name, value) = text.split_once('=').ok_or(expected)?;
     let name = name.trim();
-    let well_formed = name
-        .chars()
-        .enumerate()
-        .all(|(i, c)| c == '_' || c.is_ascii_alphabetic() || (i > 0 && c.is_ascii_digit()));
-    if name.is_empty() || !well_formed {
+    let letter = |(i, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (i > 0 && c.is_ascii_digit());
+    let well_formed = |part: &str| !part.is_empty() && part.chars().enumerate().all(letter);
+    // `m.rate` is a constant of `import .. as m;`
+    let (module, own) = name.split_once('.').unwrap_or(("m", name));
+    if !well_formed(module) || !well_formed(own) {
         return Err(format!("`{name}` is not a name"));
     }
     Ok((name.to_owned(), Reader { rest: value.trim() }))

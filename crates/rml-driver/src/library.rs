@@ -14,6 +14,7 @@ pub const LIBRARY: &[(&str, &str)] = &[
     ("std.optimisers", include_str!("../../../std/optimisers.rml")),
     ("std.schedules", include_str!("../../../std/schedules.rml")),
     ("std.statistics", include_str!("../../../std/statistics.rml")),
+    ("std.structure", include_str!("../../../std/structure.rml")),
     ("std.time", include_str!("../../../std/time.rml")),
 ];
 

@@ -38,7 +38,12 @@ const CALLS: &[Call] = &[
     call("environments", "a: int [2]", "y, r, t, u, s = t_maze(3.0, 9.0, a);"),
     call("experts", "x: num [3]", "y = mixture_of_experts(4, 2, 0.2, x);"),
     call("experts", "x: num [3]", "y = mixture_of_memories(2, 0.2, x);"),
+    call("experts", "x: num [3]", "y = mixture(dense(2, _), 3, 0.2, x);"),
     call("layers", "x: num [2, 3]", "y = dense(2, x);"),
+    call("layers", "x: num [2, 3]", "y = perceptron([4, 4, 3, 2], x);"),
+    call("structure", "x: num [2, 3]", "y = repeat(gru(3, _), 3, x);"),
+    call("structure", "x: num [2, 3]", "y = skip(dense(3, _), x);"),
+    call("structure", "x: num [2, 3]", "y = ensemble(dense(2, _), 4, x);"),
     call("layers", "x: num [2, 3]", "y = mlp([4, 3, 2], x);"),
     call("layers", "x: num [2, 3]", "y = residual(4, x);"),
     call("layers", "x: num [2, 3]", "y = rnn(2, x);"),
@@ -202,7 +207,8 @@ fn every_node_is_synchronous_however_it_is_called() {
     let mut problems = Vec::new();
     for Call { module, inputs, body } in CALLS {
         for (way, main) in callers(inputs) {
-            let text = format!("import std.{module};\nnode net({inputs}) -> (y)\n  {body}\n{main}");
+            let layers = "import std.layers (dense, gru, perceptron);";
+            let text = format!("import std.{module};\n{layers}\nnode net({inputs}) -> (y)\n  {body}\n{main}");
             problems.extend(problem(&text).map(|p| format!("{way}: {p}\n{text}")));
         }
     }

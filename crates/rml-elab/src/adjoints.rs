@@ -9,6 +9,7 @@ use rml_ir::Type;
 use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
 
 use crate::emit::Builder;
+use crate::expand::Expansion;
 use crate::hir::{self, Node, Role, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
@@ -27,6 +28,7 @@ pub(crate) struct Adjoints {
 
 struct Add<'p, 'b> {
     program: &'p Program,
+    expansion: &'b mut Expansion<'p>,
     builder: &'b mut Builder,
     report: &'b mut Report,
     adjoints: Adjoints,
@@ -39,13 +41,15 @@ struct Add<'p, 'b> {
 /// Adds them to the module; the nodes of `todo` are to be differentiated although nothing calls their adjoints. `None`
 /// if there are errors.
 pub(crate) fn add(
-    program: &Program,
+    expansion: &mut Expansion<'_>,
     todo: Vec<(NodeId, u8)>,
     builder: &mut Builder,
     report: &mut Report,
 ) -> Option<Adjoints> {
     let adjoints = Adjoints { overrides: IndexMap::new(), optimisers: IndexMap::new() };
-    let mut add = Add { program, builder, report, adjoints, orders: IndexMap::new(), todo, sound: true };
+    let program = expansion.original;
+    let orders = IndexMap::new();
+    let mut add = Add { program, expansion, builder, report, adjoints, orders, todo, sound: true };
     let mut scanned = 0;
     loop {
         while let Some((node, order)) = add.todo.pop() {
@@ -138,7 +142,7 @@ impl Add<'_, '_> {
         let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
         let spec = RootSpec { source, givens, dims: IndexMap::new(), open: false };
         let mut found = Report::default();
-        let made = instantiate(program, spec, self.builder, &mut found);
+        let made = instantiate(self.expansion, spec, self.builder, &mut found);
         let found = found.finish();
         self.sound &= made.is_some();
         match found.iter().find(|d| d.span().is_some_and(|s| is_within(s, node.span))) {
@@ -232,7 +236,7 @@ impl Add<'_, '_> {
     }
 
     fn instantiate(&mut self, spec: RootSpec) -> Option<NodeId> {
-        let made = instantiate(self.program, spec, self.builder, self.report);
+        let made = instantiate(self.expansion, spec, self.builder, self.report);
         self.sound &= made.is_some();
         made
     }

@@ -2,11 +2,41 @@
 
 use rml_base::{Diagnostic, Label};
 
+use crate::hir::{ExprId, Node};
 use crate::instance::{InstanceId, Tree};
 
-/// Adds to an error in an instance of a node where that instance comes from. What is in the library is shown at the
-/// user's call of it.
-pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
+/// The most notes that say where copies come from.
+const MAX_NOTES: usize = 3;
+
+/// Adds to an error in an instance of a node, in that expression of it, where it comes from: the call, and the indices
+/// of the equations of families around it. What is in the library is shown at the user's call of it.
+pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, expr: Option<ExprId>, d: Diagnostic) -> Diagnostic {
+    let mut d = instance(tree, id, d);
+    let (mut at, mut expr, mut notes) = (id, expr, 0);
+    loop {
+        if let Some(note) = expr.and_then(|expr| member(tree.node(at), expr))
+            && notes < MAX_NOTES
+        {
+            d = d.note(note);
+            notes += 1;
+        }
+        let Some((parent, call, _)) = tree.instances[at].parent else { return d };
+        (at, expr) = (parent, Some(call));
+    }
+}
+
+/// In which equation of a family an expression of a copy stands.
+fn member(node: &Node, expr: ExprId) -> Option<&str> {
+    let found = node.members.binary_search_by(|(from, end, _)| match (expr < *from, expr < *end) {
+        (true, _) => std::cmp::Ordering::Greater,
+        (false, true) => std::cmp::Ordering::Equal,
+        (false, false) => std::cmp::Ordering::Less,
+    });
+    found.ok().map(|i| &*node.members[i].2)
+}
+
+/// Adds where an instance comes from.
+fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
     let library = |id: InstanceId| tree.program.scopes.is_library(tree.node(id).file);
     let call = |id: InstanceId| {
         let (parent, call, _) = tree.instances[id].parent?;
@@ -34,6 +64,14 @@ pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnos
             d = d.note(format!("inside the library: {}", names.join(" > ")));
         }
         return d;
+    }
+    if library(at) {
+        // A node that the library calls was passed to it.
+        while library(at) {
+            let Some((parent, outer)) = call(at) else { return d };
+            (at, span) = (parent, outer);
+        }
+        return d.label(span, format!("`{}` is passed on here", tree.node(id).name));
     }
     if d.labels.iter().all(|l| l.span != span) {
         d = d.label(span, format!("in this instance of `{}`", tree.node(id).name));

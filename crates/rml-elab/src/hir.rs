@@ -1,5 +1,8 @@
 //! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each
 //! node of the source, shared by all its instances; it holds no types and no values.
+//!
+//! A node that has structure ([`Structure`]), or calls one that has, is a *template*: `expand` makes copies of
+//! it without structure, and everything after it sees only these.
 
 use std::sync::Arc;
 
@@ -47,6 +50,12 @@ pub(crate) struct Node {
     pub(crate) roles: IndexVec<Local, Role>,
     /// Static names that equations define, each after those that it uses.
     pub(crate) static_order: Vec<Local>,
+    /// Whether it is a constant: a node without inputs, whose only output is the value.
+    pub(crate) constant: bool,
+    /// Whether `expand` makes copies of it.
+    pub(crate) template: bool,
+    /// In a copy, the expressions of equations of families: from which one on, up to which, and where they belong.
+    pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
 }
 
 /// What a name is.
@@ -89,6 +98,14 @@ pub(crate) enum LocalKind {
     Dim,
     /// Nothing defines it, which is reported.
     Undefined,
+    /// A formal that takes a node. In templates only, as all that follow.
+    Node,
+    /// The variables of that name with an index.
+    Family,
+    /// The index of an equation.
+    Index,
+    /// A constant.
+    Constant(SourceId),
 }
 
 /// A declared clock.
@@ -123,6 +140,8 @@ pub(crate) struct Equation {
     pub(crate) lhs: Vec<(Option<Local>, Span)>,
     pub(crate) rhs: ExprId,
     pub(crate) span: Span,
+    /// In templates only: what it defines of families, and for which indices.
+    pub(crate) family: Option<Box<Family>>,
 }
 
 /// An expression.
@@ -142,6 +161,8 @@ pub(crate) struct Call {
     pub(crate) args: Vec<ExprId>,
     /// `every end`.
     pub(crate) every: Option<ExprId>,
+    /// The variable of a family that the path of the instance begins with.
+    pub(crate) member: Option<Arc<str>>,
 }
 
 /// The forms of expressions.
@@ -188,6 +209,8 @@ pub(crate) enum ExprKind {
         args: Vec<ExprId>,
     },
     Call(Call),
+    /// In templates only.
+    Structure(Structure),
     /// Reported already; its parts are still looked at, for errors of their own.
     Error(Vec<ExprId>),
 }
@@ -267,6 +290,7 @@ impl ExprKind {
             ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
             ExprKind::Builtin { args, .. } => args.clone(),
             ExprKind::Call(call) => call.args.iter().copied().chain(call.every).collect(),
+            ExprKind::Structure(structure) => structure.children(),
         }
     }
 }
@@ -287,4 +311,112 @@ impl Index {
             Index::Ellipsis(_) => Vec::new(),
         }
     }
+}
+
+/// What an equation defines of families, and for which indices.
+#[derive(Debug)]
+pub(crate) struct Family {
+    /// By left side: which member of a family, unless it is a variable of its own.
+    pub(crate) members: Vec<Option<Member>>,
+    /// `for k < n`.
+    pub(crate) range: Option<Range>,
+}
+
+/// A member of a family on the left of an equation.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its index.
+    pub(crate) index: ExprId,
+    /// The types written for it.
+    pub(crate) types: Vec<TypeDecl>,
+}
+
+/// The indices of an equation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) index: Local,
+    /// The first one, 0 if missing.
+    pub(crate) first: Option<ExprId>,
+    /// One past the last.
+    pub(crate) end: ExprId,
+    pub(crate) span: Span,
+}
+
+/// What only templates have: families of variables, nodes as arguments, choices that are made when the program is
+/// compiled.
+#[derive(Debug)]
+pub(crate) enum Structure {
+    /// `h[k]`: a member of a family.
+    Member { family: Local, index: ExprId },
+    /// `h[1:3]`: some members of a family, stacked.
+    Members { family: Local, part: Index },
+    /// A call of a node that is an argument.
+    Apply(Apply),
+    /// A node as an argument.
+    Node(Passed),
+    /// An `if` that is decided when the program is compiled.
+    Choose { cond: ExprId, then: ExprId, other: ExprId },
+}
+
+/// A call of a node that is an argument: `f(x)`, `diff_f(x, true, d)`.
+#[derive(Debug)]
+pub(crate) struct Apply {
+    pub(crate) formal: Local,
+    /// How often it is differentiated.
+    pub(crate) order: u8,
+    pub(crate) name_span: Span,
+    pub(crate) args: Vec<ExprId>,
+    /// `every end`.
+    pub(crate) every: Option<ExprId>,
+}
+
+/// A node as an argument: `dense(64, _)`, `lstm_layer`, `diff_f`.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    pub(crate) target: Target,
+    /// How often it is differentiated.
+    pub(crate) order: u8,
+    /// The arguments that are given; `None` = left open. All are open if only the name is written.
+    pub(crate) given: Option<Vec<Option<ExprId>>>,
+}
+
+/// What a name before a parenthesis, or a name in the place of a node, stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    Source(SourceId),
+    /// An argument of the node.
+    Formal(Local),
+    Builtin(Builtin),
+}
+
+impl Structure {
+    /// The expressions directly inside, in textual order.
+    pub(crate) fn children(&self) -> Vec<ExprId> {
+        match self {
+            Structure::Member { index, .. } => vec![*index],
+            Structure::Members { part, .. } => part.exprs(),
+            Structure::Apply(apply) => apply.args.iter().copied().chain(apply.every).collect(),
+            Structure::Node(passed) => passed.given.iter().flatten().flatten().copied().collect(),
+            Structure::Choose { cond, then, other } => vec![*cond, *then, *other],
+        }
+    }
+}
+
+impl Family {
+    /// The expressions that say which variables an equation defines.
+    pub(crate) fn exprs(&self) -> Vec<ExprId> {
+        let members = self.members.iter().flatten().map(|member| member.index);
+        let bounds = self.range.iter().flat_map(|range| range.first.into_iter().chain([range.end]));
+        members.chain(bounds).collect()
+    }
+}
+
+/// Whether a node itself has structure.
+pub(crate) fn has_own(node: &Node) -> bool {
+    let special = |kind: LocalKind| match kind {
+        LocalKind::Node | LocalKind::Family | LocalKind::Index | LocalKind::Constant(_) => true,
+        LocalKind::Formal | LocalKind::Defined { .. } | LocalKind::Dim | LocalKind::Undefined => false,
+    };
+    node.locals.iter().any(|data| special(data.kind))
+        || node.exprs.iter().any(|e| matches!(e.kind, ExprKind::Structure(_)))
 }

@@ -28,6 +28,8 @@ pub struct Index {
     pub nodes: Vec<NodePlace>,
     /// What calls in the main text can name, beside functions: `lstm`, `cells.step`; and which of `nodes` that is.
     pub callable: Vec<(String, usize)>,
+    /// The constants that the main text can name, and which of `nodes` each is.
+    pub constants: Vec<(String, usize)>,
     /// The last import of the main text.
     pub last_import: Option<Span>,
 }
@@ -110,6 +112,8 @@ pub struct NodePlace {
     pub private: bool,
     /// Whether it serves differentiation: it updates parameters, or replaces the adjoint of a node.
     pub overrides: bool,
+    /// Whether it is a constant, `const rate = 0.001;`: a node without inputs.
+    pub constant: bool,
 }
 
 /// A name of a node.
@@ -170,22 +174,39 @@ pub(crate) fn index(
         let library = scopes.is_library(header.file);
         let overrides = scopes.overrides(header.file, &header.name);
         let statics = program.nodes[id].statics().map(str::to_owned).collect();
-        index.nodes.push(NodePlace { overrides, statics, ..node_place(header.ast, names, library) });
+        let constant = header.constant;
+        index.nodes.push(NodePlace {
+            overrides,
+            statics,
+            constant,
+            ..node_place(header.ast, names, library)
+        });
     }
     for file in loaded.files.iter().filter(|file| !file.library) {
-        let mut walk =
-            Walk { names, scopes, headers, file: file.id, own: IndexMap::new(), found: Vec::new() };
+        let mut walk = Walk {
+            names,
+            scopes,
+            headers,
+            file: file.id,
+            own: IndexMap::new(),
+            nodes: Vec::new(),
+            found: Vec::new(),
+        };
         walk.imports(file);
-        file.ast.nodes().for_each(|node| walk.node(node));
+        for ast::Definition { node, constant } in file.ast.definitions() {
+            if constant { walk.constant(node) } else { walk.node(node) }
+        }
         walk.found.sort_by_key(|place| (place.span.start, place.span.end));
         index.names.append(&mut walk.found);
     }
-    index.callable = callable(loaded.main, scopes);
+    let (constants, callable) =
+        callable(loaded.main, scopes).into_iter().partition(|(_, node)| index.nodes[*node].constant);
+    (index.constants, index.callable) = (constants, callable);
     index.last_import = scopes.files.get(&loaded.main).and_then(|scope| scope.last_import);
     index
 }
 
-/// What calls in a text can name.
+/// What calls in a text can name, and its constants.
 fn callable(file: FileId, scopes: &Scopes) -> Vec<(String, usize)> {
     let Some(scope) = scopes.files.get(&file) else { return Vec::new() };
     let place = |id: SourceId| id.0 as usize;
@@ -228,6 +249,7 @@ fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> Node
         library,
         private: node.private.is_some(),
         overrides: false,
+        constant: false,
     }
 }
 
@@ -263,6 +285,8 @@ struct Walk<'a, 'b> {
     file: FileId,
     /// Those of the node that is looked at.
     own: IndexMap<Symbol, (Span, VariableKind)>,
+    /// Its inputs that are nodes.
+    nodes: Vec<Symbol>,
     found: Vec<NamePlace>,
 }
 
@@ -292,27 +316,74 @@ impl Walk<'_, '_> {
 
     fn node(&mut self, node: &ast::Node<'_>) {
         self.own = definitions(node);
+        self.nodes = node.inputs.iter().filter(|d| d.node.is_some()).map(|d| d.name.name).collect();
         self.add(node.name.span, Meaning::Node(node.name.span, 0));
         node.inputs.iter().chain(node.outputs).for_each(|decl| self.decl(decl));
-        for equation in node.equations {
-            for side in equation.lhs {
-                if let ast::Lhs::Var(decl) = side {
-                    self.decl(decl);
-                }
+        node.equations.iter().for_each(|equation| self.equation(equation));
+    }
+
+    /// A constant is named as a node is.
+    fn constant(&mut self, node: &ast::Node<'_>) {
+        (self.own, self.nodes) = (IndexMap::new(), Vec::new());
+        self.add(node.name.span, Meaning::Node(node.name.span, 0));
+        node.equations.iter().for_each(|equation| self.expr(equation.rhs));
+    }
+
+    /// An equation, in which its index is in scope.
+    fn equation(&mut self, equation: &ast::Equation<'_>) {
+        let mut hidden = None;
+        if let Some(range) = equation.range {
+            range.first.into_iter().chain([range.end]).for_each(|bound| self.expr(bound));
+            let own = (range.index.span, VariableKind::Inner);
+            hidden = Some((range.index.name, self.own.insert(range.index.name, own)));
+            self.variable(range.index);
+        }
+        for side in equation.lhs {
+            if let ast::Lhs::Var(decl) = side {
+                self.decl(decl);
             }
-            self.expr(equation.rhs);
+        }
+        self.expr(equation.rhs);
+        match hidden {
+            Some((name, Some(outer))) => {
+                self.own.insert(name, outer);
+            }
+            Some((name, None)) => {
+                self.own.swap_remove(&name);
+            }
+            None => {}
         }
     }
 
     fn decl(&mut self, decl: &ast::Decl<'_>) {
         self.variable(decl.name);
+        decl.member.into_iter().for_each(|member| self.expr(member));
         decl.ty.into_iter().for_each(|ty| self.dims(ty.dims));
         decl.clock.into_iter().for_each(|clock| self.variable(clock.cond));
     }
 
     fn variable(&mut self, name: Ident) {
         if let Some((definition, _)) = self.own.get(&name.name) {
-            self.add(name.span, Meaning::Variable(*definition));
+            return self.add(name.span, Meaning::Variable(*definition));
+        }
+        let text = self.names.resolve(&name.name);
+        match self.scopes.constant(self.file, text) {
+            Some(id) => self.add(name.span, Meaning::Node(self.headers[id].ast.name.span, 0)),
+            // a node as an argument
+            None => self.callee(name),
+        }
+    }
+
+    /// The input that a callee names, a node; after how many `diff_`.
+    fn node_input(&self, name: &str) -> Option<(usize, Span)> {
+        let (mut inner, mut from) = (name, 0);
+        loop {
+            let symbol = self.nodes.iter().find(|symbol| self.names.resolve(symbol) == inner);
+            if let Some(symbol) = symbol {
+                return self.own.get(symbol).map(|(definition, _)| (from, *definition));
+            }
+            inner = inner.strip_prefix("diff_")?;
+            from += "diff_".len();
         }
     }
 
@@ -328,6 +399,10 @@ impl Walk<'_, '_> {
     fn callee(&mut self, callee: Ident) {
         let name = self.names.resolve(&callee.name);
         let word = callee.span;
+        if let Some((from, definition)) = self.node_input(name) {
+            let span = Span { start: word.start.saturating_add(u32::try_from(from).unwrap_or(0)), ..word };
+            return self.found.push(NamePlace { span, word, meaning: Meaning::Variable(definition) });
+        }
         let dot = name.find('.').map_or(0, |dot| dot + 1);
         let part = |from: usize, to: usize| {
             Span::new(word.file, word.start as usize + from, word.start as usize + to)
@@ -376,7 +451,7 @@ impl Walk<'_, '_> {
     fn expr(&mut self, expr: &ast::Expr<'_>) {
         use ast::ExprKind as A;
         match expr.kind {
-            A::Literal(_) | A::Text(_) | A::Error => {}
+            A::Literal(_) | A::Text(_) | A::Hole | A::Error => {}
             A::Var(name) => self.variable(Ident { name, span: expr.span }),
             A::Call { callee, args } => self.call(callee, args),
             A::Array(dims) => self.dims(dims),

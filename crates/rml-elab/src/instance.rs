@@ -19,7 +19,7 @@ entity_id!(
 );
 
 /// The deepest nesting of instances.
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 /// How many names are followed to see whether a static expression is an array.
 const MAX_CHAIN: usize = 64;
 /// The greatest number of instances.
@@ -305,7 +305,11 @@ impl<'p> Tree<'p> {
                 let is_splice = |item: &Item| matches!(item, Item::Splice(of, _) if *of == local);
                 Meaning::Nested(usize::from(dims.any(is_splice)))
             }
-            LocalKind::Undefined => Meaning::Nested(0),
+            LocalKind::Undefined
+            | LocalKind::Node
+            | LocalKind::Family
+            | LocalKind::Index
+            | LocalKind::Constant(_) => Meaning::Nested(0),
         }
     }
 

@@ -5,19 +5,21 @@ use rml_base::codes::elab as codes;
 use rml_ir::typed::NodeId;
 
 use crate::emit::{self, Builder};
+use crate::expand::Expansion;
 use crate::infer;
 use crate::instance::{RootSpec, Tree};
 use crate::report::Report;
-use crate::scope::Program;
 
 /// Adds the nodes of the tree of instances under a root.
 pub(crate) fn instantiate(
-    program: &Program,
+    expansion: &mut Expansion<'_>,
     spec: RootSpec,
     builder: &mut Builder,
     report: &mut Report,
 ) -> Option<NodeId> {
     let before = report.errors();
+    let spec = expansion.root(spec, report)?;
+    let program = &expansion.program;
     let span = program.nodes[spec.source].span;
     let tree = Tree::build(program, spec, report);
     if tree.truncated {
@@ -25,7 +27,7 @@ pub(crate) fn instantiate(
     }
     let mut typed = infer::infer(tree, report);
     typed.inexact_literals(builder.precision, report);
-    let made = emit::emit(&mut typed, builder, report);
+    let made = emit::emit(&mut typed, &|id| expansion.written(id), builder, report);
     if made.is_none() && report.errors() == before && !typed.in_error {
         report.push(
             Diagnostic::error(codes::SHAPE_MISMATCH, "the shapes of this program cannot be inferred")

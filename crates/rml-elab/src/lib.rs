@@ -7,8 +7,9 @@
 //! 1. `load`: the main file and everything that it imports is parsed;
 //! 2. `scope`, `lower`: names are bound, giving one `hir` node for each source node; `usage` tells statics from
 //!    streams;
-//! 3. `instance`: the tree of instances; `infer`: their element types and shapes; `statics` evaluates what is static;
-//! 4. `emit`: everything is checked once more, and written down as typed nodes; `adjoints` adds the nodes that
+//! 3. `expand`: copies of nodes without repetition, nodes as arguments, and constants, which the rest works on;
+//! 4. `instance`: the tree of instances; `infer`: their element types and shapes; `statics` evaluates what is static;
+//! 5. `emit`: everything is checked once more, and written down as typed nodes; `adjoints` adds the nodes that
 //!    differentiation will call.
 //!
 //! All findings are collected. Clocks are not computed here: declared clocks are passed on in the interface of typed
@@ -20,6 +21,7 @@ mod clocks;
 mod constant;
 mod context;
 mod emit;
+mod expand;
 mod habits;
 mod hir;
 mod index;
@@ -142,7 +144,12 @@ impl Resolved {
     /// Whether the program's own texts call an adjoint.
     pub fn differentiates(&self) -> bool {
         let mut own = self.program.nodes.iter().filter(|node| !self.program.scopes.is_library(node.file));
-        let is_adjoint = |expr: &hir::Expr| matches!(&expr.kind, hir::ExprKind::Call(call) if call.order > 0);
+        let is_adjoint = |expr: &hir::Expr| match &expr.kind {
+            hir::ExprKind::Call(call) => call.order > 0,
+            hir::ExprKind::Structure(hir::Structure::Apply(apply)) => apply.order > 0,
+            hir::ExprKind::Structure(hir::Structure::Node(passed)) => passed.order > 0,
+            _ => false,
+        };
         own.any(|node| node.exprs.iter().any(is_adjoint))
     }
 

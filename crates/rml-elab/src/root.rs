@@ -9,9 +9,11 @@ mod arbitrary;
 
 use crate::adjoints;
 use crate::emit::Builder;
-use crate::hir::{ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
+use crate::expand::{Expansion, not_set, takes_nodes};
+use crate::hir::{Item, Local, LocalKind, Node, Role, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
+use crate::lower::callees;
 use crate::options::{Options, Root};
 use crate::report::Report;
 use crate::scope::Program;
@@ -49,7 +51,8 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
     let _span = tracing::debug_span!("instantiate", node = &*program.nodes[spec.source].name).entered();
     let mut builder = Builder::new(options.precision);
     let mut found = Report::default();
-    let root = instantiate(program, spec, &mut builder, &mut found);
+    let mut expansion = Expansion::new(program, options, Some(spec.source), report);
+    let root = instantiate(&mut expansion, spec, &mut builder, &mut found);
     report.extend(of_settings(found.finish(), options));
     let root = root?;
     let differentiated = match &options.root {
@@ -60,7 +63,7 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
             instances.map(|(id, _)| (id, 1)).collect()
         }
     };
-    let adjoints = adjoints::add(program, differentiated, &mut builder, report)?;
+    let adjoints = adjoints::add(&mut expansion, differentiated, &mut builder, report)?;
     Some(Module {
         precision: options.precision,
         nodes: builder.nodes,
@@ -122,7 +125,8 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
     let mut below_open: IndexSet<SourceId> = IndexSet::new();
     let mut modules = Vec::new();
     for &source in program.order.iter().rev().filter(|s| own.contains(*s)) {
-        if covered.contains(&source) || program.nodes[source].is_extern {
+        let node = &program.nodes[source];
+        if covered.contains(&source) || node.is_extern || node.constant {
             continue;
         }
         let (module, found) = check_node(program, source, &lenient);
@@ -146,6 +150,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
 /// Checks a node as far as that is possible without knowing how it is called.
 fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option<Module>, Diagnostics) {
     let mut spec = spec(program, source, options, &mut Report::default());
+    spec.open |= takes_nodes(&program.nodes[source]);
     let mut report = Report::default();
     let open = spec.open;
     if !spec.open {
@@ -194,17 +199,20 @@ fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) 
         if !covered.insert(source) {
             continue;
         }
-        for expr in program.nodes[source].exprs.iter() {
-            if let ExprKind::Call(call) = &expr.kind {
-                todo.push(call.callee);
-            }
-        }
+        todo.extend(callees(&program.nodes[source]).into_iter().map(|(callee, ..)| callee));
     }
+}
+
+/// The nodes of the main text by name, without its constants.
+fn own_nodes(program: &Program) -> Option<IndexMap<String, SourceId>> {
+    let own = &program.scopes.files.get(&program.main)?.own;
+    let nodes = own.iter().filter(|(_, id)| !program.nodes[**id].constant);
+    Some(nodes.map(|(name, id)| (name.clone(), *id)).collect())
 }
 
 /// The node that becomes the root.
 fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceId> {
-    let own = &program.scopes.files.get(&program.main)?.own;
+    let own = own_nodes(program)?;
     let names = || own.keys().cloned().collect::<Vec<_>>().join(", ");
     match root {
         Root::Run(name) | Root::Diff(name) | Root::DiffWithin { root: name, .. } => {
@@ -225,7 +233,8 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
             }
             let called: IndexSet<SourceId> =
                 own.values().flat_map(|id| program.nodes[*id].names.iter().copied()).collect();
-            let free: Vec<SourceId> = own.values().copied().filter(|id| !called.contains(id)).collect();
+            let free = own.values().copied().filter(|id| !called.contains(id));
+            let free: Vec<SourceId> = free.filter(|id| !takes_nodes(&program.nodes[*id])).collect();
             let is_override =
                 |id: &SourceId| program.scopes.overrides(program.main, &program.nodes[*id].name);
             let free = match free.iter().all(is_override) {
@@ -269,19 +278,15 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
     let mut givens = Vec::with_capacity(node.formals.len());
     for &formal in &node.formals {
         let name = node.name_of(formal);
+        if node.locals[formal].kind == LocalKind::Node {
+            givens.push(RootGiven::Open);
+            continue;
+        }
         givens.push(match (node.roles[formal], given(name)) {
             (Role::Static | Role::Both | Role::Unused, Some(value)) => RootGiven::Static(value.clone()),
             (Role::Stream, Some(value)) if is_settable(node, formal) => RootGiven::Static(value.clone()),
             (Role::Static | Role::Both, None) => {
-                let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
-                report.push(
-                    Diagnostic::error(codes::STATIC_NOT_SET, message)
-                        .label(
-                            node.locals[formal].span,
-                            "its value must be known when the program is compiled",
-                        )
-                        .help(format!("give it on the command line: `--set {name}=..`")),
-                );
+                report.push(not_set(node, formal));
                 RootGiven::Open
             }
             _ => RootGiven::Input(None),
@@ -350,12 +355,18 @@ fn dimension(
     }
 }
 
+/// The names of the main text's own constants.
+fn constants(program: &Program) -> Vec<&str> {
+    let own = program.scopes.files.get(&program.main).into_iter().flat_map(|scope| &scope.own);
+    own.filter(|(_, id)| program.nodes[**id].constant).map(|(name, _)| name.as_str()).collect()
+}
+
 /// Settings that none of the nodes takes.
 fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, report: &mut Report) {
     for name in options.set.keys() {
         let mut stream = None;
-        let mut known: Vec<&str> = Vec::new();
-        let mut found = false;
+        let mut known: Vec<&str> = constants(program);
+        let mut found = program.scopes.constant(program.main, name).is_some();
         for &source in sources {
             let node = &program.nodes[source];
             for (local, data) in node.locals.iter_enumerated() {
@@ -375,8 +386,10 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
         if found {
             continue;
         }
-        let mut d =
-            Diagnostic::error(codes::UNUSED_SETTING, format!("there is no static parameter `{name}`"));
+        let mut d = Diagnostic::error(
+            codes::UNUSED_SETTING,
+            format!("there is no static parameter or constant `{name}`"),
+        );
         d = match stream {
             Some(span) => d.label(span, "this input has a type, so its values come from the data"),
             None => d,

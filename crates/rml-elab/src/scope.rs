@@ -2,7 +2,7 @@
 //! builtins; `m.f` is node `f` of what is imported as `m`. `diff_<f>` names the adjoint of `f` unless a node of that
 //! name is in scope.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{EntityId, FileId, IndexVec, Span, suggest};
@@ -11,10 +11,10 @@ use crate::builtins::{self, Builtin};
 use crate::hir::{Node, SourceId};
 
 /// All resolved nodes, and the scopes of the files they stand in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
-    pub(crate) nodes: IndexVec<SourceId, Node>,
-    pub(crate) scopes: Scopes,
+    pub(crate) nodes: IndexVec<SourceId, Arc<Node>>,
+    pub(crate) scopes: Arc<Scopes>,
     pub(crate) main: FileId,
     /// Every node after the nodes that it calls.
     pub(crate) order: Vec<SourceId>,
@@ -27,6 +27,8 @@ pub(crate) struct Program {
 pub(crate) struct Scopes {
     pub(crate) files: IndexMap<FileId, FileScope>,
     pub(crate) prelude: IndexMap<String, SourceId>,
+    /// The nodes that are constants.
+    pub(crate) constants: IndexSet<SourceId>,
     /// The embedded library, for advice.
     pub(crate) library: &'static [(&'static str, &'static str)],
     /// The imports, or names in imports, that something was found by.
@@ -93,29 +95,36 @@ impl Scopes {
 
     /// The node of exactly that name: `Err` with the imports if several define it.
     pub(crate) fn node(&self, file: FileId, name: &str) -> Result<Option<SourceId>, Vec<Span>> {
-        let Some(scope) = self.files.get(&file) else { return Ok(None) };
-        let found_by = |import: Span| {
-            self.used().insert(import);
-        };
+        let (id, import) = self.find(file, name)?;
+        self.used().extend(import);
+        Ok(id)
+    }
+
+    /// The constant of that name, if there is one.
+    pub(crate) fn constant(&self, file: FileId, name: &str) -> Option<SourceId> {
+        let (id, import) = self.find(file, name).ok()?;
+        let id = id.filter(|id| self.constants.contains(id))?;
+        self.used().extend(import);
+        Some(id)
+    }
+
+    /// The node or constant of exactly that name, and the import that brings it.
+    fn find(&self, file: FileId, name: &str) -> Result<(Option<SourceId>, Option<Span>), Vec<Span>> {
+        let Some(scope) = self.files.get(&file) else { return Ok((None, None)) };
         if let Some((module, name)) = name.split_once('.') {
-            let Some(&(target, import)) = scope.modules.get(module) else { return Ok(None) };
-            found_by(import);
-            return Ok(self.files.get(&target).and_then(|target| target.export(name)));
+            let Some(&(target, import)) = scope.modules.get(module) else { return Ok((None, None)) };
+            return Ok((self.files.get(&target).and_then(|target| target.export(name)), Some(import)));
         }
         if let Some(&id) = scope.own.get(name) {
-            return Ok(Some(id));
+            return Ok((Some(id), None));
         }
         if let Some(&(id, import)) = scope.selective.get(name) {
-            found_by(import);
-            return Ok(Some(id));
+            return Ok((Some(id), Some(import)));
         }
         match scope.whole.get(name).map(Vec::as_slice) {
-            Some([(id, import)]) => {
-                found_by(*import);
-                Ok(Some(*id))
-            }
+            Some([(id, import)]) => Ok((Some(*id), Some(*import))),
             Some(several @ [_, _, ..]) => Err(several.iter().map(|(_, span)| *span).collect()),
-            _ => Ok(self.prelude.get(name).copied()),
+            _ => Ok((self.prelude.get(name).copied(), None)),
         }
     }
 
@@ -125,6 +134,7 @@ impl Scopes {
         let mut order = 0;
         loop {
             match self.node(file, &format!("{module}{rest}")) {
+                Ok(Some(id)) if self.constants.contains(&id) => {}
                 Ok(Some(id)) => return Some(Callable::Node(id, order)),
                 Err(imports) => return Some(Callable::Ambiguous(imports)),
                 Ok(None) => {}

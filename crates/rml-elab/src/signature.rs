@@ -39,6 +39,8 @@ pub struct FormalSignature {
 /// What a formal is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FormalKind {
+    /// A node.
+    Node,
     /// A compile-time parameter.
     Static,
     /// An input stream. A formal that is not used is one, too.
@@ -55,6 +57,7 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
     let Some(scope) = program.scopes.files.get(&program.main) else { return Vec::new() };
     let place: IndexMap<SourceId, usize> = scope.own.values().enumerate().map(|(i, id)| (*id, i)).collect();
     let names: Vec<&String> = scope.own.keys().collect();
+    let constant = |id: &&SourceId| program.nodes[**id].constant;
     let signature = |id: &SourceId| {
         let node = &program.nodes[*id];
         let mut called: Vec<usize> = callees(node).filter_map(|callee| place.get(&callee).copied()).collect();
@@ -64,21 +67,19 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
         let overrides = program.scopes.overrides(program.main, &node.name);
         NodeSignature { calls, overrides, ..signature(node) }
     };
-    scope.own.values().map(signature).collect()
+    scope.own.values().filter(|id| !constant(id)).map(signature).collect()
 }
 
 /// The nodes that a node calls, one for each call.
 fn callees(node: &Node) -> impl Iterator<Item = SourceId> {
-    node.exprs.iter().filter_map(|e| match &e.kind {
-        ExprKind::Call(call) => Some(call.callee),
-        _ => None,
-    })
+    crate::lower::callees(node).into_iter().map(|(callee, ..)| callee)
 }
 
 fn signature(node: &Node) -> NodeSignature {
     let formals = node.formals.iter().map(|&local| {
         let data = &node.locals[local];
         let kind = match node.roles[local] {
+            Role::Static | Role::Both if data.kind == LocalKind::Node => FormalKind::Node,
             Role::Static | Role::Both => FormalKind::Static,
             Role::Stream | Role::Unused => FormalKind::Stream {
                 dtype: data.types.first().map(|ty| ty.dtype),

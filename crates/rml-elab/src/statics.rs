@@ -12,7 +12,7 @@ use rml_ir::{DType, Shape};
 use crate::hir::{ExprId, Local, LocalKind, Role};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
 
-mod arith;
+pub(crate) mod arith;
 mod bind;
 mod eval;
 mod report;

@@ -8,6 +8,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 
 use crate::builtins::Builtin;
+use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 
@@ -27,25 +28,29 @@ struct Uses {
     is_shape: bool,
 }
 
-/// Finds the roles of the names of node `id`; those of the nodes it calls are known.
-pub(crate) fn analyse(nodes: &mut IndexVec<SourceId, Node>, id: SourceId, report: &mut Report) {
-    let node = &nodes[id];
-    let walk = Walk { nodes, node };
+/// Finds the roles of the names of a node, and the order of its static names. The roles of the nodes that it calls are
+/// known.
+pub(crate) fn analyse<'n>(
+    callee: &dyn Fn(SourceId) -> &'n Node,
+    node: &Node,
+    report: &mut Report,
+) -> (IndexVec<Local, Role>, Vec<Local>) {
+    let walk = Walk { callee, node };
     let mut uses: IndexVec<Local, Uses> = IndexVec::filled(Uses::default(), node.locals.len());
     let statics = walk.static_names(&mut uses);
     walk.stream_uses(&statics, &mut uses);
     let roles = node.locals.iter_enumerated().map(|(local, data)| role(node, local, data.kind, uses[local]));
     let roles: IndexVec<Local, Role> = roles.collect();
     let order = walk.static_order(&roles, report);
-    nodes[id].roles = roles;
-    nodes[id].static_order = order;
+    (roles, order)
 }
 
 fn role(node: &Node, local: Local, kind: LocalKind, uses: Uses) -> Role {
     match kind {
         LocalKind::Dim if uses.is_stream => Role::Both,
         LocalKind::Dim => Role::Static,
-        LocalKind::Undefined => Role::Stream,
+        LocalKind::Undefined | LocalKind::Family => Role::Stream,
+        LocalKind::Node | LocalKind::Index | LocalKind::Constant(_) => Role::Static,
         LocalKind::Formal if node.is_typed(local) => Role::Stream,
         LocalKind::Formal => match (uses.is_static, uses.is_stream, uses.is_shape) {
             (true, false, _) => Role::Static,
@@ -61,12 +66,12 @@ fn role(node: &Node, local: Local, kind: LocalKind, uses: Uses) -> Role {
     }
 }
 
-struct Walk<'a> {
-    nodes: &'a IndexVec<SourceId, Node>,
+struct Walk<'a, 'n> {
+    callee: &'a dyn Fn(SourceId) -> &'n Node,
     node: &'a Node,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Names in static positions, transitively through the equations of static names.
     fn static_names(&self, uses: &mut IndexVec<Local, Uses>) -> IndexVec<Local, bool> {
         let mut found: IndexVec<Local, bool> = IndexVec::filled(false, self.node.locals.len());
@@ -84,6 +89,9 @@ impl Walk<'_> {
         }
         for equation in &self.node.equations {
             self.expr(equation.rhs, Use::Stream, &mut |l, how| note(l, how, &mut todo));
+            for bound in equation.family.iter().flat_map(|family| family.exprs()) {
+                self.expr(bound, Use::Static, &mut |l, how| note(l, how, &mut todo));
+            }
         }
         while let Some(local) = todo.pop() {
             let data = &self.node.locals[local];
@@ -163,23 +171,46 @@ impl Walk<'_> {
                 }
             }
             ExprKind::Call(call) => {
-                let callee = &self.nodes[call.callee];
+                let callee = (self.callee)(call.callee);
                 for (i, &arg) in call.args.iter().enumerate() {
                     let formal = callee.formals.get(i).filter(|_| !callee.roles.is_empty());
                     match formal.map(|l| callee.roles[*l]) {
                         Some(Role::Static | Role::Both) => self.expr(arg, Use::Static, f),
-                        // no use by itself, but shapes inside are
-                        Some(Role::Unused) => self.expr(arg, Use::Shape, &mut |l, how| {
-                            if how == Use::Static {
-                                f(l, how);
-                            }
-                        }),
+                        Some(Role::Unused) => self.unused(arg, f),
                         Some(Role::Stream) | None => self.expr(arg, how, f),
                     }
                 }
                 call.every.into_iter().for_each(|e| self.expr(e, how, f));
             }
+            ExprKind::Structure(structure) => self.structure(structure, how, f),
             other => other.children().into_iter().for_each(|e| self.expr(e, how, f)),
+        }
+    }
+
+    /// An argument that is no use by itself; shapes inside are.
+    fn unused(&self, arg: ExprId, f: &mut dyn FnMut(Local, Use)) {
+        self.expr(arg, Use::Shape, &mut |l, how| {
+            if how == Use::Static {
+                f(l, how);
+            }
+        });
+    }
+
+    /// The names in what only templates have.
+    fn structure(&self, structure: &Structure, how: Use, f: &mut dyn FnMut(Local, Use)) {
+        match structure {
+            Structure::Member { .. } | Structure::Members { .. } | Structure::Node(_) => {
+                structure.children().into_iter().for_each(|e| self.expr(e, Use::Static, f));
+            }
+            // What an argument is used for is known in copies.
+            Structure::Apply(apply) => {
+                apply.args.iter().for_each(|arg| self.unused(*arg, f));
+                apply.every.into_iter().for_each(|e| self.expr(e, how, f));
+            }
+            Structure::Choose { cond, then, other } => {
+                self.expr(*cond, Use::Static, f);
+                [*then, *other].into_iter().for_each(|e| self.expr(e, how, f));
+            }
         }
     }
 

@@ -44,7 +44,10 @@ fn programs() -> Vec<Program> {
         let text = std::fs::read_to_string(&path).expect("readable");
         let (bump, mut names) = (Bump::new(), lasso::Rodeo::new());
         let parsed = rml_syntax::parse(&bump, &mut names, FileId(0), &text);
+        // Equations that are repeated as often as a caller says are checked where they are called.
+        let constants = !path.starts_with(root.join("std"));
         let equations = parsed.file.nodes().flat_map(|n| n.equations.iter());
+        let equations = equations.filter(|e| constants || e.range.is_none());
         let sides = equations.map(|e| (e.rhs.span, e.lhs.len())).collect();
         Program { name: path.display().to_string(), text, sides }
     });
@@ -82,7 +85,8 @@ fn inject(program: &Program, at: &[(usize, usize)]) -> (String, Vec<(String, std
         let start = span.range().start.checked_add_signed(shift).expect("in the text");
         let end = span.range().end.checked_add_signed(shift).expect("in the text");
         // an expression in parentheses has the span of its inside
-        let end = text[end..].find(';').map_or(end, |semicolon| end + semicolon);
+        let semicolon = text[end..].find(';').map_or(end, |semicolon| end + semicolon);
+        let end = text[end..semicolon].find(" for ").map_or(semicolon, |range| end + range);
         let open = text[..start].rfind('=').map_or(start, |equals| equals + 1);
         let wrong = wrong.replace('@', text[open..end].trim());
         text.replace_range(open..end, &format!(" {wrong}"));
@@ -123,7 +127,11 @@ fn two_errors_are_two_findings() {
         let count = program.sides.len();
         for first in (checked % 3..count.saturating_sub(1)).step_by(3) {
             let second = first + 1 + (7 * first + checked) % (count - 1 - first);
-            check(program, &[(first, checked), (second, checked / 2)]);
+            let at = [(first, checked), (second, checked / 2)];
+            // an unknown name is reported once
+            if inject(program, &at).0.matches("nobody").count() < 2 {
+                check(program, &at);
+            }
             checked += 1;
         }
     }

@@ -109,6 +109,7 @@ fn paper_nodes_run() {
             let shape = StaticValue::Array(vec![StaticValue::Int(4)]);
             options.defaults.insert("shape".to_owned(), shape);
             let typed = node.formals.iter().all(|f| match &f.kind {
+                rml_elab::FormalKind::Node => false,
                 rml_elab::FormalKind::Static => true,
                 rml_elab::FormalKind::Stream { dtype, .. } => dtype.is_some(),
             });

@@ -154,6 +154,27 @@ fn node(
     Printed { head: out, lines }
 }
 
+/// The names of variables as they are printed. A member of a family, `h[3]`, is printed as `h_3` where a variable `h`
+/// stands beside it.
+fn variable_names(node: &Node) -> BTreeMap<Var, Arc<str>> {
+    let named = node.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.clone()?)));
+    let mut names: BTreeMap<Var, Arc<str>> = named.collect();
+    let mut taken: BTreeSet<Arc<str>> = names.values().cloned().collect();
+    for name in names.values_mut() {
+        let Some((family, index)) = name.split_once('[') else { continue };
+        if index.ends_with(']') && !taken.contains(family) {
+            continue;
+        }
+        let mut plain = format!("{family}_{}", index.replace(']', "_").trim_end_matches('_'));
+        while taken.contains(plain.as_str()) {
+            plain.push('_');
+        }
+        *name = plain.into();
+        taken.insert(name.clone());
+    }
+    names
+}
+
 /// The names that static expressions of a node may use: of statics and of functions.
 fn static_names(node: &Node) -> BTreeSet<Arc<str>> {
     let mut known: BTreeSet<Arc<str>> = node.statics.iter().map(|(name, _)| name.clone()).collect();

@@ -288,6 +288,8 @@ pub enum ExprKind {
         every: Option<ExprId>,
         /// The source text of the actuals of static formals, in order, for printing.
         statics: Vec<Arc<str>>,
+        /// The variable of a family that the name of the instance begins with: `h[3]`.
+        member: Option<Arc<str>>,
     },
 }
 

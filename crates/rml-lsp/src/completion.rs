@@ -60,6 +60,7 @@ fn imports(import: &str) -> Vec<CompletionItem> {
 /// In an equation or an interface: what has a name there, words, and nodes that an import would bring.
 fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
     let mut items = variables(server, place);
+    items.extend(constants(place));
     items.extend(nodes(place));
     for info in op::entries().filter(|entry| entry.form == op::Form::Function) {
         let mut function = item(info.name, CompletionItemKind::FUNCTION, info.signature);
@@ -67,7 +68,10 @@ fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
         items.push(call(function));
     }
     items.extend(rml::keywords().map(|word| item(word, CompletionItemKind::KEYWORD, "")));
-    items.extend(["every", "back", "import", "private"].map(|w| item(w, CompletionItemKind::KEYWORD, "")));
+    items.extend(
+        ["every", "back", "for", "const", "import", "private"]
+            .map(|w| item(w, CompletionItemKind::KEYWORD, "")),
+    );
     items.extend(["num", "int", "bool"].map(|ty| item(ty, CompletionItemKind::STRUCT, "element type")));
     items.extend(library(server, place));
     items
@@ -97,6 +101,15 @@ fn variables(server: &Server, place: &Place) -> Vec<CompletionItem> {
         item(&v.name, kind, types.first().map(String::as_str).unwrap_or_default())
     };
     node.variables.iter().map(one).collect()
+}
+
+fn constants(place: &Place) -> Vec<CompletionItem> {
+    let survey = &place.survey;
+    let value = |node: &rml::NodePlace| survey.sources.snippet(node.header).to_owned();
+    let constants = survey.index.constants.iter();
+    constants
+        .map(|(name, node)| item(name, CompletionItemKind::CONSTANT, &value(&survey.index.nodes[*node])))
+        .collect()
 }
 
 fn nodes(place: &Place) -> Vec<CompletionItem> {

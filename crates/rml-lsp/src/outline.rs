@@ -41,6 +41,9 @@ pub(crate) fn symbols(server: &mut Server, params: DocumentSymbolParams) -> Answ
             };
             symbol(&v.name, kind, v.span, v.span, None)
         });
+        if node.constant {
+            return symbol(&node.name, SymbolKind::CONSTANT, node.span, node.name_span, None);
+        }
         symbol(&node.name, SymbolKind::FUNCTION, node.span, node.name_span, Some(children.collect()))
     });
     Ok(Some(DocumentSymbolResponse::Nested(nodes.collect())))

@@ -39,6 +39,15 @@ impl<'a> File<'a> {
         self.items.iter().filter_map(|i| if let Item::Node(n) = i { Some(n) } else { None })
     }
 
+    /// The nodes and constants, in textual order.
+    pub fn definitions(&self) -> impl Iterator<Item = Definition<'a>> + use<'a> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Node(node) => Some(Definition { node, constant: false }),
+            Item::Const(node) => Some(Definition { node, constant: true }),
+            Item::Import(_) => None,
+        })
+    }
+
     /// The imports, in textual order.
     pub fn imports(&self) -> impl Iterator<Item = &'a Import<'a>> + use<'a> {
         self.items.iter().filter_map(|i| if let Item::Import(n) = i { Some(n) } else { None })
@@ -52,6 +61,17 @@ pub enum Item<'a> {
     Import(Import<'a>),
     /// `node ..`
     Node(Node<'a>),
+    /// `const rate = 0.001;`: a node without inputs, whose only output is the value.
+    Const(Node<'a>),
+}
+
+/// A node or constant of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition<'a> {
+    /// The node.
+    pub node: &'a Node<'a>,
+    /// Whether it is a constant.
+    pub constant: bool,
 }
 
 /// `import std.layers;`, `import std.layers (lstm, gru as memory);`, `import "cells.rml" as cells;`
@@ -130,11 +150,15 @@ pub struct Node<'a> {
     pub span: Span,
 }
 
-/// `name`, `name: num [batch, 8]`, `name: int [] when end`.
+/// `name`, `name: num [batch, 8]`, `name: int [] when end`, `name: node`, and on the left of an equation `name[k + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Decl<'a> {
     /// The variable.
     pub name: Ident,
+    /// Which variable of a family of that name it is.
+    pub member: Option<&'a Expr<'a>>,
+    /// The word `node` in place of a type: the input is a node.
+    pub node: Option<Span>,
     /// Its type, if written.
     pub ty: Option<TypeExpr<'a>>,
     /// Its clock, if written.
@@ -192,7 +216,22 @@ pub struct Equation<'a> {
     pub lhs: &'a [Lhs<'a>],
     /// The right side.
     pub rhs: &'a Expr<'a>,
+    /// `for k < n`: the indices for which the equation stands.
+    pub range: Option<Range<'a>>,
     /// With the semicolon.
+    pub span: Span,
+}
+
+/// `for k < n`, `for 1 <= k < n`.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<'a> {
+    /// `k`
+    pub index: Ident,
+    /// The first index, 0 if missing.
+    pub first: Option<&'a Expr<'a>>,
+    /// One past the last.
+    pub end: &'a Expr<'a>,
+    /// From `for`.
     pub span: Span,
 }
 
@@ -309,6 +348,8 @@ pub enum ExprKind<'a> {
     /// [`ExprKind::Juxtaposed`], to be grouped into exactly three operands once names are resolved ([`group_merge`]).
     /// Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`) the tree has a plain [`ExprKind::Merge`].
     MergeOperands(&'a [Expr<'a>]),
+    /// `_` as an argument, as in `dense(64, _)`: an input that is left open.
+    Hole,
     /// A part that did not parse; its error is already reported.
     Error,
 }

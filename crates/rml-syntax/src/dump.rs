@@ -14,7 +14,8 @@ pub fn dump(file: &File<'_>, names: &Rodeo) -> String {
     for item in file.items {
         match item {
             Item::Import(import) => out.import(import),
-            Item::Node(node) => out.node(node),
+            Item::Node(node) => out.node(node, "node"),
+            Item::Const(node) => out.node(node, "const"),
         }
     }
     out.out
@@ -84,8 +85,10 @@ impl Dump<'_> {
         self.put(")\n");
     }
 
-    fn node(&mut self, node: &Node<'_>) {
-        self.put(if node.private.is_some() { "(private-node " } else { "(node " });
+    fn node(&mut self, node: &Node<'_>, form: &str) {
+        self.put(if node.private.is_some() { "(private-" } else { "(" });
+        self.put(form);
+        self.put(" ");
         self.name(node.name);
         self.put(" (");
         self.list(" ", node.inputs, Self::decl);
@@ -100,6 +103,15 @@ impl Dump<'_> {
             });
             self.put(") ");
             self.expr(equation.rhs);
+            if let Some(range) = equation.range {
+                self.put(" (for ");
+                self.name(range.index);
+                for bound in range.first.into_iter().chain([range.end]) {
+                    self.put(" ");
+                    self.expr(bound);
+                }
+                self.put(")");
+            }
             self.put(")");
         }
         self.put(")\n");
@@ -107,6 +119,14 @@ impl Dump<'_> {
 
     fn decl(&mut self, decl: &Decl<'_>) {
         self.name(decl.name);
+        if let Some(member) = decl.member {
+            self.put("[");
+            self.expr(member);
+            self.put("]");
+        }
+        if decl.node.is_some() {
+            self.put(":node");
+        }
         if let Some(ty) = decl.ty {
             self.ty(&ty);
         }
@@ -237,6 +257,7 @@ impl Dump<'_> {
                 }
                 self.put(")");
             }
+            ExprKind::Hole => self.put("_"),
             ExprKind::Error => self.put("(error)"),
         }
     }

@@ -91,6 +91,7 @@ pub fn of(kind: &ExprKind<'_>) -> Level {
         | ExprKind::Merge { .. }
         | ExprKind::MergeOperands(_)
         | ExprKind::Juxtaposed { .. }
+        | ExprKind::Hole
         | ExprKind::Error => Level::Atom,
     }
 }

@@ -196,16 +196,25 @@ fn expression(depth: u32, size: u32) -> impl Strategy<Value = E> {
 fn program() -> impl Strategy<Value = Vec<&'static str>> {
     let heads = prop::sample::select(vec![
         "node f ( ) -> ( o )",
+        "const a = - 1 ; private const b = [ 2 , a ] ; node f ( g : node , x ) -> ( o )",
         "import std . layers ( a , b as c ) ; import \"x.rml\" as x ; private node f ( a , b : num [ ] ) -> ( o : int [ dims.. , 2 * n ] when b )",
         "node ext ( a ) -> ( b ) node f ( a : bool [ ] when not b , a_rather_long_name_for_an_input : num [ batch , units ] , another_long_name ) -> ( )",
     ]);
-    let lhs = prop::sample::select(vec!["o", "_ , o : num [ 3 ] , y", "x : int [ ]"]);
-    (heads, prop::collection::vec((lhs, expression(5, 48)), 0..5)).prop_map(|(head, equations)| {
+    let lhs = prop::sample::select(vec![
+        "o",
+        "_ , o : num [ 3 ] , y",
+        "x : int [ ]",
+        "h [ k + 1 ]",
+        "h [ 0 ] : num [ 3 ] , _",
+    ]);
+    let range = prop::sample::select(vec!["", "", "for k < n", "for 2 * a <= k < f ( 3 ) + 1"]);
+    (heads, prop::collection::vec((lhs, expression(5, 48), range), 0..5)).prop_map(|(head, equations)| {
         let mut out: Vec<&'static str> = head.split_whitespace().collect();
-        for (lhs, e) in &equations {
+        for (lhs, e, range) in &equations {
             out.extend(lhs.split_whitespace());
             out.push("=");
             e.put(&mut out);
+            out.extend(range.split_whitespace());
             out.push(";");
         }
         out
@@ -285,7 +294,7 @@ proptest! {
     #[test]
     fn token_soups(words in prop::collection::vec(prop::sample::select(vec![
         "node", "when", "merge", "fby", "post", "if", "then", "else", "not", "and", "true", "f", "x", "_", "back",
-        "every", "import", "as", "private", "num", "->", "==", "<", "..", "+", "-", "*", "/", "=", "=", "(", "(", ")", ")", ",", ";", ";",
+        "every", "import", "as", "private", "const", "for", "num", "->", "==", "<", "..", "+", "-", "*", "/", "=", "=", "(", "(", ")", ")", ",", ";", ";",
         ":", "[", "]", ".", "1", "2.5", "3..", "1e", "\"s\"", "\"", "(*", "*)", "--", "\n", "{", "é", "&&",
     ]), 0..60)) {
         check_any(&words.join(" "))?;

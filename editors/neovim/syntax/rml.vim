@@ -3,6 +3,8 @@ if exists("b:current_syntax")
   finish
 endif
 syntax keyword rmlWord node import private as if then else when merge every not and or
+syntax match rmlWord "\<const\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
+syntax match rmlWord "\<for\ze\s[^=;,)]*<"
 syntax match rmlDelay "\<fby\( back\)\?\>\|\<post\>"
 syntax keyword rmlTruth true false
 syntax keyword rmlType num int bool

@@ -6,6 +6,8 @@ codes! {
     DUPLICATE_DEFINITION = "duplicate-definition", "Something is defined more than once.";
     UNDEFINED_OUTPUT = "undefined-output", "An output has no equation.";
     ARITY = "arity", "A call has too few or too many arguments or results.";
+    NODE_ARGUMENT = "node-argument", "A node is expected and a value is given, or the other way round.";
+    UNKNOWN_MEMBER = "unknown-member", "A variable with an index that no equation defines.";
     NOT_A_CALL = "not-a-call", "Only a call of a node has a meaning here.";
     EXTERN_NODE = "extern-node", "A node without equations is used, but nothing implements it.";
     RECURSIVE_NODE = "recursive-node", "A node calls itself, directly or through others.";

@@ -104,7 +104,8 @@ impl Emitter<'_, '_> {
             0 => Callee::Node(callee),
             order => Callee::Diff { node: callee, order },
         };
-        Ok((T::Call { callee, args, every, statics: self.statics_of(call, child) }, outputs))
+        let (statics, member) = (self.statics_of(call, child), call.member.clone());
+        Ok((T::Call { callee, args, every, statics, member }, outputs))
     }
 
     /// The argument for a formal; `None` if it is static.

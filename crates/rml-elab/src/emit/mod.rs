@@ -15,7 +15,7 @@ use rml_ir::{Precision, Type};
 
 use crate::clocks;
 use crate::context;
-use crate::hir::{ExprId, Local, LocalKind, Node, Role};
+use crate::hir::{ExprId, Local, LocalKind, Node, Role, SourceId};
 use crate::infer::independent;
 use crate::instance::InstanceId;
 use crate::report::Report;
@@ -29,7 +29,8 @@ pub(crate) struct Builder {
     pub(crate) nodes: IndexVec<NodeId, typed::Node>,
     /// Where each node comes from; the key says the source node, statics, and types of inputs and outputs.
     pub(crate) known: IndexMap<String, NodeId>,
-    pub(crate) sources: IndexVec<NodeId, crate::hir::SourceId>,
+    /// The node as it is written.
+    pub(crate) sources: IndexVec<NodeId, SourceId>,
 }
 
 impl Builder {
@@ -39,23 +40,36 @@ impl Builder {
 }
 
 /// Adds the nodes of all instances; returns that of the root. `None` if there are errors.
-pub(crate) fn emit(typed: &mut Typed<'_>, builder: &mut Builder, report: &mut Report) -> Option<NodeId> {
+pub(crate) fn emit(
+    typed: &mut Typed<'_>,
+    written: &dyn Fn(SourceId) -> SourceId,
+    builder: &mut Builder,
+    report: &mut Report,
+) -> Option<NodeId> {
     let mut failed = Vec::new();
-    let made = instances(typed, builder, &mut failed);
+    let made = instances(typed, written, builder, &mut failed);
     if made.is_none() {
         // in a recurrence, what depends on itself may have no shape now
         failed.append(&mut typed.bad);
     }
     if !failed.is_empty() {
-        for found in independent(typed, failed) {
-            report.push(context::add(&typed.tree, found.id, found.diagnostic));
+        let mut found = independent(typed, failed);
+        // of copies of an equation, the first one is shown
+        found.sort_by_key(|failed| (failed.id, failed.expr));
+        for found in found {
+            report.push(context::add(&typed.tree, found.id, found.expr, found.diagnostic));
         }
     }
     made
 }
 
 /// Makes the nodes of all instances, and collects what is in error.
-fn instances(typed: &mut Typed<'_>, builder: &mut Builder, failed: &mut Vec<Failed>) -> Option<NodeId> {
+fn instances(
+    typed: &mut Typed<'_>,
+    written: &dyn Fn(SourceId) -> SourceId,
+    builder: &mut Builder,
+    failed: &mut Vec<Failed>,
+) -> Option<NodeId> {
     let mut nodes: IndexVec<InstanceId, Option<NodeId>> = IndexVec::filled(None, typed.tree.instances.len());
     let misfits = interface::check(typed, failed);
     for id in typed.tree.instances.ids().rev() {
@@ -74,7 +88,7 @@ fn instances(typed: &mut Typed<'_>, builder: &mut Builder, failed: &mut Vec<Fail
         let emitter = Emitter::new(typed, id, builder.precision, &nodes, failed);
         if let (Some(node), Some(key)) = (emitter.node(), key) {
             let made = builder.nodes.push(node);
-            builder.sources.push(typed.tree.instances[id].source);
+            builder.sources.push(written(typed.tree.instances[id].source));
             builder.known.insert(key, made);
             nodes[id] = Some(made);
         }

@@ -186,7 +186,7 @@ impl Infer<'_, '_, '_> {
             _ => d,
         };
         self.broken.insert(self.at);
-        self.report.push(context::add(self.tree, self.at.0, d));
+        self.report.push(context::add(self.tree, self.at.0, Some(self.at.1), d));
     }
 
     fn slot(&self, id: InstanceId, local: Local) -> Class {
@@ -390,6 +390,8 @@ impl Infer<'_, '_, '_> {
                 self.call(id, expr, &[(result, span)]);
                 result
             }
+            // copies have no structure
+            ExprKind::Structure(_) => self.classes.error(),
             ExprKind::Error(parts) => {
                 for &part in parts {
                     self.expr(id, part);

@@ -228,7 +228,7 @@ impl Fixpoint<'_, '_, '_> {
             d = d.note(format!("after {shape} it would be {next}, and so on"));
         }
         let d = d.help("a value that is fed back (by `fby` or `post`) must keep its shape");
-        self.report.push(context::add(&self.typed.tree, id, d));
+        self.report.push(context::add(&self.typed.tree, id, None, d));
     }
 
     /// Queues what depends on a shape.

@@ -8,6 +8,7 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
+use crate::hir::{Apply, Structure};
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::scope::Callable;
 
@@ -18,18 +19,22 @@ impl Lower<'_, '_> {
         let kind = match expr.kind {
             A::Literal(literal) => ExprKind::Literal(literal),
             A::Text(text) => ExprKind::Text(self.names.resolve(&text).into()),
-            A::Var(name) => ExprKind::Local(self.variable(name, span)),
+            A::Var(name) => self.named(name, span),
             A::Call { callee, args } => self.call(callee, args, span),
             A::Array(dims) => ExprKind::Array(self.items(dims)),
             A::Entry(index) => ExprKind::Entry(self.index(index)),
-            A::Index { base, indices } => {
-                let base = self.expr(base);
-                ExprKind::Index { base, indices: self.indices(indices) }
-            }
+            A::Index { base, indices } => match self.member(base, indices) {
+                Some(kind) => kind,
+                None => {
+                    let base = self.expr(base);
+                    ExprKind::Index { base, indices: self.indices(indices) }
+                }
+            },
             A::Unary(op, a) => ExprKind::Unary(op, self.expr(a)),
             A::Binary(op, a, b) => ExprKind::Binary(op, self.expr(a), self.expr(b)),
             A::If { cond, then, other } => {
-                ExprKind::If { cond: self.expr(cond), then: self.expr(then), other: self.expr(other) }
+                let (cond, then, other) = (self.expr(cond), self.expr(then), self.expr(other));
+                self.conditional(cond, then, other)
             }
             A::Fby { init, next } => ExprKind::Fby { init: self.expr(init), next: self.expr(next) },
             A::FbyBack { init, next } => ExprKind::FbyBack { init: self.expr(init), next: self.expr(next) },
@@ -46,6 +51,7 @@ impl Lower<'_, '_> {
                 let kind = self.call(name, args, span);
                 return self.indexed(kind, span, indices);
             }
+            A::Hole => self.hole(span),
             A::Error => ExprKind::Error(Vec::new()),
         };
         self.exprs.push(Expr { kind, span })
@@ -53,7 +59,10 @@ impl Lower<'_, '_> {
 
     /// The local of that name; an unknown name is reported once and then stands for an undefined local.
     pub(super) fn variable(&mut self, name: ast::Symbol, span: Span) -> Local {
-        if let Some(&local) = self.by_name.get(&name) {
+        if let Some((_, local)) = self.index.filter(|(index, _)| *index == name) {
+            return local;
+        }
+        if let Some(local) = self.by_name.get(&name).copied().or_else(|| self.constant(name, span)) {
             return local;
         }
         let text = self.names.resolve(&name);
@@ -81,11 +90,11 @@ impl Lower<'_, '_> {
         self.local(name, span, LocalKind::Undefined)
     }
 
-    fn indices(&mut self, indices: &[ast::IndexExpr<'_>]) -> Vec<Index> {
+    pub(super) fn indices(&mut self, indices: &[ast::IndexExpr<'_>]) -> Vec<Index> {
         indices.iter().map(|index| self.index(index)).collect()
     }
 
-    fn index(&mut self, index: &ast::IndexExpr<'_>) -> Index {
+    pub(super) fn index(&mut self, index: &ast::IndexExpr<'_>) -> Index {
         match *index {
             ast::IndexExpr::At(e) => Index::At(self.expr(e)),
             ast::IndexExpr::Slice { lo, hi, step, span } => Index::Slice {
@@ -109,14 +118,27 @@ impl Lower<'_, '_> {
 
     fn call(&mut self, callee: Ident, args: &[ast::Expr<'_>], span: Span) -> ExprKind {
         let name = self.names.resolve(&callee.name);
+        if args.iter().any(|arg| matches!(arg.kind, ast::ExprKind::Hole)) {
+            return self.open_call(name, args, span);
+        }
+        if let Some((formal, order)) = self.node_formal(name) {
+            return self.apply(formal, order, callee.span, args);
+        }
         match self.scopes.callable(self.header.file, name) {
             Some(Callable::Node(id, order)) => {
                 self.called.push(id);
-                let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();
+                let args: Vec<ExprId> = self.arguments(id, args);
                 if order == 0 && !self.count(id, args.len(), span) {
                     return ExprKind::Error(args);
                 }
-                ExprKind::Call(Call { callee: id, order, name_span: callee.span, args, every: None })
+                ExprKind::Call(Call {
+                    callee: id,
+                    order,
+                    name_span: callee.span,
+                    args,
+                    every: None,
+                    member: None,
+                })
             }
             Some(Callable::Builtin(which)) => {
                 let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();
@@ -144,7 +166,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn unknown_callee(&mut self, name: &str, callee: Ident, given: usize) {
+    pub(super) fn unknown_callee(&mut self, name: &str, callee: Ident, given: usize) {
         if let Some((module, inner)) = name.split_once('.') {
             let d = self.unknown_in(module, inner, callee.span);
             return self.report.push(d);
@@ -163,6 +185,8 @@ impl Lower<'_, '_> {
             d = d.fix(format!("the library has it: `{import}`"), place, line);
         } else if let Some(near) = self.nearest(name) {
             d = d.fix(format!("there is `{near}`"), callee.span, near);
+        } else if self.scopes.constant(self.header.file, name).is_some() {
+            d = d.help(format!("`{name}` is a constant: write it without parentheses"));
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
         } else {
@@ -223,7 +247,7 @@ impl Lower<'_, '_> {
     }
 
     /// Checks the number of arguments of a node.
-    fn count(&mut self, id: SourceId, given: usize, span: Span) -> bool {
+    pub(super) fn count(&mut self, id: SourceId, given: usize, span: Span) -> bool {
         let callee = &self.headers[id];
         let expected = callee.ast.inputs.len();
         if expected == given {
@@ -391,9 +415,12 @@ impl Lower<'_, '_> {
         // the call moves into the new expression
         match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
             ExprKind::Call(call) if call.every.is_none() => ExprKind::Call(Call { every: Some(end), ..call }),
+            ExprKind::Structure(Structure::Apply(apply)) if apply.every.is_none() => {
+                ExprKind::Structure(Structure::Apply(Apply { every: Some(end), ..apply }))
+            }
             ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([end]).collect()),
             other => {
-                let twice = matches!(other, ExprKind::Call(_));
+                let twice = matches!(other, ExprKind::Call(_) | ExprKind::Structure(Structure::Apply(_)));
                 let d =
                     Diagnostic::error(codes::NOT_A_CALL, "`every` runs the call of a node window by window");
                 let d = if twice {
@@ -413,13 +440,14 @@ impl Lower<'_, '_> {
 
     fn merge(&mut self, operands: &[ast::Expr<'_>], span: Span) -> ExprKind {
         let (scopes, file, names) = (self.scopes, self.header.file, self.names);
-        let groups = ast::group_merge(operands, |name| scopes.callable(file, names.resolve(&name)).is_some());
+        let is_node = |name: &str| self.node_formal(name).is_some() || scopes.callable(file, name).is_some();
+        let groups = ast::group_merge(operands, |name| is_node(names.resolve(&name)));
         let ids: Vec<ExprId> = groups
             .iter()
             .map(|group| match *group {
                 MergeOperand::Expr(e) => self.expr(e),
                 MergeOperand::Name(ident) => {
-                    let kind = ExprKind::Local(self.variable(ident.name, ident.span));
+                    let kind = self.named(ident.name, ident.span);
                     self.exprs.push(Expr { kind, span: ident.span })
                 }
                 MergeOperand::Call { callee, args, indices, span } => {

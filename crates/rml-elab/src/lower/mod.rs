@@ -5,17 +5,21 @@ mod exchanged;
 mod expr;
 mod imports;
 mod node;
+mod order;
+mod results;
+mod structure;
 
 pub(crate) use exchanged::{MAX_ARGUMENTS, first_order};
 pub(crate) use expr::arguments;
+pub(crate) use order::{callees, ordered, recursion};
 
 use std::sync::Arc;
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, FileId, IndexVec, Span};
+use rml_base::{Diagnostic, FileId, IndexVec};
 use rml_syntax::ast;
 
-use crate::hir::{ExprId, ExprKind, Node, SourceId};
+use crate::hir::{Node, SourceId};
 use crate::load::{Loaded, LoadedFile};
 use crate::report::Report;
 use crate::scope::{FileScope, Program, Scopes};
@@ -39,6 +43,8 @@ pub(crate) fn lower<'a>(
         }
         scopes.files.insert(file.id, scope);
     }
+    let constants = headers.iter_enumerated().filter(|(_, header)| header.constant);
+    scopes.constants = constants.map(|(id, _)| id).collect();
     for file in &loaded.files {
         imports::bind(file, names, &headers, &mut scopes, report);
     }
@@ -47,14 +53,19 @@ pub(crate) fn lower<'a>(
         nodes.push(node::lower(id, &headers, &scopes, names, report));
         debug_assert_eq!(header.name.as_ref(), nodes[id].name.as_ref());
     }
-    let order = call_order(&mut nodes, report);
+    let order = order::call_order(&mut nodes, report);
     for &id in &order {
         exchanged::report(&mut nodes, id, report);
-        usage::analyse(&mut nodes, id, report);
+        let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &nodes[id], report);
+        let template = structure::is_template(&nodes, id);
+        let node = &mut nodes[id];
+        (node.roles, node.static_order, node.template) = (roles, static_order, template);
     }
+    let nodes = nodes.into_vec().into_iter().map(Arc::new).collect();
     if report.errors() == 0 {
         loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
+    let scopes = Arc::new(scopes);
     (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0 }, headers)
 }
 
@@ -63,6 +74,7 @@ pub(crate) struct Header<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) file: FileId,
     pub(crate) ast: &'a ast::Node<'a>,
+    pub(crate) constant: bool,
 }
 
 fn own_nodes<'a>(
@@ -78,16 +90,16 @@ fn own_nodes<'a>(
         last_import: file.ast.imports().last().map(|import| import.span),
         ..FileScope::default()
     };
-    for ast in file.ast.nodes() {
+    for ast::Definition { node: ast, constant } in file.ast.definitions() {
         let name = names.resolve(&ast.name.name);
-        let id = headers.push(Header { name: name.into(), file: file.id, ast });
+        let id = headers.push(Header { name: name.into(), file: file.id, ast, constant });
         if ast.private.is_some() {
             scope.private.insert(name.to_owned());
         }
         if let Some(&first) = scope.own.get(name) {
             let first: &Header<'_> = &headers[first];
             report.push(
-                Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("node `{name}` is defined twice"))
+                Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("`{name}` is defined twice"))
                     .label(ast.name.span, "defined again here")
                     .label(first.ast.name.span, "first defined here")
                     .help("rename or remove one of them"),
@@ -97,74 +109,4 @@ fn own_nodes<'a>(
         }
     }
     scope
-}
-
-/// The calls of a node: what is called, where, and the expression; in textual order.
-fn callees(node: &Node) -> Vec<(SourceId, Span, ExprId)> {
-    node.exprs
-        .iter_enumerated()
-        .filter_map(|(id, e)| match &e.kind {
-            ExprKind::Call(call) => Some((call.callee, call.name_span, id)),
-            _ => None,
-        })
-        .collect()
-}
-
-/// Every node after those it calls; instantiation cycles are reported, and cut. (Without recursion: calls may be nested
-/// deeply.)
-fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Report) -> Vec<SourceId> {
-    let calls: IndexVec<SourceId, Vec<_>> = nodes.iter().map(callees).collect();
-    let mut order = Vec::with_capacity(nodes.len());
-    let mut state: IndexVec<SourceId, u8> = IndexVec::filled(0, nodes.len());
-    for start in nodes.ids() {
-        if state[start] != 0 {
-            continue;
-        }
-        let mut stack = vec![(start, 0_usize)];
-        state[start] = 1;
-        while let Some(&mut (id, ref mut next)) = stack.last_mut() {
-            let Some(&(callee, span, expr)) = calls[id].get(*next) else {
-                state[id] = 2;
-                order.push(id);
-                stack.pop();
-                continue;
-            };
-            *next += 1;
-            match state[callee] {
-                0 => {
-                    state[callee] = 1;
-                    stack.push((callee, 0));
-                }
-                1 => {
-                    let from = stack.iter().position(|(open, _)| *open == callee).unwrap_or(0);
-                    let chain: Vec<SourceId> = stack[from..].iter().map(|(open, _)| *open).collect();
-                    report.push(recursion(nodes, &chain, callee, span));
-                    let call = &mut nodes[id].exprs[expr].kind;
-                    *call = ExprKind::Error(call.children());
-                }
-                _ => {}
-            }
-        }
-    }
-    order
-}
-
-fn recursion(
-    nodes: &IndexVec<SourceId, Node>,
-    chain: &[SourceId],
-    callee: SourceId,
-    span: Span,
-) -> Diagnostic {
-    let name = &nodes[callee].name;
-    let mut path: Vec<&str> = chain.iter().map(|id| nodes[*id].name.as_ref()).collect();
-    path.push(name);
-    let message = format!("node `{name}` contains an instance of itself");
-    let mut d = Diagnostic::error(codes::RECURSIVE_NODE, message)
-        .label(span, format!("instantiates `{name}` again"))
-        .label(nodes[callee].name_span, "this node");
-    if chain.len() > 1 {
-        d = d.note(format!("the instances are nested: {}", path.join(" -> ")));
-    }
-    d.note("each call makes an instance with a state of its own, so this would be infinitely many")
-        .help("write layers one after the other, `h1 = layer(x); h2 = layer(h1);`, and repetition over time with `fby`")
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, EntityId, IndexVec, Span, suggest};
+use rml_base::{Diagnostic, IndexVec, Span, suggest};
 use rml_ir::DType;
 use rml_syntax::ast;
 
 use super::Header;
 use crate::builtins::Builtin;
 use crate::hir::{
-    Clock, Equation, Expr, ExprId, ExprKind, Item, Local, LocalData, LocalKind, Node, SourceId, TypeDecl,
+    Clock, Equation, Expr, ExprId, ExprKind, Family, Item, Local, LocalData, LocalKind, Node, SourceId,
+    TypeDecl,
 };
 use crate::report::Report;
 use crate::scope::Scopes;
@@ -30,6 +31,8 @@ pub(super) struct Lower<'a, 'b> {
     shared: BTreeSet<ast::Symbol>,
     /// The nodes that calls name.
     pub(super) called: Vec<SourceId>,
+    /// The index of the equation that is looked at.
+    pub(super) index: Option<(ast::Symbol, Local)>,
 }
 
 /// Resolves node `id`.
@@ -53,6 +56,7 @@ pub(super) fn lower<'a>(
         exprs: IndexVec::new(),
         shared: BTreeSet::new(),
         called: Vec::new(),
+        index: None,
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
     let lhs = lower.left_sides();
@@ -64,17 +68,7 @@ pub(super) fn lower<'a>(
     let mut equations = Vec::with_capacity(ast.equations.len());
     let mut parts = Vec::new();
     for (equation, lhs) in ast.equations.iter().zip(lhs) {
-        for (side, (local, _)) in equation.lhs.iter().zip(&lhs) {
-            if let (ast::Lhs::Var(decl), Some(local)) = (side, local) {
-                lower.declared(decl, *local);
-            }
-        }
-        let first = lower.exprs.len();
-        let rhs = lower.expr(equation.rhs);
-        let lhs = lower.split(lhs, rhs, equation.span, (ast.equations.len(), &mut parts));
-        lower.results(&lhs, rhs, equation.span);
-        lower.nested_calls(first, rhs);
-        equations.push(Equation { lhs, rhs, span: equation.span });
+        equations.push(lower.equation(equation, lhs, (ast.equations.len(), &mut parts)));
     }
     equations.extend(parts);
     lower.locals.shrink_to_fit();
@@ -92,6 +86,9 @@ pub(super) fn lower<'a>(
         roles: IndexVec::new(),
         static_order: Vec::new(),
         names: lower.called,
+        constant: header.constant,
+        template: false,
+        members: Vec::new(),
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
@@ -100,6 +97,16 @@ pub(super) fn lower<'a>(
 
 /// The most names that are followed to see whether a definition may be static.
 const MAX_CHAIN: usize = 64;
+
+/// Gives the equations that a `split` adds their members.
+fn split(family: &mut Option<Family>, parts: &mut [Equation]) {
+    let Some(family) = family else { return };
+    let range = family.range;
+    let members = family.members.drain(1..);
+    for (part, member) in parts.iter_mut().zip(members) {
+        part.family = Some(Box::new(Family { members: vec![member], range }));
+    }
+}
 
 /// The name that a dimension consists of.
 fn dimension_name(dim: &ast::Dim<'_>) -> Option<(ast::Symbol, Span)> {
@@ -125,7 +132,38 @@ impl Lower<'_, '_> {
         if let Some(&first) = self.by_name.get(&decl.name.name) {
             self.duplicate("input", decl.name.span, first);
         }
-        self.local(decl.name.name, decl.name.span, LocalKind::Formal)
+        let kind = if decl.node.is_some() { LocalKind::Node } else { LocalKind::Formal };
+        self.local(decl.name.name, decl.name.span, kind)
+    }
+
+    /// An equation; `parts` takes those that a `split` adds, numbered from `at` on.
+    fn equation(
+        &mut self,
+        ast: &ast::Equation<'_>,
+        lhs: Vec<(Option<Local>, Span)>,
+        (at, parts): (usize, &mut Vec<Equation>),
+    ) -> Equation {
+        let family = self.family(ast);
+        for (side, (local, _)) in ast.lhs.iter().zip(&lhs) {
+            if let (ast::Lhs::Var(decl), Some(local)) = (side, local)
+                && decl.member.is_none()
+            {
+                self.declared(decl, *local);
+            }
+        }
+        let first = self.exprs.len();
+        let rhs = self.expr(ast.rhs);
+        self.index = None;
+        let before = parts.len();
+        let all = lhs.len();
+        let lhs = self.split(lhs, rhs, ast.span, (at, parts));
+        let mut family = family;
+        if lhs.len() < all {
+            split(&mut family, &mut parts[before..]);
+        }
+        self.results(&lhs, rhs, ast.span);
+        self.nested_calls(first, rhs);
+        Equation { lhs, rhs, span: ast.span, family: family.map(Box::new) }
     }
 
     fn duplicate(&mut self, what: &str, span: Span, first: Local) {
@@ -162,10 +200,21 @@ impl Lower<'_, '_> {
                     ast::Lhs::Discard(span) => (None, *span),
                     ast::Lhs::Var(decl) => {
                         let name = decl.name;
-                        if let Some(&first) = self.by_name.get(&name.name) {
-                            self.duplicate("variable", name.span, first);
+                        let known = self.by_name.get(&name.name).copied();
+                        let is_family = |local: &Local| self.locals[*local].kind == LocalKind::Family;
+                        match known.filter(|local| decl.member.is_some() && is_family(local)) {
+                            Some(family) => (Some(family), name.span),
+                            None => {
+                                if let Some(first) = known {
+                                    self.duplicate("variable", name.span, first);
+                                }
+                                let kind = match decl.member {
+                                    Some(_) => LocalKind::Family,
+                                    None => LocalKind::Defined { equation },
+                                };
+                                (Some(self.local(name.name, name.span, kind)), name.span)
+                            }
                         }
-                        (Some(self.local(name.name, name.span, LocalKind::Defined { equation })), name.span)
                     }
                 });
             }
@@ -179,11 +228,13 @@ impl Lower<'_, '_> {
         for decl in self.header.ast.inputs {
             let Some(ty) = &decl.ty else { continue };
             for (name, span) in ty.dims.iter().filter_map(dimension_name) {
-                match self.by_name.get(&name) {
+                match self.by_name.get(&name).copied() {
                     None => {
-                        self.local(name, span, LocalKind::Dim);
+                        if self.constant(name, span).is_none() {
+                            self.local(name, span, LocalKind::Dim);
+                        }
                     }
-                    Some(&known) => {
+                    Some(known) => {
                         if !self.may_be_static(known, 0) && self.shared.insert(name) {
                             self.shared_name(decl.name, span, known);
                         }
@@ -205,7 +256,8 @@ impl Lower<'_, '_> {
                 let equation = &ast.equations[equation];
                 equation.lhs.len() == 1 && (depth > MAX_CHAIN || self.is_static_form(equation.rhs, depth + 1))
             }
-            LocalKind::Dim | LocalKind::Undefined => true,
+            LocalKind::Family | LocalKind::Node => false,
+            LocalKind::Dim | LocalKind::Undefined | LocalKind::Index | LocalKind::Constant(_) => true,
         }
     }
 
@@ -253,6 +305,7 @@ impl Lower<'_, '_> {
         let mut listed = BTreeSet::new();
         for decl in self.header.ast.outputs {
             let name = decl.name;
+            self.no_node(decl);
             let known = self.by_name.get(&name.name).copied();
             let local = match known {
                 Some(local) if self.locals[local].kind != LocalKind::Dim => local,
@@ -303,16 +356,21 @@ impl Lower<'_, '_> {
         dims.iter().filter_map(dimension_name).any(|(name, _)| self.shared.contains(&name))
     }
 
+    /// The type written for a name.
+    pub(super) fn type_decl(&mut self, decl: &ast::Decl<'_>) -> Option<TypeDecl> {
+        let ty = decl.ty.as_ref().filter(|ty| !self.has_shared_name(ty.dims))?;
+        let dtype = match ty.dtype {
+            ast::DTypeName::Bool => DType::Bool,
+            ast::DTypeName::Int => DType::Int,
+            ast::DTypeName::Num => DType::Num,
+        };
+        Some(TypeDecl { dtype, dims: self.items(ty.dims), span: ty.span })
+    }
+
     /// Notes the type and clock written for a name.
     fn declared(&mut self, decl: &ast::Decl<'_>, local: Local) {
-        if let Some(ty) = decl.ty.as_ref().filter(|ty| !self.has_shared_name(ty.dims)) {
-            let dtype = match ty.dtype {
-                ast::DTypeName::Bool => DType::Bool,
-                ast::DTypeName::Int => DType::Int,
-                ast::DTypeName::Num => DType::Num,
-            };
-            let dims = self.items(ty.dims);
-            self.locals[local].types.push(TypeDecl { dtype, dims, span: ty.span });
+        if let Some(ty) = self.type_decl(decl) {
+            self.locals[local].types.push(ty);
         }
         if let Some(clock) = &decl.clock {
             self.clock(clock, local);
@@ -380,91 +438,13 @@ impl Lower<'_, '_> {
             let which = Builtin::Split { part: part + 1, of };
             let rhs =
                 self.exprs.push(Expr { kind: ExprKind::Builtin { which, args: args.clone() }, span: at_rhs });
-            if let Some(local) = local {
+            if let Some(local) = local
+                && self.locals[local].kind != LocalKind::Family
+            {
                 self.locals[local].kind = LocalKind::Defined { equation: at + parts.len() };
             }
-            parts.push(Equation { lhs: vec![(local, place)], rhs, span });
+            parts.push(Equation { lhs: vec![(local, place)], rhs, span, family: None });
         }
         lhs
-    }
-
-    /// Checks the number of results of an equation.
-    fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
-        let at = self.exprs[rhs].span;
-        match &self.exprs[rhs].kind {
-            ExprKind::Error(_) => {}
-            // the results of adjoints depend on types
-            ExprKind::Call(call) if call.order > 0 => {}
-            ExprKind::Call(call) => {
-                let callee = &self.headers[call.callee];
-                let outputs = callee.ast.outputs.len();
-                let ignored = outputs == 0 && matches!(lhs, [(None, _)]);
-                if outputs != lhs.len() && !ignored {
-                    self.result_count(call.callee, lhs.len(), span, at);
-                    self.spoil(rhs);
-                }
-            }
-            _ if lhs.len() == 1 => {}
-            _ => {
-                self.report.push(
-                    Diagnostic::error(codes::NOT_A_CALL, "only a call of a node gives several values")
-                        .label(at, "this is one value")
-                        .label(span, format!("{} names are defined here", lhs.len()))
-                        .help("write one equation for each name"),
-                );
-                self.spoil(rhs);
-            }
-        }
-    }
-
-    /// What is in error, and reported, keeps its parts only.
-    fn spoil(&mut self, expr: ExprId) {
-        let kind = &mut self.exprs[expr].kind;
-        *kind = ExprKind::Error(kind.children());
-    }
-
-    fn result_count(&mut self, callee: SourceId, given: usize, span: Span, at: Span) {
-        let callee = &self.headers[callee];
-        let outputs: Vec<&str> =
-            callee.ast.outputs.iter().map(|d| self.names.resolve(&d.name.name)).collect();
-        let message = format!(
-            "node `{}` has {} output{}, but {given} {} expected here",
-            callee.name,
-            outputs.len(),
-            if outputs.len() == 1 { "" } else { "s" },
-            if given == 1 { "is" } else { "are" }
-        );
-        let mut d = Diagnostic::error(codes::ARITY, message)
-            .label(at, "this call")
-            .label(callee.ast.header_span, "its interface")
-            .note(format!("its outputs are ({})", outputs.join(", ")));
-        if span != at {
-            d = d.help("write `_` for an output that is not needed");
-        }
-        self.report.push(d);
-    }
-
-    /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right
-    /// side `top`.
-    fn nested_calls(&mut self, first: usize, top: ExprId) {
-        let nested: Vec<(SourceId, ExprId)> = self
-            .exprs
-            .as_slice()
-            .get(first..)
-            .unwrap_or_default()
-            .iter()
-            .zip(first..)
-            .filter(|(_, index)| *index != top.index())
-            .filter_map(|(e, index)| match &e.kind {
-                ExprKind::Call(call) if call.order == 0 => Some((call.callee, ExprId::from_index(index))),
-                _ => None,
-            })
-            .filter(|(callee, _)| self.headers[*callee].ast.outputs.len() != 1)
-            .collect();
-        for (callee, expr) in nested {
-            let span = self.exprs[expr].span;
-            self.result_count(callee, 1, span, span);
-            self.spoil(expr);
-        }
     }
 }

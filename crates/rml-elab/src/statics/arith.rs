@@ -13,7 +13,7 @@ use super::report::{describe, expected};
 /// The most elements that a shape may describe.
 const MAX_ELEMENTS: usize = 1 << 31;
 
-pub(super) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<StaticValue> {
+pub(crate) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<StaticValue> {
     match (op, a) {
         (UnaryOp::Neg, StaticValue::Int(i)) => {
             i.checked_neg().map(StaticValue::Int).ok_or_else(|| overflow(span).into())
@@ -33,7 +33,7 @@ fn overflow(span: Span) -> Diagnostic {
     Diagnostic::error(codes::STATIC_VALUE, "this compile-time result does not fit 64 bits").label(span, "")
 }
 
-pub(super) fn binary(op: BinaryOp, a: &StaticValue, b: &StaticValue, span: Span) -> Evaluated<StaticValue> {
+pub(crate) fn binary(op: BinaryOp, a: &StaticValue, b: &StaticValue, span: Span) -> Evaluated<StaticValue> {
     use BinaryOp as B;
     match (a, b) {
         (StaticValue::Int(x), StaticValue::Int(y)) => int(op, *x, *y, span),
@@ -163,7 +163,7 @@ pub(crate) fn shape_of(value: &StaticValue, span: Span) -> Evaluated<Shape> {
 }
 
 /// An index entry `i` for an axis of that size; negative counts from the end.
-pub(super) fn position(i: i64, size: usize, span: Span) -> Evaluated<AxisIndex> {
+pub(crate) fn position(i: i64, size: usize, span: Span) -> Evaluated<AxisIndex> {
     from_end(i, size).filter(|p| *p < size).map(AxisIndex::At).ok_or_else(|| {
         Diagnostic::error(codes::SHAPE_MISMATCH, format!("index {i} is out of range"))
             .label(span, format!("the axis has size {size}"))
@@ -180,7 +180,7 @@ fn from_end(i: i64, size: usize) -> Option<usize> {
 
 /// An index entry `lo:hi:step`. Bounds must be within the axis; a negative step goes from `lo` (the last position)
 /// down to the one after `hi` (the first position).
-pub(super) fn slice(
+pub(crate) fn slice(
     lo: Option<i64>,
     hi: Option<i64>,
     step: Option<i64>,

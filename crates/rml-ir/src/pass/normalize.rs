@@ -137,10 +137,10 @@ impl<'m> Normalizer<'m> {
     }
 
     fn call(&mut self, results: &[Option<Var>], id: ExprId, span: Span) {
-        let ExprKind::Call { callee, args, every, statics } = &self.source.exprs[id].kind else {
+        let ExprKind::Call { callee, args, every, statics, member } = &self.source.exprs[id].kind else {
             return;
         };
-        let instance = self.instance(*callee);
+        let instance = self.instance(*callee, member.as_deref());
         let args = self.operands(args);
         let every = every.map(|end| self.operand(end));
         let outputs =
@@ -161,14 +161,15 @@ impl<'m> Normalizer<'m> {
         self.emit(lhs, rhs, span);
     }
 
-    /// The name of the next instance of a callee.
-    fn instance(&mut self, callee: Callee) -> Arc<str> {
+    /// The name of the next instance of a callee, in the equation of a member of a family.
+    fn instance(&mut self, callee: Callee, member: Option<&str>) -> Arc<str> {
         let (node, order) = match callee {
             Callee::Node(node) => (node, 0),
             Callee::Diff { node, order } => (node, order),
         };
-        let name: Arc<str> =
-            format!("{}{}", "diff_".repeat(order.into()), self.module.nodes[node].name).into();
+        let member = member.map_or_else(String::new, |member| format!("{member}."));
+        let name = &self.module.nodes[node].name;
+        let name: Arc<str> = format!("{}{member}{name}", "diff_".repeat(order.into())).into();
         let count = self.instances.entry(name.clone()).or_insert(0);
         let instance = format!("{name}_{count}").into();
         *count += 1;

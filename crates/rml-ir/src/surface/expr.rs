@@ -60,8 +60,7 @@ impl<'m> Body<'m> {
             }
         }
         let known = static_names(node);
-        let names: BTreeMap<Var, Arc<str>> =
-            node.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.clone()?))).collect();
+        let names = super::variable_names(node);
         Self {
             module,
             node,

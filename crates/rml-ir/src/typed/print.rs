@@ -97,7 +97,7 @@ fn write_expr(out: &mut String, node: &Node, id: ExprId) -> fmt::Result {
         ExprKind::FbyBack { init, next } => write_form(out, node, "fby_back", &[*init, *next]),
         ExprKind::Post { next } => write_form(out, node, "post", &[*next]),
         ExprKind::Param { init } => write_form(out, node, "param", &[*init]),
-        ExprKind::Call { callee, args, every, statics } => {
+        ExprKind::Call { callee, args, every, statics, member } => {
             let name = match callee {
                 Callee::Node(n) => format!("call {n}"),
                 Callee::Diff { node, order } => format!("call diff {node}^{order}"),
@@ -106,6 +106,9 @@ fn write_expr(out: &mut String, node: &Node, id: ExprId) -> fmt::Result {
             if let Some(end) = every {
                 out.push_str(" every ");
                 write_expr(out, node, *end)?;
+            }
+            if let Some(member) = member {
+                write!(out, " in {member}")?;
             }
             write!(out, "{}", StaticsText(statics))
         }

@@ -42,9 +42,11 @@ impl<'t> Formatter<'t> {
     /// An expression without parentheses around it.
     fn bare(&mut self, expr: &Expr<'_>) -> Doc {
         match &expr.kind {
-            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Var(_) | ExprKind::Error => {
-                self.verbatim(expr.span)
-            }
+            ExprKind::Literal(_)
+            | ExprKind::Text(_)
+            | ExprKind::Var(_)
+            | ExprKind::Hole
+            | ExprKind::Error => self.verbatim(expr.span),
             ExprKind::Call { callee, args } => {
                 let name = self.shown(callee.span);
                 if args.is_empty() {

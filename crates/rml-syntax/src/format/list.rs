@@ -2,7 +2,7 @@
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
-use crate::ast::{DTypeName, Decl, Dim, IndexExpr, TypeExpr};
+use crate::ast::{DTypeName, Decl, Dim, IndexExpr, Range, TypeExpr};
 use crate::precedence::Level;
 use rml_base::Span;
 
@@ -28,6 +28,13 @@ impl Formatter<'_> {
 
     pub(super) fn decl(&mut self, decl: &Decl<'_>) -> Doc {
         let mut parts = vec![self.verbatim(decl.name.span)];
+        if let Some(member) = decl.member {
+            let member = self.expr(member, Level::If);
+            parts.extend([text("["), member, text("]")]);
+        }
+        if let Some(span) = decl.node {
+            parts.extend([text(": "), self.leaf(span, "node")]);
+        }
         if let Some(ty) = &decl.ty {
             parts.push(text(": "));
             parts.push(self.ty(ty));
@@ -37,6 +44,16 @@ impl Formatter<'_> {
             parts.push(self.verbatim(clock.cond.span));
         }
         Doc::Concat(parts)
+    }
+
+    /// ` for k < n`
+    pub(super) fn range(&mut self, range: &Range<'_>) -> Doc {
+        let mut parts = vec![Doc::Line, text("for ")];
+        if let Some(first) = range.first {
+            parts.extend([self.expr(first, Level::Sum), text(" <= ")]);
+        }
+        parts.extend([self.verbatim(range.index.span), text(" < "), self.expr(range.end, Level::Sum)]);
+        group(vec![nest(4, Doc::Concat(parts))])
     }
 
     fn ty(&mut self, ty: &TypeExpr<'_>) -> Doc {

@@ -42,6 +42,7 @@ const BODY: usize = 2;
 enum Last {
     Nothing,
     Import,
+    Const,
     /// A header, an equation, or a comment among equations.
     Node,
     /// A comment between items.
@@ -69,13 +70,17 @@ impl Formatter<'_> {
                 Item::Import(import) => {
                     self.outer_comments(import.span.start as usize);
                     let doc = self.import(import);
-                    let blank = matches!(self.last, Last::Node);
+                    let blank = matches!(self.last, Last::Const | Last::Node);
                     self.last = Last::Import;
                     self.entry(doc, 0, import.span, blank);
                 }
                 Item::Node(node) => {
                     self.outer_comments(node.span.start as usize);
                     self.node(node);
+                }
+                Item::Const(node) => {
+                    self.outer_comments(node.span.start as usize);
+                    self.constant(node);
                 }
             }
         }
@@ -153,6 +158,19 @@ impl Formatter<'_> {
         Doc::Concat(vec![text(" as "), self.verbatim(name.span)])
     }
 
+    /// `[private] const name = value;`
+    fn constant(&mut self, node: &Node<'_>) {
+        let keyword = if node.private.is_some() { "private const " } else { "const " };
+        let mut parts = vec![text(keyword), self.verbatim(node.name.span), text(" = ")];
+        for equation in node.equations {
+            parts.push(nest(2, self.expr(equation.rhs, Level::If)));
+        }
+        parts.push(text(";"));
+        let blank = matches!(self.last, Last::Import | Last::Node);
+        self.last = Last::Const;
+        self.entry(Doc::Concat(parts), 0, node.span, blank);
+    }
+
     fn node(&mut self, node: &Node<'_>) {
         let keyword = if node.private.is_some() { "private node " } else { "node " };
         let mut head = vec![text(keyword), self.verbatim(node.name.span)];
@@ -162,7 +180,7 @@ impl Formatter<'_> {
         let outputs = bracketed("(", outputs, ")", false);
         let arrow = nest(2 * BODY, Doc::Concat(vec![Doc::Line, text("-> "), outputs]));
         head.push(arrow);
-        let blank = matches!(self.last, Last::Import | Last::Node);
+        let blank = matches!(self.last, Last::Import | Last::Const | Last::Node);
         self.last = Last::Node;
         self.entry(group(head), 0, node.header_span, blank);
         for equation in node.equations {
@@ -177,7 +195,11 @@ impl Formatter<'_> {
             let nested = self.shown(equation.span).split(|c: char| !c.is_alphanumeric());
             self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;
             let rhs = nest(2, self.expr(equation.rhs, Level::If));
-            let doc = Doc::Concat(vec![lhs, text(" = "), rhs, text(";")]);
+            let range = equation.range.map(|range| self.range(&range));
+            let mut parts = vec![lhs, text(" = "), rhs];
+            parts.extend(range);
+            parts.push(text(";"));
+            let doc = Doc::Concat(parts);
             self.entry(doc, BODY, equation.span, false);
         }
     }

@@ -40,7 +40,7 @@ impl<'a> Parser<'_, 'a> {
         if self.eat(Kind::Fby).is_none() {
             return Ok(init);
         }
-        let back = self.is_word(0, "back") && self.peek_at(1).kind.starts_expr();
+        let back = self.is_word(0, "back") && self.peek_at(1).kind.starts_expr() && !self.at_range(1);
         if back {
             self.next();
         }
@@ -52,7 +52,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// Infix operators that bind at least as tightly as `min`.
-    fn infix(&mut self, min: Level) -> Parse<Tree<'a>> {
+    pub(super) fn infix(&mut self, min: Level) -> Parse<Tree<'a>> {
         let mut left = self.sampled()?;
         while let Some(op) = binary_op(self.kind()) {
             let level = precedence::binary(op);
@@ -89,7 +89,7 @@ impl<'a> Parser<'_, 'a> {
 
     /// Whether the name `every` is the operator here.
     pub(super) fn at_every(&self) -> bool {
-        self.is_word(0, "every") && self.peek_at(1).kind.starts_unary()
+        self.is_word(0, "every") && self.peek_at(1).kind.starts_unary() && !self.at_range(1)
     }
 
     /// `- x`, `not x`, `post x`
@@ -291,6 +291,11 @@ impl<'a> Parser<'_, 'a> {
 
     /// An argument of a function; one of `unindex` may be an entry of an index list.
     pub(super) fn argument(&mut self, callee: &str) -> Parse<Tree<'a>> {
+        let ends = matches!(self.peek_at(1).kind, Kind::Comma | Kind::RParen);
+        if self.is_word(0, "_") && ends {
+            let span = self.take();
+            return self.tree(ExprKind::Hole, span, 0);
+        }
         if callee != UNINDEX {
             return self.expr();
         }

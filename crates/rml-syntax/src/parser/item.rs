@@ -18,6 +18,8 @@ impl<'a> Parser<'_, 'a> {
             let importing = self.is_word(0, "import");
             let item = if self.at_node() {
                 self.node().map(Item::Node)
+            } else if self.at_const() {
+                self.constant().map(Item::Const)
             } else if importing {
                 self.import().map(Item::Import)
             } else {
@@ -39,9 +41,11 @@ impl<'a> Parser<'_, 'a> {
         let help: &[&str] = if self.at_equation() {
             &["equations follow the header of a node: `node name(inputs) -> (outputs)`"]
         } else {
-            &["a program is a list of `import ..;` and `node name(inputs) -> (outputs) equations`"]
+            &[
+                "a program is a list of `import ..;`, `const name = ..;` and `node name(inputs) -> (outputs) equations`",
+            ]
         };
-        let reported = self.unexpected("`node`, `private node` or `import`", help);
+        let reported = self.unexpected("`node`, `const` or `import`", help);
         let foreign_import = self.is_word(0, "from");
         self.next();
         while foreign_import && !self.on_new_line() && self.kind() != Kind::Eof {
@@ -65,15 +69,16 @@ impl<'a> Parser<'_, 'a> {
     }
 
     pub(super) fn at_item_end(&self) -> bool {
-        self.kind() == Kind::Eof || self.at_node() || self.at_import()
+        self.kind() == Kind::Eof || self.at_node() || self.at_const() || self.at_import()
     }
 
     /// Whether an equation seems to begin here.
-    fn at_equation(&self) -> bool {
-        self.kind() == Kind::Ident && matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon)
+    pub(super) fn at_equation(&self) -> bool {
+        let first = self.kind() == Kind::Ident;
+        first && (matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon) || self.at_member())
     }
 
-    fn skip_to_item(&mut self) {
+    pub(super) fn skip_to_item(&mut self) {
         while !self.at_item_end() {
             self.next();
         }
@@ -244,9 +249,12 @@ impl<'a> Parser<'_, 'a> {
     /// `name [: type] [when [not] name]`
     fn decl(&mut self, interface: bool) -> Parse<Decl<'a>> {
         let name = self.name("a variable")?;
-        let ty = if self.eat(Kind::Colon).is_some() || self.lacks_colon() { Some(self.ty()?) } else { None };
+        let member = if interface { None } else { self.member()? };
+        let typed = self.eat(Kind::Colon).is_some() || self.lacks_colon();
+        let node = if typed && self.kind() == Kind::Node { Some(self.node_type(interface)) } else { None };
+        let ty = if typed && node.is_none() { Some(self.ty()?) } else { None };
         let clock = if self.kind() == Kind::When { Some(self.clock(interface)?) } else { None };
-        Ok(Decl { name, ty, clock, span: name.span.to(self.last_span()) })
+        Ok(Decl { name, member, node, ty, clock, span: name.span.to(self.last_span()) })
     }
 
     /// Whether a type stands here without its `:`, which is reported.
@@ -386,6 +394,7 @@ impl<'a> Parser<'_, 'a> {
             return Err(self.unexpected("`=`", help));
         }
         let (mut rhs, parsed) = self.right_side();
+        let range = if parsed { self.range()? } else { None };
         if parsed && self.eat(Kind::Semi).is_none() {
             let ends_here = self.at_item_end() || self.at_equation();
             if ends_here && !self.is_foreign(self.at.wrapping_sub(1)) {
@@ -402,11 +411,11 @@ impl<'a> Parser<'_, 'a> {
                 }
             }
         }
-        Ok(Equation { lhs, rhs, span: start.to(self.last_span()) })
+        Ok(Equation { lhs, rhs, range, span: start.to(self.last_span()) })
     }
 
     /// The right side; after an error the rest of the equation is skipped, and the flag is false.
-    fn right_side(&mut self) -> (&'a Expr<'a>, bool) {
+    pub(super) fn right_side(&mut self) -> (&'a Expr<'a>, bool) {
         let start = self.span(self.peek());
         self.depth = 0;
         match self.expr() {

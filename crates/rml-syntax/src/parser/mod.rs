@@ -8,6 +8,7 @@ mod habits;
 mod item;
 mod merge;
 mod report;
+mod structure;
 
 use crate::ast::{Expr, ExprKind, File, Ident, Symbol};
 use crate::lexer::{Lexed, lex};

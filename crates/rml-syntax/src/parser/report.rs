@@ -91,7 +91,7 @@ impl Parser<'_, '_> {
         self.report(
             Diagnostic::error(codes::SYNTAX, format!("expected {what}, found `_`"))
                 .label(span, "`_` has no value")
-                .help("`_` may occur only on the left of an equation, where it drops a result"),
+                .help("`_` drops a result on the left of an equation, and leaves an input open where a node is passed on: `f(dense(8, _), x)`"),
         )
     }
 

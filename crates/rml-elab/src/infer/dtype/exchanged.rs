@@ -83,7 +83,7 @@ impl Infer<'_, '_, '_> {
         .label(callee.span, "its interface")
         .help(format!("{what}: `{written}`"));
         self.broken.insert((id, expr));
-        self.report.push(context::add(self.tree, id, d));
+        self.report.push(context::add(self.tree, id, Some(expr), d));
     }
 
     /// Whether a class has that type, as far as is known.

@@ -81,6 +81,6 @@ impl Infer<'_, '_, '_> {
             .note(format!("expected {}, found {}", want.0, got.0))
             .help("write one of them with a point for the quotient of nums: `1.0 / 2` is 0.5, `1 / 2` is 0");
         self.broken.insert(quotient.at);
-        self.report.push(context::add(self.tree, quotient.at.0, d));
+        self.report.push(context::add(self.tree, quotient.at.0, Some(quotient.at.1), d));
     }
 }

@@ -1,0 +1,62 @@
+//! Messages about templates that cannot be copied.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+
+use super::Env;
+use super::value::NodeValue;
+use crate::hir::{Local, Node};
+
+/// A node that takes nodes is to run.
+pub(super) fn root(node: &Node) -> Diagnostic {
+    let name = &node.name;
+    Diagnostic::error(codes::NODE_ARGUMENT, format!("`{name}` takes a node, so it does not run by itself"))
+        .label(node.span, "a node is passed by a call only")
+        .help(format!("run a node that calls it: `node main(x: num []) -> (y)  y = {name}(..);`"))
+}
+
+/// A recursion does not end.
+pub(super) fn endless(node: &Node, env: &Env) -> Diagnostic {
+    let values = env.values.iter().filter_map(|(position, value)| {
+        let name = node.name_of(*node.formals.get(*position)?);
+        Some(format!("{name} = {}", value.as_ref().ok()?))
+    });
+    let values = values.collect::<Vec<_>>().join(", ");
+    let d = Diagnostic::error(codes::INSTANCE_LIMIT, format!("the copies of `{}` do not end", node.name))
+        .label(node.name_span, "this node contains copies of itself, or of nodes that contain it");
+    let d = if values.is_empty() { d } else { d.note(format!("the last one has {values}")) };
+    d.note(format!("expected at most {} copies inside each other", crate::instance::MAX_DEPTH))
+        .help("let a parameter come closer to the case that ends it: `if n == 0 then x else f(n - 1, x)`")
+}
+
+/// A node that is passed does not fit the call.
+pub(super) fn arity(name: &str, value: &NodeValue, call: Span, message: String) -> Diagnostic {
+    Diagnostic::error(codes::ARITY, message)
+        .label(value.span, format!("passed as `{name}`"))
+        .label(call, "called here")
+}
+
+/// A value is passed where a node is called, or the other way round.
+pub(super) fn no_value(node: &NodeValue, name: &str, call: Span) -> Diagnostic {
+    Diagnostic::error(codes::NODE_ARGUMENT, format!("`{name}` takes a value, not a node"))
+        .label(node.span, "this is a node")
+        .label(call, "passed on here")
+}
+
+/// An argument that is given with a node is no static value.
+pub(super) fn given(span: Span, at: Span) -> Diagnostic {
+    let message = "what is given with a node must be known before shapes are";
+    let d = Diagnostic::error(codes::NOT_STATIC, message).label(span, "given with the node");
+    let d = if at == span { d } else { d.label(at, "this is a stream, or the shape of one") };
+    d.note("expected literals, constants, static parameters and arithmetic on them")
+        .help("leave a stream open with `_`, and pass it in the call")
+}
+
+/// A static parameter of the root has no value.
+pub(crate) fn not_set(node: &Node, formal: Local) -> Diagnostic {
+    let name = node.name_of(formal);
+    let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
+    Diagnostic::error(codes::STATIC_NOT_SET, message)
+        .label(node.locals[formal].span, "its value must be known when the program is compiled")
+        .help(format!("give it on the command line: `--set {name}=..`"))
+}

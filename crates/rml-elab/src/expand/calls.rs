@@ -1,0 +1,300 @@
+//! The calls of a copy: which node is called, by names that stand for nodes too, and with which static arguments.
+
+use std::sync::Arc;
+
+use rml_base::{Diagnostic, Span};
+use rml_ir::typed::StaticValue;
+
+use super::copy::Copy;
+use super::early::Why;
+use super::value::{Given, NodeValue, Target};
+use super::{Env, advice};
+use crate::builtins::Builtin;
+use crate::hir::{Apply, Passed, Structure, Target as Written};
+use crate::hir::{Call, Expr, ExprId, ExprKind, LocalKind, Node, Role, SourceId};
+
+/// An argument of a call of the copy.
+enum Arg {
+    /// An expression of the template.
+    Expr(ExprId),
+    /// A value that was given with a node.
+    Value(StaticValue, Span),
+    Node(NodeValue),
+    /// In error, which is reported.
+    Error(Span),
+}
+
+/// What a call says beside the node and its arguments.
+struct How {
+    order: u8,
+    name_span: Span,
+    every: Option<ExprId>,
+    span: Span,
+}
+
+impl Copy<'_, '_> {
+    /// A call that is written with the name of a node.
+    pub(super) fn call_of(&mut self, call: &Call, span: Span) -> ExprKind {
+        let args = call.args.iter().map(|arg| self.arg(*arg)).collect();
+        let how = How { order: call.order, name_span: call.name_span, every: call.every, span };
+        self.call(call.callee, args, how)
+    }
+
+    fn arg(&mut self, arg: ExprId) -> Arg {
+        let template = Arc::clone(&self.template);
+        let expr = &template.exprs[arg];
+        match &expr.kind {
+            ExprKind::Structure(Structure::Node(passed)) => {
+                self.node_value(passed, expr.span).map_or(Arg::Error(expr.span), Arg::Node)
+            }
+            ExprKind::Error(parts) if parts.is_empty() => Arg::Error(expr.span),
+            _ => Arg::Expr(arg),
+        }
+    }
+
+    /// A node that is passed.
+    fn node_value(&mut self, passed: &Passed, span: Span) -> Option<NodeValue> {
+        let given = match &passed.given {
+            None => None,
+            Some(given) => {
+                let given: Vec<Option<Option<Given>>> =
+                    given.iter().map(|arg| arg.map(|arg| self.given(arg))).collect();
+                if given.iter().any(|given| matches!(given, Some(None))) {
+                    return None;
+                }
+                Some(given.into_iter().map(Option::flatten).collect())
+            }
+        };
+        match passed.target {
+            Written::Source(id) => {
+                Some(NodeValue { target: Target::Source(id), order: passed.order, given, span })
+            }
+            Written::Builtin(which) => {
+                Some(NodeValue { target: Target::Builtin(which), order: passed.order, given, span })
+            }
+            Written::Formal(formal) => {
+                let position = self.template.position(formal)?;
+                let mut value = self.env.nodes.get(&position)?.clone();
+                value.order = value.order.saturating_add(passed.order);
+                if let Some(given) = given {
+                    value.given = Some(match value.given.take() {
+                        None => given,
+                        Some(before) => filled(before, given),
+                    });
+                }
+                Some(value)
+            }
+        }
+    }
+
+    /// An argument that is given with a node; `None` if it is in error.
+    fn given(&mut self, arg: ExprId) -> Option<Given> {
+        let span = self.template.exprs[arg].span;
+        match self.arg(arg) {
+            Arg::Node(node) => Some(Given::Node(node)),
+            Arg::Error(_) | Arg::Value(..) => None,
+            Arg::Expr(arg) => match self.early(arg) {
+                Ok(value) => Some(Given::Value(value, span)),
+                Err(why) => {
+                    match why {
+                        Why::Unknown => {}
+                        Why::Stream(at) => self.say(advice::given(span, at)),
+                        Why::Bad(d) => self.say(*d),
+                    }
+                    self.unknown = true;
+                    None
+                }
+            },
+        }
+    }
+
+    /// A call of a node that is an argument, where that many results are expected.
+    pub(super) fn apply(&mut self, apply: &Apply, span: Span, results: usize) -> ExprKind {
+        let value = self.template.position(apply.formal).and_then(|i| self.env.nodes.get(&i).cloned());
+        let mut args: Vec<Arg> = apply.args.iter().map(|arg| self.arg(*arg)).collect();
+        let Some(value) = value else { return self.in_error(args) };
+        let formal = self.template.name_of(apply.formal).clone();
+        if let Some(given) = &value.given {
+            let open = given.iter().filter(|given| given.is_none()).count();
+            if args.len() < open || value.order == 0 && apply.order == 0 && args.len() > open {
+                let message =
+                    format!("`{formal}` takes {}, but {} given", crate::lower::arguments(open), args.len());
+                self.say(advice::arity(&formal, &value, span, message));
+                return self.in_error(args);
+            }
+            let mut rest = args.into_iter();
+            let mut all: Vec<Arg> = Vec::new();
+            for given in given {
+                all.extend(match given {
+                    None => rest.next(),
+                    Some(Given::Value(value, span)) => Some(Arg::Value(value.clone(), *span)),
+                    Some(Given::Node(node)) => Some(Arg::Node(node.clone())),
+                });
+            }
+            all.extend(rest);
+            args = all;
+        }
+        let order = value.order.saturating_add(apply.order);
+        match value.target {
+            Target::Builtin(which) => self.builtin(which, args, &value, apply, (span, results)),
+            Target::Source(id) => {
+                let callee = Arc::clone(&self.expansion.program.nodes[id]);
+                if let Some(d) = misfit(&formal, &callee, &value, order, (args.len(), results), span) {
+                    self.say(d);
+                    return self.in_error(args);
+                }
+                let how = How { order, name_span: apply.name_span, every: apply.every, span };
+                self.call(id, args, how)
+            }
+        }
+    }
+
+    fn builtin(
+        &mut self,
+        which: Builtin,
+        args: Vec<Arg>,
+        value: &NodeValue,
+        apply: &Apply,
+        (span, results): (Span, usize),
+    ) -> ExprKind {
+        let (formal, name) = (self.template.name_of(apply.formal).clone(), which.name());
+        let (least, most, usage) = which.arity();
+        let message = if apply.order > 0 || value.order > 0 {
+            Some(format!("the function `{name}` has no adjoint that can be called"))
+        } else if apply.every.is_some() {
+            Some(format!("the function `{name}` has no state, so it does not run window by window"))
+        } else if results != 1 {
+            Some(format!("the function `{name}` gives one value, but {results} are expected"))
+        } else if args.len() < least || args.len() > most {
+            Some(format!("the function `{name}` takes {usage}, but {} given", args.len()))
+        } else {
+            None
+        };
+        if let Some(message) = message {
+            let d = advice::arity(&formal, value, span, message);
+            self.say(d.help(format!("pass a node that calls it: `node f(x) -> (o)  o = {name}(x);`")));
+            return self.in_error(args);
+        }
+        let args = args.into_iter().map(|arg| self.value_arg(arg, name, span)).collect();
+        ExprKind::Builtin { which, args }
+    }
+
+    /// A call of a node. Nodes among the arguments decide which copy is called.
+    fn call(&mut self, callee: SourceId, args: Vec<Arg>, how: How) -> ExprKind {
+        let node = Arc::clone(&self.expansion.program.nodes[callee]);
+        let mut env = Env::default();
+        let mut values = Vec::with_capacity(args.len());
+        for (position, arg) in args.into_iter().enumerate() {
+            let formal = node.formals.get(position);
+            if !formal.is_some_and(|formal| node.locals[*formal].kind == LocalKind::Node) {
+                if let Some(formal) = formal.filter(|_| node.template)
+                    && matches!(node.roles[*formal], Role::Static | Role::Both | Role::Unused)
+                {
+                    env.values.insert(position, self.static_arg(&arg));
+                }
+                values.push(self.value_arg(arg, &node.name, how.span));
+                continue;
+            }
+            match arg {
+                Arg::Node(value) => {
+                    env.nodes.insert(position, value);
+                }
+                Arg::Error(_) => return self.in_error(Vec::new()),
+                Arg::Expr(_) | Arg::Value(..) => {
+                    let name = formal.map_or("", |formal| node.name_of(*formal));
+                    let message = format!("`{name}` of `{}` is a node, found a value", node.name);
+                    self.say(
+                        Diagnostic::error(rml_base::codes::elab::NODE_ARGUMENT, message)
+                            .label(how.span, "a value is passed on here")
+                            .label(node.span, "its interface"),
+                    );
+                    return self.in_error(Vec::new());
+                }
+            }
+        }
+        let library = self.expansion.program.scopes.is_library(self.template.file);
+        let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
+        let callee = self.expansion.request(callee, env, self.depth + 1, via);
+        let every = how.every.map(|end| self.expr(end));
+        ExprKind::Call(Call {
+            callee,
+            order: how.order,
+            name_span: how.name_span,
+            args: values,
+            every,
+            member: self.member.clone(),
+        })
+    }
+
+    /// The value of an argument, if it is static.
+    fn static_arg(&self, arg: &Arg) -> Result<StaticValue, Why> {
+        match arg {
+            Arg::Expr(arg) => self.early(*arg).map_err(|why| match why {
+                Why::Stream(_) => Why::Stream(self.template.exprs[*arg].span),
+                // Errors are found where the value is needed.
+                Why::Unknown | Why::Bad(_) => Why::Unknown,
+            }),
+            Arg::Value(value, _) => Ok(value.clone()),
+            Arg::Node(_) | Arg::Error(_) => Err(Why::Unknown),
+        }
+    }
+
+    /// An argument that must be a value.
+    fn value_arg(&mut self, arg: Arg, callee: &str, span: Span) -> ExprId {
+        let (kind, span) = match arg {
+            Arg::Expr(arg) => return self.expr(arg),
+            Arg::Value(value, span) => (self.literal(&value, span), span),
+            Arg::Node(value) => {
+                self.say(advice::no_value(&value, callee, span));
+                (ExprKind::Error(Vec::new()), span)
+            }
+            Arg::Error(span) => (ExprKind::Error(Vec::new()), span),
+        };
+        self.exprs.push(Expr { kind, span })
+    }
+
+    /// A call in error, whose arguments are looked at for errors of their own.
+    fn in_error(&mut self, args: Vec<Arg>) -> ExprKind {
+        let parts = args.into_iter().filter_map(|arg| match arg {
+            Arg::Expr(arg) => Some(self.expr(arg)),
+            Arg::Value(..) | Arg::Node(_) | Arg::Error(_) => None,
+        });
+        ExprKind::Error(parts.collect())
+    }
+}
+
+/// Arguments that are given for the open ones of others.
+fn filled(before: Vec<Option<Given>>, given: Vec<Option<Given>>) -> Vec<Option<Given>> {
+    let mut rest = given.into_iter();
+    let mut all: Vec<Option<Given>> =
+        before.into_iter().map(|given| given.or_else(|| rest.next().flatten())).collect();
+    all.extend(rest);
+    all
+}
+
+/// What is wrong with a call of a node that is an argument.
+fn misfit(
+    formal: &str,
+    callee: &Node,
+    value: &NodeValue,
+    order: u8,
+    (args, results): (usize, usize),
+    span: Span,
+) -> Option<Diagnostic> {
+    if order > 0 {
+        return None; // the interface of an adjoint depends on types
+    }
+    let (inputs, outputs) = (callee.formals.len(), callee.outputs.len());
+    let name = &callee.name;
+    let message = if args != inputs {
+        format!("`{name}` takes {}, but `{formal}` is called with {args}", crate::lower::arguments(inputs))
+    } else if outputs != results && !(outputs == 0 && results == 1) {
+        let outputs = format!("{outputs} output{}", if outputs == 1 { "" } else { "s" });
+        let are = if results == 1 { "is" } else { "are" };
+        format!("`{name}` has {outputs}, but {results} {are} expected of `{formal}`")
+    } else {
+        return None;
+    };
+    let d = advice::arity(formal, value, span, message).label(callee.span, "its interface");
+    Some(d.help(format!("pass a node with the interface that the calls of `{formal}` have")))
+}

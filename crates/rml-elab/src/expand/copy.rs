@@ -1,0 +1,432 @@
+//! The copy of one template: its names and equations.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec, Label, Span};
+use rml_ir::typed::StaticValue;
+
+use super::early::{Early, Evaluator, Why, int, not_known};
+use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
+use crate::builtins::Builtin;
+use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
+use crate::hir::{Family, Member, Structure};
+use crate::report::Report;
+
+/// A template that is being copied.
+pub(super) struct Copy<'a, 'p> {
+    pub(super) expansion: &'a mut Expansion<'p>,
+    pub(super) report: &'a mut Report,
+    pub(super) template: Arc<Node>,
+    pub(super) env: Env,
+    pub(super) depth: usize,
+    /// The user's call that a copy of a library node is made for, and what it calls.
+    pub(super) via: Option<(Span, Arc<str>)>,
+    /// The index of the equation that is copied.
+    pub(super) index: Option<(Local, i64)>,
+    /// The member that it defines.
+    pub(super) member: Option<Arc<str>>,
+    pub(super) locals: IndexVec<Local, LocalData>,
+    pub(super) exprs: IndexVec<ExprId, Expr>,
+    /// The names of the copy, by those of the template.
+    map: IndexMap<Local, Local>,
+    /// The members of families, by index.
+    pub(super) members: IndexMap<Local, BTreeMap<i64, Local>>,
+    /// Whether a value is not known, so that parts are missing.
+    pub(super) unknown: bool,
+    /// Members that are missing, which is reported.
+    pub(super) lacking: Vec<(Local, i64)>,
+}
+
+/// An equation of the copy before its expressions are.
+struct Planned {
+    /// Of the template.
+    equation: usize,
+    index: Option<(Local, i64)>,
+    lhs: Vec<(Option<Local>, Span)>,
+    member: Option<Arc<str>>,
+}
+
+impl<'a, 'p> Copy<'a, 'p> {
+    pub(super) fn new(expansion: &'a mut Expansion<'p>, job: Job, report: &'a mut Report) -> Self {
+        let template = Arc::clone(&expansion.program.nodes[job.template]);
+        Self {
+            expansion,
+            report,
+            template,
+            env: job.env,
+            depth: job.depth,
+            via: job.via,
+            index: None,
+            member: None,
+            locals: IndexVec::new(),
+            exprs: IndexVec::new(),
+            map: IndexMap::new(),
+            members: IndexMap::new(),
+            unknown: false,
+            lacking: Vec::new(),
+        }
+    }
+
+    /// The copy, and whether parts of it are missing because a value is not known.
+    pub(super) fn make(mut self) -> (Node, bool) {
+        let template = Arc::clone(&self.template);
+        let formals = self.formals();
+        let mut planned = Vec::new();
+        for (at, equation) in template.equations.iter().enumerate() {
+            self.plan(at, equation, &mut planned);
+        }
+        let stacks = self.stacks(planned.len());
+        self.remaining_names();
+        self.declarations(&planned);
+        let mut members = Vec::new();
+        let mut equations: Vec<Equation> =
+            planned.into_iter().map(|planned| self.equation(planned, &mut members)).collect();
+        for (family, local, span) in stacks {
+            equations.push(self.stack_equation(family, local, span));
+        }
+        let outputs: Vec<Local> = template.outputs.iter().map(|output| self.mapped(*output)).collect();
+        let node = Node {
+            name: template.name.clone(),
+            file: template.file,
+            span: template.span,
+            name_span: template.name_span,
+            formals,
+            outputs,
+            locals: self.locals,
+            exprs: self.exprs,
+            equations,
+            is_extern: template.is_extern,
+            names: template.names.clone(),
+            roles: IndexVec::new(),
+            static_order: Vec::new(),
+            constant: false,
+            template: false,
+            members,
+        };
+        (node, self.unknown)
+    }
+
+    /// Reports an error. One in the library is shown at the user's call.
+    pub(super) fn say(&mut self, mut d: Diagnostic) {
+        let library = self.expansion.program.scopes.is_library(self.template.file);
+        if let Some((span, name)) = self.via.as_ref().filter(|_| library) {
+            let inside = |l: &Label| l.span.file == span.file && span.to(l.span) == *span;
+            let message = format!("in this call of `{name}`");
+            let at = d.labels.iter().position(inside).map_or(0, |argument| {
+                d.labels.swap(0, argument);
+                1
+            });
+            d.labels.insert(at, Label { span: *span, message });
+        }
+        self.report.push(d);
+    }
+
+    fn push_local(&mut self, from: Local, name: Arc<str>, kind: LocalKind) -> Local {
+        let span = self.template.locals[from].span;
+        self.locals.push(LocalData { name, span, kind, types: Vec::new(), clock: None })
+    }
+
+    /// The name of the copy for one of the template that is no member.
+    pub(super) fn mapped(&mut self, local: Local) -> Local {
+        if let Some(&known) = self.map.get(&local) {
+            return known;
+        }
+        let name = self.template.name_of(local).clone();
+        let made = self.push_local(local, name, LocalKind::Undefined);
+        self.map.insert(local, made);
+        made
+    }
+
+    /// The formals that are no nodes.
+    fn formals(&mut self) -> Vec<Local> {
+        let template = Arc::clone(&self.template);
+        let values = template.formals.iter().filter(|l| template.locals[**l].kind == LocalKind::Formal);
+        let made = values.map(|&formal| {
+            let made = self.push_local(formal, template.name_of(formal).clone(), LocalKind::Formal);
+            self.map.insert(formal, made);
+            made
+        });
+        made.collect()
+    }
+
+    /// The equations that one of the template stands for, with the variables that they define.
+    fn plan(&mut self, at: usize, equation: &Equation, planned: &mut Vec<Planned>) {
+        let family = equation.family.as_deref();
+        let Some(indices) = self.indices(family) else { return };
+        for index in indices {
+            self.index = index;
+            let mut member = None;
+            let lhs = equation.lhs.iter().enumerate().map(|(i, (local, span))| {
+                let of = family.and_then(|family| family.members.get(i)?.as_ref());
+                let defined = match (local, of) {
+                    (Some(local), Some(of)) => self.define_member(*local, of, *span, planned.len()),
+                    (Some(local), None) => Some(self.define(*local, planned.len())),
+                    (None, _) => None,
+                };
+                if member.is_none() && of.is_some() {
+                    member = defined.map(|local| self.locals[local].name.clone());
+                }
+                (defined, *span)
+            });
+            let lhs = lhs.collect();
+            planned.push(Planned { equation: at, index, lhs, member });
+        }
+        self.index = None;
+    }
+
+    /// The indices of an equation; one without an index stands once.
+    fn indices(&mut self, family: Option<&Family>) -> Option<Vec<Option<(Local, i64)>>> {
+        let Some(range) = family.and_then(|family| family.range) else { return Some(vec![None]) };
+        let what = "the number of equations";
+        let first = range.first.map_or(Some(0), |first| self.needed_int(first, what));
+        let end = self.needed_int(range.end, what);
+        let (first, end) = (first?, end?);
+        let count = end.saturating_sub(first);
+        self.expansion.equations += usize::try_from(count).unwrap_or(0);
+        if usize::try_from(count).is_ok_and(|count| count > MAX_COPIES)
+            || self.expansion.equations > MAX_EQUATIONS
+        {
+            self.say(too_many(range.span, count));
+            self.unknown = true;
+            return None;
+        }
+        Some((first..end).map(|k| Some((range.index, k))).collect())
+    }
+
+    fn define(&mut self, local: Local, equation: usize) -> Local {
+        let name = self.template.name_of(local).clone();
+        let made = self.push_local(local, name, LocalKind::Defined { equation });
+        self.map.insert(local, made);
+        made
+    }
+
+    fn define_member(&mut self, family: Local, of: &Member, span: Span, equation: usize) -> Option<Local> {
+        let at = self.template.exprs[of.index].span;
+        let index = self.needed_int(of.index, "the index of a variable")?;
+        let name = self.template.name_of(family).clone();
+        if index < 0 {
+            self.say(
+                Diagnostic::error(codes::STATIC_VALUE, format!("`{name}[{index}]` has a negative index"))
+                    .label(at, format!("this is {index}"))
+                    .note("on the right side, negative indices count from the end of the family")
+                    .help("number the members from 0"),
+            );
+            self.unknown = true;
+            return None;
+        }
+        let made =
+            self.push_local(family, format!("{name}[{index}]").into(), LocalKind::Defined { equation });
+        self.locals[made].span = span;
+        if let Some(first) = self.members.entry(family).or_default().insert(index, made) {
+            let first = self.locals[first].span;
+            let d =
+                Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("`{name}[{index}]` is defined twice"))
+                    .label(span, "defined again here");
+            let d = if first == span { d } else { d.label(first, "first defined here") };
+            self.say(d.help("each variable has one equation: change the index or its range"));
+        }
+        Some(made)
+    }
+
+    /// The families that are used as a whole, each with the variable that is their stack, and where it is used. The
+    /// equations follow those that are planned.
+    fn stacks(&mut self, planned: usize) -> Vec<(Local, Local, Span)> {
+        let template = Arc::clone(&self.template);
+        let mut whole: IndexMap<Local, Span> = IndexMap::new();
+        let mut note = |local: Local, span: Span| {
+            if template.locals[local].kind == LocalKind::Family {
+                whole.entry(local).or_insert(span);
+            }
+        };
+        for expr in template.exprs.iter() {
+            if let ExprKind::Local(local) = expr.kind {
+                note(local, expr.span);
+            }
+        }
+        template.outputs.iter().for_each(|output| note(*output, template.locals[*output].span));
+        let stacks = whole.into_iter().enumerate().map(|(i, (family, span))| {
+            let local = self.define(family, planned + i);
+            (family, local, span)
+        });
+        stacks.collect()
+    }
+
+    /// Named dimensions, and names that nothing defines.
+    fn remaining_names(&mut self) {
+        let template = Arc::clone(&self.template);
+        for (local, data) in template.locals.iter_enumerated() {
+            if matches!(data.kind, LocalKind::Dim | LocalKind::Undefined) {
+                let made = self.push_local(local, data.name.clone(), data.kind);
+                self.map.insert(local, made);
+            }
+        }
+    }
+
+    /// Copies the written types and clocks.
+    fn declarations(&mut self, planned: &[Planned]) {
+        let template = Arc::clone(&self.template);
+        for (local, made) in self.map.clone() {
+            let data = &template.locals[local];
+            self.locals[made].types = data.types.iter().map(|ty| self.type_decl(ty)).collect();
+            self.locals[made].clock =
+                data.clock.map(|clock| Clock { cond: self.mapped(clock.cond), ..clock });
+        }
+        for planned in planned {
+            let Some(family) = &template.equations[planned.equation].family else { continue };
+            self.index = planned.index;
+            for (member, (local, _)) in family.members.iter().zip(&planned.lhs) {
+                if let (Some(member), Some(local)) = (member, *local) {
+                    self.locals[local].types = member.types.iter().map(|ty| self.type_decl(ty)).collect();
+                }
+            }
+        }
+        self.index = None;
+    }
+
+    fn type_decl(&mut self, ty: &TypeDecl) -> TypeDecl {
+        TypeDecl { dtype: ty.dtype, dims: self.items(&ty.dims), span: ty.span }
+    }
+
+    fn equation(&mut self, planned: Planned, notes: &mut Vec<(ExprId, ExprId, Arc<str>)>) -> Equation {
+        let template = Arc::clone(&self.template);
+        let equation = &template.equations[planned.equation];
+        self.index = planned.index;
+        self.member = planned.member;
+        let from = self.exprs.len();
+        let rhs = self.top(equation.rhs, planned.lhs.len());
+        if let (Some((index, k)), Some(member)) = (self.index, &self.member) {
+            let index = template.name_of(index);
+            let note = format!("in the equation of `{member}`, where {index} = {k}");
+            let id = |i: usize| ExprId(u32::try_from(i).unwrap_or(u32::MAX));
+            notes.push((id(from), id(self.exprs.len()), note.into()));
+        }
+        (self.index, self.member) = (None, None);
+        Equation { lhs: planned.lhs, rhs, span: equation.span, family: None }
+    }
+
+    /// `h = stack(0, h[0], h[1], ..)`
+    fn stack_equation(&mut self, family: Local, local: Local, span: Span) -> Equation {
+        let kind = self.stack(family, span);
+        let rhs = self.exprs.push(Expr { kind, span });
+        Equation { lhs: vec![(Some(local), span)], rhs, span, family: None }
+    }
+
+    /// All members of a family, stacked.
+    fn stack(&mut self, family: Local, span: Span) -> ExprKind {
+        let members = self.members.get(&family).cloned().unwrap_or_default();
+        let count = i64::try_from(members.len()).unwrap_or(i64::MAX);
+        if let Some(missing) = (0..count).find(|k| !members.contains_key(k)) {
+            if !self.lacking.contains(&(family, missing)) && !self.unknown {
+                let d = self.missing(family, missing, span);
+                self.say(d.note("a family alone is the stack of its members, from 0 on"));
+            }
+            return ExprKind::Error(Vec::new());
+        }
+        self.stacked(&members.into_values().collect::<Vec<_>>(), span)
+    }
+
+    /// Variables, stacked along a new first axis.
+    pub(super) fn stacked(&mut self, parts: &[Local], span: Span) -> ExprKind {
+        if parts.is_empty() {
+            if !self.unknown {
+                let message = "a family without members has no stack";
+                self.say(Diagnostic::error(codes::EMPTY_ARRAY, message).label(span, "no member"));
+            }
+            return ExprKind::Error(Vec::new());
+        }
+        let axis = ExprKind::Literal(rml_syntax::ast::Literal::Int(0));
+        let axis = self.exprs.push(Expr { kind: axis, span });
+        let parts = parts.iter().map(|part| self.exprs.push(Expr { kind: ExprKind::Local(*part), span }));
+        let args = std::iter::once(axis).chain(parts.collect::<Vec<_>>()).collect();
+        ExprKind::Builtin { which: Builtin::Stack, args }
+    }
+
+    /// A member that no equation defines.
+    pub(super) fn missing(&self, family: Local, index: i64, span: Span) -> Diagnostic {
+        let name = self.template.name_of(family);
+        let known: Vec<i64> =
+            self.members.get(&family).into_iter().flat_map(BTreeMap::keys).copied().collect();
+        let message = format!("no equation defines `{name}[{index}]`");
+        let mut d =
+            Diagnostic::error(codes::UNKNOWN_MEMBER, message).label(span, format!("the index is {index}"));
+        if let Some((local, k)) = self.index {
+            d = d.note(format!("this is in the equation where {} = {k}", self.template.name_of(local)));
+        }
+        d = d.label(self.template.locals[family].span, "the family");
+        let d = match known[..] {
+            [] => d,
+            [one] => d.note(format!("its only member is `{name}[{one}]`")),
+            [first, .., last] => d.note(format!("its members are `{name}[{first}]` to `{name}[{last}]`")),
+        };
+        d.help(format!("define it, `{name}[{index}] = ..;`, or change the range after `for`"))
+    }
+
+    /// The value of an expression of the template.
+    pub(super) fn early(&self, expr: ExprId) -> Early<StaticValue> {
+        let template = &*self.template;
+        let read = |local: Local, span: Span| match template.locals[local].kind {
+            LocalKind::Index => match self.index {
+                Some((index, k)) if index == local => Ok(StaticValue::Int(k)),
+                _ => Err(Why::Unknown),
+            },
+            LocalKind::Constant(id) => {
+                self.expansion.constants.get(&id).cloned().unwrap_or(Err(Why::Unknown))
+            }
+            LocalKind::Dim => {
+                let given = self.env.dims.get(template.name_of(local).as_ref());
+                given.cloned().ok_or(Why::Stream(span))
+            }
+            _ => {
+                let position = template.position(local);
+                let value = position.and_then(|position| self.env.values.get(&position));
+                value.cloned().unwrap_or(Err(Why::Stream(span)))
+            }
+        };
+        Evaluator { node: template, read: &read, steps: Cell::new(0) }.eval(expr)
+    }
+
+    /// A value that decides which copies are made; `None` if it is not known, which is reported if it is in error.
+    pub(super) fn needed_int(&mut self, expr: ExprId, what: &str) -> Option<i64> {
+        let span = self.template.exprs[expr].span;
+        match self.early(expr).and_then(|value| int(&value, span)) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                match why {
+                    Why::Unknown => {}
+                    // What an equation in error would have made static may be taken for a stream.
+                    Why::Stream(_) if self.is_broken() => {}
+                    Why::Stream(at) => self.say(not_known(what, span, at)),
+                    Why::Bad(d) => self.say(*d),
+                }
+                self.unknown = true;
+                None
+            }
+        }
+    }
+
+    /// Whether something in the template is in error, which is reported.
+    fn is_broken(&self) -> bool {
+        self.template.exprs.iter().any(|expr| matches!(expr.kind, ExprKind::Error(_)))
+    }
+
+    /// The choice of an `if` that is decided now; `None` if its condition is a stream.
+    pub(super) fn choice(&mut self, structure: &Structure) -> Option<ExprId> {
+        let Structure::Choose { cond, then, other } = *structure else { return None };
+        match self.early(cond) {
+            Ok(StaticValue::Bool(c)) => Some(if c { then } else { other }),
+            Err(Why::Bad(d)) => {
+                self.say(*d);
+                None
+            }
+            Err(Why::Unknown) => {
+                self.unknown = true;
+                None
+            }
+            Ok(_) | Err(Why::Stream(_)) => None,
+        }
+    }
+}

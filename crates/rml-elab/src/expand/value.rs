@@ -1,0 +1,78 @@
+//! Static values that are nodes, and what tells copies from each other.
+
+use std::fmt::{self, Display, Write as _};
+
+use indexmap::IndexMap;
+use rml_base::Span;
+use rml_ir::typed::StaticValue;
+
+use super::early::Why;
+use crate::builtins::Builtin;
+use crate::hir::SourceId;
+
+/// A node that is passed as an argument.
+#[derive(Clone, Debug)]
+pub(super) struct NodeValue {
+    pub(super) target: Target,
+    /// How often it is differentiated.
+    pub(super) order: u8,
+    /// The arguments that are given; `None` = left open.
+    pub(super) given: Option<Vec<Option<Given>>>,
+    /// Where it is passed.
+    pub(super) span: Span,
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    Source(SourceId),
+    Builtin(Builtin),
+}
+
+/// An argument that is given with a node.
+#[derive(Clone, Debug)]
+pub(super) enum Given {
+    Value(StaticValue, Span),
+    Node(NodeValue),
+}
+
+/// What tells copies from each other: the template, its nodes and its static values.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key(String);
+
+impl Key {
+    pub(super) fn new(
+        template: SourceId,
+        nodes: &IndexMap<usize, NodeValue>,
+        values: &IndexMap<usize, Result<StaticValue, Why>>,
+    ) -> Self {
+        let mut key = template.to_string();
+        for (position, node) in nodes {
+            let _ = write!(key, "|{position}:{node}");
+        }
+        for (position, value) in values {
+            if let Ok(value) = value {
+                let _ = write!(key, "|{position}={value}");
+            }
+        }
+        Key(key)
+    }
+}
+
+impl Display for NodeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.target {
+            Target::Source(id) => write!(f, "{id}")?,
+            Target::Builtin(which) => write!(f, "{which:?}")?,
+        }
+        write!(f, "'{}", self.order)?;
+        for given in self.given.iter().flatten() {
+            match given {
+                None => f.write_str(",_")?,
+                Some(Given::Value(value, _)) => write!(f, ",{value}")?,
+                Some(Given::Node(node)) => write!(f, ",({node})")?,
+            }
+        }
+        Ok(())
+    }
+}

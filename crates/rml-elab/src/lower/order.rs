@@ -1,0 +1,120 @@
+//! Every node after those it calls, and the cycles among them.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec, Span};
+
+use super::structure;
+use crate::hir::{ExprId, ExprKind, Node, SourceId};
+use crate::hir::{Structure, Target};
+use crate::report::Report;
+
+/// A call that closes a cycle.
+#[derive(Debug)]
+pub(crate) struct Cycle {
+    /// The nodes that call each other, from the callee on.
+    pub(crate) chain: Vec<SourceId>,
+    pub(crate) callee: SourceId,
+    pub(crate) span: Span,
+    /// The call.
+    pub(crate) call: (SourceId, ExprId),
+}
+
+/// The nodes that a node names in calls and as arguments: which one, where, and the expression; in textual order.
+pub(crate) fn callees(node: &Node) -> Vec<(SourceId, Span, ExprId)> {
+    node.exprs
+        .iter_enumerated()
+        .filter_map(|(id, e)| match &e.kind {
+            ExprKind::Call(call) => Some((call.callee, call.name_span, id)),
+            ExprKind::Structure(Structure::Node(passed)) => match passed.target {
+                Target::Source(callee) => Some((callee, e.span, id)),
+                Target::Formal(_) | Target::Builtin(_) => None,
+            },
+            _ => None,
+        })
+        .collect()
+}
+
+/// Every node that is reached from `starts` after those it calls, and the calls that close cycles. (Without recursion:
+/// calls may be nested deeply.)
+pub(crate) fn ordered(
+    starts: impl IntoIterator<Item = SourceId>,
+    calls: &dyn Fn(SourceId) -> Vec<(SourceId, Span, ExprId)>,
+) -> (Vec<SourceId>, Vec<Cycle>) {
+    let (mut order, mut cycles) = (Vec::new(), Vec::new());
+    let mut state = indexmap::IndexMap::<SourceId, bool>::new();
+    for start in starts {
+        if state.contains_key(&start) {
+            continue;
+        }
+        let mut stack = vec![(start, calls(start), 0_usize)];
+        state.insert(start, false);
+        while let Some((id, calls_of, next)) = stack.last_mut() {
+            let id = *id;
+            let Some(&(callee, span, expr)) = calls_of.get(*next) else {
+                state.insert(id, true);
+                order.push(id);
+                stack.pop();
+                continue;
+            };
+            *next += 1;
+            match state.get(&callee) {
+                None => {
+                    state.insert(callee, false);
+                    stack.push((callee, calls(callee), 0));
+                }
+                Some(false) => {
+                    let from = stack.iter().position(|(open, ..)| *open == callee).unwrap_or(0);
+                    let chain = stack[from..].iter().map(|(open, ..)| *open).collect();
+                    cycles.push(Cycle { chain, callee, span, call: (id, expr) });
+                }
+                Some(true) => {}
+            }
+        }
+    }
+    (order, cycles)
+}
+
+/// Every node after those it calls. A cycle that no static condition can end is reported, and cut.
+pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Report) -> Vec<SourceId> {
+    let calls: IndexVec<SourceId, Vec<_>> = nodes.iter().map(callees).collect();
+    let ids: Vec<SourceId> = nodes.ids().collect();
+    let (order, cycles) = ordered(ids.iter().copied(), &|id| calls[id].clone());
+    if cycles.is_empty() {
+        return order;
+    }
+    // What may end is decided when copies are made.
+    let recursive = structure::recursive(&calls);
+    let guarded: Vec<Vec<ExprId>> = ids
+        .iter()
+        .map(|&id| structure::choose(&mut nodes[id], &|callee| recursive[id] == recursive[callee]))
+        .collect();
+    let open = |id: SourceId| {
+        let guarded = &guarded[id.0 as usize];
+        calls[id].iter().filter(|(.., expr)| !guarded.contains(expr)).copied().collect::<Vec<_>>()
+    };
+    let (order, cycles) = ordered(ids, &open);
+    for cycle in cycles {
+        report.push(recursion(&|id| &nodes[id], &cycle));
+        let (id, expr) = cycle.call;
+        let call = &mut nodes[id].exprs[expr].kind;
+        *call = ExprKind::Error(call.children());
+    }
+    order
+}
+
+/// A node contains itself.
+pub(crate) fn recursion<'a>(node: &dyn Fn(SourceId) -> &'a Node, cycle: &Cycle) -> Diagnostic {
+    let name = &node(cycle.callee).name;
+    let mut path: Vec<&str> = cycle.chain.iter().map(|id| node(*id).name.as_ref()).collect();
+    path.push(name);
+    let message = format!("node `{name}` contains an instance of itself");
+    let mut d = Diagnostic::error(codes::RECURSIVE_NODE, message)
+        .label(cycle.span, format!("instantiates `{name}` again"))
+        .label(node(cycle.callee).name_span, "this node");
+    if cycle.chain.len() > 1 {
+        d = d.note(format!("the instances are nested: {}", path.join(" -> ")));
+    }
+    d.note("each call makes an instance with a state of its own, so this would be infinitely many")
+        .help("write equal layers with an index, `h[k + 1] = layer(h[k]) for k < n;`, and repetition over time with `fby`")
+        .help("a static condition can end a recursion: `o = if n == 0 then x else f(n - 1, x);`")
+}

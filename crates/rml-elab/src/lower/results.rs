@@ -1,0 +1,91 @@
+//! The number of results of equations and calls.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, EntityId, Span};
+
+use super::node::Lower;
+use crate::hir::Structure;
+use crate::hir::{ExprId, ExprKind, Local, SourceId};
+
+impl Lower<'_, '_> {
+    /// Checks the number of results of an equation.
+    pub(super) fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
+        let at = self.exprs[rhs].span;
+        match &self.exprs[rhs].kind {
+            // what a node that is an argument gives is known in copies
+            ExprKind::Error(_) | ExprKind::Structure(Structure::Apply(_)) => {}
+            // the results of adjoints depend on types
+            ExprKind::Call(call) if call.order > 0 => {}
+            ExprKind::Call(call) => {
+                let callee = &self.headers[call.callee];
+                let outputs = callee.ast.outputs.len();
+                let ignored = outputs == 0 && matches!(lhs, [(None, _)]);
+                if outputs != lhs.len() && !ignored {
+                    self.result_count(call.callee, lhs.len(), span, at);
+                    self.spoil(rhs);
+                }
+            }
+            _ if lhs.len() == 1 => {}
+            _ => {
+                self.report.push(
+                    Diagnostic::error(codes::NOT_A_CALL, "only a call of a node gives several values")
+                        .label(at, "this is one value")
+                        .label(span, format!("{} names are defined here", lhs.len()))
+                        .help("write one equation for each name"),
+                );
+                self.spoil(rhs);
+            }
+        }
+    }
+
+    /// What is in error, and reported, keeps its parts only.
+    fn spoil(&mut self, expr: ExprId) {
+        let kind = &mut self.exprs[expr].kind;
+        *kind = ExprKind::Error(kind.children());
+    }
+
+    fn result_count(&mut self, callee: SourceId, given: usize, span: Span, at: Span) {
+        let callee = &self.headers[callee];
+        let outputs: Vec<&str> =
+            callee.ast.outputs.iter().map(|d| self.names.resolve(&d.name.name)).collect();
+        let message = format!(
+            "node `{}` has {} output{}, but {given} {} expected here",
+            callee.name,
+            outputs.len(),
+            if outputs.len() == 1 { "" } else { "s" },
+            if given == 1 { "is" } else { "are" }
+        );
+        let mut d = Diagnostic::error(codes::ARITY, message)
+            .label(at, "this call")
+            .label(callee.ast.header_span, "its interface")
+            .note(format!("its outputs are ({})", outputs.join(", ")));
+        if span != at {
+            d = d.help("write `_` for an output that is not needed");
+        }
+        self.report.push(d);
+    }
+
+    /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right
+    /// side `top`.
+    pub(super) fn nested_calls(&mut self, first: usize, top: ExprId) {
+        let nested: Vec<(SourceId, ExprId)> = self
+            .exprs
+            .as_slice()
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .zip(first..)
+            .filter(|(_, index)| *index != top.index())
+            .filter_map(|(e, index)| match &e.kind {
+                ExprKind::Call(call) if call.order == 0 => Some((call.callee, ExprId::from_index(index))),
+                _ => None,
+            })
+            .filter(|(callee, _)| self.headers[*callee].ast.outputs.len() != 1)
+            .collect();
+        for (callee, expr) in nested {
+            let span = self.exprs[expr].span;
+            self.result_count(callee, 1, span, span);
+            self.spoil(expr);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Constants, families of variables, and the ranges of equations.
+
+use super::{Parse, Parser, Reported};
+use crate::ast::{Decl, Equation, Expr, Ident, Lhs, Node, Range};
+use crate::precedence::Level;
+use crate::token::Kind;
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+/// The most tokens between the brackets of a member, where an equation is recognised.
+const MAX_MEMBER: usize = 64;
+
+impl<'a> Parser<'_, 'a> {
+    /// `const name =`, `private const name =`
+    pub(super) fn at_const(&self) -> bool {
+        let at = usize::from(self.is_word(0, "private"));
+        let [name, eq] = [1, 2].map(|ahead| self.peek_at(at + ahead).kind);
+        self.is_word(at, "const") && (name == Kind::Ident || name.is_keyword()) && eq == Kind::Eq
+    }
+
+    /// `[private] const name = value;`
+    pub(super) fn constant(&mut self) -> Parse<Node<'a>> {
+        let private = self.is_word(0, "private").then(|| self.take());
+        let keyword = self.take();
+        let start = private.unwrap_or(keyword);
+        if self.kind().is_keyword() {
+            let reported = self.name("the name of the constant").err().unwrap_or(Reported);
+            self.next();
+            return Err(reported);
+        }
+        let name = self.name("the name of the constant")?;
+        self.next();
+        let (rhs, parsed) = self.right_side();
+        if parsed && self.eat(Kind::Semi).is_none() {
+            if !(self.at_item_end() || self.at_equation()) {
+                return Err(self.unexpected("an operator or `;`", &[]));
+            }
+            self.missing_semicolon("this constant");
+        }
+        let span = start.to(self.last_span());
+        if self.at_equation() {
+            self.unexpected("`node`, `const` or `import`", &["the equations of a node follow its header"]);
+            self.skip_to_item();
+        }
+        Ok(self.constant_node(private, name, rhs, span))
+    }
+
+    /// A constant as a node without inputs.
+    fn constant_node(&self, private: Option<Span>, name: Ident, rhs: &'a Expr<'a>, span: Span) -> Node<'a> {
+        let output = Decl { name, member: None, node: None, ty: None, clock: None, span: name.span };
+        let equation = Equation { lhs: self.slice(&[Lhs::Var(output)]), rhs, range: None, span };
+        Node {
+            private,
+            name,
+            inputs: &[],
+            outputs: self.slice(&[output]),
+            equations: self.slice(&[equation]),
+            header_span: span,
+            span,
+        }
+    }
+
+    /// The word `node` in place of a type.
+    pub(super) fn node_type(&mut self, interface: bool) -> Span {
+        if !interface {
+            let help = "a node is passed as an argument: `node twice(f: node, x) -> (o)`, `twice(g, x)`";
+            self.unexpected("a type", &[help]);
+        }
+        self.take()
+    }
+
+    /// Whether an equation of a member, `h[..] =`, seems to begin here.
+    pub(super) fn at_member(&self) -> bool {
+        if self.kind() != Kind::Ident || self.peek_at(1).kind != Kind::LBracket {
+            return false;
+        }
+        let mut depth = 0_usize;
+        for ahead in 1..MAX_MEMBER {
+            match self.peek_at(ahead).kind {
+                Kind::LBracket | Kind::LParen => depth += 1,
+                Kind::RBracket | Kind::RParen if depth <= 1 => {
+                    // A comma or colon may follow the shape of a type as well.
+                    return self.peek_at(ahead + 1).kind == Kind::Eq;
+                }
+                Kind::RBracket | Kind::RParen => depth -= 1,
+                Kind::Semi | Kind::Eof => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `[k + 1]` after a name on the left of an equation.
+    pub(super) fn member(&mut self) -> Parse<Option<&'a Expr<'a>>> {
+        if self.kind() != Kind::LBracket {
+            return Ok(None);
+        }
+        let open = self.take();
+        self.depth = 0;
+        let index = self.expr()?;
+        if matches!(self.kind(), Kind::Comma | Kind::Colon) {
+            let help =
+                "a family has one index, `h[k] = ..;`; for more, call a node that has a family of its own";
+            return Err(self.unexpected("`]` after the index of the variable", &[help]));
+        }
+        self.close(Kind::RBracket, open, "an operator or `]`")?;
+        Ok(Some(index.expr))
+    }
+
+    /// Whether the word `ahead` places further on begins a range.
+    pub(super) fn at_range(&self, ahead: usize) -> bool {
+        let next = self.peek_at(ahead + 1).kind;
+        self.is_word(ahead, "for") && (next.starts_unary() || next.is_keyword())
+    }
+
+    /// `for k < n`, `for 1 <= k < n`, if one stands here.
+    pub(super) fn range(&mut self) -> Parse<Option<Range<'a>>> {
+        if !self.at_range(0) {
+            return Ok(None);
+        }
+        let start = self.take();
+        self.depth = 0;
+        let named = |p: &Self| p.peek_at(1).kind;
+        let first = if self.kind() == Kind::Ident && matches!(named(self), Kind::Lt | Kind::Ident) {
+            None
+        } else {
+            let first = self.infix(Level::Sum)?;
+            if self.eat(Kind::Le).is_none() {
+                return Err(self.no_range(start, false));
+            }
+            Some(first.expr)
+        };
+        if first.is_some() && self.kind() != Kind::Ident {
+            return Err(self.no_range(start, true));
+        }
+        let index = self.name("the index of the equation")?;
+        if self.eat(Kind::Lt).is_none() {
+            return Err(self.no_range(start, first.is_some()));
+        }
+        let end = self.infix(Level::Sum)?.expr;
+        if self.kind() == Kind::Comma {
+            return Err(self.no_range(start, false));
+        }
+        Ok(Some(Range { index, first, end, span: start.to(self.last_span()) }))
+    }
+
+    /// What follows `for` is no range.
+    fn no_range(&mut self, start: Span, closed: bool) -> Reported {
+        let found = self.found();
+        let help = match self.kind() {
+            _ if closed => "the bound is not one of the indices: write `for k < n + 1`",
+            Kind::Comma => "an equation has one index; for more, call a node that has a family of its own",
+            _ => "write `h[k] = .. for k < n;`, or `for 1 <= k < n` to begin at 1",
+        };
+        let message = format!("expected `k < n` after `for`, found {found}");
+        let at = self.span(self.peek());
+        self.report(
+            Diagnostic::error(codes::SYNTAX, message)
+                .label(at, "expected an index and its bound")
+                .label(start, "the indices for which the equation stands")
+                .help(help),
+        )
+    }
+}
