@@ -98,7 +98,7 @@ pub(crate) enum LocalKind {
     Dim,
     /// Nothing defines it, which is reported.
     Undefined,
-    /// A formal that takes a node. In templates only, as all that follow.
+    /// A formal that takes a node. This kind and those below occur in templates only.
     Node,
     /// The variables of that name with an index.
     Family,

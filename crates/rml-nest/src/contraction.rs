@@ -1,6 +1,6 @@
 //! Which axes the operands of a product share.
 
-use rml_ir::op::{Einsum, Op};
+use rml_ir::op::{Class, Einsum, Op};
 
 /// A product of two tensors: a label for each axis of both, and for each axis of the result. An axis that both operands
 /// have and the result has not is contracted.
@@ -18,10 +18,13 @@ impl Contraction {
     /// What an operator multiplies, for operands of these shapes. None if it is no product, if an axis is repeated to
     /// the size of another one, or if an axis of one operand alone is summed.
     pub fn of(op: &Op, dims: [&[usize]; 2]) -> Option<Contraction> {
-        let product = match op {
-            Op::MatMul => matmul(dims)?,
-            Op::Einsum(labels) => einsum(labels)?,
-            _ => return None,
+        let product = match (op.class(), op) {
+            (Class::Product, Op::MatMul) => matmul(dims)?,
+            (Class::Product, Op::Einsum(labels)) => einsum(labels)?,
+            // Factorisations and what solves by them are of this class, too.
+            (Class::Product, _) => return None,
+            (Class::Identity | Class::Pointwise | Class::Layout | Class::Fold | Class::Along, _)
+            | (Class::Sliding | Class::Lookup | Class::Random, _) => return None,
         };
         let Contraction { left, right, .. } = &product;
         let size = |l: &char| left.iter().position(|own| own == l).map(|axis| dims[0][axis]);

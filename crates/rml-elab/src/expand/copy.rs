@@ -380,7 +380,11 @@ impl<'a, 'p> Copy<'a, 'p> {
                 let given = self.env.dims.get(template.name_of(local).as_ref());
                 given.cloned().ok_or(Why::Stream(span))
             }
-            _ => {
+            LocalKind::Formal
+            | LocalKind::Defined { .. }
+            | LocalKind::Undefined
+            | LocalKind::Node
+            | LocalKind::Family => {
                 let position = template.position(local);
                 let value = position.and_then(|position| self.env.values.get(&position));
                 value.cloned().unwrap_or(Err(Why::Stream(span)))

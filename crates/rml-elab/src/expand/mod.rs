@@ -43,7 +43,7 @@ const MAX_EQUATIONS: usize = 200_000;
 pub(crate) struct Expansion<'p> {
     /// The program as it is written.
     pub(crate) original: &'p Program,
-    /// The same with the copies behind the nodes that are written.
+    /// The program with its copies, which come after the nodes of the source.
     pub(crate) program: Program,
     /// Which node each copy is one of.
     templates: Vec<SourceId>,

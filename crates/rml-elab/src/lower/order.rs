@@ -8,7 +8,7 @@ use crate::hir::{ExprId, ExprKind, Node, SourceId};
 use crate::hir::{Structure, Target};
 use crate::report::Report;
 
-/// A call that closes a cycle.
+/// A call through which nodes call each other in a circle.
 #[derive(Debug)]
 pub(crate) struct Cycle {
     /// The nodes that call each other, from the callee on.

@@ -125,7 +125,8 @@ impl<'a> Loops<'a> {
     fn folded(&self, val: Val) -> Option<Dim> {
         match self.form.nest.body[val] {
             Def::Chain { dim, .. } if self.form.nest.dims[dim] == 1 || self.is_aside(val) => None,
-            _ => self.form.nest.body[val].folded(),
+            Def::Chain { dim, .. } | Def::Fold(_, dim, _) => Some(dim),
+            Def::Load(_) | Def::Take { .. } | Def::Apply(..) => None,
         }
     }
 
