@@ -2,7 +2,7 @@
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
-use rml_nest::{Access, Def, Home, Order, Program, Slot, Tick, Work, accesses};
+use rml_nest::{Access, Def, Ends, Home, Order, Program, Slot, Tick, Work, accesses};
 
 /// How many elements a slot has in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +73,9 @@ impl Uses {
             for access in own.writes.iter().flat_map(write_reads) {
                 reads[access.slot].push(Read { node, stage: own.stages.len(), tick: access.tick });
             }
+        }
+        for access in end_reads(program) {
+            reads[access.slot].push(Read { node: 0, stage: 0, tick: access.tick });
         }
         for access in last_reads(program) {
             reads[access.slot].push(Read { node: program.nodes.len(), stage: 0, tick: access.tick });
@@ -185,10 +188,19 @@ pub(crate) fn kind(dtype: DType) -> usize {
     }
 }
 
-fn write_reads(write: &rml_nest::Write) -> Vec<Access> {
+/// What a write of a register reads.
+pub(crate) fn write_reads(write: &rml_nest::Write) -> Vec<Access> {
     let guards = write.when.iter().map(|guard| guard.cond.clone());
     let values = accesses(&write.value).into_iter().map(|(_, access)| access);
     guards.chain(write.unless.iter().cloned()).chain(values).collect()
+}
+
+/// What tells the end of a window that the program finds: it is read in the first node.
+pub(crate) fn end_reads(program: &Program) -> Vec<Access> {
+    match &program.ends {
+        Ends::Nothing | Ends::Given(_) => Vec::new(),
+        Ends::Found { conds, .. } => conds.iter().map(|guard| guard.cond.clone()).collect(),
+    }
 }
 
 /// What is read when all nodes have run.

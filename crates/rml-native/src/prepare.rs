@@ -1,27 +1,19 @@
 //! Programs of nests, made simple for printing.
 
-use rml_ir::Value;
-use rml_nest::{Access, Def, Ends, Home, Node, Order, Positions, Program, Source, Stage, Test, Tick, Work};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rml_base::EntityId;
+use rml_ir::{Type, Value};
+use rml_nest::{
+    Access, Def, Home, Nest, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Test, Tick, Val,
+    Variant, Work,
+};
 use rml_plan::{Plan, Start};
 
 /// Why a program is left to the embedded executor; none if it is printed.
 pub(crate) fn refusal(program: &Program) -> Option<&'static str> {
-    let writes = || program.nodes.iter().flat_map(|node| &node.writes);
-    let is_register = |access: &Access| matches!(program.slots[access.slot].home, Home::Register { .. });
-    let reads_register = |source: &Source| source.iter().any(|variant| is_register(&variant.access));
-    if program.waits {
-        Some("its blocks wait for values")
-    } else if program.ahead > 0 {
-        Some("it looks at ticks that are ahead")
-    } else if matches!(program.ends, Ends::Found { .. }) {
-        Some("it finds the ends of its windows itself")
-    } else if program.nodes.iter().any(|node| !node.by.is_empty()) {
-        Some("a loop runs over sequences")
-    } else if writes().any(|write| reads_register(&write.value)) {
-        Some("a register is written from another one at each tick")
-    } else {
-        None
-    }
+    program.waits.then_some("its blocks wait for values")
 }
 
 /// For each register: its value while it is not set, if all readers see the same constant.
@@ -67,7 +59,55 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
         .flat_map(|output| &mut output.cases)
         .for_each(|(_, _, source)| certain(source));
     program.nodes = std::mem::take(&mut program.nodes).into_iter().flat_map(parted).collect();
+    for node in 0..program.nodes.len() {
+        settle(&mut program, node);
+    }
     program
+}
+
+/// Lets the writes of a node read no register that it writes: what they read of one goes through a slot that a stage
+/// after all others fills, so that they may run one after the other.
+fn settle(program: &mut Program, node: usize) {
+    let mut writes = std::mem::take(&mut program.nodes[node].writes);
+    let written: Vec<Slot> = writes.iter().map(|write| write.register).collect();
+    let mut copies: BTreeMap<Slot, Slot> = BTreeMap::new();
+    let mut settled = |access: &mut Access| {
+        if written.len() > 1 && written.contains(&access.slot) {
+            access.slot = *copies.entry(access.slot).or_insert_with_key(|register| {
+                let data = &program.slots[*register];
+                let (name, span) = (Arc::from(format!("{}.before", data.name)), data.span);
+                let (ty, home) = (data.ty.clone(), Home::Tick { ahead: program.ahead });
+                program.slots.push(SlotData { name, ty, home, span })
+            });
+        }
+    };
+    for write in &mut writes {
+        write.when.iter_mut().for_each(|guard| settled(&mut guard.cond));
+        write.unless.iter_mut().for_each(&mut settled);
+        for variant in &mut write.value {
+            variant.any.iter_mut().for_each(|test| {
+                if let Test::Is(guard) = test {
+                    settled(&mut guard.cond);
+                }
+            });
+            settled(&mut variant.access);
+        }
+    }
+    let stages = copies.iter().map(|(register, slot)| copied(&program.slots[*slot].ty, *register, *slot));
+    program.nodes[node].stages.extend(stages.collect::<Vec<_>>());
+    program.nodes[node].writes = writes;
+}
+
+/// A stage that copies a slot.
+fn copied(ty: &Type, from: Slot, to: Slot) -> Stage {
+    let whole = |slot| Access::whole(slot, Tick::Now, &ty.shape);
+    let load = Def::Load(vec![Variant { at: Positions::ALL, any: Vec::new(), access: whole(from) }]);
+    let nest = Nest {
+        dims: ty.shape.dims().iter().copied().collect(),
+        body: [load].into_iter().collect(),
+        stores: vec![(whole(to), Val::from_index(0))],
+    };
+    Stage { at: Positions::ALL, when: Vec::new(), may_fail: false, work: Work::Nest(nest) }
 }
 
 fn sources(stage: &mut Stage) -> impl Iterator<Item = &mut Source> {

@@ -1,6 +1,6 @@
 //! Programs as C: a function for each node, which runs all ticks of a window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use rml_base::EntityId;
@@ -11,6 +11,7 @@ use rml_nest::{Access, Def, Guard, Nest, Node, Order, Program, Slot, Stage, Test
 use crate::layout::{Layout, Room};
 
 mod chains;
+mod ends;
 mod folds;
 mod form;
 mod loops;
@@ -29,6 +30,7 @@ typedef struct {
     void *context;
     int (*call)(void *context, long id, long tick, long ticks, long block);
 } window;
+#define KEEP INT32_MIN
 #define LOOPS static __attribute__((noinline))
 ";
 
@@ -79,10 +81,12 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
         body: String::new(),
         calls: Vec::new(),
         turned: turned::Turned::default(),
+        holds_sets: false,
     };
     for (k, node) in program.nodes.iter().enumerate() {
         printer.node(k, node);
     }
+    printer.search();
     let Printer { body, calls, .. } = printer;
     let num = if program.precision == Precision::F32 { "float" } else { "double" };
     let mut text = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n".to_owned();
@@ -110,45 +114,56 @@ struct Printer<'a> {
     calls: Vec<(usize, usize)>,
     /// Matrices that the node turns before its ticks.
     turned: turned::Turned,
+    /// Whether variables hold which registers were set before the writes of a tick.
+    holds_sets: bool,
 }
 
 impl Printer<'_> {
     fn node(&mut self, k: usize, node: &Node) {
         self.turned = turned::Turned::of(node);
+        let is_call = |stage: &&Stage| matches!(stage.work, Work::Call(_));
+        let calls = node.stages.iter().enumerate().filter(|(_, stage)| is_call(stage));
+        self.calls.extend(calls.map(|(s, _)| (k, s)));
         let mut text = String::new();
-        let stages: Vec<[Option<String>; 4]> = node
-            .stages
-            .iter()
-            .enumerate()
-            .map(|(s, stage)| Position::ALL.map(|p| self.stage((k, s), stage, p)))
-            .collect();
         if node.order == Order::Over {
             let block = self.layout.blocks[k];
             text += &format!("    for (long block = 0; block < w->ticks; block += {block}) {{\n");
             text +=
                 &format!("    const long end = block + {block} < w->ticks ? block + {block} : w->ticks;\n");
-            for ((s, stage), texts) in node.stages.iter().enumerate().zip(&stages) {
-                text += &self.over((k, s), stage, texts);
+            for (s, stage) in node.stages.iter().enumerate() {
+                let texts = Position::ALL.map(|p| self.stage((k, s), stage, p));
+                text += &self.over((k, s), stage, &texts);
             }
             text += "    }\n";
-        } else if is_sum(node) {
+        } else if self.program.ahead == 0 && is_sum(node) {
             text += &self.sum(k, node);
         } else {
-            let all = Position::ALL.map(|p| {
-                let mut tick: String =
-                    stages.iter().filter_map(|texts| texts[p.index()].as_deref()).collect();
-                node.writes.iter().for_each(|write| tick += &self.write(write, p));
-                Some(tick)
-            });
+            let all = Position::ALL.map(|p| Some(self.tick(k, node, 0, p)));
             let head = match node.order {
                 Order::Backward => "for (long t = w->ticks - 1; t >= 0; t--)",
                 Order::Forward | Order::Over => "for (long t = 0; t < w->ticks; t++)",
             };
             text += &format!(
-                "    const long block = 0;\n    (void)block;\n    {head} {{\n{}    }}\n",
-                by_position(&all)
+                "    const long block = 0;\n    (void)block;\n    {head} {{\n{}{}    }}\n",
+                by_position(&all),
+                self.keeps(k, node),
             );
         }
+        let head = format!("int node_{k}(const window *w)");
+        self.function(&head, node, &format!("{text}    return bad;\n"));
+    }
+
+    /// What a node does at a tick of that position, from a stage on.
+    fn tick(&mut self, k: usize, node: &Node, first: usize, p: Position) -> String {
+        let mut text = String::new();
+        for (s, stage) in node.stages.iter().enumerate().skip(first) {
+            text += &self.stage((k, s), stage, p).unwrap_or_default();
+        }
+        text + &self.writes(node, p)
+    }
+
+    /// A function of the ticks of a node, which begins with the places of what it uses.
+    fn function(&mut self, head: &str, node: &Node, text: &str) {
         let mut used: Vec<Slot> = Vec::new();
         for stage in &node.stages {
             used.extend(stage.reads().iter().map(|(_, access)| access.slot));
@@ -156,27 +171,26 @@ impl Printer<'_> {
         }
         for write in &node.writes {
             used.push(write.register);
-            used.extend(write.when.iter().map(|guard| guard.cond.slot));
-            used.extend(write.unless.iter().map(|access| access.slot));
-            used.extend(rml_nest::accesses(&write.value).iter().map(|(_, access)| access.slot));
+            used.extend(crate::layout::write_reads(write).iter().map(|access| access.slot));
         }
+        used.extend(crate::layout::end_reads(self.program).iter().map(|access| access.slot));
         used.sort_unstable();
         used.dedup();
-        let mut head = format!("\nint node_{k}(const window *w) {{\n    int bad = 0;\n");
+        let mut all = format!("\n{head} {{\n    int bad = 0;\n");
         for slot in used {
             let dtype = self.layout.dtype(slot);
             let array = ["nums", "ints", "bools"][crate::layout::kind(dtype)];
             let _ = writeln!(
-                head,
+                all,
                 "    {} *const {slot} = w->{array} + w->at[{}]; (void){slot};",
                 c_type(dtype),
                 slot.index()
             );
         }
-        self.body += &head;
+        self.body += &all;
         self.body += &self.turned.text();
-        self.body += &text;
-        self.body += "    return bad;\n}\n";
+        self.body += text;
+        self.body += "}\n";
     }
 
     /// Calls that add up, in the order of the ticks: those of the middle at once.
@@ -214,6 +228,16 @@ impl Printer<'_> {
     fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
         let mut text = String::new();
         let is_call = matches!(stage.work, Work::Call(_)) && stage.when.is_empty();
+        if is_call && self.short(stage) > 0 {
+            let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
+            let _ = writeln!(text, "    {{ const long all = w->ticks - {};", self.short(stage));
+            let _ = writeln!(text, "    const long to = end < all ? end : all;");
+            let _ = writeln!(
+                text,
+                "    if (block < to && w->call(w->context, {call}, block, to - block, block)) {{ return 1; }} }}"
+            );
+            return text;
+        }
         if is_call && stage.at.contains(Position::Middle) {
             let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
             let _ = writeln!(text, "    {{ long from = block, to = end;");
@@ -258,9 +282,6 @@ impl Printer<'_> {
 
     /// A stage at a tick of that position; none if it does not run there.
     fn stage(&mut self, id: (usize, usize), stage: &Stage, p: Position) -> Option<String> {
-        if matches!(stage.work, Work::Call(_)) && !self.calls.contains(&id) {
-            self.calls.push(id);
-        }
         if !stage.at.contains(p) {
             return None;
         }
@@ -271,11 +292,20 @@ impl Printer<'_> {
             }
             Work::Nest(nest) => self.nest(nest, p),
         };
-        if stage.when.is_empty() {
+        let limit = (self.short(stage) > 0).then(|| format!("t < w->ticks - {}", self.short(stage)));
+        let conds: Vec<String> =
+            limit.into_iter().chain(stage.when.iter().map(|guard| self.guard(guard))).collect();
+        if conds.is_empty() {
             return Some(text);
         }
-        let conds: Vec<String> = stage.when.iter().map(|guard| self.guard(guard)).collect();
         Some(format!("        if ({}) {{\n{text}        }}\n", conds.join(" && ")))
+    }
+
+    /// At how many of the last ticks of a window a stage does not run: it fills its slots less far ahead than the
+    /// program looks.
+    fn short(&self, stage: &Stage) -> u32 {
+        let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
+        self.program.ahead.saturating_sub(ahead)
     }
 
     fn guard(&self, guard: &Guard) -> String {
@@ -286,6 +316,7 @@ impl Printer<'_> {
     fn tests(&self, tests: &[Test]) -> String {
         let one = |test: &Test| match test {
             Test::Is(guard) => self.guard(guard),
+            Test::IsSet(register) if self.holds_sets => format!("set_{}", self.number(*register)),
             Test::IsSet(register) => format!("w->set[{}]", self.number(*register)),
         };
         tests.iter().map(one).collect::<Vec<_>>().join(" || ")
@@ -307,6 +338,42 @@ impl Printer<'_> {
             (Room::Ticks, Tick::Last) => "(w->ticks - 1)",
         };
         format!("({slot} + {tick} * {width})")
+    }
+
+    /// The writes of a tick: they see which registers were set before it.
+    fn writes(&mut self, node: &Node, p: Position) -> String {
+        let tests = node.writes.iter().flat_map(|write| &write.value).flat_map(|variant| &variant.any);
+        let tested = tests.filter_map(|test| match test {
+            Test::IsSet(register) => Some(self.number(*register)),
+            Test::Is(_) => None,
+        });
+        let tested: BTreeSet<usize> = tested.collect();
+        let one = |n: &usize| format!("        const int set_{n} = w->set[{n}]; (void)set_{n};\n");
+        let mut text: String = tested.iter().map(one).collect();
+        self.holds_sets = true;
+        let reaches = self.program.reaches();
+        for write in &node.writes {
+            let own = self.write(write, p);
+            let short = self.program.ahead - reaches[write.register];
+            text += &match short {
+                _ if own.is_empty() => continue,
+                0 => own,
+                _ => format!("        if (t < w->ticks - {short}) {{\n{own}        }}\n"),
+            };
+        }
+        self.holds_sets = false;
+        text
+    }
+
+    /// Has the registers of a node kept after the last tick that is done, if ticks ahead write them.
+    fn keeps(&self, k: usize, node: &Node) -> String {
+        if self.program.ahead == 0 || node.writes.is_empty() {
+            return String::new();
+        }
+        format!(
+            "        if (t == w->ticks - {}) {{ w->call(w->context, KEEP, t, 1, {k}); }}\n",
+            self.program.ahead + 1
+        )
     }
 
     fn write(&mut self, write: &rml_nest::Write, p: Position) -> String {

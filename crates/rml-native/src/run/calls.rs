@@ -89,11 +89,17 @@ pub(super) struct Runner<'a, N: Number> {
     pub(super) module: &'a Module,
     pub(super) slots: Slots<'a>,
     pub(super) state: &'a mut State<N>,
+    /// What registers are after the last tick that is done, if ticks ahead write them.
+    pub(super) kept: &'a mut super::Kept,
 }
 
 impl<N: Number> Calls<N> for Runner<'_, N> {
     fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool {
         let all = memory.ticks;
+        if id == i64::from(i32::MIN) {
+            self.kept.extend(super::kept(self.module, memory, &self.module.written[block]));
+            return true;
+        }
         let Ok(id) = usize::try_from(id) else {
             self.unset(memory, (-1 - id).unsigned_abs() as usize);
             return true;
