@@ -174,6 +174,7 @@ impl Printer<'_> {
             used.extend(crate::layout::write_reads(write).iter().map(|access| access.slot));
         }
         used.extend(crate::layout::end_reads(self.program).iter().map(|access| access.slot));
+        used.iter_mut().for_each(|slot| *slot = self.layout.place(*slot));
         used.sort_unstable();
         used.dedup();
         let mut all = format!("\n{head} {{\n    int bad = 0;\n");
@@ -330,7 +331,8 @@ impl Printer<'_> {
     fn address(&self, access: &Access) -> String {
         let (slot, width) = (access.slot, self.layout.width(access.slot));
         let tick = match (self.layout.rooms[slot], access.tick) {
-            (Room::One, _) | (Room::Ticks, Tick::First) => return format!("{slot}"),
+            (Room::One, _) => return self.layout.place(slot).to_string(),
+            (Room::Ticks, Tick::First) => return slot.to_string(),
             (Room::Block, _) => "(t - block)",
             (Room::Ticks, Tick::Now) => "t",
             (Room::Ticks, Tick::Before) => "(t - 1)",

@@ -239,9 +239,8 @@ fn one<N: Number>(
     };
     let is_packed = stack == 1 && pack(runner, memory, id, products, at, rows);
     let right = match products.forms[1] {
-        Form::Rows => Some(runner.slots.find(memory, &products.right.source, at).0),
-        Form::Columns | Form::Other if is_packed => Some(0),
-        Form::Columns | Form::Other => runner.operand(memory, &products.right, at, 1),
+        Form::Rows | Form::Columns => Some(runner.slots.find(memory, &products.right.source, at).0),
+        Form::Other => runner.operand(memory, &products.right, at, 1),
     };
     let (mk, kn, mn) = (rows * k, k * n, rows * n);
     let scratch = &mut runner.state.scratch;
@@ -254,12 +253,12 @@ fn one<N: Number>(
     let a = split.operand(left, stack * mk, &scratch[0]);
     let b = if is_packed { &[][..] } else { split.operand(right, stack * kn, &scratch[1]) };
     let to: &mut [N] = if products.result.is_some() { &mut made } else { split.out };
-    let columns = products.forms[0] == Form::Columns;
+    let columns = products.forms.map(|form| form == Form::Columns);
     for i in 0..stack {
         let (a, to) = (&a[i * mk..(i + 1) * mk], &mut to[i * mn..(i + 1) * mn]);
         match runner.state.packs[id].packed.as_ref().filter(|_| is_packed) {
             Some(packed) => N::product_packed(rows, a, packed, add, to),
-            None => N::product((rows, k, n), a, columns, &b[i * kn..(i + 1) * kn], add, to),
+            None => N::product((rows, k, n), a, &b[i * kn..(i + 1) * kn], columns, add, to),
         }
     }
     if let Some((dims, strides)) = &products.result {
@@ -303,6 +302,8 @@ fn pack<N: Number>(
         return false;
     }
     let turned = products.forms[1] == Form::Columns;
+    // A product that takes the matrix once lays out a piece of it at a time itself.
+    let is_once = at.ticks == 1 || rows > products.size[0];
     let version = match register {
         None => 0,
         Some(usize::MAX) => runner.state.windows,
@@ -312,7 +313,7 @@ fn pack<N: Number>(
     match pack.version {
         Some((known, true)) if known == version => return true,
         Some((known, false)) if known == version => {}
-        _ if rows.max(products.size[0] * at.ticks) >= WORTH || turned => {}
+        _ if !is_once && (products.size[0] * at.ticks >= WORTH || turned) => {}
         _ => {
             pack.version = Some((version, false));
             return false;

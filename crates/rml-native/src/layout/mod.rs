@@ -1,8 +1,12 @@
 //! Where slots are in memory.
 
+mod in_place;
+
 use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
-use rml_nest::{Access, Def, Ends, Home, Order, Program, Slot, Tick, Work, accesses};
+use rml_nest::{Access, Ends, Home, Order, Positions, Program, Slot, Tick, accesses};
+
+use in_place::is_added;
 
 /// How many elements a slot has in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct Layout {
     dtypes: IndexVec<Slot, DType>,
     /// The ticks of the block of the node that fills a slot.
     block_of: IndexVec<Slot, usize>,
+    /// The registers whose places slots take.
+    taken: IndexVec<Slot, Option<Slot>>,
 }
 
 /// Places of all slots for a window: where each begins, and how many elements there are of each type.
@@ -94,8 +100,10 @@ impl Layout {
             Home::Tick { .. } => room(program, slot, &reads[slot], &fills[slot]),
         };
         let rooms: IndexVec<Slot, Room> = program.slots.ids().map(room).collect();
+        let taken = in_place::taken(program, &rooms);
         let live = |slot: Slot| match program.slots[slot].home {
             Home::Const(_) | Home::Register { .. } => None,
+            Home::Tick { .. } if taken[slot].is_some() => None,
             Home::Input => Some((0, reads[slot].iter().map(|read| read.node).max().unwrap_or(0))),
             Home::Tick { .. } => {
                 let used = || fills[slot].iter().copied().chain(reads[slot].iter().map(|read| read.node));
@@ -112,7 +120,7 @@ impl Layout {
         let block = |k: usize| (BLOCK / bytes(k).max(1)).clamp(1, LONGEST);
         let blocks: Vec<usize> = (0..end).map(block).collect();
         let block_of = fills.iter().map(|nodes| nodes.first().map_or(1, |k| blocks[*k])).collect();
-        Layout { rooms, blocks, lives, widths, dtypes, block_of }
+        Layout { rooms, blocks, lives, widths, dtypes, block_of, taken }
     }
 
     /// The elements of a slot for a window of that many ticks.
@@ -129,10 +137,14 @@ impl Layout {
     pub(crate) fn places(&self, ticks: usize) -> Places {
         let mut places = Places { at: vec![0; self.rooms.len()], sizes: [0; 3] };
         let kind = |slot: Slot| kind(self.dtypes[slot]);
-        for slot in self.rooms.ids().filter(|slot| self.lives[*slot].is_none()) {
+        let own = |slot: &Slot| self.lives[*slot].is_none() && self.taken[*slot].is_none();
+        for slot in self.rooms.ids().filter(own) {
             let size = &mut places.sizes[kind(slot)];
             places.at[slot.index()] = *size;
             *size += self.len(slot, ticks);
+        }
+        for slot in self.rooms.ids() {
+            places.at[slot.index()] = places.at[self.place(slot).index()];
         }
         let kept = places.sizes;
         let mut slots: Vec<Slot> = self.rooms.ids().filter(|slot| self.lives[*slot].is_some()).collect();
@@ -163,6 +175,11 @@ impl Layout {
             placed.push(slot);
         }
         places
+    }
+
+    /// The slot in whose place the elements of a slot are: itself, or the register that it is committed to.
+    pub(crate) fn place(&self, slot: Slot) -> Slot {
+        self.taken[slot].unwrap_or(slot)
     }
 
     /// How many elements are between two ticks.
@@ -214,6 +231,13 @@ fn last_reads(program: &Program) -> Vec<Access> {
 }
 
 fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room {
+    // What is filled at one tick of a window is read there, or seen from other ticks.
+    let fillers = program.nodes.iter().flat_map(|node| &node.stages);
+    let fillers = fillers.filter(|stage| stage.fills().any(|own| own == slot));
+    let filled = fillers.fold(Positions::NONE, |at, stage| at.or(stage.at));
+    if filled.is_within(Positions::STARTS) || filled.is_within(Positions::ENDS) {
+        return Room::One;
+    }
     let Some(own) = fills.first().copied().filter(|k| fills.iter().all(|other| other == k)) else {
         return Room::Ticks;
     };
@@ -233,53 +257,13 @@ fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room 
         let fillers =
             stages.iter().enumerate().filter(|(_, stage)| stage.fills().any(|filled| filled == slot));
         let is_apart = |f: usize| stages.get(s).is_some_and(|stage| stage.at.and(stages[f].at).is_empty());
-        fillers.into_iter().all(|(f, stage)| s < f || is_apart(f) || s == f && is_added(&stage.work, slot))
+        fillers
+            .into_iter()
+            .all(|(f, stage)| s < f || is_apart(f) || s == f && is_added(&stage.work, slot, slot))
     };
     let is_passed = |read: &Read| match read.node == own {
         true => read.tick == Tick::Now || read.tick == before && is_read_first(read.stage),
         false => read.tick == edge && read.node > own,
     };
     if reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
-}
-
-/// Whether a stage reads each element of a slot once, before it stores the same one.
-fn is_added(work: &Work, slot: Slot) -> bool {
-    match work {
-        Work::Call(call) => {
-            call.operands.iter().all(|operand| operand.source.iter().all(|v| v.access.slot != slot))
-                && call.start.is_some()
-        }
-        Work::Nest(nest) => {
-            let stores: Vec<&Access> =
-                nest.stores.iter().filter(|(a, _)| a.slot == slot).map(|(a, _)| a).collect();
-            let [store] = stores[..] else { return false };
-            let loads = nest.body.iter_enumerated().filter_map(|(val, def)| match def {
-                Def::Load(source) if source.iter().any(|v| v.access.slot == slot) => Some((val, source)),
-                _ => None,
-            });
-            let loads: Vec<_> = loads.collect();
-            let [(val, source)] = loads[..] else { return false };
-            let uses = nest.body.iter().map(|def| match def {
-                Def::Apply(_, args) => args.iter().filter(|arg| **arg == val).count(),
-                Def::Take { at, .. } => 2 * usize::from(*at == val),
-                Def::Fold(..) | Def::Chain { .. } => 2 * usize::from(def.operands().contains(&val)),
-                Def::Load(_) => 0,
-            });
-            let stored = nest.stores.iter().filter(|(_, stored)| *stored == val).count();
-            let is_same =
-                |a: &Access| a.slot != slot || (a.offset, &a.strides) == (store.offset, &store.strides);
-            let takes = nest.body.iter().any(
-                |def| matches!(def, Def::Take { source, .. } if source.iter().any(|v| v.access.slot == slot)),
-            );
-            // Its own value must be the one that is stored.
-            let feeds = nest.stores.iter().find(|(a, _)| a.slot == slot).is_some_and(
-                |(_, stored)| matches!(&nest.body[*stored], Def::Apply(_, args) if args.contains(&val)),
-            );
-            feeds
-                && !takes
-                && uses.sum::<usize>() == 1
-                && stored == 0
-                && source.iter().all(|v| is_same(&v.access))
-        }
-    }
 }
