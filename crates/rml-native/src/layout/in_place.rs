@@ -1,5 +1,5 @@
-//! Registers that are written where they are: what is committed to one takes its place while the window runs, so that it
-//! is not copied.
+//! Registers that are written where they are: what is committed to one takes its place while the window runs, and is
+//! not copied.
 
 use rml_base::IndexVec;
 use rml_nest::{

@@ -36,7 +36,11 @@ pub(crate) struct Ready {
     pub(super) dtype: DType,
     pub(super) width: usize,
     pub(super) operands: Vec<View>,
+    /// What the result of [`Kernel::ScatterAdd`] is added to.
+    pub(super) start: Option<View>,
     pub(super) kernel: Kernel,
+    /// The order of the ticks.
+    pub(super) order: Order,
 }
 
 impl Ready {
@@ -67,7 +71,9 @@ impl Ready {
                     .map_or_else(|| Kernel::General(op.clone()), |by| Kernel::Convolve(Box::new(by))),
             },
         };
-        Ready { out: call.out, dtype: ty.dtype, width: ty.shape.len(), operands, kernel }
+        let start = call.start.as_ref().map(|start| View::new(program, start));
+        let (dtype, width) = (ty.dtype, ty.shape.len());
+        Ready { out: call.out, dtype, width, operands, start, kernel, order }
     }
 }
 
@@ -119,7 +125,11 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
             }
             return true;
         }
-        (tick..tick + ticks).all(|t| self.one(memory, ready, At { t, ticks: all, block }))
+        let last = 2 * tick + ticks - 1;
+        (tick..tick + ticks).all(|t| {
+            let t = if ready.order == Order::Backward { last - t } else { t };
+            self.one(memory, ready, At { t, ticks: all, block })
+        })
     }
 }
 
@@ -189,18 +199,31 @@ impl<N: Number> Runner<'_, N> {
         super::view::gather(&memory.ints, first, strides, &positions.dims, &mut places);
         let values = self.operand(memory, &ready.operands[1], at, 0);
         let len = ready.operands[1].len();
+        if places.iter().any(|place| usize::try_from(*place).ok().is_none_or(|i| i >= around.n)) {
+            return false;
+        }
+        match &ready.start {
+            Some(start) => products::begin(self, memory, start, (out, ready.width), at),
+            None => memory.nums[out..out + ready.width].fill(N::default()),
+        }
+        // Rows that are added at the same position are added up first.
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|i| places[*i]);
         let scratch = &self.state.scratch[0];
         let split = Split::new(&mut memory.nums, out, ready.width);
         let from = split.operand(values, len, scratch);
-        split.out.fill(N::default());
+        let (n, inner) = (places.len(), around.inner);
+        let mut sum = vec![N::default(); inner];
         for block in 0..around.outer {
-            for (i, place) in places.iter().enumerate() {
-                let Some(place) = usize::try_from(*place).ok().filter(|i| *i < around.n) else {
-                    return false;
-                };
-                let to = (block * around.n + place) * around.inner;
-                let from = &from[(block * places.len() + i) * around.inner..][..around.inner];
-                split.out[to..to + around.inner].iter_mut().zip(from).for_each(|(x, y)| *x += *y);
+            for same in order.chunk_by(|i, j| places[*i] == places[*j]) {
+                sum.fill(N::default());
+                for i in same {
+                    let row = &from[(block * n + i) * inner..][..inner];
+                    sum.iter_mut().zip(row).for_each(|(x, y)| *x += *y);
+                }
+                let place = usize::try_from(places[same[0]]).unwrap_or_default();
+                let to = &mut split.out[(block * around.n + place) * inner..][..inner];
+                to.iter_mut().zip(&sum).for_each(|(x, y)| *x += *y);
             }
         }
         true

@@ -131,3 +131,33 @@ fn random_programs_are_equal() {
     assert!(kinds.iter().all(|kind| *kind >= 1), "{coverage:?}");
     assert!(coverage.programs >= 40 && coverage.failed >= 1, "{coverage:?}");
 }
+
+/// Sums over ticks of rows that are added at positions, some of which are the same, and some outside.
+const AT_POSITIONS: &str = "plan \"added\" f32 until end
+in end: bool []
+in i: int [6]
+in x: num [6, 3]
+parameter r0: num [N, 3] \"table\"
+const k0: num [N, 3] = fill 0.0
+const k1: num [N, 3] = fill 0.25
+over i: int [6] = in i
+over x: num [6, 3] = in x
+over at first s: num [N, 3] = k0 + sum last to first of scatter_add{[N, 3]; axis=0}(i, x)
+over at first w: num [N, 3] = r0 or k1
+over at first n: num [N, 3] = add(w, s)
+commit r0 at first = n
+out at first y: num [N, 3] = s
+";
+
+#[test]
+fn sums_at_positions_are_equal() {
+    let mut coverage = Coverage::default();
+    for rows in ["3", "4"] {
+        let plan = rml_plan::parse(&AT_POSITIONS.replace('N', rows)).unwrap();
+        assert_eq!(rml_plan::verify(&plan), Ok(()));
+        for seed in 0..5 {
+            coverage.compare("sums at positions", plan.clone(), &mut Random(seed));
+        }
+    }
+    assert!(coverage.failed >= 5 && coverage.windows >= coverage.failed + 20, "{coverage:?}");
+}

@@ -1,7 +1,7 @@
 //! What nests compute with: numbers here, terms in the [symbolic run](crate::check).
 
 use rml_base::Span;
-use rml_ir::op::{EvalError, Number, eval};
+use rml_ir::op::{Binary, EvalError, Number, Op, eval};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Fault, elements, fold};
@@ -116,11 +116,16 @@ impl Domain for Numbers {
         fails: Fails,
     ) -> Result<Vec<Value>, Fault> {
         let args: Vec<Value> = operands.iter().map(|x| self.value(&x.ty, &x.elements)).collect();
-        if let (Some(_), [a, b, start]) = (&call.start, &args[..]) {
-            return Ok(elements(&product(start, a, b)));
-        }
-        let args: Vec<&Value> = args.iter().collect();
-        let value = eval(&call.op, &args, self.0).map_err(|error| fails.fault(error))?;
+        let of = |op: &Op, args: &[&Value]| eval(op, args, self.0).map_err(|error| fails.fault(error));
+        let value = match (&call.start, &args[..]) {
+            (Some(_), [a, b, start]) if call.op == Op::MatMul => product(start, a, b),
+            (Some(_), [args @ .., start]) => {
+                let added = of(&call.op, &args.iter().collect::<Vec<_>>())?;
+                of(&Op::Binary(Binary::Add), &[&added, start])?
+            }
+            (None, args) => of(&call.op, &args.iter().collect::<Vec<_>>())?,
+            (Some(_), []) => unreachable!("the start is an operand"),
+        };
         Ok(elements(&value))
     }
 }

@@ -268,7 +268,7 @@ fn one<N: Number>(
 }
 
 /// Copies what chains continue from to where they end.
-fn begin<N: Number>(
+pub(super) fn begin<N: Number>(
     runner: &Runner<'_, N>,
     memory: &mut Memory<N>,
     start: &View,
