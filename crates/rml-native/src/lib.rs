@@ -69,8 +69,8 @@ impl Native {
     /// # Errors
     /// Why the embedded executor runs it.
     pub fn text(plan: &Plan) -> Result<String, &'static str> {
-        let (program, _) = nests(plan)?;
-        let layout = Layout::new(&program);
+        let (program, starts) = nests(plan)?;
+        let layout = Layout::new(&program, &starts);
         Ok(print::print(&program, &layout).text)
     }
 }
@@ -165,7 +165,7 @@ impl Module {
     fn new(plan: &Arc<Plan>, native: &Native, stop: &AtomicBool) -> Result<Module, Why> {
         let plan = &*rml_plan::pack(Arc::clone(plan));
         let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
-        let layout = Layout::new(&program);
+        let layout = Layout::new(&program, &starts);
         let print::Text { text, calls } = print::print(&program, &layout);
         let (path, folder) = compile::library(&text, native.compiler, native.programs.as_deref(), stop)
             .map_err(Why::Failed)?;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rml_base::EntityId;
 use rml_ir::{Type, Value};
 use rml_nest::{
-    Access, Def, Home, Nest, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Test, Tick, Val,
-    Variant, Work,
+    Access, Def, Ends, Home, Nest, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Test,
+    Tick, Val, Variant, Work,
 };
 use rml_plan::{Plan, Start};
 
@@ -58,11 +58,82 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
         .iter_mut()
         .flat_map(|output| &mut output.cases)
         .for_each(|(_, _, source)| certain(source));
+    for node in 0..program.nodes.len() {
+        forward(&mut program, node);
+    }
     program.nodes = std::mem::take(&mut program.nodes).into_iter().flat_map(parted).collect();
     for node in 0..program.nodes.len() {
         settle(&mut program, node);
     }
     program
+}
+
+/// Lets the stages of a loop read a register itself where they read a copy of it.
+fn forward(program: &mut Program, n: usize) {
+    let copies: Vec<(usize, Slot, Slot)> =
+        program.nodes[n].stages.iter().enumerate().filter_map(copy).collect();
+    for (s, register, slot) in copies.into_iter().rev() {
+        let fillers =
+            program.nodes[n].stages.iter().filter(|stage| stage.fills().any(|own| own == slot)).count();
+        let elsewhere = |(k, node): (usize, &Node)| {
+            let reads = node.stages.iter().flat_map(Stage::reads).map(|(_, access)| access);
+            let mut reads = reads.chain(node.writes.iter().flat_map(crate::layout::write_reads));
+            reads.any(|access| access.slot == slot && (k != n || access.tick != Tick::Now))
+        };
+        let is_register = matches!(program.slots[register].home, Home::Register { .. });
+        let outside = crate::layout::last_reads(program).into_iter().chain(crate::layout::end_reads(program));
+        if !is_register
+            || fillers != 1
+            || outside.into_iter().any(|access| access.slot == slot)
+            || program.nodes.iter().enumerate().any(elsewhere)
+        {
+            continue;
+        }
+        if let Ends::Found { head, .. } = &mut program.ends
+            && n == 0
+            && s < *head
+        {
+            *head -= 1;
+        }
+        let node = &mut program.nodes[n];
+        node.stages.remove(s);
+        let mut read = |access: &mut Access| {
+            if access.slot == slot {
+                access.slot = register;
+            }
+        };
+        for stage in &mut node.stages {
+            stage.when.iter_mut().for_each(|guard| read(&mut guard.cond));
+            sources(stage).for_each(|source| source_reads(source, &mut read));
+        }
+        for write in &mut node.writes {
+            write.when.iter_mut().for_each(|guard| read(&mut guard.cond));
+            write.unless.iter_mut().for_each(&mut read);
+            source_reads(&mut write.value, &mut read);
+        }
+    }
+}
+
+/// Calls `f` with all accesses of a source.
+fn source_reads(source: &mut Source, f: &mut impl FnMut(&mut Access)) {
+    for variant in source {
+        variant.any.iter_mut().for_each(|test| {
+            if let Test::Is(guard) = test {
+                f(&mut guard.cond);
+            }
+        });
+        f(&mut variant.access);
+    }
+}
+
+/// The slot that a stage copies as a whole, and the one that it fills.
+fn copy((s, stage): (usize, &Stage)) -> Option<(usize, Slot, Slot)> {
+    let Work::Nest(nest) = &stage.work else { return None };
+    let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return None };
+    let [variant] = &source[..] else { return None };
+    let from = &variant.access;
+    let is_same = from.offset == to.offset && from.strides == to.strides && variant.any.is_empty();
+    (is_same && from.tick == Tick::Now).then_some((s, from.slot, to.slot))
 }
 
 /// Lets the writes of a node read no register that it writes: what they read of one goes through a slot that a stage
@@ -84,14 +155,7 @@ fn settle(program: &mut Program, node: usize) {
     for write in &mut writes {
         write.when.iter_mut().for_each(|guard| settled(&mut guard.cond));
         write.unless.iter_mut().for_each(&mut settled);
-        for variant in &mut write.value {
-            variant.any.iter_mut().for_each(|test| {
-                if let Test::Is(guard) = test {
-                    settled(&mut guard.cond);
-                }
-            });
-            settled(&mut variant.access);
-        }
+        source_reads(&mut write.value, &mut settled);
     }
     let stages = copies.iter().map(|(register, slot)| copied(&program.slots[*slot].ty, *register, *slot));
     program.nodes[node].stages.extend(stages.collect::<Vec<_>>());

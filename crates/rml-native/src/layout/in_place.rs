@@ -7,7 +7,7 @@ use rml_nest::{
     dense,
 };
 
-use super::{Room, last_reads, write_reads};
+use super::{Room, last_reads, settled, write_reads};
 
 /// For each slot that takes the place of a register: which one. No operator that runs when it is filled, or later, may
 /// fail, and all that the register held before has been read.
@@ -20,20 +20,61 @@ pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec
             taken[slot] = Some(write.register);
         }
     }
+    for node in &program.nodes {
+        for write in &node.writes {
+            let filled = whole(program, write).filter(|slot| rooms[*slot] == Room::One);
+            if let Some(slot) = filled.filter(|slot| is_kept(program, node, *slot, write)) {
+                taken[slot] = Some(write.register);
+            }
+        }
+    }
     taken
+}
+
+/// Whether a node writes a register with a slot at each tick at which it fills the slot, and reads the register before
+/// that.
+fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
+    let register = write.register;
+    let fills = |stage: &&Stage| stage.fills().any(|own| own == slot);
+    let count = node.writes.iter().filter(|other| other.register == register).count();
+    let filled = node.stages.iter().filter(fills).fold(Positions::NONE, |at, stage| at.or(stage.at));
+    let when = settled::filled_when(node, slot);
+    let others = node.writes.iter().filter(|other| other.register != register);
+    let is_read = |access: &Access| access.slot == register;
+    let is_first = |(s, stage): (usize, &Stage)| {
+        let reads = stage.reads().iter().any(|(_, access)| is_read(access));
+        let last = node.stages.iter().rposition(|stage| fills(&stage));
+        let fillers = node.stages.iter().position(|stage| fills(&stage));
+        !reads
+            || fillers.is_some_and(|first| s < first)
+            || fills(&stage) && fillers == last && is_added(&stage.work, slot, register)
+    };
+    count == 1
+        && write.unless.is_empty()
+        && program.ahead == 0
+        && filled.is_within(write.at)
+        && when.is_some_and(|when| settled::same(when, &write.when))
+        && !others.flat_map(write_reads).any(|access| is_read(&access))
+        && !program.commits.iter().any(|other| other.register == register)
+        && node.stages.iter().enumerate().all(is_first)
 }
 
 /// The slot that is committed as it is, whatever happens.
 fn only_source(program: &Program, write: &Write) -> Option<Slot> {
+    let is_certain = write.when.is_empty() && write.unless.is_empty();
+    // Each window has a first tick and a last one.
+    let happens = [Positions::STARTS, Positions::ENDS].iter().any(|edge| edge.is_within(write.at));
+    whole(program, write).filter(|_| is_certain && happens)
+}
+
+/// The slot that a register is written with, element by element.
+fn whole(program: &Program, write: &Write) -> Option<Slot> {
     let [variant] = &write.value[..] else { return None };
     let Access { slot, tick, offset, strides } = &variant.access;
     let shape = &program.slots[write.register].ty.shape;
     let is_whole = *offset == 0 && *strides == dense(shape.dims()) && program.slots[*slot].ty.shape == *shape;
     let is_tick = matches!(program.slots[*slot].home, Home::Tick { ahead: 0 });
-    let is_certain = write.when.is_empty() && write.unless.is_empty() && variant.any.is_empty();
-    // Each window has a first tick and a last one.
-    let happens = [Positions::STARTS, Positions::ENDS].iter().any(|edge| edge.is_within(write.at));
-    (is_whole && is_tick && is_certain && happens && *tick == Tick::Now).then_some(*slot)
+    (is_whole && is_tick && variant.any.is_empty() && *tick == Tick::Now).then_some(*slot)
 }
 
 /// Whether a slot may take the place of a register.

@@ -1,12 +1,14 @@
 //! Where slots are in memory.
 
 mod in_place;
+mod settled;
 
 use rml_base::{EntityId, IndexVec};
-use rml_ir::DType;
-use rml_nest::{Access, Ends, Home, Order, Positions, Program, Slot, Tick, accesses};
+use rml_ir::{DType, Value};
+use rml_nest::{Access, Ends, Guard, Home, Order, Positions, Program, Slot, Tick, accesses};
 
 use in_place::is_added;
+use settled::First;
 
 /// How many elements a slot has in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,11 +53,13 @@ const LONGEST: usize = 64;
 /// Elements that places are multiples of.
 const ALIGNED: usize = 16;
 
-/// A read of a slot.
+/// A read of a slot: by which stage of which node, at which tick, at which positions and under which conditions.
 struct Read {
     node: usize,
     stage: usize,
     tick: Tick,
+    at: Positions,
+    when: Vec<Guard>,
 }
 
 /// For each slot: what reads it, and the node of each stage that fills it.
@@ -69,35 +73,51 @@ impl Uses {
         let n = program.slots.len();
         let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
         let mut fills: IndexVec<Slot, Vec<usize>> = IndexVec::filled(Vec::new(), n);
+        let mut put = |(node, stage): (usize, usize), at: Positions, when: &[Guard], access: &Access| {
+            let when = when.to_vec();
+            reads[access.slot].push(Read { node, stage, tick: access.tick, at, when });
+        };
         for (node, own) in program.nodes.iter().enumerate() {
             for (stage, work) in own.stages.iter().enumerate() {
-                for (_, access) in work.reads() {
-                    reads[access.slot].push(Read { node, stage, tick: access.tick });
+                let id = (node, stage);
+                work.when.iter().for_each(|guard| put(id, work.at, &[], &guard.cond));
+                for (at, access) in work.sources().into_iter().flat_map(accesses) {
+                    put(id, work.at.and(at), &work.when, &access);
                 }
                 work.fills().for_each(|slot| fills[slot].push(node));
             }
-            for access in own.writes.iter().flat_map(write_reads) {
-                reads[access.slot].push(Read { node, stage: own.stages.len(), tick: access.tick });
+            for write in &own.writes {
+                let id = (node, own.stages.len());
+                write_reads(write).iter().for_each(|access| put(id, write.at, &[], access));
             }
         }
-        for access in end_reads(program) {
-            reads[access.slot].push(Read { node: 0, stage: 0, tick: access.tick });
+        end_reads(program).iter().for_each(|access| put((0, 0), Positions::ALL, &[], access));
+        let id = (program.nodes.len(), 0);
+        for write in &program.commits {
+            let conds = write.when.iter().map(|guard| &guard.cond).chain(&write.unless);
+            conds.for_each(|access| put(id, write.at, &[], access));
+            for (at, access) in accesses(&write.value) {
+                put(id, write.at.and(at), &write.when, &access);
+            }
         }
-        for access in last_reads(program) {
-            reads[access.slot].push(Read { node: program.nodes.len(), stage: 0, tick: access.tick });
+        for (at, when, source) in program.outputs.iter().flat_map(|output| &output.cases) {
+            when.iter().for_each(|guard| put(id, *at, &[], &guard.cond));
+            accesses(source).iter().for_each(|(own, access)| put(id, at.and(*own), when, access));
         }
         Uses { reads, fills }
     }
 }
 
 impl Layout {
-    pub(crate) fn new(program: &Program) -> Layout {
+    /// `starts` is what registers hold when they are not set, if that is a constant.
+    pub(crate) fn new(program: &Program, starts: &[Option<Value>]) -> Layout {
         let Uses { reads, fills } = Uses::of(program);
+        let firsts = settled::firsts(program, starts);
         let end = program.nodes.len();
         let room = |slot: Slot| match program.slots[slot].home {
             Home::Const(_) | Home::Register { .. } => Room::One,
             Home::Input => Room::Ticks,
-            Home::Tick { .. } => room(program, slot, &reads[slot], &fills[slot]),
+            Home::Tick { .. } => room(program, slot, &reads[slot], &fills[slot], &firsts),
         };
         let rooms: IndexVec<Slot, Room> = program.slots.ids().map(room).collect();
         let taken = in_place::taken(program, &rooms);
@@ -221,7 +241,7 @@ pub(crate) fn end_reads(program: &Program) -> Vec<Access> {
 }
 
 /// What is read when all nodes have run.
-fn last_reads(program: &Program) -> Vec<Access> {
+pub(crate) fn last_reads(program: &Program) -> Vec<Access> {
     let commits = program.commits.iter().flat_map(write_reads);
     let outputs = program.outputs.iter().flat_map(|output| &output.cases).flat_map(|(_, when, source)| {
         let guards = when.iter().map(|guard| guard.cond.clone());
@@ -230,7 +250,7 @@ fn last_reads(program: &Program) -> Vec<Access> {
     commits.chain(outputs).collect()
 }
 
-fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room {
+fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize], firsts: &[First]) -> Room {
     // What is filled at one tick of a window is read there, or seen from other ticks.
     let fillers = program.nodes.iter().flat_map(|node| &node.stages);
     let fillers = fillers.filter(|stage| stage.fills().any(|own| own == slot));
@@ -263,7 +283,13 @@ fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room 
     };
     let is_passed = |read: &Read| match read.node == own {
         true => read.tick == Tick::Now || read.tick == before && is_read_first(read.stage),
-        false => read.tick == edge && read.node > own,
+        false if read.node < own => false,
+        false => {
+            let node = &program.nodes[own];
+            let is_last = |when| settled::is_last(firsts, (order, when), (read.at, &read.when));
+            read.tick == edge
+                || read.tick == Tick::Now && settled::filled_when(node, slot).is_some_and(is_last)
+        }
     };
     if reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
 }

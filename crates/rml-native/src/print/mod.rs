@@ -391,7 +391,9 @@ impl Printer<'_> {
             body: [Def::Load(Self::variants(&write.value, p))].into_iter().collect(),
             stores: vec![(access, Val(0))],
         };
-        let copy = self.chosen(nest);
+        // What takes the register's place is there already.
+        let is_there = write.value.iter().all(|v| self.layout.place(v.access.slot) == register);
+        let copy = if is_there { String::new() } else { self.chosen(nest) };
         let holds: Vec<String> = write.when.iter().map(|guard| self.guard(guard)).collect();
         let holds = if holds.is_empty() { "1".to_owned() } else { holds.join(" && ") };
         let put = format!("if ({holds}) {{\n{copy}        w->set[{n}] = 1;\n        }}\n");
