@@ -176,9 +176,10 @@ impl Module {
             Precision::F64 => Code::load::<f64>(&path, nodes, finds),
         };
         let code = code.map_err(Why::Failed)?;
-        let ready = |(node, stage): &(usize, usize)| match &program.nodes[*node].stages[*stage].work {
-            Work::Call(call) => run::Ready::new(&program, call, program.nodes[*node].order),
-            Work::Nest(_) => unreachable!("calls alone are numbered"),
+        let ready = |(node, stage): &(usize, usize)| {
+            let (node, stage) = (&program.nodes[*node], &program.nodes[*node].stages[*stage]);
+            let Work::Call(call) = &stage.work else { unreachable!("calls alone are numbered") };
+            run::Ready::new(&program, call, &stage.when, node.order)
         };
         let calls = calls.iter().map(ready).collect();
         let inputs = program.inputs().collect();

@@ -228,7 +228,8 @@ impl Printer<'_> {
     /// A stage at all ticks of a block.
     fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
         let mut text = String::new();
-        let is_call = matches!(stage.work, Work::Call(_)) && stage.when.is_empty();
+        // Calls look at their conditions themselves, and compute what they can of many ticks at once.
+        let is_call = matches!(stage.work, Work::Call(_));
         if is_call && self.short(stage) > 0 {
             let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
             let _ = writeln!(text, "    {{ const long all = w->ticks - {};", self.short(stage));

@@ -2,7 +2,7 @@
 
 use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
 use rml_ir::{DType, Data, Position, Precision, Shape};
-use rml_nest::{Call, Home, Order, Program, Slot, Tick};
+use rml_nest::{Call, Guard, Home, Order, Program, Slot, Tick};
 
 use super::view::{At, Slots, View};
 use crate::Module;
@@ -41,10 +41,12 @@ pub(crate) struct Ready {
     pub(super) kernel: Kernel,
     /// The order of the ticks.
     pub(super) order: Order,
+    /// The conditions under which it runs.
+    pub(super) when: Vec<Guard>,
 }
 
 impl Ready {
-    pub(crate) fn new(program: &Program, call: &Call, order: Order) -> Ready {
+    pub(crate) fn new(program: &Program, call: &Call, when: &[Guard], order: Order) -> Ready {
         let operands: Vec<View> = call.operands.iter().map(|o| View::new(program, o)).collect();
         let ty = &program.slots[call.out].ty;
         let shape = |i: usize| Shape::new(&operands[i].dims);
@@ -73,7 +75,8 @@ impl Ready {
         };
         let start = call.start.as_ref().map(|start| View::new(program, start));
         let (dtype, width) = (ty.dtype, ty.shape.len());
-        Ready { out: call.out, dtype, width, operands, start, kernel, order }
+        let when = when.to_vec();
+        Ready { out: call.out, dtype, width, operands, start, kernel, order, when }
     }
 }
 
@@ -112,24 +115,39 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
         };
         let module = self.module;
         let ready = &module.calls[id];
-        if let Kernel::Products(products) = &ready.kernel {
-            let mut t = tick;
-            while t < tick + ticks {
-                // The ticks at one position are alike.
-                let end = match Position::of(t, all) {
-                    Position::Middle => (tick + ticks).min(all - 1),
-                    Position::Only | Position::First | Position::Last => t + 1,
-                };
-                products::run(self, memory, (id, ready, products), At { t, ticks: all, block }, end - t);
-                t = end;
+        let here = |t: usize| At { t, ticks: all, block };
+        let holds = |t: &usize| self.slots.holds(memory, &ready.when, here(*t));
+        let ran: Vec<usize> = match ready.when.is_empty() {
+            true => Vec::new(),
+            false => (tick..tick + ticks).filter(holds).collect(),
+        };
+        let is_some = !ready.when.is_empty() && ran.len() < ticks;
+        match &ready.kernel {
+            Kernel::Products(products) if is_some => {
+                products::some(self, memory, (id, ready, products), here(tick), &ran);
+                true
             }
-            return true;
+            Kernel::Products(products) => {
+                let mut t = tick;
+                while t < tick + ticks {
+                    // The ticks at one position are alike.
+                    let end = match Position::of(t, all) {
+                        Position::Middle => (tick + ticks).min(all - 1),
+                        Position::Only | Position::First | Position::Last => t + 1,
+                    };
+                    products::run(self, memory, (id, ready, products), here(t), end - t);
+                    t = end;
+                }
+                true
+            }
+            _ => {
+                let last = 2 * tick + ticks - 1;
+                (tick..tick + ticks).all(|t| {
+                    let t = if ready.order == Order::Backward { last - t } else { t };
+                    is_some && !ran.contains(&t) || self.one(memory, ready, here(t))
+                })
+            }
         }
-        let last = 2 * tick + ticks - 1;
-        (tick..tick + ticks).all(|t| {
-            let t = if ready.order == Order::Backward { last - t } else { t };
-            self.one(memory, ready, At { t, ticks: all, block })
-        })
     }
 }
 

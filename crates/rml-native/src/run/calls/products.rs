@@ -1,5 +1,6 @@
 //! Products of matrices.
 
+use rml_ir::Position;
 use rml_ir::op::Number;
 use rml_kernels::Packed;
 use rml_nest::{Access, Call, Contraction, Home, Order, Program, Tick, dense};
@@ -142,6 +143,63 @@ pub(super) fn run<N: Number>(
         let t = if products.order == Order::Backward && !is_joined { at.t + ticks - 1 - i } else { at.t + i };
         one(runner, memory, (id, ready, products), At { t, ..at }, rows);
     }
+}
+
+/// Runs the products of a call at some ticks. If these have one right matrix, their left ones are brought together.
+pub(super) fn some<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    (id, ready, products): (usize, &Ready, &Products),
+    at: At,
+    ticks: &[usize],
+) {
+    let is_middle = |t: &usize| Position::of(*t, at.ticks) == Position::Middle;
+    let (alike, others): (Vec<usize>, Vec<usize>) = ticks.iter().copied().partition(is_middle);
+    let is_joined = alike.first().is_some_and(|t| {
+        let is_as_it_is = products.start.is_none() && products.forms[1] != Form::Other;
+        alike.len() > 1 && is_as_it_is && is_joined(runner, ready, products, At { t: *t, ..at })
+    });
+    let single = if is_joined { others } else { ticks.to_vec() };
+    let order: Vec<usize> = match products.order {
+        Order::Backward => single.into_iter().rev().collect(),
+        Order::Forward | Order::Over => single,
+    };
+    for t in order {
+        one(runner, memory, (id, ready, products), At { t, ..at }, products.size[0]);
+    }
+    if is_joined {
+        together(runner, memory, ready, products, at, &alike);
+    }
+}
+
+/// One product of the left matrices of several ticks with the right matrix that they share.
+fn together<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    ready: &Ready,
+    products: &Products,
+    at: At,
+    ticks: &[usize],
+) {
+    let [m, k, n] = products.size;
+    let here = |t: usize| At { t, ..at };
+    let right = runner.slots.find(memory, &products.right.source, here(ticks[0])).0;
+    let [mut rows, _, mut made] = std::mem::take(&mut runner.state.scratch);
+    rows.clear();
+    for t in ticks {
+        let from = runner.slots.find(memory, &products.left.source, here(*t)).0;
+        rows.extend_from_slice(&memory.nums[from..from + m * k]);
+    }
+    made.clear();
+    made.resize(ticks.len() * m * n, N::default());
+    let b = &memory.nums[right..right + k * n];
+    let turned = [false, products.forms[1] == Form::Columns];
+    N::product((ticks.len() * m, k, n), &rows, b, turned, false, &mut made);
+    for (t, result) in ticks.iter().zip(made.chunks_exact(m * n)) {
+        let out = runner.slots.base(memory, ready.out, Tick::Now, here(*t));
+        memory.nums[out..out + m * n].copy_from_slice(result);
+    }
+    runner.state.scratch = [rows, Vec::new(), made];
 }
 
 /// The only access of an operand at the position of a tick; none if conditions choose.
