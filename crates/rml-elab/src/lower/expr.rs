@@ -189,6 +189,8 @@ impl Lower<'_, '_> {
             d = d.help(format!("`{name}` is a constant: write it without parentheses"));
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
+        } else if let Some((module, near)) = self.scopes.library_name(name) {
+            d = d.help(format!("write `{near}`, with `import {module};`"));
         } else {
             d = d.help(format!(
                 "`rml doc` lists what the library has; a node of your own is written `node {name}(x) -> (o)`"

@@ -64,12 +64,18 @@ impl Mismatch<'_> {
         if renamed.is_some() {
             return d;
         }
-        match &checkpoint.position {
+        let d = match &checkpoint.position {
             Some(before) => d.help(made_with(before, program)),
             None => {
                 d.help("use the program, static parameters and precision that the checkpoint was made with")
             }
-        }
+        };
+        d.help(match policy {
+            Policy::Exact => "to train this program from the beginning, leave out `--resume`",
+            Policy::Inference | Policy::Available => {
+                "or train this program: `rml train` with `--save FILE`, and then give that file to `--params`"
+            }
+        })
     }
 
     /// Whether only states that are no parameters differ, and only in how many rows they have.
