@@ -11,6 +11,9 @@ pub(crate) fn variable(name: &str) -> Option<&'static str> {
         "pi" => "write the number, `3.141592653589793`",
         "nan" | "NaN" => "write `0.0 / 0.0`",
         "inf" | "Infinity" => "write `1.0 / 0.0`",
+        "num" | "int" | "bool" | "float" => {
+            "a type is no value: `zeros([4])` has four nums, and `param(zeros([4]))` is a parameter of that shape"
+        }
         "self" => "there are no objects; a node keeps its state in streams: `s = 0 fby ..;`",
         _ => return None,
     })
@@ -58,7 +61,10 @@ const CALLS: &[(&[&str], &str)] = &[
     (&["reduce_mean", "average"], "write `mean(x)`, or `mean(x, axes)`"),
     (&["reduce_max", "amax"], "write `max(x)`, or `max(x, axes)`"),
     (&["reduce_min", "amin"], "write `min(x)`, or `min(x, axes)`"),
-    (&["flatten", "ravel"], "write `reshape([n], x)`, with as many elements as `x` has"),
+    (
+        &["flatten", "ravel"],
+        "write `reshape([n], x)`, or `reshape([batch, n], x)` of stacked windows, where `n` is the product of the other sizes",
+    ),
     (&["squeeze"], "write `reshape(shape, x)` without the dimension of size 1, or take its element, `x[0]`"),
     (&["unsqueeze"], "write `expand_dims(x, axis)`"),
     (&["astype", "cast"], "write `to_num(x)`, `to_int(x)` or `to_bool(x)`"),

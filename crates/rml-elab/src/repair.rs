@@ -37,8 +37,17 @@ pub(crate) fn fitted(
 
 /// Operands that do not fit each other, put so that they do.
 pub(crate) fn operands(node: &Node, expr: ExprId, types: &[Type]) -> Option<String> {
+    let kind = &node.exprs[expr].kind;
+    if let (ExprKind::Builtin { which: Builtin::Reshape, args }, [ty]) = (kind, types) {
+        let (count, text) = (ty.shape.checked_len()?, text::short(node, *args.get(1)?)?);
+        let whole = (!has_dimensions(node)).then(|| format!(": `reshape([{count}], {text})`"));
+        return Some(format!("`{text}` has {count} elements{}", whole.unwrap_or_default()));
+    }
     let [a, b] = types else { return None };
-    match &node.exprs[expr].kind {
+    match kind {
+        ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => {
+            initial(node, *init, *next, &b.shape)
+        }
         ExprKind::Binary(_, x, y) => {
             let (x, y) = (text::operand(node, *x)?, text::operand(node, *y)?);
             let (first, second) = (widened(&x, &a.shape, &b.shape), widened(&y, &b.shape, &a.shape));
@@ -57,6 +66,32 @@ pub(crate) fn operands(node: &Node, expr: ExprId, types: &[Type]) -> Option<Stri
         }
         _ => None,
     }
+}
+
+/// A constant initial value of the shape that it needs.
+fn initial(node: &Node, init: ExprId, next: ExprId, shape: &Shape) -> Option<String> {
+    let ExprKind::Builtin { which: which @ (Builtin::Zeros | Builtin::Ones), .. } = node.exprs[init].kind
+    else {
+        return None;
+    };
+    match (has_dimensions(node), &node.exprs[next].kind) {
+        (false, _) => Some(format!("write `{}({shape})` as the first value", which.name())),
+        (true, ExprKind::Local(next)) => {
+            Some(format!("write `{}(shape({}))` as the first value", which.name(), node.name_of(*next)))
+        }
+        (true, _) => None,
+    }
+}
+
+/// An expression with an axis more, where a type has one more than it.
+pub(crate) fn with_axis(
+    typed: &Typed<'_>,
+    (id, expr): (InstanceId, ExprId),
+    found: &Shape,
+    least: usize,
+) -> Option<String> {
+    let text = written(typed, id, expr).filter(|_| found.rank() > 0 && found.rank() + 1 == least)?;
+    Some(format!("an axis is missing: `expand_dims({text}, {})` has one of size 1 at the end", found.rank()))
 }
 
 /// The type of an own variable as it would have to be declared.

@@ -92,8 +92,12 @@ fn of_untyped(mut found: Diagnostics, untyped: &[String]) -> Diagnostics {
         && let [first, ..] = untyped
     {
         let names = untyped.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
-        let what = if untyped.len() == 1 { "has no type, so it is" } else { "have no type, so they are" };
-        d.help.push(format!("{names} {what} taken as scalar: declare the shape, as in `{first}: num [8]`"));
+        let what = if untyped.len() == 1 {
+            "has no type, so it is a scalar"
+        } else {
+            "have no type, so they are scalars"
+        };
+        d.help.push(format!("{names} {what}: declare the shape, as in `{first}: num [8]`"));
     }
     found
 }

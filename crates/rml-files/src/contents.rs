@@ -171,12 +171,12 @@ pub fn text_from(from: impl Read) -> Result<String, Unread> {
 }
 
 fn utf8(bytes: Vec<u8>) -> Result<String, Unread> {
+    if let Some(what) = known(&bytes) {
+        return Err(Unread::Refused(format!("it is {what}, and not a text")));
+    }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Unread::Refused(match known(e.as_bytes()) {
-            Some(what) => format!("it is {what}, and not a text"),
-            None => format!("it is not UTF-8 text (the first wrong byte is number {at})"),
-        })
+        Unread::Refused(format!("it is not UTF-8 text (the first wrong byte is number {at})"))
     })
 }
 

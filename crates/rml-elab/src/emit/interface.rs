@@ -74,7 +74,9 @@ pub(super) fn check_declared(
                 return Err(advice.into_iter().fold(d, Diagnostic::help).into());
             }
             Err(Failure::Unknown) if node.formals.iter().all(is_known) => {
-                return Err(bad(written.clone()).into());
+                let least = decl.dims.iter().filter(|item| matches!(item, Item::Expr(_))).count();
+                let advice = from.and_then(|from| repair::with_axis(typed, from, &ty.shape, least));
+                return Err(advice.into_iter().fold(bad(written.clone()), Diagnostic::help).into());
             }
             Err(failure) => return Err(failure),
         }

@@ -6,7 +6,7 @@ use rml_syntax::ast::{self, Ident, MergeOperand};
 
 use super::imports;
 use super::node::Lower;
-use crate::builtins::Builtin;
+use crate::builtins::{self, Builtin};
 use crate::habits;
 use crate::hir::{Apply, Structure};
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
@@ -128,7 +128,7 @@ impl Lower<'_, '_> {
             Some(Callable::Node(id, order)) => {
                 self.called.push(id);
                 let args: Vec<ExprId> = self.arguments(id, args);
-                if order == 0 && !self.count(id, args.len(), span) {
+                if order == 0 && !self.count(id, args.len(), Some(&args), span) {
                     return ExprKind::Error(args);
                 }
                 ExprKind::Call(Call {
@@ -233,7 +233,12 @@ impl Lower<'_, '_> {
             .label(span, "not found");
         let known = self.scopes.callable(self.header.file, name).is_some();
         if self.locals.iter().any(|l| *l.name == *module && l.kind != LocalKind::Undefined) {
-            let help = habits::call(name).map_or(format!("write `{name}({module})`"), str::to_owned);
+            // Its first form, with the variable in place of the operand: `(shape, x)`.
+            let usage = builtins::find(name).map_or("(x)", |which| which.arity().2);
+            let first = usage.split([')', '[']).next().unwrap_or_default().trim_start_matches('(');
+            let operands = first.split(", ").map(|operand| if operand == "x" { module } else { operand });
+            let call = format!("{name}({})", operands.collect::<Vec<_>>().join(", "));
+            let help = habits::call(name).map_or(format!("write `{call}`"), str::to_owned);
             return d.help(format!("`{module}` is a variable, and values have no methods; {help}"));
         }
         if let Some(help) = habits::call(name) {
@@ -248,8 +253,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Checks the number of arguments of a node.
-    pub(super) fn count(&mut self, id: SourceId, given: usize, span: Span) -> bool {
+    /// Checks the number of arguments of a node; with the arguments, they are in the advice.
+    pub(super) fn count(&mut self, id: SourceId, given: usize, args: Option<&[ExprId]>, span: Span) -> bool {
         let callee = &self.headers[id];
         let expected = callee.ast.inputs.len();
         if expected == given {
@@ -271,9 +276,36 @@ impl Lower<'_, '_> {
             true => d.help(format!(
                 "only the adjoint takes `bp` and gradients after the inputs: did you mean `diff_{name}`?"
             )),
-            false => d,
+            false => {
+                let advice = args.and_then(|args| self.miscounted(name, &inputs, args));
+                advice.into_iter().fold(d, Diagnostic::help)
+            }
         });
         false
+    }
+
+    /// The call with the inputs that it lacks; the function that an argument names.
+    fn miscounted(&self, name: &str, inputs: &[&str], args: &[ExprId]) -> Option<String> {
+        let brief = |e: &ExprId| match &self.exprs[*e].kind {
+            ExprKind::Literal(ast::Literal::Int(n)) => n.to_string(),
+            ExprKind::Literal(ast::Literal::Num(x)) => format!("{x:?}"),
+            ExprKind::Literal(ast::Literal::Bool(b)) => b.to_string(),
+            ExprKind::Local(local) => self.locals[*local].name.to_string(),
+            _ => "..".to_owned(),
+        };
+        let given: Vec<String> = args.iter().map(brief).collect();
+        if let Some(lacking) = inputs.get(args.len()..).filter(|lacking| !lacking.is_empty()) {
+            let names: Vec<String> = lacking.iter().map(|name| format!("`{name}`")).collect();
+            let verb = if lacking.len() == 1 { "is" } else { "are" };
+            let call: Vec<&str> = given.iter().map(String::as_str).chain(lacking.iter().copied()).collect();
+            return Some(format!("{} {verb} missing: `{name}({})`", names.join(" and "), call.join(", ")));
+        }
+        let function = args.iter().find_map(|e| match &self.exprs[*e].kind {
+            ExprKind::Text(text) => builtins::find(text).is_some().then_some(text),
+            _ => None,
+        })?;
+        let call = given.get(..inputs.len())?.join(", ");
+        Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
     }
 
     fn builtin(&mut self, which: Builtin, args: Vec<ExprId>, span: Span) -> ExprKind {
@@ -406,6 +438,15 @@ impl Lower<'_, '_> {
             ExprKind::Local(local) => Some(self.locals[*local].name.to_string()),
             _ => None,
         };
+        // `reshape(x, 2, 3)`: the operand first, as a method has it.
+        let is_number = |e: &ExprId| matches!(self.exprs[*e].kind, ExprKind::Literal(ast::Literal::Int(_)));
+        if let (Some((first, sizes)), ", x)") = (args.split_first(), behind)
+            && !is_number(first)
+            && sizes.iter().all(is_number)
+        {
+            let sizes: Vec<String> = sizes.iter().filter_map(size).collect();
+            return Some(format!("{name}([{}], {})", sizes.join(", "), size(first)?));
+        }
         let sizes: Vec<String> = shape.iter().map(size).collect::<Option<_>>()?;
         Some(format!("{name}([{}]{behind}", sizes.join(", ")))
     }

@@ -54,9 +54,15 @@ impl Mismatch<'_> {
         }
         if let Some((near, key)) = renamed {
             let (there, here) = apart(near, key);
-            d = d.help(format!(
+            d = d.help(match here {
+                "" => format!(
+                    "the checkpoint is of a node in which `{there}` is an instance of {}: name a node that calls it, as in `--node infer`, or convert the checkpoint (`rml params import`)",
+                    program.node()
+                ),
+                here => format!(
                 "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; use the same name, or convert the checkpoint (`rml params import`)"
-            ));
+                ),
+            });
         }
         if policy == Policy::Inference && self.is_about_rows() {
             return d.help("the parameters fit: `--fresh` takes them alone, and resets all other states");
