@@ -196,7 +196,7 @@ pub(crate) fn slice(
             .map(|i| {
                 inside(i).ok_or_else(|| {
                     bad(format!("bound {i} of this slice is out of range")).help(format!(
-                        "bounds are from 0 to {size}; without the second one, `x[2:]`, a slice goes on to the end"
+                        "bounds are from 0 to {size}; without the second one, `x[2:]`, a slice ends with the axis"
                     ))
                 })
             })

@@ -70,8 +70,8 @@ impl Format {
 /// The object that a line is: cells by name.
 pub(crate) type Line = IndexMap<String, Cell>;
 
-/// Other entries than those of inputs are ignored, as other columns of files are. A line that names no input is refused,
-/// and so is one with a name that is close to that of an input which the line lacks.
+/// Other entries than those of inputs are ignored, as other columns of files are. A line that names no input is
+/// refused, and so is one with a name that is close to that of an input which the line lacks.
 pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagnostic> {
     let inputs = || program.inputs().iter().map(|input| &*input.name);
     if inputs().next().is_none() {
