@@ -52,8 +52,9 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
     let mut builder = Builder::new(options.precision);
     let mut found = Report::default();
     let mut expansion = Expansion::new(program, options, Some(spec.source), report);
+    let untyped = untyped_inputs(program, &spec);
     let root = instantiate(&mut expansion, spec, &mut builder, &mut found);
-    report.extend(of_settings(found.finish(), options));
+    report.extend(of_untyped(of_settings(found.finish(), options), &untyped));
     let root = root?;
     let differentiated = match &options.root {
         Root::Default | Root::Run(_) => Vec::new(),
@@ -71,6 +72,34 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
         overrides: adjoints.overrides,
         optimisers: adjoints.optimisers,
     })
+}
+
+/// The inputs of the root that are taken as scalars because they have no type.
+fn untyped_inputs(program: &Program, spec: &RootSpec) -> Vec<String> {
+    let node = &program.nodes[spec.source];
+    let inputs = spec.givens.iter().zip(&node.formals);
+    let guessed = |(given, formal): &(&RootGiven, &Local)| {
+        matches!(given, RootGiven::Input(None))
+            && node.roles[**formal] == Role::Stream
+            && !node.is_typed(**formal)
+    };
+    inputs.filter(guessed).map(|(_, formal)| node.name_of(*formal).to_string()).collect()
+}
+
+/// The findings about a node; the first one about shapes says which of its inputs are taken as scalars.
+fn of_untyped(mut found: Diagnostics, untyped: &[String]) -> Diagnostics {
+    if let Some(d) = found.0.iter_mut().find(|d| d.code == codes::SHAPE_MISMATCH)
+        && let [first, ..] = untyped
+    {
+        let names = untyped.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+        let what = if untyped.len() == 1 {
+            "has no type, so it is a scalar"
+        } else {
+            "have no type, so they are scalars"
+        };
+        d.help.push(format!("{names} {what}: declare the shape, as in `{first}: num [8]`"));
+    }
+    found
 }
 
 /// The findings about a node; where a value that is set from outside is wrong, what follows from it is left out.

@@ -212,6 +212,20 @@ impl Scopes {
         self.library.iter().find_map(|(module, text)| Some((*module, inputs(text)?)))
     }
 
+    /// The name in the library that `name` may be a slip of the pen for, and its module.
+    pub(crate) fn library_name(&self, name: &str) -> Option<(&'static str, String)> {
+        let mut all = Vec::new();
+        for (module, text) in self.library {
+            let mut names = lasso::Rodeo::new();
+            let bump = bumpalo::Bump::new();
+            let parsed = rml_syntax::parse(&bump, &mut names, FileId::from_index(0), text);
+            let public = parsed.file.nodes().filter(|n| n.private.is_none());
+            all.extend(public.map(|n| (*module, names.resolve(&n.name.name).to_owned())));
+        }
+        let near = suggest(name, all.iter().map(|(_, name)| name.as_str()))?;
+        all.iter().find(|(_, name)| name == near).cloned()
+    }
+
     /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node
     /// that the file can name.
     pub(crate) fn overrides(&self, file: FileId, name: &str) -> bool {

@@ -20,6 +20,7 @@ use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 use self::classes::{Class, Classes};
 use self::quotient::Quotient;
 use super::adjoint::Adjoint;
+use crate::builtins;
 use crate::context;
 use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
@@ -345,6 +346,11 @@ impl Infer<'_, '_, '_> {
                     class
                 }
             },
+            ExprKind::Text(text) if builtins::find(text).is_some() => self.no_value(
+                (id, expr),
+                ["a text is no value", "expected a number or a truth value"],
+                "a function is called by its name: `relu(x)`",
+            ),
             ExprKind::Text(_) => self.no_value(
                 (id, expr),
                 ["a text is no value", "expected a number or a truth value"],

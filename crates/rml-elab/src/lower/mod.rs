@@ -8,6 +8,7 @@ mod node;
 mod order;
 mod results;
 mod structure;
+mod unknown;
 
 pub(crate) use exchanged::{MAX_ARGUMENTS, first_order};
 pub(crate) use expr::arguments;

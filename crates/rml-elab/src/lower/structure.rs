@@ -195,7 +195,7 @@ impl Lower<'_, '_> {
         if let Target::Source(id) = target
             && order == 0
         {
-            self.count(id, args.len(), arg.span);
+            self.count(id, args.len(), None, arg.span);
         }
         let given = args.iter().enumerate().map(|(i, arg)| {
             let input = match target {

@@ -199,10 +199,14 @@ impl<'a> Parser<'_, 'a> {
                 }
                 self.next();
                 if self.kind() == Kind::Dot {
-                    return Err(self.unexpected(
-                        "an operator or `;`",
-                        &["`cell.step(x)`, without blanks, calls node `step` of `import .. as cell;`; nothing else has a dot"],
-                    ));
+                    let help = match self.peek_at(1).kind {
+                        Kind::Star => "all operators work element by element: write `x * y`",
+                        Kind::Slash => "all operators work element by element: write `x / y`",
+                        _ => {
+                            "`cell.step(x)`, without blanks, calls node `step` of `import .. as cell;`; nothing else has a dot"
+                        }
+                    };
+                    return Err(self.unexpected("an operator or `;`", &[help]));
                 }
                 let name = self.symbol(token);
                 self.tree(ExprKind::Var(name), span, 0)

@@ -232,6 +232,9 @@ impl<'a> Parser<'_, 'a> {
         while self.kind() != Kind::RParen {
             decls.push(self.decl(true)?);
             if self.eat(Kind::Comma).is_none() {
+                if self.kind() == Kind::When {
+                    return Err(self.unexpected(&format!("`,` or `)` after {what}"), &[ONE_CONDITION]));
+                }
                 if self.kind() != Kind::Ident || self.at_equation() && self.peek_at(1).kind == Kind::Eq {
                     break;
                 }
@@ -447,6 +450,8 @@ impl<'a> Parser<'_, 'a> {
 const NAMED_DIMENSION: &str = "a dimension of any size has a name: `num [batch, 4]`";
 
 /// What to write for `node f(x):`.
+const ONE_CONDITION: &str =
+    "a clock is one condition, which may have a clock itself: `c: bool [] when d, x: num [] when c`";
 const COLON: &str = "a node names its outputs, and has no colon: `node f(x) -> (y)`; its equations follow directly, `y = ..;`";
 
 /// The element type of that name.
