@@ -135,7 +135,7 @@ impl Printer<'_> {
                 text += &self.over((k, s), stage, &texts);
             }
             text += "    }\n";
-        } else if self.program.ahead == 0 && is_sum(node) {
+        } else if self.program.ahead == 0 && is_sum(node, self.layout) {
             text += &self.sum(k, node);
         } else {
             let all = Position::ALL.map(|p| Some(self.tick(k, node, 0, p)));
@@ -194,35 +194,36 @@ impl Printer<'_> {
         self.body += "}\n";
     }
 
-    /// Calls that add up, in the order of the ticks: those of the middle at once.
+    /// Calls that add up, in the order of the ticks: those of ticks that follow each other at once.
     fn sum(&self, k: usize, node: &Node) -> String {
-        let mut text = String::new();
-        let edges = [
-            (Position::First, "0, 1"),
-            (Position::Middle, "1, w->ticks - 2"),
-            (Position::Last, "w->ticks - 1, 1"),
-        ];
-        let order: Vec<_> = match node.order {
-            Order::Backward => edges.into_iter().rev().collect(),
-            Order::Forward | Order::Over => edges.into_iter().collect(),
+        let at = |p: Position| -> Vec<usize> {
+            let is_call = |stage: &Stage| matches!(stage.work, Work::Call(_)) && stage.at.contains(p);
+            let stages = node.stages.iter().enumerate().filter(|(_, stage)| is_call(stage));
+            stages.filter_map(|(s, _)| self.calls.iter().position(|known| *known == (k, s))).collect()
         };
-        let calls = |p: Position, ticks: &str| {
-            let stages = node.stages.iter().enumerate().filter(|(_, stage)| stage.at.contains(p));
-            let call = |(s, _): (usize, &Stage)| {
-                let call = self.calls.iter().position(|known| *known == (k, s)).expect("it was numbered");
+        let call = |calls: &[usize], ticks: &str| -> String {
+            let one = |call: &usize| {
                 format!("        if (w->call(w->context, {call}, {ticks}, 0)) {{ return 1; }}\n")
             };
-            stages.map(call).collect::<String>()
+            calls.iter().map(one).collect()
         };
-        let only = calls(Position::Only, "0, 1");
-        for (p, ticks) in order {
-            let own = calls(p, ticks);
-            text += &match p {
-                Position::Middle => format!("        if (w->ticks > 2) {{\n{own}        }}\n"),
-                _ => own,
-            };
+        let [first, middle, last] = [Position::First, Position::Middle, Position::Last].map(at);
+        // In the order forward.
+        let mut parts = match (first == middle, middle == last) {
+            (true, true) => vec![call(&middle, "0, w->ticks")],
+            (true, false) => vec![call(&middle, "0, w->ticks - 1"), call(&last, "w->ticks - 1, 1")],
+            (false, true) => vec![call(&first, "0, 1"), call(&middle, "1, w->ticks - 1")],
+            (false, false) => {
+                let middle =
+                    format!("        if (w->ticks > 2) {{\n{}        }}\n", call(&middle, "1, w->ticks - 2"));
+                vec![call(&first, "0, 1"), middle, call(&last, "w->ticks - 1, 1")]
+            }
+        };
+        if node.order == Order::Backward {
+            parts.reverse();
         }
-        format!("    if (w->ticks == 1) {{\n{only}    }} else {{\n{text}    }}\n")
+        let only = call(&at(Position::Only), "0, 1");
+        format!("    if (w->ticks == 1) {{\n{only}    }} else {{\n{}    }}\n", parts.concat())
     }
 
     /// A stage at all ticks of a block.
@@ -408,12 +409,13 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a loop adds up products of what other nodes fill, and does nothing else.
-fn is_sum(node: &Node) -> bool {
+/// Whether a loop adds up what calls make of what other nodes fill, and does nothing else: what it keeps of the tick
+/// before is where it is.
+fn is_sum(node: &Node, layout: &Layout) -> bool {
     let fills = |slot: Slot| node.stages.iter().any(|stage| stage.fills().any(|own| own == slot));
     node.writes.is_empty()
         && node.stages.iter().all(|stage| match &stage.work {
-            Work::Nest(_) => false,
+            Work::Nest(nest) => stage.when.is_empty() && is_same(nest, layout),
             Work::Call(call) => {
                 let reads = |operand: &rml_nest::Operand| {
                     rml_nest::accesses(&operand.source).iter().any(|(_, access)| fills(access.slot))
@@ -421,6 +423,18 @@ fn is_sum(node: &Node) -> bool {
                 stage.when.is_empty() && call.start.is_some() && !call.operands.iter().any(reads)
             }
         })
+}
+
+/// Whether a nest copies elements to where they are.
+fn is_same(nest: &Nest, layout: &Layout) -> bool {
+    let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return false };
+    let is_there = |from: &Access| {
+        layout.rooms[from.slot] == Room::One
+            && layout.rooms[to.slot] == Room::One
+            && layout.place(from.slot) == layout.place(to.slot)
+            && (from.offset, &from.strides) == (to.offset, &to.strides)
+    };
+    source.iter().all(|variant| is_there(&variant.access))
 }
 
 /// What runs at a tick, by its position.

@@ -1,7 +1,7 @@
 //! Operators of whole tensors, which compiled code calls back for.
 
 use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
-use rml_ir::{DType, Data, Position, Precision, Shape};
+use rml_ir::{DType, Data, Precision, Shape};
 use rml_nest::{Call, Guard, Home, Order, Program, Slot, Tick};
 
 use super::view::{At, Slots, View};
@@ -128,16 +128,7 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
                 true
             }
             Kernel::Products(products) => {
-                let mut t = tick;
-                while t < tick + ticks {
-                    // The ticks at one position are alike.
-                    let end = match Position::of(t, all) {
-                        Position::Middle => (tick + ticks).min(all - 1),
-                        Position::Only | Position::First | Position::Last => t + 1,
-                    };
-                    products::run(self, memory, (id, ready, products), here(t), end - t);
-                    t = end;
-                }
+                products::all(self, memory, (id, ready, products), here(tick), ticks);
                 true
             }
             _ => {

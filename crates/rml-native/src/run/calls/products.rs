@@ -126,8 +126,54 @@ fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
     }
 }
 
+/// Runs the products of a call at ticks that follow each other.
+pub(super) fn all<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    (id, ready, products): (usize, &Ready, &Products),
+    at: At,
+    ticks: usize,
+) {
+    let end = at.t + ticks;
+    let here = |t: usize| At { t, ..at };
+    let single = [&products.left, &products.right].iter().all(|view| view.source.len() == 1);
+    if single && products.start.is_none() {
+        return run(runner, memory, (id, ready, products), at, ticks);
+    }
+    // The tick that a sum begins with, and the first and the last one of the others.
+    let (edge, others) = match products.order {
+        Order::Backward => (end - 1, [at.t, end.saturating_sub(2)]),
+        Order::Forward | Order::Over => (at.t, [at.t + 1, end - 1]),
+    };
+    if single && ticks > 1 && others.iter().all(|t| is_summed(runner, ready, products, here(*t))) {
+        if let Some(start) = &products.start {
+            let [m, _, n] = products.size;
+            let out = runner.slots.base(memory, ready.out, Tick::Now, at);
+            begin(runner, memory, start, (out, m * n), here(edge));
+        }
+        return summed(runner, memory, ready, products, at, ticks);
+    }
+    // The ticks at one position are alike.
+    let mut runs = Vec::new();
+    let mut t = at.t;
+    while t < end {
+        let next = match Position::of(t, at.ticks) {
+            Position::Middle => end.min(at.ticks - 1),
+            Position::Only | Position::First | Position::Last => t + 1,
+        };
+        runs.push((t, next - t));
+        t = next;
+    }
+    if products.order == Order::Backward {
+        runs.reverse();
+    }
+    for (t, ticks) in runs {
+        run(runner, memory, (id, ready, products), here(t), ticks);
+    }
+}
+
 /// Runs the products of a call at ticks that are alike.
-pub(super) fn run<N: Number>(
+fn run<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: &mut Memory<N>,
     (id, ready, products): (usize, &Ready, &Products),
@@ -221,9 +267,9 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
     // A matrix of one row or one column is its own transpose.
     let is_turned =
         products.forms[0] == Form::Columns || products.forms[0] == Form::Rows && (m == 1 || k == 1);
-    let is_own = only(start, at).is_some_and(|own| own.slot == ready.out && own.offset == 0);
+    let is_own = only(start, at)
+        .is_some_and(|own| own.slot == ready.out && own.offset == 0 && own.strides == dense(&start.dims));
     is_own
-        && start.is_dense
         && layout.rooms[ready.out] == Room::One
         && products.stack == 1
         && products.result.is_none()
@@ -334,7 +380,7 @@ pub(super) fn begin<N: Number>(
     at: At,
 ) {
     let (first, strides) = runner.slots.find(memory, &start.source, at);
-    if start.is_dense {
+    if strides == dense(&start.dims) {
         if first != out {
             memory.nums.copy_within(first..first + len, out);
         }
