@@ -319,6 +319,9 @@ fn named_dimensions(program: &Program, node: &Node) -> Vec<(String, Span, bool)>
             let spliced = all.into_iter().any(|item| matches!(item, Item::Splice(l, _) if *l == local));
             found.push((data.name.to_string(), data.span, spliced));
         }
+        if data.kind != LocalKind::Formal {
+            continue;
+        }
         let inner = dimensions(program, node, local);
         found.extend(inner.into_iter().map(|(name, spliced)| (name, data.span, spliced)));
     }

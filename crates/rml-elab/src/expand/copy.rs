@@ -369,10 +369,6 @@ impl<'a, 'p> Copy<'a, 'p> {
             for leaf in names.leaves() {
                 self.locals[leaf].clock = clock;
             }
-            let formal = data.kind == LocalKind::Formal;
-            if !data.types.is_empty() {
-                self.field_types(&names, &data.name, formal);
-            }
         }
         for planned in planned {
             let Some(family) = &template.equations[planned.equation].family else { continue };

@@ -15,26 +15,13 @@ use crate::hir::{
 };
 
 impl Copy<'_, '_> {
-    /// Gives the variables of a record the types of its fields.
-    pub(super) fn field_types(&mut self, names: &Value<Local>, of: &str, formal: bool) {
-        let Value::Record(kind, fields) = names else { return };
-        let record = Arc::clone(&self.program().nodes[kind.record]);
-        let known = kind.fields(self.program());
-        for ((field, _), (name, value)) in known.into_iter().zip(fields) {
-            match value {
-                Value::One(local) => self.field_type(&record, field, of, *local, formal),
-                Value::Record(..) => self.field_types(value, &format!("{of}.{name}"), formal),
-            }
-        }
-    }
-
     /// Gives a variable the type of a field. The named dimensions of a record are those of each input of its type;
     /// elsewhere a type that has one says only what the elements are.
-    pub(super) fn field_type(&mut self, record: &Node, field: Local, of: &str, local: Local, formal: bool) {
+    pub(super) fn field_type(&mut self, record: &Node, field: Local, formal: Option<&str>, local: Local) {
         let Some(ty) = record.locals[field].types.first() else { return };
         let mut dims = Some(Vec::new());
         for item in &ty.dims {
-            let made = self.dimension(record, item, formal.then_some(of));
+            let made = self.dimension(record, item, formal);
             dims = dims.zip(made).map(|(mut dims, made)| {
                 dims.push(made);
                 dims

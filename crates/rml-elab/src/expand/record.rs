@@ -25,10 +25,14 @@ impl Copying<'_, '_> {
             return Value::One(self.locals.push(data));
         };
         let record = Arc::clone(&self.program().nodes[of.record]);
+        let formal = (kind == LocalKind::Formal).then(|| name.clone());
         let fields = of.fields(self.program()).into_iter().map(|(field, inner)| {
-            let field = record.name_of(field).clone();
-            let name = format!("{name}.{field}").into();
-            (field, self.variables((name, span), kind, inner))
+            let text = record.name_of(field).clone();
+            let names = self.variables((format!("{name}.{text}").into(), span), kind, inner);
+            if let Value::One(local) = names {
+                self.field_type(&record, field, formal.as_deref(), local);
+            }
+            (text, names)
         });
         Value::Record(of, fields.collect())
     }
@@ -226,15 +230,6 @@ impl Copying<'_, '_> {
                 }
                 return Value::One(self.in_error(parts, span));
             }
-            let value = match (want, value) {
-                (None, Value::One(value)) => {
-                    let of = format!("{}.{name}", node.name);
-                    let local = self.hoisted(value, &of, at);
-                    self.field_type(&node, field, &of, local, false);
-                    Value::One(self.push(ExprKind::Local(local), at))
-                }
-                (_, value) => value,
-            };
             made.push((name.clone(), value));
         }
         Value::Record(kind, made)
