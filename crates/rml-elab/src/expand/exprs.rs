@@ -60,7 +60,9 @@ impl Copy<'_, '_> {
                 self.operand(made, span)
             }
             ExprKind::Structure(Structure::Match { value, cases }) => self.matched(*value, cases, span),
-            ExprKind::Structure(Structure::Field { base, field, span }) => self.field(*base, field, *span),
+            ExprKind::Structure(Structure::Field { base, field, span }) => {
+                self.field(id, *base, field, *span)
+            }
             _ if self.kind(id).is_some() => self.record(id),
             _ => Value::One(self.plain(id)),
         }

@@ -58,8 +58,8 @@ pub(crate) struct Expansion<'p> {
     queue: Vec<Job>,
     /// How many equations with an index all copies have.
     equations: usize,
-    /// The nodes that are one delay in 2, 3, .. windows.
-    delays: Vec<SourceId>,
+    /// The nodes that are one delay, by the number of its windows and its place.
+    delays: IndexMap<(usize, Span), SourceId>,
     /// Whether nodes have delays.
     delayed: IndexMap<SourceId, bool>,
 }
@@ -108,7 +108,7 @@ impl<'p> Expansion<'p> {
             known: IndexMap::new(),
             queue: Vec::new(),
             equations: 0,
-            delays: Vec::new(),
+            delays: IndexMap::new(),
             delayed: IndexMap::new(),
         }
     }

@@ -235,9 +235,31 @@ impl Copying<'_, '_> {
         Value::Record(kind, made)
     }
 
+    /// The variables of an expression that is a name, a member, or a field of such.
+    fn names_of(&self, id: ExprId) -> Option<Value<Local>> {
+        let template = Arc::clone(&self.template);
+        match &template.exprs[id].kind {
+            ExprKind::Local(local) => self.fields.get(local).cloned(),
+            ExprKind::Structure(Structure::Member { family, index }) => {
+                let Ok(StaticValue::Int(k)) = self.early(*index) else { return None };
+                self.members.get(family)?.get(&k).cloned()
+            }
+            ExprKind::Structure(Structure::Field { base, field, .. }) => match self.names_of(*base)? {
+                Value::Record(_, fields) => fields.into_iter().find(|(name, _)| name == field).map(|f| f.1),
+                Value::One(_) => None,
+            },
+            _ => None, // all others are computed
+        }
+    }
+
     /// `s.h`
-    pub(super) fn field(&mut self, base: ExprId, field: &str, span: Span) -> Value<ExprId> {
+    pub(super) fn field(&mut self, id: ExprId, base: ExprId, field: &str, span: Span) -> Value<ExprId> {
         let at = self.template.exprs[base].span;
+        if self.kind(base).is_some()
+            && let Some(names) = self.names_of(id)
+        {
+            return self.read(&names, span);
+        }
         match self.value(base) {
             Value::Record(kind, fields) => {
                 let found = fields.iter().find(|(name, _)| **name == *field);

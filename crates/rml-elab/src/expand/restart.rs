@@ -10,7 +10,8 @@ use rml_syntax::ast::Literal;
 
 use super::Expansion;
 use super::copy::Copy;
-use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, SourceId, Structure};
+use crate::hir::{Call, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId, Structure};
+use crate::report::Report;
 
 impl Copy<'_, '_> {
     /// What ends the windows of the delays in a call, outermost first.
@@ -32,7 +33,7 @@ impl Copy<'_, '_> {
     /// `init fby next`, with the windows of the delay.
     pub(super) fn delay(&mut self, init: ExprId, next: ExprId, ends: &[Local], span: Span) -> ExprKind {
         let Some((outer, inner)) = ends.split_first() else { return ExprKind::Fby { init, next } };
-        let callee = self.expansion.delay(ends.len());
+        let callee = self.expansion.delay(ends.len(), span);
         let mut args = vec![init, next];
         for end in inner {
             args.push(self.sampled(*end, 0, span));
@@ -44,53 +45,22 @@ impl Copy<'_, '_> {
 }
 
 impl Expansion<'_> {
-    /// The node that is one delay in that many windows.
-    fn delay(&mut self, windows: usize) -> SourceId {
-        let inner = match windows {
-            0 | 1 => return self.program.delay,
-            _ => self.delay(windows - 1),
-        };
-        if let Some(&known) = self.delays.get(windows - 2) {
+    /// The node that is one delay in that many windows, for the `fby` at `span`.
+    fn delay(&mut self, windows: usize, span: Span) -> SourceId {
+        if let Some(&known) = self.delays.get(&(windows, span)) {
             return known;
         }
-        let mut node = crate::lower::delay(self.program.nodes[self.program.delay].file);
-        let span = node.span;
-        let mut args: Vec<ExprId> = Vec::new();
-        let local = |node: &mut Node, local: Local| {
-            node.exprs.push(crate::hir::Expr { kind: ExprKind::Local(local), span })
-        };
-        let ends: Vec<Local> = (1..windows)
-            .map(|k| {
-                let name: Arc<str> = format!("end{k}").into();
-                let kind = LocalKind::Formal;
-                node.locals.push(crate::hir::LocalData {
-                    name,
-                    span,
-                    kind,
-                    types: Vec::new(),
-                    clock: None,
-                    element: None,
-                })
-            })
-            .collect();
-        for formal in node.formals.clone() {
-            args.push(local(&mut node, formal));
+        let mut node = crate::lower::delay(span);
+        if windows > 1 {
+            let inner = self.delay(windows - 1, span);
+            within(&mut node, inner, windows);
         }
-        for end in &ends[1..] {
-            args.push(local(&mut node, *end));
-        }
-        let every = Some(local(&mut node, ends[0]));
-        let call =
-            Call { callee: inner, order: 0, name_span: span, args, every, restart: None, member: None };
-        let rhs = node.exprs.push(crate::hir::Expr { kind: ExprKind::Call(call), span });
-        node.equations[0].rhs = rhs;
-        node.formals.extend(ends);
         let callee = |id: SourceId| &*self.program.nodes[id];
-        let (roles, order) = crate::usage::analyse(&callee, &node, &mut crate::report::Report::default());
+        let (roles, order) = crate::usage::analyse(&callee, &node, &mut Report::default());
         (node.roles, node.static_order) = (roles, order);
         let id = self.program.nodes.push(Arc::new(node));
         self.templates.push(self.program.delay);
-        self.delays.push(id);
+        self.delays.insert((windows, span), id);
         id
     }
 
@@ -116,4 +86,23 @@ impl Expansion<'_> {
         self.delayed.insert(id, found);
         found
     }
+}
+
+/// Makes a node that is one delay a call of one in fewer windows: `delay(init, x, end1) -> (o)  o = inner(init, x) every
+/// end1;`
+fn within(node: &mut Node, inner: SourceId, windows: usize) {
+    let span = node.span;
+    let mut ends: Vec<Local> = Vec::new();
+    for k in 1..windows {
+        let (name, kind, types) = (format!("end{k}").into(), LocalKind::Formal, Vec::new());
+        ends.push(node.locals.push(LocalData { name, span, kind, types, clock: None, element: None }));
+    }
+    let read = |node: &mut Node, local: Local| node.exprs.push(Expr { kind: ExprKind::Local(local), span });
+    let passed: Vec<Local> = node.formals.iter().chain(ends.iter().skip(1)).copied().collect();
+    let args = passed.into_iter().map(|local| read(node, local)).collect();
+    let every = ends.first().map(|end| read(node, *end));
+    let call = Call { callee: inner, order: 0, name_span: span, args, every, restart: None, member: None };
+    let rhs = node.exprs.push(Expr { kind: ExprKind::Call(call), span });
+    node.equations.iter_mut().for_each(|equation| equation.rhs = rhs);
+    node.formals.extend(ends);
 }

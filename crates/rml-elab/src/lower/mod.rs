@@ -18,7 +18,7 @@ pub(crate) use types::delay;
 use std::sync::Arc;
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, FileId, IndexVec};
+use rml_base::{Diagnostic, FileId, IndexVec, Span};
 use rml_syntax::ast;
 
 use crate::hir::{Node, SourceId};
@@ -82,7 +82,7 @@ pub(crate) fn lower<'a>(
         let node = &mut nodes[id];
         (node.roles, node.static_order, node.template) = (roles, static_order, template);
     }
-    let delay = nodes.push(types::delay(loaded.prelude));
+    let delay = nodes.push(types::delay(Span::new(loaded.prelude, 0, 0)));
     let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &nodes[delay], report);
     (nodes[delay].roles, nodes[delay].static_order) = (roles, static_order);
     let nodes = nodes.into_vec().into_iter().map(Arc::new).collect();

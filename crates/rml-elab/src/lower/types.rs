@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, FileId, IndexVec, Span, suggest};
+use rml_base::{Diagnostic, IndexVec, Span, suggest};
 use rml_syntax::ast::{self, Form, Ident};
 
 use super::node::Lower;
@@ -272,9 +272,8 @@ pub(super) fn recursive_records(nodes: &mut IndexVec<SourceId, Node>, scopes: &S
     }
 }
 
-/// A node that is one `fby`: `node delay(init, x) -> (o)  o = init fby x;`
-pub(crate) fn delay(prelude: FileId) -> Node {
-    let span = Span::new(prelude, 0, 0);
+/// A node that is one `fby`, which stands there: `node delay(init, x) -> (o)  o = init fby x;`
+pub(crate) fn delay(span: Span) -> Node {
     let mut locals: IndexVec<Local, LocalData> = IndexVec::new();
     let mut exprs: IndexVec<ExprId, Expr> = IndexVec::new();
     let mut local = |name: &str, kind: LocalKind| {
@@ -294,7 +293,7 @@ pub(crate) fn delay(prelude: FileId) -> Node {
     let rhs = exprs.push(Expr { kind: ExprKind::Fby { init: parts[0], next: parts[1] }, span });
     Node {
         name: Arc::from("delay"),
-        file: prelude,
+        file: span.file,
         span,
         name_span: span,
         formals,
