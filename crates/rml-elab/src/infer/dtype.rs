@@ -44,7 +44,7 @@ struct Infer<'t, 'p, 'r> {
     /// Literals without a point.
     literals: Vec<((InstanceId, ExprId), Class)>,
     /// Operands of what cases of an enumeration cannot be operands of, and what that is.
-    numbers: Vec<((InstanceId, ExprId), (Class, Span), String)>,
+    numbers: Vec<cases::Operand>,
     /// Quotients whose operands were not known when they were looked at.
     quotients: Vec<Quotient>,
     /// Calls of adjoints whose gradients are not connected yet.

@@ -10,6 +10,13 @@ use crate::context;
 use crate::hir::{ExprId, SourceId};
 use crate::instance::InstanceId;
 
+/// An operand that must be no case: where, and of what.
+pub(super) struct Operand {
+    at: (InstanceId, ExprId),
+    found: (Class, Span),
+    what: String,
+}
+
 impl Infer<'_, '_, '_> {
     /// A type of an element as messages name it.
     pub(super) fn shown(&self, elem: Elem) -> String {
@@ -44,13 +51,13 @@ impl Infer<'_, '_, '_> {
     /// Notes that an operand must not be a case. Whether it is one may be known later only.
     pub(super) fn number(&mut self, at: (InstanceId, ExprId), operand: (Class, Span), what: &str) {
         if !self.tree.program.scopes.enums.is_empty() {
-            self.numbers.push((at, operand, what.to_owned()));
+            self.numbers.push(Operand { at, found: operand, what: what.to_owned() });
         }
     }
 
     /// Reports operands that are cases, and must not be.
     pub(super) fn no_numbers(&mut self) {
-        for (at, (class, span), what) in std::mem::take(&mut self.numbers) {
+        for Operand { at, found: (class, span), what } in std::mem::take(&mut self.numbers) {
             let Some((elem @ Elem::Case(_), origin)) = self.classes.elem(class) else { continue };
             if self.classes.is_lost(class) || !self.broken.insert(at) {
                 continue;
