@@ -58,7 +58,7 @@ pub(super) const FORMS: &[FormDoc] = &[
         name: "restart",
         form: "f(x) restart r",
         meaning: "Restarts the delays in a call in the cycle where `r` is true: `fby` takes its initial value there. Backward delays and\n\
-                  parameters do not know of it.",
+                  parameters do not restart.",
         example: "n = count(x) restart (x == 0.0);",
     },
     FormDoc {

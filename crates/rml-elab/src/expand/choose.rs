@@ -7,30 +7,10 @@ use rml_base::Span;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
+use super::branches::Branch;
 use super::copy::Copy;
 use super::kinds::Value;
 use crate::hir::{Equation, ExprId, ExprKind, Local, LocalData, LocalKind, SourceId};
-
-/// Where an expression of a case runs: where the condition has that value.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Branch {
-    cond: Local,
-    positive: bool,
-    /// The cases of it.
-    label: Arc<str>,
-}
-
-/// A variable, and the branches that it is sampled by.
-type Sampled = (Local, Vec<Branch>);
-
-/// What is sampled, and which conditions there are.
-#[derive(Debug, Default)]
-pub(super) struct Branches {
-    /// Those that are looked at, outermost first.
-    open: Vec<Branch>,
-    sampled: indexmap::IndexMap<Sampled, Local>,
-    conditions: indexmap::IndexMap<(Sampled, usize, usize), Local>,
-}
 
 /// A `match` that is written down.
 struct Choice<'a> {

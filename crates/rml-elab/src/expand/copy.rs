@@ -11,7 +11,7 @@ use rml_ir::DType;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::Form;
 
-use super::choose::Branches;
+use super::branches::Branches;
 use super::early::{Early, Evaluator, Why, int, not_known};
 use super::kinds::{Kind, Value, declared};
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
@@ -55,7 +55,7 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) target: Arc<str>,
     /// Equations of expressions that got a name.
     pub(super) extra: Vec<Equation>,
-    /// The names of variables, once one was looked for.
+    /// The names of variables, once one was searched for.
     pub(super) taken: IndexSet<Arc<str>>,
     /// Whether a value is not known, so that parts are missing.
     pub(super) unknown: bool,

@@ -83,8 +83,8 @@ impl Copy<'_, '_> {
         self.locals.push(data)
     }
 
-    /// Replaces the inputs of the node that runs that are cases by what is checked to be a case, since data may hold any
-    /// int.
+    /// Replaces the inputs of the node that runs that are cases by what is checked to be a case, since data may hold
+    /// any int.
     pub(super) fn checked_inputs(&mut self, formals: &[Local], equations: &mut Vec<Equation>) {
         if !self.env.is_root {
             return;

@@ -7,6 +7,7 @@
 //! What decides how many copies there are is evaluated here ([`early`]), before any shape is known.
 
 mod advice;
+mod branches;
 mod calls;
 mod choose;
 mod constants;
@@ -14,6 +15,7 @@ mod copy;
 mod define;
 mod early;
 mod exprs;
+mod kind_of;
 mod kinds;
 mod record;
 mod restart;

@@ -88,8 +88,8 @@ impl Expansion<'_> {
     }
 }
 
-/// Makes a node that is one delay a call of one in fewer windows: `delay(init, x, end1) -> (o)  o = inner(init, x) every
-/// end1;`
+/// Makes a node that is one delay a call of one in fewer windows: `node delay(init, x, end1) -> (o)` with
+/// `o = inner(init, x) every end1;`.
 fn within(node: &mut Node, inner: SourceId, windows: usize) {
     let span = node.span;
     let mut ends: Vec<Local> = Vec::new();
