@@ -30,7 +30,7 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
             "for `x` of the last cycle in which `c` was true, write `o = merge c x ((0.0 fby o) when not c);`"
         }
         "reset" | "restart" => {
-            "a node restarts after each cycle in which `c` is true where it is called with `f(x) every c`"
+            "the delays of a node restart in the cycle in which `r` is true where it is called with `f(x) restart r`"
         }
         "assert" => "there are no assertions: make the condition an output, `ok = x > 0.0;`",
         "len" => "the length of the first dimension is `shape(x)[0]`",
@@ -85,6 +85,15 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
         "logical_not" => "write `not a`",
         _ => return None,
     })
+}
+
+/// What a field of that name of a value stands for.
+pub(crate) fn field(name: &str) -> Option<&'static str> {
+    match name {
+        "T" | "mT" => Some("the transpose is written `transpose(x)`"),
+        "shape" | "size" | "ndim" => Some("a shape is written `shape(x)`, its first dimension `shape(x)[0]`"),
+        _ => call(name),
+    }
 }
 
 /// What an import of a module of that name stands for.

@@ -395,7 +395,7 @@ fn no_record(field: &str, at: Span, span: Span) -> Diagnostic {
     let d = Diagnostic::error(codes::RECORD_FIELD, format!("only a record has a field `{field}`"))
         .label(at, "this is no record")
         .label(span, "a field");
-    match crate::habits::call(field) {
+    match crate::habits::field(field) {
         Some(help) => d.help(help),
         None => d.help(
             "a record is made by its name: `record state = (h: num [n], c: num [n]);`, `s = state(h, c);`, `s.h`",
