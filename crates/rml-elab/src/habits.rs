@@ -35,7 +35,7 @@ const CALLS: &[(&[&str], &str)] = &[
     ),
     (
         &["reset", "restart"],
-        "a node restarts after each cycle in which `c` is true where it is called with `f(x) every c`",
+        "the delays of a node restart in the cycle in which `r` is true where it is called with `f(x) restart r`",
     ),
     (&["assert"], "there are no assertions: make the condition an output, `ok = x > 0.0;`"),
     (&["len"], "the length of the first dimension is `shape(x)[0]`"),
@@ -193,12 +193,24 @@ const CALLS: &[(&[&str], &str)] = &[
     (&["counter", "count"], "write `n = 0 fby n + 1;`"),
     (&["integr", "integral", "integrate"], "write `s = (0.0 fby s) + dt * x;`"),
     (&["der", "derivative"], "write `(x - (x fby x)) / dt`"),
-    (&["switch", "case"], "write `if c then a else b`, or `where(c, a, b)` element by element"),
+    (
+        &["switch", "case"],
+        "write `if c then a else b`, or `match p (Idle -> a, Heat -> b)` over the cases of an enumeration",
+    ),
 ];
 
 /// What a call of that name stands for.
 pub(crate) fn call(name: &str) -> Option<&'static str> {
     CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
+}
+
+/// What a field of that name of a value stands for.
+pub(crate) fn field(name: &str) -> Option<&'static str> {
+    match name {
+        "T" | "mT" => Some("the transpose is written `transpose(x)`"),
+        "shape" | "size" | "ndim" => Some("a shape is written `shape(x)`, its first dimension `shape(x)[0]`"),
+        _ => call(name),
+    }
 }
 
 /// What an import of a module of that name stands for.

@@ -59,7 +59,7 @@ pub(super) fn check_declared(
     let is_known = |l: &Local| !typed.tree.is_stream(id, *l) || typed.shape(id, *l).is_some();
     for decl in &node.locals[local].types {
         let name = node.name_of(local);
-        let written = format!("{} {}", decl.dtype, shape_text(node, decl));
+        let written = format!("{} {}", ty.dtype, shape_text(node, decl));
         let bad = |expected: String| {
             Diagnostic::error(codes::SHAPE_MISMATCH, format!("`{name}` is declared {written}, but is {ty}"))
                 .label(found.unwrap_or(node.locals[local].span), format!("this is {ty}"))
@@ -69,7 +69,7 @@ pub(super) fn check_declared(
         match typed.statics.declared(&typed.tree, &typed.shapes, id, decl) {
             Ok(shape) if shape == ty.shape => {}
             Ok(shape) => {
-                let d = bad(format!("{} {shape}", decl.dtype));
+                let d = bad(format!("{} {shape}", ty.dtype));
                 let advice = from.and_then(|from| repair::fitted(typed, from, ty, &shape));
                 return Err(advice.into_iter().fold(d, Diagnostic::help).into());
             }

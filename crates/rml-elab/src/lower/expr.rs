@@ -47,6 +47,9 @@ impl Lower<'_, '_> {
             },
             A::MergeOperands(operands) => self.merge(operands, span),
             A::Every { call, end } => self.every(call, end),
+            A::Restart { call, cond } => self.restart(call, cond),
+            A::Field { base, field } => self.field(base, field),
+            A::Match { value, cases } => self.matched(value, cases, span),
             A::Juxtaposed { name, args, indices, .. } => {
                 let kind = self.call(name, args, span);
                 return self.indexed(kind, span, indices);
@@ -137,6 +140,7 @@ impl Lower<'_, '_> {
                     name_span: callee.span,
                     args,
                     every: None,
+                    restart: None,
                     member: None,
                 })
             }
@@ -210,7 +214,7 @@ impl Lower<'_, '_> {
         let name = &callee.name;
         let d = Diagnostic::error(
             codes::ARITY,
-            format!("node `{name}` takes {}, but {given} given", arguments(expected)),
+            format!("{} `{name}` takes {}, but {given} given", callee.what(), arguments(expected)),
         )
         .label(span, format!("{} here", arguments(given)))
         .label(callee.ast.header_span, "its interface")

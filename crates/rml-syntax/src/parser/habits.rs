@@ -41,12 +41,11 @@ const WORDS: &[(&str, &str)] = &[
     ("print", "a program cannot print: `rml run` shows the outputs, `rml trace` all variables"),
     ("is", "`==` compares"),
     ("reset", RESTART),
-    ("restart", RESTART),
     ("let", LET),
 ];
 
 /// What stands in place of `f(x) reset c`.
-const RESTART: &str = "`f(x) every c` restarts `f` after each cycle in which `c` is true, and `f(x) every (false fby back c)` in that cycle";
+const RESTART: &str = "`f(x) restart c` restarts the delays of `f` in each cycle in which `c` is true, `f(x) every c` the node after it";
 
 /// What stands in place of `let z = a in b`.
 const LET: &str =
