@@ -13,22 +13,21 @@ use std::sync::Arc;
 use rml_ir::Value;
 use rml_plan::{Kind, Plan};
 
+mod call;
 mod checkpoint;
 mod exprs;
 mod function;
 mod functions;
-mod fuse;
-mod groups;
 mod header;
+mod layout;
 mod lines;
+pub mod loops;
 mod names;
 mod nest;
 mod operand;
 mod picked;
-mod point;
 mod prelude;
 mod products;
-mod reduce;
 mod registers;
 mod run;
 mod scalars;
@@ -37,9 +36,7 @@ mod sliding;
 mod sort;
 mod source;
 mod store;
-mod sums;
 mod tensor;
-mod views;
 
 pub use names::refuses;
 pub use scalars::Scalars;
@@ -123,15 +120,15 @@ pub fn export(
         return Err(Refused::Cycles(fewest));
     }
     let scope = scope::Scope::new(plan, options);
-    let mut memory = scope.memory();
+    let starts = registers::Starts::new(plan, &scope.registers, state);
+    let (source, constants, arrays) = source::source(&scope, &starts, options);
+    let mut memory = scope.memory(&arrays);
     let most = memory.state.max(memory.work);
     if most > MOST {
         return Err(Refused::Memory(most));
     }
-    let starts = registers::Starts::new(plan, &scope.registers, state);
-    let (source, constants) = source::source(&scope, &starts, options);
     memory.constants = constants;
-    let header = header::header(&scope, &memory, options);
+    let header = header::header(&scope, (&memory, &arrays), options);
     let renamed = renamed(&scope);
     Ok(Exported { header, source, memory, inputs: scope.inputs, outputs: scope.outputs, renamed })
 }

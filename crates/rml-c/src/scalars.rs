@@ -29,7 +29,17 @@ pub struct Scalars(Prelude);
 impl Scalars {
     /// For numbers of a precision.
     pub fn new(precision: Precision) -> Self {
-        Self(Prelude::new(precision, Math::Own))
+        Self::with(precision, Math::Own)
+    }
+
+    /// The same, with functions from there.
+    pub(crate) fn with(precision: Precision, math: Math) -> Self {
+        Self(Prelude::new(precision, math))
+    }
+
+    /// Whether the text needs `math.h`.
+    pub(crate) fn needs_library(&self) -> bool {
+        self.0.needs_library()
     }
 
     /// A [pointwise](Op::is_pointwise) operator of expressions, the last of which has that type.

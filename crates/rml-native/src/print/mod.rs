@@ -12,8 +12,6 @@ use crate::layout::{Layout, Room};
 
 mod chains;
 mod folds;
-mod form;
-mod loops;
 mod nests;
 mod turned;
 
