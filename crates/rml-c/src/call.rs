@@ -5,7 +5,7 @@ use rml_ir::{DType, Positions, Shape};
 use rml_nest::{Access, Call, Source, Variant, dense};
 
 use crate::function::Function;
-use crate::loops::{Base, Elements};
+use crate::loops::{Base, Elements, Place};
 use crate::operand::Operand;
 use crate::{products, tensor};
 
@@ -26,8 +26,13 @@ impl Function<'_> {
         let data = &self.scope.program.slots[call.out];
         let (ty, to) = (data.ty.clone(), self.scope.slot(call.out, self.ticks.now));
         let wants = products::wants(call);
-        let operands: Vec<Operand> =
-            call.operands.iter().zip(wants).enumerate().map(|(i, (operand, want))| self.operand(i, operand, (at, want))).collect();
+        let operands: Vec<Operand> = call
+            .operands
+            .iter()
+            .zip(wants)
+            .enumerate()
+            .map(|(i, (operand, want))| self.operand(i, operand, (at, want)))
+            .collect();
         if ty.shape.is_empty() && !matches!(call.op, Op::Gather { .. } | Op::Pick) {
             return;
         }
@@ -43,20 +48,35 @@ impl Function<'_> {
         let mut source = source.clone();
         let place = self.chosen(&mut source, at);
         let is_there = |variant: &Variant, elements: &Elements| {
-            variant.access.offset == 0 && variant.access.strides == dense(shape.dims()) && *elements == Elements::At(to.clone())
+            variant.access.offset == 0
+                && variant.access.strides == dense(shape.dims())
+                && *elements == Elements::At(to.clone())
         };
         let all: Vec<(&Variant, &(String, Elements))> = source.iter().zip(&place).collect();
         if !all.iter().any(|(variant, (_, elements))| is_there(variant, elements)) {
             return self.copy_source(&source, shape, at, to);
         }
+        let there: Vec<bool> =
+            all.into_iter().map(|(variant, (_, elements))| is_there(variant, elements)).collect();
+        self.unless_there(&source, &place, &there, &|f, one| f.copy_source(&one, shape, Positions::ALL, to));
+    }
+
+    /// Copies what the variants of a load read, but for those that are there.
+    pub(crate) fn unless_there(
+        &mut self,
+        source: &Source,
+        place: &Place,
+        there: &[bool],
+        copy: &dyn Fn(&mut Self, Source),
+    ) {
         let mut before: Vec<String> = Vec::new();
-        for (variant, (cond, elements)) in all {
-            if !is_there(variant, elements) {
+        for ((variant, (cond, _)), is_there) in source.iter().zip(place).zip(there) {
+            if !is_there {
                 let own = before.iter().chain((!cond.is_empty()).then_some(cond));
                 let own: Vec<&str> = own.map(String::as_str).collect();
                 let condition = (!own.is_empty()).then(|| format!("if ({})", own.join(" && ")));
                 let one = Variant { at: Positions::ALL, any: Vec::new(), ..variant.clone() };
-                let lines = self.aside(|f| f.copy_source(&vec![one], shape, Positions::ALL, to));
+                let lines = self.aside(|f| copy(f, vec![one]));
                 self.enclose(lines, condition);
             }
             before.push(format!("!({cond})"));
@@ -64,7 +84,12 @@ impl Function<'_> {
     }
 
     /// An operand of a call: where it is, if its elements are apart as wanted, else a copy.
-    fn operand(&mut self, number: usize, operand: &rml_nest::Operand, (at, want): (Positions, Want)) -> Operand {
+    fn operand(
+        &mut self,
+        number: usize,
+        operand: &rml_nest::Operand,
+        (at, want): (Positions, Want),
+    ) -> Operand {
         let mut source = operand.source.clone();
         let shape = Shape::new(&operand.dims);
         let dtype = self.scope.program.slots[source[0].access.slot].ty.dtype;
@@ -139,7 +164,8 @@ impl Function<'_> {
 
     /// Loops over some axes, and what runs in them.
     pub(crate) fn each(&mut self, dims: &[usize], line: &str) {
-        let sizes: Vec<(String, usize)> = dims.iter().enumerate().map(|(i, n)| (format!("i{i}"), *n)).collect();
+        let sizes: Vec<(String, usize)> =
+            dims.iter().enumerate().map(|(i, n)| (format!("i{i}"), *n)).collect();
         let depth = self.lines.nest(&sizes);
         self.lines.line(line);
         self.lines.close_all(depth);
@@ -161,7 +187,8 @@ fn fits(own: &[isize], dims: &[usize], want: Want) -> bool {
         Want::Dense => dense(dims).into_iter().enumerate().all(|(axis, stride)| fit(axis, stride)),
         Want::Any => own.iter().all(|stride| *stride >= 0),
         Want::Ordered(_) => {
-            let own: Vec<isize> = own.iter().zip(dims).filter(|(_, n)| **n > 1).map(|(stride, _)| *stride).collect();
+            let own: Vec<isize> =
+                own.iter().zip(dims).filter(|(_, n)| **n > 1).map(|(stride, _)| *stride).collect();
             own.iter().all(|stride| *stride >= 0) && own.windows(2).all(|pair| pair[0] >= pair[1])
         }
     }

@@ -54,11 +54,11 @@ pub(crate) fn functions(scope: &Scope<'_>) -> String {
         }
     }
     load.lines.line("return true;");
-    let save =
-        save.written(&format!("void {name}_save(const {name}_state *state, uint8_t *bytes)"), &["(void)state;"]);
-    let load =
-        load.written(&format!("bool {name}_load({name}_state *state, const uint8_t *bytes)"), &["(void)state;"]);
-    save.text(scope, &nowhere()) + "\n" + &load.text(scope, &nowhere())
+    let save = save
+        .written(&format!("void {name}_save(const {name}_state *state, uint8_t *bytes)"), &["(void)state;"]);
+    let load = load
+        .written(&format!("bool {name}_load({name}_state *state, const uint8_t *bytes)"), &["(void)state;"]);
+    save.text(scope, &nowhere()).0 + "\n" + &load.text(scope, &nowhere()).0
 }
 
 /// One line for each element.

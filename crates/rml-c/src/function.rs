@@ -167,7 +167,11 @@ impl<'a> Function<'a> {
                 true => there.iter().chain(&guards).map(String::as_str).collect(),
                 false => there.iter().map(String::as_str).collect(),
             };
-            self.lines.open(if outer.is_empty() { String::new() } else { format!("if ({})", outer.join(" && ")) });
+            self.lines.open(if outer.is_empty() {
+                String::new()
+            } else {
+                format!("if ({})", outer.join(" && "))
+            });
             if !unless.is_empty() {
                 self.lines.open(format!("if ({})", unless.join(" || ")));
                 self.unset(register, suffix);
@@ -254,44 +258,85 @@ pub(crate) struct Places<'a> {
     pub(crate) kept: [usize; 3],
 }
 
+/// How many pointers a function has as parameters; others are variables. C99 promises that there may be 127 parameters.
+const PARAMETERS: usize = 100;
+
 impl Written {
-    /// The text, with the places of what it uses.
-    pub(crate) fn text(&self, scope: &Scope<'_>, places: &Places<'_>) -> String {
+    /// The text, with the places of what it uses, and what its last parameters are.
+    ///
+    /// Compilers know of parameters alone that they point to different elements.
+    pub(crate) fn text(&self, scope: &Scope<'_>, places: &Places<'_>) -> (String, String) {
+        // Those to nothing may be equal.
+        let (mut pointers, mut variables): (Vec<Pointer>, Vec<Pointer>) =
+            self.pointers(scope, places).into_iter().partition(|pointer| !pointer.is_empty);
+        let most = if self.says.is_empty() { 0 } else { PARAMETERS.min(pointers.len()) };
+        variables.extend(pointers.split_off(most));
         let mut text = Lines::default();
         if !self.says.is_empty() {
             text.line(&self.says);
         }
-        text.open(&self.head);
+        match self.head.strip_suffix(')').filter(|_| !pointers.is_empty()) {
+            None => text.open(&self.head),
+            Some(head) => {
+                text.line(format!("{head},"));
+                for (i, Pointer { declared, says, .. }) in pointers.iter().enumerate() {
+                    let end = if i + 1 == pointers.len() { ")" } else { "," };
+                    text.line(format!("        {declared}{end}{says}"));
+                }
+                text.open("");
+            }
+        }
         self.locals.iter().for_each(|local| text.line(local));
         for (flag, name) in [("&bad", "bad"), ("&outside", "outside")] {
             if self.body.contains(flag) {
                 text.line(format!("bool {name} = false;"));
             }
         }
+        for Pointer { declared, at, says, .. } in variables {
+            text.line(format!("{declared} = {at};{says}"));
+        }
+        self.body.lines().for_each(|line| text.line(line));
+        text.close();
+        let args: String = pointers.iter().map(|pointer| format!(", {}", pointer.at)).collect();
+        (text.into_text(), args)
+    }
+
+    /// The pointers to the values that the body mentions.
+    fn pointers(&self, scope: &Scope<'_>, places: &Places<'_>) -> Vec<Pointer> {
         let words: BTreeSet<&str> = self.body.split(|c| !is_part(c)).collect();
-        let mut pointer = |name: &str, dtype: DType, offset: usize, says: &str| {
-            let (ty, array) = (num(dtype), array_name(dtype));
-            let plus = if offset == 0 { String::new() } else { format!(" + {offset}") };
-            text.line(format!("{ty} *const restrict {name} = work->{array}{plus};{says}"));
+        let pointer = |name: &str, dtype: DType, offset: usize, says: String, is_empty: bool| {
+            let array = array_name(dtype);
+            let at = if offset == 0 { format!("work->{array}") } else { format!("work->{array} + {offset}") };
+            Pointer { declared: format!("{} *const restrict {name}", num(dtype)), at, says, is_empty }
         };
+        let mut all = Vec::new();
         for (slot, data) in scope.program.slots.iter_enumerated() {
             let name = &scope.slots[slot];
-            let Some(offset) = (places.slots)(slot).filter(|_| words.contains(name.as_str())) else { continue };
-            let of = if data.ty.shape.is_scalar() { String::new() } else { format!(" /* {} */", data.ty.shape) };
-            pointer(name, data.ty.dtype, offset, &of);
+            let Some(offset) = (places.slots)(slot).filter(|_| words.contains(name.as_str())) else {
+                continue;
+            };
+            let of =
+                if data.ty.shape.is_scalar() { String::new() } else { format!(" /* {} */", data.ty.shape) };
+            all.push(pointer(name, data.ty.dtype, offset, of, data.ty.shape.is_empty()));
         }
         for (kind, offsets) in [("own", places.own), ("kept", places.kept)] {
             for (dtype, offset) in DTYPES.into_iter().zip(offsets) {
                 let name = format!("{kind}_{}", array_name(dtype));
                 if words.contains(name.as_str()) {
-                    pointer(&name, dtype, offset, "");
+                    all.push(pointer(&name, dtype, offset, String::new(), false));
                 }
             }
         }
-        self.body.lines().for_each(|line| text.line(line));
-        text.close();
-        text.into_text()
+        all
     }
+}
+
+/// A pointer to values: its declaration, where it points to, a comment, and whether there are no elements.
+struct Pointer {
+    declared: String,
+    at: String,
+    says: String,
+    is_empty: bool,
 }
 
 /// The place of a type among all types.

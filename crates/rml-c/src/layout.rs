@@ -19,7 +19,8 @@ pub(crate) fn nodes(program: &Program, cycles: usize) -> Vec<Node> {
     let mut all = program.nodes.iter().cloned();
     let first = if searches { all.next() } else { None };
     let rest: Vec<Node> = late(program, all.collect()).into_iter().flat_map(parted).collect();
-    let rest = if cycles > 1 { rest } else { rest.into_iter().flat_map(|node| small(program, node)).collect() };
+    let rest =
+        if cycles > 1 { rest } else { rest.into_iter().flat_map(|node| small(program, node)).collect() };
     first.into_iter().chain(rest).collect()
 }
 
@@ -42,7 +43,8 @@ fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
             continue;
         }
         let filled: Vec<Slot> = units[i].stages.iter().flat_map(Stage::fills).collect();
-        let reads = |node: &Node, slots: &[Slot]| of_node(node).iter().any(|access| slots.contains(&access.slot));
+        let reads =
+            |node: &Node, slots: &[Slot]| of_node(node).iter().any(|access| slots.contains(&access.slot));
         let Some(reader) = (i + 1..units.len()).find(|k| reads(&units[*k], &filled)) else { continue };
         let size = |slot: &Slot| program.slots[*slot].ty.shape.len();
         let is_held = |slot: &Slot| {
@@ -59,7 +61,9 @@ fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     for unit in units {
         match nodes.last_mut() {
-            Some(last) if unit.order == Order::Over && last.order == Order::Over => last.stages.extend(unit.stages),
+            Some(last) if unit.order == Order::Over && last.order == Order::Over => {
+                last.stages.extend(unit.stages)
+            }
             _ => nodes.push(unit),
         }
     }
@@ -184,7 +188,8 @@ impl Layout {
         let in_turn: BTreeSet<Slot> = writes.map(|write| write.register).collect();
         let steady = steady(program, &uses, &in_turn, cycles);
         let is_filled = |slot: &Slot| matches!(program.slots[*slot].home, Home::Tick { .. });
-        let one = |slot: Slot| is_filled(&slot) && (cycles == 1 || steady[slot] || has_one(program, slot, &uses));
+        let one =
+            |slot: Slot| is_filled(&slot) && (cycles == 1 || steady[slot] || has_one(program, slot, &uses));
         let span = |slot: Slot| {
             let is_needed = !uses.reads[slot].is_empty() || uses.called.contains(&slot);
             let filled = uses.fills[slot].iter().map(|(node, _)| *node);
@@ -218,12 +223,7 @@ fn last_reads(program: &Program) -> Vec<Access> {
     program.commits.iter().flat_map(of_write).chain(outputs).collect()
 }
 
-fn steady(
-    program: &Program,
-    uses: &Uses,
-    in_turn: &BTreeSet<Slot>,
-    cycles: usize,
-) -> IndexVec<Slot, bool> {
+fn steady(program: &Program, uses: &Uses, in_turn: &BTreeSet<Slot>, cycles: usize) -> IndexVec<Slot, bool> {
     let mut steady = IndexVec::filled(false, program.slots.len());
     if cycles == 1 {
         return steady;
@@ -288,7 +288,8 @@ fn has_one(program: &Program, slot: Slot, uses: &Uses) -> bool {
     // the last one.
     let is_read_first = |s: usize| {
         uses.fills[slot].iter().all(|(_, f)| {
-            let is_apart = node.stages.get(s).is_some_and(|stage| stage.at.and(node.stages[*f].at).is_empty());
+            let is_apart =
+                node.stages.get(s).is_some_and(|stage| stage.at.and(node.stages[*f].at).is_empty());
             s < *f || is_apart || s == *f && is_added(&node.stages[*f].work, slot)
         })
     };

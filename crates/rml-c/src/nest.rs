@@ -1,8 +1,10 @@
 //! Stages of a tick: nests as loops, and what their loads read.
 
-use rml_base::IndexVec;
+use rml_base::{EntityId, IndexVec};
 use rml_ir::{DType, Positions, Shape};
-use rml_nest::{Access, Def, Fold, Home, Nest, Slot, Source, Stage, Test, Tick, Val, Work, dense};
+use rml_nest::{
+    Access, Def, Dim, Fold, Home, Nest, Slot, Source, Stage, Test, Tick, Val, Variant, Work, dense,
+};
 
 use crate::Scalars;
 use crate::function::{Function, num};
@@ -10,6 +12,9 @@ use crate::header::comment;
 use crate::lines::Lines;
 use crate::loops::{Base, Dialect, Elements, Form, Loops, Place, turn, turnable};
 use crate::scope::ONCE;
+
+/// From how many values on loops are long.
+const LONG: usize = 16;
 
 /// Loops in C99, with arrays in the memory of the function that they are part of.
 impl Dialect for Function<'_> {
@@ -108,16 +113,21 @@ impl Function<'_> {
         let mut nest = nest.clone();
         let types = rml_nest::dtypes(&self.scope.program, &nest).expect("N5: values have types");
         let mut places: IndexVec<Val, Option<Place>> = IndexVec::filled(None, nest.body.len());
+        let (dims, all, nest_len) = (nest.dims.clone(), nest.stores.clone(), nest.body.len());
         let stored: Vec<Slot> = nest.stores.iter().map(|(access, _)| access.slot).collect();
         for (val, def) in nest.body.iter_mut().enumerate() {
             let is_alone = matches!(def, Def::Load(_));
             let Some(source) = def.source_mut() else { continue };
             let mut place = self.chosen(source, at);
             if is_alone && !nest.dims.is_empty() {
+                self.begin_sum(&dims, (&all, stores), source, &mut place);
+                if nest_len > LONG && place.len() > 1 {
+                    self.beside_loops(&format!("c{val}"), &dims, source, &mut place);
+                }
                 let is_apart = source.iter().all(|v| self.is_apart(&v.access, &stored));
                 self.pointer(&format!("p{val}"), is_apart, source, &mut place);
             }
-            places[rml_base::EntityId::from_index(val)] = Some(place);
+            places[Val::from_index(val)] = Some(place);
         }
         self.turn(&mut nest, &mut places);
         let form = Form::new(nest, types);
@@ -170,6 +180,71 @@ impl Function<'_> {
             }
         }
         (!all.is_empty()).then(|| all.join(" || "))
+    }
+
+    /// Lets what is added up at each tick begin with its first value before the loops, so that these add to what is
+    /// stored.
+    fn begin_sum(
+        &mut self,
+        dims: &IndexVec<Dim, usize>,
+        (stores, bases): (&[(Access, Val)], &[Option<Base>]),
+        source: &mut Source,
+        place: &mut Place,
+    ) {
+        let is_kept = |access: &Access, store: &Access| {
+            (access.slot, access.offset, &access.strides) == (store.slot, store.offset, &store.strides)
+                && access.tick != Tick::Now
+                && self.scope.layout.one[access.slot]
+        };
+        let known = |v: &Variant| stores.iter().position(|(store, _)| is_kept(&v.access, store));
+        let Some((at, store)) = source.iter().enumerate().find_map(|(i, v)| Some((i, known(v)?))) else {
+            return;
+        };
+        let Some(to) = bases[store].clone().filter(|_| source.len() > 1) else { return };
+        let there: Vec<bool> = (0..source.len()).map(|i| i == at).collect();
+        let store = stores[store].0.clone();
+        self.unless_there(source, place, &there, &|f, one| {
+            let body = [Def::Load(one)].into_iter().collect();
+            let nest = Nest { dims: dims.clone(), body, stores: vec![(store.clone(), Val(0))] };
+            f.nest(&nest, Positions::ALL, &[Some(to.clone())]);
+        });
+        let (own, (_, elements)) = (source[at].clone(), place[at].clone());
+        *source = vec![own];
+        *place = vec![(String::new(), elements)];
+    }
+
+    /// Copies what a load reads before long loops, unless its variants are all in memory: compilers make no vectors of
+    /// loops that choose at each element.
+    fn beside_loops(
+        &mut self,
+        name: &str,
+        dims: &IndexVec<Dim, usize>,
+        source: &mut Source,
+        place: &mut Place,
+    ) {
+        let strides = &source[0].access.strides;
+        let is_alike = source.iter().all(|v| v.access.strides == *strides);
+        if is_alike && place.iter().all(|(_, elements)| matches!(elements, Elements::At(_))) {
+            return;
+        }
+        let moves = |dim: &Dim| source.iter().any(|v| v.access.strides[dim.index()] != 0);
+        let shape: Vec<usize> =
+            dims.iter_enumerated().map(|(dim, n)| if moves(&dim) { *n } else { 1 }).collect();
+        let own: Vec<isize> =
+            shape.iter().zip(dense(&shape)).map(|(n, far)| if *n > 1 { far } else { 0 }).collect();
+        let slot = source[0].access.slot;
+        let declared = self.array(name, self.scope.program.slots[slot].ty.dtype, shape.iter().product());
+        self.lines.line(declared);
+        let access = Access { slot, tick: Tick::Now, offset: 0, strides: own };
+        let body: IndexVec<Val, Def> = [Def::Load(source.clone())].into_iter().collect();
+        let places = [Some(place.clone())].into_iter().collect();
+        let nest = Nest { dims: dims.clone(), body, stores: vec![(access.clone(), Val(0))] };
+        let types = rml_nest::dtypes(&self.scope.program, &nest).expect("N5: values have types");
+        let form = Form::new(nest, types);
+        let text = Loops::new(&form, &places, &[Some(Base::array(name))], self, 0).print();
+        text.lines().for_each(|line| self.lines.line(line));
+        *source = vec![Variant { at: Positions::ALL, any: Vec::new(), access }];
+        *place = vec![(String::new(), Elements::At(Base::array(name)))];
     }
 
     /// Whether an access reads none of the elements that are stored at the tick to some slots.
@@ -240,13 +315,14 @@ impl Function<'_> {
                 continue;
             }
             let first = base.pointer(&access.offset.to_string());
-            let name = self.copied(&format!("{first} {rows} {columns} {stride}"), rows * columns, |f, name| {
-                f.lines.open(format!("for (long i = 0; i < {rows}; i++)"));
-                f.lines.open(format!("for (long j = 0; j < {columns}; j++)"));
-                let from = base.at(&format!("{} + i * {stride} + j", access.offset));
-                f.lines.line(format!("{name}[j * {rows} + i] = {from};"));
-                f.lines.close_all(2);
-            });
+            let name =
+                self.copied(&format!("{first} {rows} {columns} {stride}"), rows * columns, |f, name| {
+                    f.lines.open(format!("for (long i = 0; i < {rows}; i++)"));
+                    f.lines.open(format!("for (long j = 0; j < {columns}; j++)"));
+                    let from = base.at(&format!("{} + i * {stride} + j", access.offset));
+                    f.lines.line(format!("{name}[j * {rows} + i] = {from};"));
+                    f.lines.close_all(2);
+                });
             turn(nest, &matrix);
             places[matrix.val] = Some(vec![(String::new(), Elements::At(Base::array(name)))]);
         }

@@ -28,7 +28,8 @@ pub(crate) fn wants(call: &Call) -> Vec<Want> {
         Op::Einsum(labels) => {
             let operands = labels.operands();
             let want = |(k, own): (usize, &Vec<char>)| {
-                let is_other = |label: &char| operands.iter().enumerate().any(|(i, o)| i != k && o.contains(label));
+                let is_other =
+                    |label: &char| operands.iter().enumerate().any(|(i, o)| i != k && o.contains(label));
                 let is_lost = |label: &char| !labels.result().contains(label) && !is_other(label);
                 if own.iter().any(is_lost) { Want::Dense } else { Want::Ordered(usize::MAX) }
             };

@@ -28,7 +28,7 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
         }
     }
     let head = format!("void {0}_start({0}_state *state)", scope.name);
-    f.written(&head, &["(void)state;"]).text(scope, &nowhere())
+    f.written(&head, &["(void)state;"]).text(scope, &nowhere()).0
 }
 
 /// The places that functions without values of a window have.
@@ -53,7 +53,7 @@ pub(crate) fn run(scope: &Scope<'_>, nodes: &[usize]) -> Written {
         }
     }
     for i in nodes.iter().copied() {
-        f.lines.line(format!("code = {name}_{i}(in, state, work, ticks, done);"));
+        f.lines.line(format!("code = {};", call(scope, i)));
         if searched && i == 0 {
             f.lines.open("if (code <= 0)");
             f.lines.line(format!("return code == 0 && cycles >= {upper}_CYCLES ? {upper}_LONG : code;"));
@@ -76,6 +76,11 @@ pub(crate) fn run(scope: &Scope<'_>, nodes: &[usize]) -> Written {
         &head,
         &["long ticks, done, code = 0;", "(void)state, (void)work, (void)in, (void)out, (void)code;"],
     )
+}
+
+/// The call of the function of a node.
+pub(crate) fn call(scope: &Scope<'_>, node: usize) -> String {
+    format!("{}_{node}(in, state, work, ticks, done)", scope.name)
 }
 
 /// Finds how many ticks run; whether the first group does that.

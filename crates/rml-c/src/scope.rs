@@ -74,7 +74,8 @@ impl<'a> Scope<'a> {
         let outputs = plan.outputs.iter().map(|o| output(&o.name)).collect();
         let mut names = Names::default();
         // No word of C ends so, and no other name in the source.
-        let slots = program.slots.iter().map(|data| names.fresh(field(&format!("{}_", data.name)), &[])).collect();
+        let slots =
+            program.slots.iter().map(|data| names.fresh(field(&format!("{}_", data.name)), &[])).collect();
         let mut numbers = IndexVec::filled(0, program.slots.len());
         program.inputs().enumerate().for_each(|(i, slot)| numbers[slot] = i);
         program.registers().enumerate().for_each(|(i, slot)| numbers[slot] = i);
@@ -183,9 +184,7 @@ impl<'a> Scope<'a> {
         if let Some(text) = alike(value) {
             return Elements::Same(if text.starts_with('-') { format!("({text})") } else { text });
         }
-        let is_counted = |data: rml_ir::Data| {
-            matches!(data, rml_ir::Data::Int(all) if (0..).zip(&all).all(|(i, x): (i64, _)| i == *x))
-        };
+        let is_counted = |data: rml_ir::Data| matches!(data, rml_ir::Data::Int(all) if (0..).zip(&all).all(|(i, x): (i64, _)| i == *x));
         if is_counted(value.to_data()) {
             return Elements::Counted;
         }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rml_base::EntityId;
 use rml_ir::Value;
-use rml_nest::{Ends, Home, Node, Order, Stage};
+use rml_nest::{Ends, Home, Node, Order, Slot, Stage};
 
 use crate::function::{Function, Places, Written, declare_tick, num};
 use crate::header::comment;
@@ -20,13 +21,13 @@ pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (
         scope.program.nodes.iter().enumerate().map(|(k, node)| self::node(scope, k, node)).collect();
     let numbers: Vec<usize> = (0..nodes.len()).filter(|k| nodes[*k].is_some()).collect();
     let run = run::run(scope, &numbers);
-    let (texts, arrays) = placed(scope, nodes.iter().map(Option::as_ref).chain([Some(&run)]).collect());
+    let (texts, arrays) = placed(scope, &nodes, run);
     let start_text = run::start(scope, starts);
     let checkpoint = checkpoint::functions(scope);
     let run_text = texts.last().cloned().unwrap_or_default();
     let (tables, bytes) = tables(scope, starts, &[&start_text, &run_text]);
     let mut body = scope.scalars.text() + &tables;
-    for text in texts[..texts.len() - 1].iter().filter(|text| !text.is_empty()) {
+    for text in &texts[..texts.len() - 1] {
         body += text;
         body.push('\n');
     }
@@ -34,30 +35,44 @@ pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (
     (head(scope, options, &body) + &body, bytes, arrays)
 }
 
-/// The functions with the places of all values: those of slots, and what each function needs besides.
-fn placed(scope: &Scope<'_>, all: Vec<Option<&Written>>) -> (Vec<String>, Arrays) {
+/// The functions of nodes, and then the one that runs them, with the places of all values: those of slots, and what each
+/// function needs besides.
+fn placed(scope: &Scope<'_>, nodes: &[Option<Written>], mut run: Written) -> (Vec<String>, Arrays) {
     let (mut wanted, mut slots) = (Vec::new(), vec![None; scope.program.slots.len()]);
     for (slot, data) in scope.program.slots.iter_enumerated() {
         let Some(span) = scope.layout.spans[slot] else { continue };
         let ticks = if scope.layout.one[slot] { 1 } else { scope.cycles };
-        slots[rml_base::EntityId::index(slot)] = Some(wanted.len());
+        slots[slot.index()] = Some(wanted.len());
         wanted.push(Wanted { dtype: data.ty.dtype, span, len: data.ty.shape.len() * ticks });
     }
     let own = wanted.len();
-    for (k, written) in all.iter().enumerate() {
+    for (k, written) in nodes.iter().map(Option::as_ref).chain([Some(&run)]).enumerate() {
         let room = written.map(|written| written.room).unwrap_or_default();
         for len in [room.most, room.kept] {
-            wanted.extend(DTYPES.into_iter().zip(len).map(|(dtype, len)| Wanted { dtype, span: (k, k), len }));
+            wanted.extend(DTYPES.into_iter().zip(len).map(|(dtype, len)| Wanted {
+                dtype,
+                span: (k, k),
+                len,
+            }));
         }
     }
     let (places, arrays) = place(&wanted);
-    let text = |(k, written): (usize, Option<&Written>)| {
-        let slot = |slot| slots[rml_base::EntityId::index(slot)].map(|i: usize| places[i]);
+    let slot = |slot: Slot| slots[slot.index()].map(|i: usize| places[i]);
+    let places_of = |k: usize| {
         let of = |kind: usize| [0, 1, 2].map(|i| places[own + 6 * k + 3 * kind + i]);
-        let places = Places { slots: &slot, own: of(0), kept: of(1) };
-        written.map_or_else(String::new, |written| written.text(scope, &places))
+        Places { slots: &slot, own: of(0), kept: of(1) }
     };
-    (all.into_iter().enumerate().map(text).collect(), arrays)
+    let mut texts = Vec::new();
+    for (k, written) in nodes.iter().enumerate() {
+        let Some(written) = written else { continue };
+        let (text, args) = written.text(scope, &places_of(k));
+        texts.push(text);
+        let call = run::call(scope, k);
+        let more = format!("{}{args})", call.trim_end_matches(')'));
+        run.body = run.body.replace(&call, &more);
+    }
+    texts.push(run.text(scope, &places_of(nodes.len())).0);
+    (texts, arrays)
 }
 
 /// What stands before everything.
@@ -124,7 +139,8 @@ fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
     let searches = k == 0 && matches!(scope.program.ends, Ends::Found { .. });
     let (steady, ticks): (Vec<&Stage>, Vec<&Stage>) = node.stages.iter().partition(|stage| {
         let mut fills = stage.fills();
-        fills.next().is_some_and(|slot| scope.layout.steady[slot]) && fills.all(|slot| scope.layout.steady[slot])
+        fills.next().is_some_and(|slot| scope.layout.steady[slot])
+            && fills.all(|slot| scope.layout.steady[slot])
     });
     f.ticks = ONCE;
     let once = f.aside(|f| steady.into_iter().for_each(|stage| f.stage(stage)));
@@ -149,7 +165,9 @@ fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
 fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
     const MOST: usize = 4;
     let how = match (node.order, scope.cycles) {
-        _ if searches => "Looks for the end of the window, and gives how many cycles it has; 0 if it does not end",
+        _ if searches => {
+            "Looks for the end of the window, and gives how many cycles it has; 0 if it does not end"
+        }
         (_, 1) => "In a cycle",
         (Order::Forward | Order::Over, _) => "From the first cycle to the last",
         (Order::Backward, _) => "From the last cycle to the first",
@@ -194,7 +212,11 @@ fn loop_writes(f: &mut Function<'_>, node: &Node) {
         let reach = reaches[write.register];
         let bounded = reach < ahead;
         if bounded {
-            f.lines.open(if reach == 0 { "if (t < done)".to_owned() } else { format!("if (t < done + {reach})") });
+            f.lines.open(if reach == 0 {
+                "if (t < done)".to_owned()
+            } else {
+                format!("if (t < done + {reach})")
+            });
         }
         f.writes(std::slice::from_ref(write), "");
         f.lines.close_all(usize::from(bounded));

@@ -10,11 +10,15 @@ use crate::{picked, products, sliding, sort};
 /// Computes a value. For a product, what the result holds is where its chains begin, if `add`.
 pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add: bool) {
     // What begins with 0, and adds terms one after the other.
-    let is_sum = match op {
-        Op::ScatterAdd { .. } | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => true,
-        Op::Unpatches { .. } | Op::AvgPool(_) => true,
-        _ => false,
-    };
+    let is_sum = matches!(
+        op,
+        Op::ScatterAdd { .. }
+            | Op::Conv(_)
+            | Op::ConvTranspose { .. }
+            | Op::ConvKernel { .. }
+            | Op::Unpatches { .. }
+            | Op::AvgPool(_)
+    );
     if is_sum {
         f.fill_all("0", out);
     }
@@ -48,10 +52,14 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => {
             sliding::pool(f, op, &args[0], out)
         }
-        Op::Copy | Op::StopGradient | Op::Broadcast { .. } | Op::Not | Op::Unary(_) | Op::Convert(_) => nest(op),
+        Op::Copy | Op::StopGradient | Op::Broadcast { .. } | Op::Not | Op::Unary(_) | Op::Convert(_) => {
+            nest(op)
+        }
         Op::Binary(_) | Op::Compare(_) | Op::And | Op::Or | Op::Clip | Op::Where => nest(op),
         Op::Reshape { .. } | Op::Transpose { .. } | Op::Index { .. } | Op::Unindex { .. } => nest(op),
-        Op::Concat { .. } | Op::Stack { .. } | Op::SumTo { .. } | Op::OneHot { .. } | Op::Reduce(..) => nest(op),
+        Op::Concat { .. } | Op::Stack { .. } | Op::SumTo { .. } | Op::OneHot { .. } | Op::Reduce(..) => {
+            nest(op)
+        }
     }
 }
 

@@ -54,7 +54,10 @@ pub(super) fn term(
         Fold::Lanes if n <= 16 => vec![format!("{name}[{dim} * {points} + {at}] = {x} + 0;")],
         Fold::Lanes => vec![format!("{name}[({dim} & 15) * {points} + {at}] += {x};")],
         Fold::Serial => {
-            vec![format!("{name}[{at}] = {}({name}[{at}], {x}, &bad);", dialect.scalars().function("rml_add"))]
+            vec![format!(
+                "{name}[{at}] = {}({name}[{at}], {x}, &bad);",
+                dialect.scalars().function("rml_add")
+            )]
         }
         Fold::Product => vec![format!("{name}[{at}] *= {x};")],
         Fold::Any => vec![format!("{name}[{at}] |= {x};")],

@@ -77,7 +77,10 @@ impl Base {
     /// From so many elements further on.
     #[must_use]
     pub fn after(&self, more: usize) -> Base {
-        Base { first: if more == 0 { self.first.clone() } else { self.sum(&more.to_string()) }, ..self.clone() }
+        Base {
+            first: if more == 0 { self.first.clone() } else { self.sum(&more.to_string()) },
+            ..self.clone()
+        }
     }
 
     /// The element at an index, which is a sum.
@@ -501,7 +504,11 @@ impl<'a, D: Dialect> Loops<'a, D> {
                 let mut first = access.clone();
                 self.form.nest.dims.ids().filter(|d| !own(*d)).for_each(|d| first.strides[d.index()] = 0);
                 let along = side.map_or(0, |side| access.strides[side.index()]);
-                format!("{}, {along}, {}", base.pointer(&self.element(&first, "")), access.strides[dim.index()])
+                format!(
+                    "{}, {along}, {}",
+                    base.pointer(&self.element(&first, "")),
+                    access.strides[dim.index()]
+                )
             }
             _ if scope.arrays.contains_key(&val) && !scope.vars.contains_key(&val) => {
                 let Array { name, dims } = &scope.arrays[&val];
