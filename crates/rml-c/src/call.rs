@@ -7,25 +7,15 @@ use rml_nest::{Access, Call, Source, Variant, dense};
 use crate::function::Function;
 use crate::loops::{Base, Elements, Place};
 use crate::operand::Operand;
-use crate::{products, tensor};
-
-/// How the elements of an operand have to be apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Want {
-    /// As in a row-major tensor.
-    Dense,
-    /// In any way.
-    Any,
-    /// In the order of a row-major tensor, with gaps or repeated, since they are used for that many rows.
-    Ordered(usize),
-}
+use crate::tensor;
+use crate::want::{Want, fits, wants};
 
 impl Function<'_> {
     /// Computes an operator of whole tensors at these positions.
     pub(crate) fn call(&mut self, call: &Call, at: Positions) {
         let data = &self.scope.program.slots[call.out];
         let (ty, to) = (data.ty.clone(), self.scope.slot(call.out, self.ticks.now));
-        let wants = products::wants(call);
+        let wants = wants(call);
         let operands: Vec<Operand> = call
             .operands
             .iter()
@@ -43,7 +33,7 @@ impl Function<'_> {
         tensor::apply(self, &call.op, &operands, &out, call.start.is_some());
     }
 
-    /// Copies what a chain starts from to its result, unless it is there.
+    /// Copies what a chain starts from to its result, unless that is its place.
     fn start(&mut self, source: &Source, shape: &Shape, at: Positions, to: &Base) {
         let mut source = source.clone();
         let place = self.chosen(&mut source, at);
@@ -61,7 +51,7 @@ impl Function<'_> {
         self.unless_there(&source, &place, &there, &|f, one| f.copy_source(&one, shape, Positions::ALL, to));
     }
 
-    /// Copies what the variants of a load read, but for those that are there.
+    /// Copies what the variants of a load read, but for those of which nothing is to be copied.
     pub(crate) fn unless_there(
         &mut self,
         source: &Source,
@@ -177,19 +167,5 @@ impl Function<'_> {
         let declared = self.array(name, DType::Num, shape.len());
         self.lines.line(declared);
         Operand::array(Base::array(name), DType::Num, shape)
-    }
-}
-
-/// Whether elements are apart as wanted.
-fn fits(own: &[isize], dims: &[usize], want: Want) -> bool {
-    let fit = |axis: usize, stride: isize| dims[axis] <= 1 || own[axis] == stride;
-    match want {
-        Want::Dense => dense(dims).into_iter().enumerate().all(|(axis, stride)| fit(axis, stride)),
-        Want::Any => own.iter().all(|stride| *stride >= 0),
-        Want::Ordered(_) => {
-            let own: Vec<isize> =
-                own.iter().zip(dims).filter(|(_, n)| **n > 1).map(|(stride, _)| *stride).collect();
-            own.iter().all(|stride| *stride >= 0) && own.windows(2).all(|pair| pair[0] >= pair[1])
-        }
     }
 }

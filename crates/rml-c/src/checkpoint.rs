@@ -3,9 +3,8 @@
 use rml_ir::{DType, Precision, Type};
 use rml_plan::Reg;
 
-use crate::function::Function;
+use crate::function::{Function, Places};
 use crate::loops::Base;
-use crate::run::nowhere;
 use crate::scope::{DONE, Scope};
 use crate::store::Arrays;
 
@@ -58,7 +57,7 @@ pub(crate) fn functions(scope: &Scope<'_>) -> String {
         .written(&format!("void {name}_save(const {name}_state *state, uint8_t *bytes)"), &["(void)state;"]);
     let load = load
         .written(&format!("bool {name}_load({name}_state *state, const uint8_t *bytes)"), &["(void)state;"]);
-    save.text(scope, &nowhere()).0 + "\n" + &load.text(scope, &nowhere()).0
+    save.text(scope, &Places::nowhere()).0 + "\n" + &load.text(scope, &Places::nowhere()).0
 }
 
 /// One line for each element.

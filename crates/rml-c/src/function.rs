@@ -110,8 +110,8 @@ impl<'a> Function<'a> {
         format!("{} *const restrict {name} = kept_{}{plus};", num(dtype), array_name(dtype))
     }
 
-    /// The conditions under which something happens at a tick: at these positions, if all guards hold, and at so many
-    /// ticks after those that are done. None if it always does.
+    /// The conditions under which something happens at a tick: at these positions, if all guards hold, and at up to
+    /// `ahead` ticks after those that are done. None if it always does.
     pub(crate) fn condition(&self, at: Positions, when: &[Guard], ahead: u32) -> Option<String> {
         let mut all: Vec<String> = self.scope.position(at, Positions::ALL).into_iter().collect();
         if all.iter().any(|position| position == "false") {
@@ -258,13 +258,20 @@ pub(crate) struct Places<'a> {
     pub(crate) kept: [usize; 3],
 }
 
+impl Places<'static> {
+    /// Those of functions without values of a window.
+    pub(crate) fn nowhere() -> Self {
+        Places { slots: &|_| None, own: [0; 3], kept: [0; 3] }
+    }
+}
+
 /// How many pointers a function has as parameters; others are variables. C99 promises that there may be 127 parameters.
 const PARAMETERS: usize = 100;
 
 impl Written {
     /// The text, with the places of what it uses, and what its last parameters are.
     ///
-    /// Compilers know of parameters alone that they point to different elements.
+    /// Compilers believe `restrict` of parameters, and hardly of variables.
     pub(crate) fn text(&self, scope: &Scope<'_>, places: &Places<'_>) -> (String, String) {
         // Those to nothing may be equal.
         let (mut pointers, mut variables): (Vec<Pointer>, Vec<Pointer>) =

@@ -14,7 +14,7 @@ pub(crate) fn comment(text: &str) -> String {
     format!("/* {} */", text.replace("*/", "* /"))
 }
 
-/// Whether an output says at each cycle whether it is there.
+/// Whether an output has a field that says at each cycle whether it is present.
 pub(crate) fn is_flagged(output: &Output) -> bool {
     let always = output.cases.iter().filter(|(_, when, _)| when.is_empty());
     always.fold(Positions::NONE, |at, (own, ..)| at.or(*own)) != Positions::ALL
@@ -41,7 +41,7 @@ pub(crate) fn header(scope: &Scope<'_>, (memory, arrays): (&Memory, &Arrays), op
     lines
         .line("/* What a call gives where it does not give a number of cycles. Then nothing has changed. */");
     lines.line(format!("#define {upper}_OVERFLOW (-1) /* an integer does not fit 64 bits */"));
-    lines.line(format!("#define {upper}_OUTSIDE (-2)  /* a position lies outside of its axis */"));
+    lines.line(format!("#define {upper}_OUTSIDE (-2)  /* a position is outside of its axis */"));
     lines.line(format!("#define {upper}_LONG (-3)     /* a window has more than {upper}_CYCLES cycles */\n"));
     structs(scope, arrays, &mut lines);
     lines.line("/* Gives states the values that they start with. */");
@@ -72,7 +72,7 @@ fn meaning(scope: &Scope<'_>, upper: &str) -> String {
         ),
     };
     format!(
-        "{what} `out` has room for as many, and none of these lies in another one. What lies in `work` need not outlive a call."
+        "{what} `out` has room for as many, and none of these is part of another one. `work` need not outlive a call."
     )
 }
 

@@ -181,7 +181,7 @@ impl Uses {
 }
 
 impl Layout {
-    /// Of a program that calls run for at most so many ticks.
+    /// Of a program that runs for at most `cycles` ticks in a call.
     pub(crate) fn new(program: &Program, cycles: usize) -> Layout {
         let uses = Uses::of(program);
         let writes = program.nodes.iter().flat_map(|node| &node.writes);

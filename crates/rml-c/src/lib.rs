@@ -1,12 +1,13 @@
-//! Plans as C99: one source file and one header, which need nothing but a C compiler and `math.h`.
+//! Plans as C99: one source file and one header, which need only a C compiler and `math.h`.
 //!
-//! The program gives a struct for what outlives windows, one for the values of a window, one for the inputs of a cycle and one for its
-//! outputs, and two functions: one that gives states the values that they start with, and one that runs a window, or, for a program without
-//! windows, any cycles. Memory is that of the structs: nothing is allocated, nothing is global, nothing recurs.
+//! The program has a struct for what outlives windows, one for the values of a window, one for the inputs of a cycle
+//! and one for its outputs. A function gives states their initial values, and another one runs a window, or, in a
+//! program without windows, any number of cycles. Memory is that of the structs: there is no allocation, no global
+//! state and no recursion.
 //!
-//! Each run of [regions](rml_plan::Region) becomes one C function. Values of one tick that nothing reads at another one are local
-//! variables of a loop over elements, or share an array with others; what has to be there for all ticks lies in arrays whose places are
-//! shared by values that are never needed at once.
+//! A plan becomes [loop nests](rml_nest), which are fused. Each node of these is a C function, which runs all ticks of
+//! a window. Values that are read at the same tick alone have room for one tick. Values share memory if no function
+//! needs both. The printer of loops, [`loops`], serves other printers of nests, too.
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ mod sort;
 mod source;
 mod store;
 mod tensor;
+mod want;
 
 pub use names::refuses;
 pub use scalars::Scalars;
@@ -68,7 +70,7 @@ pub struct Options {
     pub cycles: usize,
     /// Where the elementary functions come from.
     pub math: Math,
-    /// What is said of it at the top of both files.
+    /// A comment at the top of both files.
     pub note: String,
 }
 
@@ -85,7 +87,7 @@ pub struct Exported {
     pub inputs: Vec<String>,
     /// The fields of the outputs, in order.
     pub outputs: Vec<String>,
-    /// The inputs and outputs whose fields are called otherwise than they, and these.
+    /// The inputs and outputs whose fields have other names, and these names.
     pub renamed: Vec<(String, String)>,
 }
 
@@ -94,7 +96,7 @@ pub struct Exported {
 pub enum Refused {
     /// Its blocks wait for conditions of later cycles, for any number of them.
     Waits,
-    /// More cycles than those are needed for it to go on at all.
+    /// A call needs at least this many cycles to run any.
     Cycles(usize),
     /// Its arrays take more bytes than a program can address in one object.
     Memory(u64),

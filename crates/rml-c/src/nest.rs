@@ -196,11 +196,15 @@ impl Function<'_> {
                 && access.tick != Tick::Now
                 && self.scope.layout.one[access.slot]
         };
-        let known = |v: &Variant| stores.iter().position(|(store, _)| is_kept(&v.access, store));
-        let Some((at, store)) = source.iter().enumerate().find_map(|(i, v)| Some((i, known(v)?))) else {
-            return;
+        let known = |(v, (_, elements)): (&Variant, &(String, Elements))| {
+            let is_there =
+                |base: &Option<Base>| base.as_ref().is_some_and(|to| *elements == Elements::At(to.clone()));
+            let mut all = stores.iter().zip(bases);
+            all.position(|((store, _), base)| is_kept(&v.access, store) && is_there(base))
         };
-        let Some(to) = bases[store].clone().filter(|_| source.len() > 1) else { return };
+        let found = source.iter().zip(&*place).enumerate().find_map(|(i, all)| Some((i, known(all)?)));
+        let Some((at, store)) = found.filter(|_| source.len() > 1) else { return };
+        let Some(to) = bases[store].clone() else { return };
         let there: Vec<bool> = (0..source.len()).map(|i| i == at).collect();
         let store = stores[store].0.clone();
         self.unless_there(source, place, &there, &|f, one| {

@@ -1,6 +1,6 @@
 //! Elements at positions that come with the data.
 
-use rml_ir::op::{Around, Op};
+use rml_ir::op::Around;
 
 use crate::function::Function;
 use crate::operand::{Operand, linear, sum};
@@ -10,7 +10,7 @@ pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: 
     let Around { outer, n, inner } = Around::axis(out.dims(), Some(axis));
     let count = args[0].len();
     let (block, one) = (if outer == 1 { "0" } else { "i0" }, if count == 1 { "0" } else { "i1" });
-    // An element of rows of which a block has so many.
+    // An element of rows of which a block has that many.
     let entry = |rows: usize, row: &str| {
         let row = sum(&[&linear(&[(block.to_owned(), rows)], 0), row]);
         linear(&[(row, inner), ("i2".to_owned(), usize::from(inner != 1))], 0)
@@ -29,11 +29,8 @@ pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: 
 }
 
 /// Checks the positions at which nothing is read, since rows have no elements.
-pub(crate) fn check(f: &mut Function<'_>, op: &Op, args: &[Operand]) {
-    let n = match op {
-        Op::Gather { axis } => args[0].dims()[*axis],
-        _ => args[0].dims().last().copied().unwrap_or(1),
-    };
+pub(crate) fn check(f: &mut Function<'_>, axis: usize, args: &[Operand]) {
+    let n = args[0].dims()[axis];
     if args[1].len() == 0 {
         return;
     }

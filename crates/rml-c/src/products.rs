@@ -1,9 +1,7 @@
 //! Matrix products and contractions.
 
-use rml_ir::op::{Around, Einsum, Op};
-use rml_nest::Call;
+use rml_ir::op::{Around, Einsum};
 
-use crate::call::Want;
 use crate::function::Function;
 use crate::operand::{Operand, linear, strides};
 
@@ -16,28 +14,6 @@ struct Axis {
 
 /// As many sums are kept in variables of their own: a processor has registers for them.
 const FEW: usize = 16;
-
-/// How the elements of the operands of a call have to be apart.
-pub(crate) fn wants(call: &Call) -> Vec<Want> {
-    let dims = |k: usize| &call.operands[k].dims[..];
-    match &call.op {
-        Op::MatMul => {
-            let rows = dims(0).iter().rev().skip(1).product();
-            vec![Want::Any, if dims(1).len() > 1 { Want::Ordered(rows) } else { Want::Any }]
-        }
-        Op::Einsum(labels) => {
-            let operands = labels.operands();
-            let want = |(k, own): (usize, &Vec<char>)| {
-                let is_other =
-                    |label: &char| operands.iter().enumerate().any(|(i, o)| i != k && o.contains(label));
-                let is_lost = |label: &char| !labels.result().contains(label) && !is_other(label);
-                if own.iter().any(is_lost) { Want::Dense } else { Want::Ordered(usize::MAX) }
-            };
-            operands.iter().enumerate().map(want).collect()
-        }
-        _ => vec![Want::Dense; call.operands.len()],
-    }
-}
 
 /// Products of two operands, or one operand, added up; to what the result holds, if so. The axes are those of the
 /// result but the last, what is summed over, the last one.
@@ -148,7 +124,8 @@ fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
     axes
 }
 
-/// A contraction; added to what the result holds, if so. Axes of one operand alone that the result lacks are summed first.
+/// A contraction; added to what the result holds, if so. Axes of one operand alone that the result lacks are summed
+/// first.
 pub(crate) fn einsum(f: &mut Function<'_>, labels: &Einsum, args: &[Operand], out: &Operand, add: bool) {
     let operands = labels.operands();
     let mut summed = Vec::new();

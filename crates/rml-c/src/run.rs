@@ -28,12 +28,7 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
         }
     }
     let head = format!("void {0}_start({0}_state *state)", scope.name);
-    f.written(&head, &["(void)state;"]).text(scope, &nowhere()).0
-}
-
-/// The places that functions without values of a window have.
-pub(crate) fn nowhere() -> Places<'static> {
-    Places { slots: &|_| None, own: [0; 3], kept: [0; 3] }
+    f.written(&head, &["(void)state;"]).text(scope, &Places::nowhere()).0
 }
 
 /// The function that runs a window, by those of nodes of these numbers.

@@ -18,7 +18,7 @@ use crate::registers::{Register, registers};
 use crate::store::{Arrays, DTYPES, Memory, array_name};
 use crate::{Options, Scalars};
 
-/// All that is known before text is written.
+/// Everything that is known before text is written.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) plan: &'a Plan,

@@ -81,7 +81,8 @@ fn with(far: &[(&str, usize)], channel: &str) -> String {
     crate::operand::sum(&[&linear(&terms, 0), channel])
 }
 
-/// A convolution, or one of its transposes. Each element is made of chains of products; those of windows, or of examples, are added up.
+/// A convolution, or one of its transposes. Each element is made of chains of products; those of windows, or of
+/// examples, are added up.
 pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand) {
     let (conv, x, kernel, d): (&Conv, _, _, _) = match op {
         Op::Conv(conv) => (conv, &args[0], &args[1], out),

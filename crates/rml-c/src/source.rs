@@ -35,8 +35,8 @@ pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (
     (head(scope, options, &body) + &body, bytes, arrays)
 }
 
-/// The functions of nodes, and then the one that runs them, with the places of all values: those of slots, and what each
-/// function needs besides.
+/// The functions of nodes, and then the one that runs them, with the places of all values: those of slots, and what
+/// each function needs besides.
 fn placed(scope: &Scope<'_>, nodes: &[Option<Written>], mut run: Written) -> (Vec<String>, Arrays) {
     let (mut wanted, mut slots) = (Vec::new(), vec![None; scope.program.slots.len()]);
     for (slot, data) in scope.program.slots.iter_enumerated() {
@@ -166,7 +166,7 @@ fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
     const MOST: usize = 4;
     let how = match (node.order, scope.cycles) {
         _ if searches => {
-            "Looks for the end of the window, and gives how many cycles it has; 0 if it does not end"
+            "Searches for the end of the window, and gives how many cycles it has; 0 if it does not end"
         }
         (_, 1) => "In a cycle",
         (Order::Forward | Order::Over, _) => "From the first cycle to the last",

@@ -25,7 +25,8 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
     match op {
         Op::MatMul => products::matmul(f, args, out, add),
         Op::Einsum(labels) => products::einsum(f, labels, args, out, add),
-        Op::Gather { .. } | Op::Pick => picked::check(f, op, args),
+        Op::Gather { axis } => picked::check(f, *axis, args),
+        Op::Pick => picked::check(f, args[0].dims().len() - 1, args),
         Op::ScatterAdd { axis, .. } => picked::scatter(f, *axis, args, out),
         Op::CumSum { axis, reverse } => {
             cumsum(f, Around::axis(args[0].dims(), Some(*axis)), *reverse, &args[0], out)
@@ -116,7 +117,8 @@ fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, column
     let row = linear(&[(if out.len() == columns { "0" } else { "i0" }.to_owned(), columns)], 0);
     let beside = x.is_alike();
     let from = if beside {
-        // All rows are the same. One of them is an array beside the result, which the function writes before it has read all of a row.
+        // All rows are the same. One of them is an array beside the result, which the function writes before it has
+        // read all of a row.
         f.lines.open("");
         f.lines.line(format!("num row[{columns}];"));
         let one = Operand::array(Base::array("row"), x.dtype, [columns].into_iter().collect());

@@ -11,101 +11,17 @@ use std::fmt::Write;
 use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
 use rml_ir::op::{Binary, Op, Unary};
-use rml_nest::{Access, Def, Dim, Fold, Source, Val, Variant};
-
-use crate::Scalars;
+use rml_nest::{Def, Dim, Fold, Val};
 
 mod folds;
 mod form;
+mod place;
+mod text;
 mod turned;
 
 pub use form::Form;
+pub use place::{Base, Dialect, Elements, Place};
 pub use turned::{Matrix, turn, turnable};
-
-/// What differs between the programs in C that loops are part of.
-pub trait Dialect {
-    /// Operators of scalars.
-    fn scalars(&self) -> &Scalars;
-    /// The type of elements in memory.
-    fn element(&self, dtype: DType) -> &'static str;
-    /// The type of variables.
-    fn variable(&self, dtype: DType) -> &'static str;
-    /// Declares an array of `n` elements.
-    fn array(&mut self, name: &str, dtype: DType, n: usize) -> String;
-    /// Whether a function folds a row of terms, so that these are collected first; else each term is taken in the loop
-    /// that computes it.
-    fn has_row(&self, by: Fold) -> bool;
-    /// The fold of a row of `n` terms from the address `x` on, `apart` elements apart, as an expression.
-    fn row(&self, by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String;
-    /// Whether there is a function `chains`, which computes chains of elements in memory side by side.
-    fn has_chains(&self) -> bool;
-    /// What is set where a position is outside of its axis.
-    fn outside(&self) -> &'static str;
-}
-
-/// Where elements are in memory: from an element of an array on.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Base {
-    /// The array, or the variable.
-    pub name: String,
-    /// The first element, as a sum; nothing if it is 0.
-    pub first: String,
-    /// Whether it is a variable: one element.
-    pub is_variable: bool,
-}
-
-/// What a load reads in one of its variants.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Elements {
-    /// This number everywhere.
-    Same(String),
-    /// The numbers 0, 1, 2 and so on.
-    Counted,
-    /// Elements in memory.
-    At(Base),
-}
-
-/// What a load reads: for each of its variants a condition, which that of the last one has not.
-pub type Place = Vec<(String, Elements)>;
-
-impl Base {
-    /// From the first element of an array on.
-    pub fn array(name: impl Into<String>) -> Base {
-        Base { name: name.into(), first: String::new(), is_variable: false }
-    }
-
-    /// From so many elements further on.
-    #[must_use]
-    pub fn after(&self, more: usize) -> Base {
-        Base {
-            first: if more == 0 { self.first.clone() } else { self.sum(&more.to_string()) },
-            ..self.clone()
-        }
-    }
-
-    /// The element at an index, which is a sum.
-    pub fn at(&self, index: &str) -> String {
-        if self.is_variable { self.name.clone() } else { format!("{}[{}]", self.name, self.sum(index)) }
-    }
-
-    /// The address of the element at an index.
-    pub fn pointer(&self, index: &str) -> String {
-        let index = self.sum(index);
-        match index.as_str() {
-            _ if self.is_variable => format!("&{}", self.name),
-            "0" => self.name.clone(),
-            _ => format!("{} + ({index})", self.name),
-        }
-    }
-
-    fn sum(&self, index: &str) -> String {
-        match (&*self.first, index) {
-            ("", _) => index.to_owned(),
-            (first, "0") => first.to_owned(),
-            (first, _) => format!("{first} + {index}"),
-        }
-    }
-}
 
 /// What is computed or stored.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -598,66 +514,6 @@ impl<'a, D: Dialect> Loops<'a, D> {
         let stride = std::mem::replace(&mut first.strides[dim.index()], 0);
         let row = base.pointer(&self.element(&first, ""));
         self.dialect.row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride)
-    }
-
-    /// What a load reads at the point of the loops, or so many elements after it.
-    fn load(&self, val: Val, source: &Source, more: &str) -> String {
-        let place = self.places[val].as_deref().expect("what loads has a place");
-        let one = |(variant, (_, elements)): (&Variant, &(String, Elements))| match elements {
-            Elements::Same(x) if more.is_empty() => x.clone(),
-            Elements::Same(x) => format!("((void)({more}), {x})"),
-            Elements::Counted => format!("(int64_t)({})", self.element(&variant.access, more)),
-            Elements::At(base) if base.is_variable && !more.is_empty() => {
-                format!("((void)({more}), {})", base.name)
-            }
-            Elements::At(base) => base.at(&self.element(&variant.access, more)),
-        };
-        let mut variants = source.iter().zip(place).rev();
-        let last = variants.next().map(one).expect("a source has a variant");
-        variants.fold(last, |text, all| format!("({} ? {} : {text})", all.1.0, one(all)))
-    }
-
-    /// A value at the point of the loops.
-    fn value(&self, val: Val, scope: &Scope) -> String {
-        if let Def::Load(source) = &self.form.nest.body[val] {
-            return self.load(val, source, "");
-        }
-        if let Some(name) = scope.vars.get(&val) {
-            return name.clone();
-        }
-        let array = &scope.arrays[&val];
-        format!("{}[{}]", array.name, self.index(&array.dims))
-    }
-
-    /// The place of an element in a slot.
-    fn element(&self, access: &Access, more: &str) -> String {
-        let mut terms: Vec<String> = Vec::new();
-        for dim in &self.form.order {
-            match access.strides[dim.index()] {
-                0 => {}
-                1 => terms.push(dim.to_string()),
-                stride => terms.push(format!("{dim} * {stride}")),
-            }
-        }
-        if !more.is_empty() {
-            terms.push(more.to_owned());
-        }
-        if access.offset != 0 || terms.is_empty() {
-            terms.push(access.offset.to_string());
-        }
-        terms.join(" + ")
-    }
-
-    /// The place of the point of the loops in an array.
-    fn index(&self, dims: &[Dim]) -> String {
-        let mut terms = Vec::new();
-        for (i, dim) in dims.iter().enumerate() {
-            match self.points(&dims[i + 1..]) {
-                1 => terms.push(dim.to_string()),
-                stride => terms.push(format!("{dim} * {stride}")),
-            }
-        }
-        if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
     }
 }
 
