@@ -42,7 +42,7 @@ fn products(f: &mut Function<'_>, mut axes: Vec<Axis>, args: &[Operand], out: &O
     let factors: Vec<String> =
         args.iter().enumerate().map(|(k, arg)| arg.at(&at(&axes, 0, &|axis| axis.of[k]))).collect();
     let line = match &factors[..] {
-        [a, b] => format!("{sum} = {}({a}, {b}, {sum});", f.scope.scalars.function("rml_fma")),
+        [a, b] => format!("{sum} = {};", f.scope.scalars.added([a, b], &sum)),
         _ => f.plus(out.dtype, &sum, &factors.concat()),
     };
     if !is_few {

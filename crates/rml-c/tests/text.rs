@@ -21,7 +21,7 @@ fn nodes_are_printed_as_recorded() {
         let options =
             Options { name: "p".to_owned(), cycles: 4, math: Math::Own, note: "A test.".to_owned() };
         let source = export(&plan, &|_| None, &options).expect("it has a place in C").source;
-        let first = source.find("/* From the ").or_else(|| source.find("/* Searches "));
+        let first = ["/* From the ", "/* Searches "].iter().filter_map(|text| source.find(text)).min();
         let end = source.find("void p_start(").expect("a function that starts it");
         let found = &source[first.expect("a node")..end];
         if bless {

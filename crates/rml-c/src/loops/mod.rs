@@ -321,8 +321,8 @@ impl<'a, D: Dialect> Loops<'a, D> {
         if let Def::Chain { of: [a, b], .. } = self.form.nest.body[val] {
             let (a, b) = (self.value(a, scope), self.value(b, scope));
             let sum = format!("{}[{}]", array.name, self.index(&array.dims));
-            let fma = self.dialect.scalars().function("rml_fma");
-            self.line(format!("{sum} = {fma}({a}, {b}, {sum});"));
+            let added = self.dialect.scalars().added([&a, &b], &sum);
+            self.line(format!("{sum} = {added};"));
             return;
         }
         let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
