@@ -101,7 +101,7 @@ impl Asked<'_> {
         };
         let criterion = |(metric, greater)| Criterion {
             metric,
-            direction: if greater { Direction::Max } else { Direction::Min },
+            direction: Some(if greater { Direction::Max } else { Direction::Min }),
         };
         Ok(TrainOptions {
             node: self.node,

@@ -5,8 +5,9 @@ use rml_ir::op::Around;
 use crate::function::Function;
 use crate::operand::{Operand, linear, sum};
 
-/// Adds rows to those at positions. The first position outside of the axis ends the window.
-pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: &Operand) {
+/// Adds rows to those at positions. The first position outside of the axis ends the window. Where they are added to
+/// what is known, rows at the same position are added up first.
+pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: &Operand, add: bool) {
     let Around { outer, n, inner } = Around::axis(out.dims(), Some(axis));
     let count = args[0].len();
     let (block, one) = (if outer == 1 { "0" } else { "i0" }, if count == 1 { "0" } else { "i1" });
@@ -17,14 +18,32 @@ pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: 
     };
     let position = f.scope.scalars.function("rml_position");
     let at = format!("{position}({}, {n}, &outside)", args[0].at(one));
-    let line = f.plus(out.dtype, &out.at(&entry(n, "at")), &args[1].at(&entry(count, one)));
+    let is_summed = add && count > 1;
+    let value = if is_summed { "all".to_owned() } else { args[1].at(&entry(count, one)) };
+    let line = f.plus(out.dtype, &out.at(&entry(n, "at")), &value);
     let depth = f.lines.nest(&[("i0".to_owned(), outer), ("i1".to_owned(), count)]);
     f.lines.open("");
     f.lines.line(format!("const long at = {at};"));
     f.check(&at);
+    if is_summed {
+        let (own, other) = (args[0].at(one), args[0].at("first"));
+        f.lines.line("long first = 0;");
+        f.lines.open(format!("while ({other} != {own})"));
+        f.lines.line("first++;");
+        f.lines.close();
+        f.lines.open(format!("if (first == {one})"));
+    }
     let looped = f.lines.over("i2", inner);
+    if is_summed {
+        let (own, other) = (args[0].at(one), args[0].at("next"));
+        f.lines.line("num all = 0;");
+        f.lines.open(format!("for (long next = first; next < {count}; next++)"));
+        f.lines.open(format!("if ({other} == {own})"));
+        f.lines.line(format!("all += {};", args[1].at(&entry(count, "next"))));
+        f.lines.close_all(2);
+    }
     f.lines.line(&line);
-    f.lines.close_all(usize::from(looped) + 1 + depth);
+    f.lines.close_all(usize::from(looped) + usize::from(is_summed) + 1 + depth);
     f.check(&line);
 }
 

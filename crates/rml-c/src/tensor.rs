@@ -19,7 +19,7 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
             | Op::Unpatches { .. }
             | Op::AvgPool(_)
     );
-    if is_sum {
+    if is_sum && !add {
         f.fill_all("0", out);
     }
     match op {
@@ -27,7 +27,7 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
         Op::Einsum(labels) => products::einsum(f, labels, args, out, add),
         Op::Gather { axis } => picked::check(f, *axis, args),
         Op::Pick => picked::check(f, args[0].dims().len() - 1, args),
-        Op::ScatterAdd { axis, .. } => picked::scatter(f, *axis, args, out),
+        Op::ScatterAdd { axis, .. } => picked::scatter(f, *axis, args, out, add),
         Op::CumSum { axis, reverse } => {
             cumsum(f, Around::axis(args[0].dims(), Some(*axis)), *reverse, &args[0], out)
         }

@@ -161,22 +161,19 @@ pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A metric and what is better: `accuracy:max`. Of a name alone that ends in `loss` or `error` the smallest value is
-/// the best, of one that ends in `accuracy` the greatest.
+/// A metric, and what is better if its name does not say that: `accuracy`, `return:max`.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
-    let expected =
-        "expected a metric and whether smaller or larger is better, such as loss:min or accuracy:max";
     let (metric, direction) = match text.rsplit_once(':') {
-        Some((metric, "min")) => (metric, Direction::Min),
-        Some((metric, "max")) => (metric, Direction::Max),
-        Some(_) => return Err(expected.to_owned()),
-        None if text.ends_with("loss") || text.ends_with("error") => (text, Direction::Min),
-        None if text.ends_with("accuracy") => (text, Direction::Max),
-        None if text.is_empty() => return Err(expected.to_owned()),
-        None => return Err(format!("{expected}: what is better, {text}:min or {text}:max?")),
+        Some((metric, "min")) => (metric, Some(Direction::Min)),
+        Some((metric, "max")) => (metric, Some(Direction::Max)),
+        Some(_) => ("", None),
+        None => (text, None),
     };
     if metric.is_empty() {
-        return Err(expected.to_owned());
+        return Err(
+            "expected a metric, and `:min` or `:max` after it if its name does not say what is better, such as accuracy or return:max"
+                .to_owned(),
+        );
     }
     Ok(Criterion { metric: metric.to_owned(), direction })
 }

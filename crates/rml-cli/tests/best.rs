@@ -126,7 +126,7 @@ fn what_makes_no_sense_is_refused() {
         let validate = if flags.contains("--validate") { "" } else { "--validate 20" };
         folder.rml(&format!("{train} {validate} {flags}")).fails(1, told);
     }
-    for flags in ["--metric score --best b", "--metric :max --best b", "--patience 0", "--validate 1.5"] {
+    for flags in ["--metric :max --best b", "--patience 0", "--validate 1.5"] {
         folder.rml(&format!("{train} {flags}")).fails(2, &["--help"]);
     }
     folder.rml("train p.rml --windows 3 --validate 2").fails(2, &["cannot be used with"]);
@@ -149,7 +149,9 @@ fn of_a_metric_alone_what_is_better_follows_from_its_name() {
     assert_eq!(best("loss"), best("loss:min"));
     assert_eq!(best("train.loss"), best("train.loss:min"));
     let unknown = "train p.rml --report 1 --windows 2 --best b --metric";
-    parabola().rml(&format!("{unknown} score")).fails(2, &["score:min or score:max?"]);
+    parabola()
+        .rml(&format!("{unknown} score"))
+        .fails(1, &["bad-option", "`--metric score:min` or `--metric score:max`"]);
     let named = PARABOLA.replace("score", "accuracy");
     let run = Folder::new().file("p.rml", &named).rml(&format!("{unknown} accuracy"));
     assert!(run.err.contains("best accuracy "), "{}", run.err);

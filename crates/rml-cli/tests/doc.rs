@@ -55,10 +55,16 @@ fn unknown_names_are_met_with_advice() {
     folder.rml("doc diff_gru").fails(1, &["unknown-name", "rml diff"]);
 }
 
+/// The forms that are written as words.
+const FORMS: &[&str] = &[
+    "fby", "post", "when", "merge", "every", "if", "node", "import", "restart", "match", "enum", "record",
+    "const", "for",
+];
+
 #[test]
 fn forms_of_the_language_are_shown() {
     let folder = Folder::new();
-    for form in ["fby", "post", "when", "merge", "every", "if", "node", "import"] {
+    for form in FORMS {
         let text = folder.rml(&format!("doc {form}")).ok();
         assert!(
             text.starts_with(&format!("{form} of the language\n")) && text.contains("\nExample: "),

@@ -247,6 +247,28 @@ node train(x: num [batch, 2], y: int [batch], end: bool []) -> (loss: num [])
 }
 
 #[test]
+fn a_state_that_restarts_in_the_training_alone_is_told() {
+    let text = "node net(x: num []) -> (o: num [])
+  o = param(0.5) * (x + before);
+  before = 0.0 fby x;
+node train(x: num [], end: bool [], y: num []) -> (loss)
+  o, _ = diff_net(x, true, 0.1 * (y - o)) every end;
+  loss = (y - o) * (y - o);
+node infer(x: num [], y: num []) -> (loss)
+  o = net(x);
+  loss = (y - o) * (y - o);";
+    let data = r#"{"x": [[0.5, 1.0], [0.2, 0.8], [0.1, 0.3]], "y": [[1.0, 2.0], [0.4, 1.6], [0.2, 0.6]]}"#;
+    let train = "train p.rml --data d.json --epochs 1 --test 1";
+    let run = Folder::new().file("p.rml", text).file("d.json", data).rml(train);
+    let told = ["warning[shuffled-state]", "p.rml:3:3", "node infer carries the state `net_0.before`"];
+    assert!(told.iter().all(|t| run.err.contains(t)), "{}", run.err);
+    let right = text.replace("infer(x: num [], y", "infer(x: num [], end: bool [], y");
+    let right = right.replace("o = net(x);", "o = net(x) every end;");
+    let run = Folder::new().file("p.rml", &right).file("d.json", data).rml(train);
+    assert!(!run.err.contains("warning"), "{}", run.err);
+}
+
+#[test]
 fn states_that_go_on_while_rows_are_shuffled_are_told_and_what_inference_begins_with() {
     let text = "node net(x: num []) -> (o: num [])
   o = param(0.5) * (x + before);

@@ -44,8 +44,9 @@ const SIZE: &str = "node main(n, y: num []) -> (o)
 ";
 
 /// A node without inputs.
-const COUNT: &str = "node train() -> (loss: num [])
+const COUNT: &str = "node train() -> (loss: num [], n: int [])
   loss = 0.0 fby (loss + 1.0);
+  n = 0 fby (n + 1);
 ";
 
 /// A mistake in a data file: its name, that of the file, what stands in it.
@@ -211,6 +212,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("part_of_a_code", "explain sync"),
     ("data_as_program", "check d.csv"),
     ("parameters_as_program", "run d.safetensors --inputs d.csv"),
+    ("parameters_without_ending", "params list weights"),
+    ("part_of_a_metric", "train line.rml --data d.csv --best b.safetensors --metric los"),
+    ("metric_of_validation", "train line.rml --data d.csv --best b.safetensors --metric val.loss"),
+    ("metric_without_direction", "train count.rml --windows 3 --patience 1 --metric n"),
 ];
 
 #[test]
@@ -261,6 +266,8 @@ fn doubts_about_data_have_codes_of_their_own() {
 fn command_lines_are_refused_with_what_to_write() {
     let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT).file("size.rml", SIZE);
     let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
+    // The length of a header, an empty header, and no values: a file of parameters.
+    let folder = folder.file("weights", b"\x02\0\0\0\0\0\0\0{}");
     for (name, command) in COMMANDS {
         let code = i32::from(shown(&folder, command).contains("For more information")) + 1;
         shows(name, &folder, command, code);
@@ -286,6 +293,14 @@ fn shows(name: &str, folder: &Folder, command: &str, code: i32) {
         assert_eq!(found, expected, "{name} (RML_BLESS=1 rewrites it)");
     }
     assert_eq!(folder.rml(command).code, Some(code), "{name}\n{found}");
-    let advice = ["help:", "Help:", "Help 1:", "tip:", "there is no folder", "to try several, write"];
+    let advice = [
+        "help:",
+        "Help:",
+        "Help 1:",
+        "tip:",
+        "there is no folder",
+        "to try several, write",
+        "and not a text",
+    ];
     assert!(advice.iter().any(|word| found.contains(word)), "{name} has no advice\n{found}");
 }

@@ -42,6 +42,7 @@ fn a_refused_line_is_answered_and_does_not_happen() {
         ("{\"x\": 9223372036854775808}", "data-type"),
         ("{\"x\": 1e400}", "input-type"),
         ("{\"z\": 5}", "unknown-input"),
+        ("{}", "missing-input"),
         ("{\"x\": 9223372036854775807}", "integer-overflow"),
     ] {
         let run = stream(RUNNING, "", &format!("{{\"x\": 50}}\n\n{line}\n{{\"x\": 20}}"));
@@ -53,6 +54,30 @@ fn a_refused_line_is_answered_and_does_not_happen() {
         assert_eq!(all[2], json!({"cycle": 1, "total": 70}), "{line}");
         assert_eq!(all.len(), 3);
     }
+}
+
+#[test]
+fn a_misspelt_input_is_refused_and_the_line_is_repeated() {
+    let run =
+        stream(SUMS, "", "{\"x\": 1, \"end\": false}\n{\"X\": 2, \"end\": true}\n{\"x\": 3, \"end\": true}");
+    let all = answers(&run);
+    let error = &all.iter().find(|answer| !answer["error"].is_null()).expect("a refused line")["error"];
+    assert_eq!(error["code"], "unknown-input", "{error}");
+    assert_eq!(error["help"], json!(["there is `x`"]));
+    let quoted = error["notes"].as_array().and_then(|notes| notes.last()).expect("a note");
+    assert_eq!(*quoted, json!("the line is `{\"X\": 2, \"end\": true}`"));
+    assert_eq!(all.last(), Some(&json!({"cycle": 1, "total": 4, "rest": 3})));
+}
+
+/// A name alone says nothing about presence: `null` does, and a node without inputs has nothing to name.
+#[test]
+fn a_cycle_without_values_is_written_out() {
+    let run = stream(RUNNING, "", "{\"x\": 5}\n{\"x\": null}\n{\"x\": 2}");
+    assert_eq!(run.code, Some(0), "{}", run.out);
+    assert_eq!(answers(&run)[1..], [json!({"cycle": 1, "total": null}), json!({"cycle": 2, "total": 7})]);
+    let run = stream("node infer() -> (n: int []) n = 0 fby (n + 1);", "", "{}\n{}");
+    assert_eq!(run.code, Some(0), "{}", run.out);
+    assert_eq!(answers(&run), [json!({"cycle": 0, "n": 0}), json!({"cycle": 1, "n": 1})]);
 }
 
 /// As columns of files.
@@ -137,7 +162,7 @@ fn the_first_line_that_is_accepted_names_the_inputs() {
 fn a_strict_stream_ends_at_the_first_refused_line() {
     let lines = "{\"x\": 1, \"end\": false}\n\n{\"x\": 1.5}\n{\"x\": 2, \"end\": true}\n";
     let run = stream(SUMS, "--strict", lines).fails(1, &["error[data-type]: line 3 of standard input: "]);
-    assert_eq!(run.err.matches("line").count(), 1, "{}", run.err);
+    assert_eq!(run.err.matches("line 3").count(), 1, "{}", run.err);
     assert_eq!(answers(&run), [json!({"cycle": 0, "total": 1, "rest": "?"})], "what is known is not lost");
     assert!(stream(RUNNING, "--strict", "{\"x\": 50}\n").ok().contains("\"total\": 50"));
 }

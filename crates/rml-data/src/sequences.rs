@@ -18,7 +18,7 @@ pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option
     }
     if let Some(why) = columns.unusable.get(LENGTHS) {
         let what = format!("column `{LENGTHS}` of {} says how many cycles each window has", columns.called());
-        let d = why.refused(format!("{what}, and cannot be read"));
+        let d = why.refused(format!("{what}, and cannot be used"));
         return Err(d.help("give the column another name if it is something else").into());
     }
     let Some(column) = columns.columns.get(LENGTHS) else { return Ok(None) };

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rml_base::{FileId, IndexVec, Span, entity_id};
 use rml_ir::DType;
-use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
+use rml_syntax::ast::{BinaryOp, Form, Literal, UnaryOp};
 
 use crate::builtins::Builtin;
 
@@ -50,12 +51,15 @@ pub(crate) struct Node {
     pub(crate) roles: IndexVec<Local, Role>,
     /// Static names that equations define, each after those that it uses.
     pub(crate) static_order: Vec<Local>,
-    /// Whether it is a constant: a node without inputs, whose only output is the value.
-    pub(crate) constant: bool,
+    /// What it is. A constant or case has no input, and one output; an enumeration has neither; the outputs of a record
+    /// are its inputs.
+    pub(crate) form: Form,
     /// Whether `expand` makes copies of it.
     pub(crate) template: bool,
     /// In a copy, the expressions of equations of families: from which one on, up to which, and where they belong.
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
+    /// In a copy, the literals that are cases, with their enumerations.
+    pub(crate) cases: IndexMap<ExprId, SourceId>,
 }
 
 /// What a name is.
@@ -82,6 +86,8 @@ pub(crate) struct LocalData {
     pub(crate) types: Vec<TypeDecl>,
     /// Its declared clock.
     pub(crate) clock: Option<Clock>,
+    /// In copies: the element type of a field whose shape is not written for this variable, and where it is written.
+    pub(crate) element: Option<(Element, Span)>,
 }
 
 /// Where a name comes from.
@@ -119,9 +125,30 @@ pub(crate) struct Clock {
 /// A type as written.
 #[derive(Debug)]
 pub(crate) struct TypeDecl {
-    pub(crate) dtype: DType,
+    pub(crate) element: Element,
     pub(crate) dims: Vec<Item>,
     pub(crate) span: Span,
+}
+
+/// What a type says beside the shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Element {
+    Plain(DType),
+    /// A case of that enumeration.
+    Case(SourceId),
+    /// That record, which has no shape of its own. In templates only.
+    Record(SourceId),
+}
+
+impl Element {
+    /// The element type of the values, unless this is a record.
+    pub(crate) fn dtype(self) -> Option<DType> {
+        match self {
+            Element::Plain(dtype) => Some(dtype),
+            Element::Case(_) => Some(DType::Int),
+            Element::Record(_) => None,
+        }
+    }
 }
 
 /// An entry of a shape or array.
@@ -161,6 +188,8 @@ pub(crate) struct Call {
     pub(crate) args: Vec<ExprId>,
     /// `every end`.
     pub(crate) every: Option<ExprId>,
+    /// `restart r`, in templates only.
+    pub(crate) restart: Option<ExprId>,
     /// The variable of a family that the path of the instance begins with.
     pub(crate) member: Option<Arc<str>>,
 }
@@ -289,7 +318,7 @@ impl ExprKind {
             ExprKind::When { value, cond } => vec![*value, *cond],
             ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
             ExprKind::Builtin { args, .. } => args.clone(),
-            ExprKind::Call(call) => call.args.iter().copied().chain(call.every).collect(),
+            ExprKind::Call(call) => call.args.iter().copied().chain(call.every).chain(call.restart).collect(),
             ExprKind::Structure(structure) => structure.children(),
         }
     }
@@ -356,6 +385,10 @@ pub(crate) enum Structure {
     Node(Passed),
     /// An `if` that is decided when the program is compiled.
     Choose { cond: ExprId, then: ExprId, other: ExprId },
+    /// `s.h`: a field of a record.
+    Field { base: ExprId, field: Arc<str>, span: Span },
+    /// `match p (Idle -> a, ..)`: all cases of the enumeration, in its order.
+    Match { value: ExprId, cases: Vec<(SourceId, ExprId)> },
 }
 
 /// A call of a node that is an argument: `f(x)`, `diff_f(x, true, d)`.
@@ -368,6 +401,8 @@ pub(crate) struct Apply {
     pub(crate) args: Vec<ExprId>,
     /// `every end`.
     pub(crate) every: Option<ExprId>,
+    /// `restart r`.
+    pub(crate) restart: Option<ExprId>,
 }
 
 /// A node as an argument: `dense(64, _)`, `lstm_layer`, `diff_f`.
@@ -395,9 +430,15 @@ impl Structure {
         match self {
             Structure::Member { index, .. } => vec![*index],
             Structure::Members { part, .. } => part.exprs(),
-            Structure::Apply(apply) => apply.args.iter().copied().chain(apply.every).collect(),
+            Structure::Apply(apply) => {
+                apply.args.iter().copied().chain(apply.every).chain(apply.restart).collect()
+            }
             Structure::Node(passed) => passed.given.iter().flatten().flatten().copied().collect(),
             Structure::Choose { cond, then, other } => vec![*cond, *then, *other],
+            Structure::Field { base, .. } => vec![*base],
+            Structure::Match { value, cases } => {
+                std::iter::once(*value).chain(cases.iter().map(|(_, value)| *value)).collect()
+            }
         }
     }
 }
@@ -417,6 +458,13 @@ pub(crate) fn has_own(node: &Node) -> bool {
         LocalKind::Node | LocalKind::Family | LocalKind::Index | LocalKind::Constant(_) => true,
         LocalKind::Formal | LocalKind::Defined { .. } | LocalKind::Dim | LocalKind::Undefined => false,
     };
-    node.locals.iter().any(|data| special(data.kind))
-        || node.exprs.iter().any(|e| matches!(e.kind, ExprKind::Structure(_)))
+    let is_named = |ty: &TypeDecl| !matches!(ty.element, Element::Plain(_));
+    let restarts = |kind: &ExprKind| match kind {
+        ExprKind::Structure(_) => true,
+        ExprKind::Call(call) => call.restart.is_some(),
+        _ => false,
+    };
+    node.form == Form::Record
+        || node.locals.iter().any(|data| special(data.kind) || data.types.iter().any(is_named))
+        || node.exprs.iter().any(|e| restarts(&e.kind))
 }

@@ -112,8 +112,10 @@ pub struct NodePlace {
     pub private: bool,
     /// Whether it serves differentiation: it updates parameters, or replaces the adjoint of a node.
     pub overrides: bool,
-    /// Whether it is a constant, `const rate = 0.001;`: a node without inputs.
+    /// Whether it is a constant, `const rate = 0.001;`, or a case of an enumeration: a node without inputs.
     pub constant: bool,
+    /// Whether it is an enumeration or record, whose name is a type.
+    pub is_type: bool,
 }
 
 /// A name of a node.
@@ -174,11 +176,12 @@ pub(crate) fn index(
         let library = scopes.is_library(header.file);
         let overrides = scopes.overrides(header.file, &header.name);
         let statics = program.nodes[id].statics().map(str::to_owned).collect();
-        let constant = header.constant;
+        let constant = header.form.is_constant();
         index.nodes.push(NodePlace {
             overrides,
             statics,
             constant,
+            is_type: matches!(header.form, ast::Form::Enum | ast::Form::Record),
             ..node_place(header.ast, names, library)
         });
     }
@@ -193,14 +196,17 @@ pub(crate) fn index(
             found: Vec::new(),
         };
         walk.imports(file);
-        for ast::Definition { node, constant } in file.ast.definitions() {
-            if constant { walk.constant(node) } else { walk.node(node) }
+        for ast::Definition { node, form } in file.ast.definitions() {
+            if form.is_constant() { walk.constant(node) } else { walk.node(node) }
         }
         walk.found.sort_by_key(|place| (place.span.start, place.span.end));
         index.names.append(&mut walk.found);
     }
-    let (constants, callable) =
-        callable(loaded.main, scopes).into_iter().partition(|(_, node)| index.nodes[*node].constant);
+    let is_enum = |id: usize| headers.iter().nth(id).is_some_and(|header| header.form == ast::Form::Enum);
+    let (constants, callable) = callable(loaded.main, scopes)
+        .into_iter()
+        .filter(|(_, node)| !is_enum(*node))
+        .partition(|(_, node)| index.nodes[*node].constant);
     (index.constants, index.callable) = (constants, callable);
     index.last_import = scopes.files.get(&loaded.main).and_then(|scope| scope.last_import);
     index
@@ -250,6 +256,7 @@ fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> Node
         private: node.private.is_some(),
         overrides: false,
         constant: false,
+        is_type: false,
     }
 }
 
@@ -358,8 +365,20 @@ impl Walk<'_, '_> {
     fn decl(&mut self, decl: &ast::Decl<'_>) {
         self.variable(decl.name);
         decl.member.into_iter().for_each(|member| self.expr(member));
-        decl.ty.into_iter().for_each(|ty| self.dims(ty.dims));
+        if let Some(ty) = decl.ty {
+            if let ast::DTypeName::Named(name) = ty.dtype {
+                self.named_type(name);
+            }
+            self.dims(ty.dims);
+        }
         decl.clock.into_iter().for_each(|clock| self.variable(clock.cond));
+    }
+
+    /// The name of an enumeration or record.
+    fn named_type(&mut self, name: Ident) {
+        if let Some(id) = self.scopes.named_type(self.file, self.names.resolve(&name.name)) {
+            self.add(name.span, Meaning::Node(self.headers[id].ast.name.span, 0));
+        }
     }
 
     fn variable(&mut self, name: Ident) {
@@ -465,7 +484,8 @@ impl Walk<'_, '_> {
             | A::Fby { init: a, next: b }
             | A::FbyBack { init: a, next: b }
             | A::When { value: a, cond: b }
-            | A::Every { call: a, end: b } => [a, b].into_iter().for_each(|e| self.expr(e)),
+            | A::Every { call: a, end: b }
+            | A::Restart { call: a, cond: b } => [a, b].into_iter().for_each(|e| self.expr(e)),
             A::If { cond: a, then: b, other: c } | A::Merge { cond: a, on_true: b, on_false: c } => {
                 [a, b, c].into_iter().for_each(|e| self.expr(e));
             }
@@ -474,6 +494,14 @@ impl Walk<'_, '_> {
                 indices.iter().for_each(|list| self.indices(list));
             }
             A::MergeOperands(operands) => self.operands(operands),
+            A::Field { base, .. } => self.expr(base),
+            A::Match { value, cases } => {
+                self.expr(value);
+                for case in cases {
+                    self.variable(case.case);
+                    self.expr(&case.value);
+                }
+            }
         }
     }
 

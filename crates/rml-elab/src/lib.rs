@@ -32,6 +32,7 @@ mod load;
 mod lower;
 mod ops;
 mod options;
+mod repair;
 mod report;
 mod root;
 mod scope;

@@ -14,7 +14,7 @@ use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
 use crate::typed::Typed;
 
-mod advice;
+pub(crate) mod advice;
 mod axes;
 mod einsum;
 mod index;
@@ -68,7 +68,7 @@ impl Typed<'_> {
         operands: &[Operand],
     ) -> Evaluated<(Rule, Partial)> {
         let found = self.found(id, expr, operands);
-        found.map_err(|failure| advice::given(self.tree.node(id), expr, failure))
+        found.map_err(|failure| advice::given(self.tree.node(id), expr, operands, failure))
     }
 
     fn found(&self, id: InstanceId, expr: ExprId, operands: &[Operand]) -> Evaluated<(Rule, Partial)> {

@@ -2,14 +2,16 @@
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, Diagnostics, suggest};
+use rml_base::{Diagnostic, Diagnostics, Span, suggest};
 use rml_ir::typed::{Module, StaticValue};
 
 mod arbitrary;
 
+use rml_syntax::ast::Form;
+
 use crate::adjoints;
 use crate::emit::Builder;
-use crate::expand::{Expansion, not_set, takes_nodes};
+use crate::expand::{Expansion, dimensions, not_set, takes_nodes};
 use crate::hir::{Item, Local, LocalKind, Node, Role, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
@@ -52,8 +54,9 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
     let mut builder = Builder::new(options.precision);
     let mut found = Report::default();
     let mut expansion = Expansion::new(program, options, Some(spec.source), report);
+    let untyped = untyped_inputs(program, &spec);
     let root = instantiate(&mut expansion, spec, &mut builder, &mut found);
-    report.extend(of_settings(found.finish(), options));
+    report.extend(of_untyped(of_settings(found.finish(), options), &untyped));
     let root = root?;
     let differentiated = match &options.root {
         Root::Default | Root::Run(_) => Vec::new(),
@@ -71,6 +74,34 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
         overrides: adjoints.overrides,
         optimisers: adjoints.optimisers,
     })
+}
+
+/// The inputs of the root that are taken as scalars because they have no type.
+fn untyped_inputs(program: &Program, spec: &RootSpec) -> Vec<String> {
+    let node = &program.nodes[spec.source];
+    let inputs = spec.givens.iter().zip(&node.formals);
+    let guessed = |(given, formal): &(&RootGiven, &Local)| {
+        matches!(given, RootGiven::Input(None))
+            && node.roles[**formal] == Role::Stream
+            && !node.is_typed(**formal)
+    };
+    inputs.filter(guessed).map(|(_, formal)| node.name_of(*formal).to_string()).collect()
+}
+
+/// The findings about a node; the first one about shapes says which of its inputs are taken as scalars.
+fn of_untyped(mut found: Diagnostics, untyped: &[String]) -> Diagnostics {
+    if let Some(d) = found.0.iter_mut().find(|d| d.code == codes::SHAPE_MISMATCH)
+        && let [first, ..] = untyped
+    {
+        let names = untyped.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+        let what = if untyped.len() == 1 {
+            "has no type, so it is a scalar"
+        } else {
+            "have no type, so they are scalars"
+        };
+        d.help.push(format!("{names} {what}: declare the shape, as in `{first}: num [8]`"));
+    }
+    found
 }
 
 /// The findings about a node; where a value that is set from outside is wrong, what follows from it is left out.
@@ -126,7 +157,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
     let mut modules = Vec::new();
     for &source in program.order.iter().rev().filter(|s| own.contains(*s)) {
         let node = &program.nodes[source];
-        if covered.contains(&source) || node.is_extern || node.constant {
+        if covered.contains(&source) || node.is_extern || node.form != Form::Node {
             continue;
         }
         let (module, found) = check_node(program, source, &lenient);
@@ -206,7 +237,7 @@ fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) 
 /// The nodes of the main text by name, without its constants.
 fn own_nodes(program: &Program) -> Option<IndexMap<String, SourceId>> {
     let own = &program.scopes.files.get(&program.main)?.own;
-    let nodes = own.iter().filter(|(_, id)| !program.nodes[**id].constant);
+    let nodes = own.iter().filter(|(_, id)| program.nodes[**id].form == Form::Node);
     Some(nodes.map(|(name, id)| (name.clone(), *id)).collect())
 }
 
@@ -293,12 +324,9 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
         });
     }
     let mut dims = IndexMap::new();
-    for (local, data) in node.locals.iter_enumerated() {
-        if data.kind == LocalKind::Dim
-            && let Some(value) = dimension(node, local, given(&data.name), report)
-        {
-            dims.insert(data.name.to_string(), value);
-        }
+    for (name, span, spliced) in named_dimensions(program, node) {
+        let value = dimension(node, (&name, span, spliced), given(&name), report);
+        dims.extend(value.map(|value| (name, value)));
     }
     let open = report.errors() > before;
     unused_settings(program, &[source], options, report);
@@ -311,17 +339,31 @@ fn is_settable(node: &Node, formal: Local) -> bool {
     node.roles[formal] != Role::Stream || !node.is_typed(formal)
 }
 
+/// The named dimensions of the inputs of a node, those of records included: where each is, and whether it is spliced.
+fn named_dimensions(program: &Program, node: &Node) -> Vec<(String, Span, bool)> {
+    let mut found = Vec::new();
+    for (local, data) in node.locals.iter_enumerated() {
+        if data.kind == LocalKind::Dim {
+            let all = node.formals.iter().flat_map(|f| &node.locals[*f].types).flat_map(|ty| &ty.dims);
+            let spliced = all.into_iter().any(|item| matches!(item, Item::Splice(l, _) if *l == local));
+            found.push((data.name.to_string(), data.span, spliced));
+        }
+        if data.kind != LocalKind::Formal {
+            continue;
+        }
+        let inner = dimensions(program, node, local);
+        found.extend(inner.into_iter().map(|(name, spliced)| (name, data.span, spliced)));
+    }
+    found
+}
+
 /// The value of a named dimension of the root. A single size stands for a list of one where the name is spliced.
 fn dimension(
     node: &Node,
-    local: Local,
+    (name, span, spliced): (&str, Span, bool),
     given: Option<&StaticValue>,
     report: &mut Report,
 ) -> Option<StaticValue> {
-    let data = &node.locals[local];
-    let dims = node.formals.iter().flat_map(|f| &node.locals[*f].types).flat_map(|ty| &ty.dims);
-    let spliced = dims.into_iter().any(|item| matches!(item, Item::Splice(l, _) if *l == local));
-    let name = &data.name;
     match given {
         Some(StaticValue::Int(size)) if *size >= 0 => Some(match spliced {
             true => StaticValue::Array(vec![StaticValue::Int(*size)]),
@@ -331,7 +373,7 @@ fn dimension(
         Some(value) => {
             report.push(
                 Diagnostic::error(codes::STATIC_VALUE, format!("the dimension `{name}` cannot be {value}"))
-                    .label(data.span, "a dimension of an input")
+                    .label(span, "a dimension of an input")
                     .note(format!(
                         "expected {}",
                         if spliced { "a list of sizes" } else { "a size, at least 0" }
@@ -343,8 +385,8 @@ fn dimension(
             let example = if spliced { "[2, 3]" } else { "32" };
             let d =
                 Diagnostic::error(codes::UNBOUND_DIMENSION, format!("the dimension `{name}` has no size"))
-                    .label(data.span, format!("the node that runs, `{}`, does not determine it", node.name));
-            report.push(match &**name {
+                    .label(span, format!("the node that runs, `{}`, does not determine it", node.name));
+            report.push(match name {
                 BATCH => d.help(format!(
                     "give it on the command line, `--set {name}=1` for one value a cycle; the values in the data have that dimension as well"
                 )),
@@ -358,7 +400,7 @@ fn dimension(
 /// The names of the main text's own constants.
 fn constants(program: &Program) -> Vec<&str> {
     let own = program.scopes.files.get(&program.main).into_iter().flat_map(|scope| &scope.own);
-    own.filter(|(_, id)| program.nodes[**id].constant).map(|(name, _)| name.as_str()).collect()
+    own.filter(|(_, id)| program.nodes[**id].form == Form::Constant).map(|(name, _)| name.as_str()).collect()
 }
 
 /// Settings that none of the nodes takes.
@@ -366,10 +408,13 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
     for name in options.set.keys() {
         let mut stream = None;
         let mut known: Vec<&str> = constants(program);
-        let mut found = program.scopes.constant(program.main, name).is_some();
+        let constant = program.scopes.constant(program.main, name);
+        let mut found = constant.is_some_and(|id| program.nodes[id].form == Form::Constant);
         for &source in sources {
             let node = &program.nodes[source];
             for (local, data) in node.locals.iter_enumerated() {
+                let inner = dimensions(program, node, local);
+                found |= inner.contains_key(name);
                 let settable = match (data.kind, node.roles[local]) {
                     (LocalKind::Dim, _) => true,
                     (LocalKind::Formal, _) => is_settable(node, local),

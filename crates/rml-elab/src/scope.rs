@@ -20,6 +20,8 @@ pub(crate) struct Program {
     pub(crate) order: Vec<SourceId>,
     /// Whether it holds errors, which are reported.
     pub(crate) in_error: bool,
+    /// A node that is one `fby`, for delays that restart. No name leads to it.
+    pub(crate) delay: SourceId,
 }
 
 /// The scopes of all files.
@@ -27,8 +29,12 @@ pub(crate) struct Program {
 pub(crate) struct Scopes {
     pub(crate) files: IndexMap<FileId, FileScope>,
     pub(crate) prelude: IndexMap<String, SourceId>,
-    /// The nodes that are constants.
+    /// The nodes that are constants, cases included.
     pub(crate) constants: IndexSet<SourceId>,
+    /// The nodes that are enumerations, and the cases of each.
+    pub(crate) enums: IndexMap<SourceId, Vec<SourceId>>,
+    /// The nodes that are records.
+    pub(crate) records: IndexSet<SourceId>,
     /// The embedded library, for advice.
     pub(crate) library: &'static [(&'static str, &'static str)],
     /// The imports, or names in imports, that something was found by.
@@ -108,6 +114,24 @@ impl Scopes {
         Some(id)
     }
 
+    /// The enumeration or record of that name, if there is one.
+    pub(crate) fn named_type(&self, file: FileId, name: &str) -> Option<SourceId> {
+        let (id, import) = self.find(file, name).ok()?;
+        let id = id.filter(|id| self.enums.contains_key(id) || self.records.contains(id))?;
+        self.used().extend(import);
+        Some(id)
+    }
+
+    /// The enumeration that a constant is a case of.
+    pub(crate) fn enum_of(&self, case: SourceId) -> Option<SourceId> {
+        self.enums.iter().find(|(_, cases)| cases.contains(&case)).map(|(of, _)| *of)
+    }
+
+    /// What is in scope under that name is no node that can be called.
+    fn is_no_node(&self, id: SourceId) -> bool {
+        self.constants.contains(&id) || self.enums.contains_key(&id)
+    }
+
     /// The node or constant of exactly that name, and the import that brings it.
     fn find(&self, file: FileId, name: &str) -> Result<(Option<SourceId>, Option<Span>), Vec<Span>> {
         let Some(scope) = self.files.get(&file) else { return Ok((None, None)) };
@@ -134,7 +158,9 @@ impl Scopes {
         let mut order = 0;
         loop {
             match self.node(file, &format!("{module}{rest}")) {
-                Ok(Some(id)) if self.constants.contains(&id) => {}
+                Ok(Some(id)) if self.is_no_node(id) => {}
+                // a record has no adjoint
+                Ok(Some(id)) if order > 0 && self.records.contains(&id) => {}
                 Ok(Some(id)) => return Some(Callable::Node(id, order)),
                 Err(imports) => return Some(Callable::Ambiguous(imports)),
                 Ok(None) => {}
@@ -210,6 +236,20 @@ impl Scopes {
             found.map(|node| node.inputs.len())
         };
         self.library.iter().find_map(|(module, text)| Some((*module, inputs(text)?)))
+    }
+
+    /// The name in the library that `name` may be a slip of the pen for, and its module.
+    pub(crate) fn library_name(&self, name: &str) -> Option<(&'static str, String)> {
+        let mut all = Vec::new();
+        for (module, text) in self.library {
+            let mut names = lasso::Rodeo::new();
+            let bump = bumpalo::Bump::new();
+            let parsed = rml_syntax::parse(&bump, &mut names, FileId::from_index(0), text);
+            let public = parsed.file.nodes().filter(|n| n.private.is_none());
+            all.extend(public.map(|n| (*module, names.resolve(&n.name.name).to_owned())));
+        }
+        let near = suggest(name, all.iter().map(|(_, name)| name.as_str()))?;
+        all.iter().find(|(_, name)| name == near).cloned()
     }
 
     /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node

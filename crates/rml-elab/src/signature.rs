@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 use rml_ir::DType;
+use rml_syntax::ast::Form;
 
 use crate::hir::{ExprKind, Item, LocalKind, Node, Role, SourceId};
 use crate::scope::Program;
@@ -57,7 +58,7 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
     let Some(scope) = program.scopes.files.get(&program.main) else { return Vec::new() };
     let place: IndexMap<SourceId, usize> = scope.own.values().enumerate().map(|(i, id)| (*id, i)).collect();
     let names: Vec<&String> = scope.own.keys().collect();
-    let constant = |id: &&SourceId| program.nodes[**id].constant;
+    let is_node = |id: &&SourceId| program.nodes[**id].form == Form::Node;
     let signature = |id: &SourceId| {
         let node = &program.nodes[*id];
         let mut called: Vec<usize> = callees(node).filter_map(|callee| place.get(&callee).copied()).collect();
@@ -67,7 +68,7 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
         let overrides = program.scopes.overrides(program.main, &node.name);
         NodeSignature { calls, overrides, ..signature(node) }
     };
-    scope.own.values().filter(|id| !constant(id)).map(signature).collect()
+    scope.own.values().filter(is_node).map(signature).collect()
 }
 
 /// The nodes that a node calls, one for each call.
@@ -82,7 +83,7 @@ fn signature(node: &Node) -> NodeSignature {
             Role::Static | Role::Both if data.kind == LocalKind::Node => FormalKind::Node,
             Role::Static | Role::Both => FormalKind::Static,
             Role::Stream | Role::Unused => FormalKind::Stream {
-                dtype: data.types.first().map(|ty| ty.dtype),
+                dtype: data.types.first().and_then(|ty| ty.element.dtype()),
                 leading: data
                     .types
                     .first()

@@ -180,7 +180,7 @@ impl Walk<'_, '_> {
                         Some(Role::Stream) | None => self.expr(arg, how, f),
                     }
                 }
-                call.every.into_iter().for_each(|e| self.expr(e, how, f));
+                call.every.into_iter().chain(call.restart).for_each(|e| self.expr(e, how, f));
             }
             ExprKind::Structure(structure) => self.structure(structure, how, f),
             other => other.children().into_iter().for_each(|e| self.expr(e, how, f)),
@@ -205,11 +205,14 @@ impl Walk<'_, '_> {
             // What an argument is used for is known in copies.
             Structure::Apply(apply) => {
                 apply.args.iter().for_each(|arg| self.unused(*arg, f));
-                apply.every.into_iter().for_each(|e| self.expr(e, how, f));
+                apply.every.into_iter().chain(apply.restart).for_each(|e| self.expr(e, how, f));
             }
             Structure::Choose { cond, then, other } => {
                 self.expr(*cond, Use::Static, f);
                 [*then, *other].into_iter().for_each(|e| self.expr(e, how, f));
+            }
+            Structure::Field { .. } | Structure::Match { .. } => {
+                structure.children().into_iter().for_each(|e| self.expr(e, how, f));
             }
         }
     }

@@ -171,10 +171,25 @@ pub fn text_from(from: impl Read) -> Result<String, Unread> {
 }
 
 fn utf8(bytes: Vec<u8>) -> Result<String, Unread> {
+    if let Some(what) = known(&bytes) {
+        return Err(Unread::Refused(format!("it is {what}, and not a text")));
+    }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Unread::Refused(format!("it is not UTF-8 text (the first wrong byte is number {at})"))
     })
+}
+
+/// What the first bytes of a file say that it is.
+fn known(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [b'P', b'K', 3, 4, ..] => Some("an archive of arrays (`.npz`) or another ZIP archive"),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some("an array of NumPy (`.npy`)"),
+        [0x89, b'H', b'D', b'F', ..] => Some("a file of HDF5, such as weights of Keras"),
+        // The length of the header, and the header: a JSON object.
+        [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some("a file of parameters (safetensors: `--params FILE`)"),
+        _ => None,
+    }
 }
 
 impl Unread {

@@ -44,7 +44,8 @@ pub(crate) fn symbols(server: &mut Server, params: DocumentSymbolParams) -> Answ
         if node.constant {
             return symbol(&node.name, SymbolKind::CONSTANT, node.span, node.name_span, None);
         }
-        symbol(&node.name, SymbolKind::FUNCTION, node.span, node.name_span, Some(children.collect()))
+        let kind = if node.is_type { SymbolKind::STRUCT } else { SymbolKind::FUNCTION };
+        symbol(&node.name, kind, node.span, node.name_span, Some(children.collect()))
     });
     Ok(Some(DocumentSymbolResponse::Nested(nodes.collect())))
 }

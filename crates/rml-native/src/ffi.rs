@@ -28,6 +28,8 @@ pub(crate) struct Code {
     /// Keeps the code in memory.
     _library: Library,
     nodes: Vec<*const c_void>,
+    /// What finds the end of a window, and what runs the rest of the first node then.
+    search: Option<[*const c_void; 2]>,
 }
 
 // SAFETY: the addresses are those of functions without state, which stay while the library is loaded.
@@ -49,7 +51,8 @@ pub(crate) struct Memory<N> {
 
 /// What runs the calls of a program.
 pub(crate) trait Calls<N> {
-    /// Runs a call at `ticks` ticks from `tick` on, of a block that begins at `block`. False if it may have no result.
+    /// Runs a call at `ticks` ticks from `tick` on, of a block that begins at `block`, or does something with
+    /// registers, as the number says. False if it may have no result.
     fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool;
 }
 
@@ -108,7 +111,7 @@ impl Code {
     ///
     /// # Errors
     /// Why it cannot be loaded.
-    pub(crate) fn load<N: Number>(path: &Path, nodes: usize) -> Result<Code, String> {
+    pub(crate) fn load<N: Number>(path: &Path, nodes: usize, finds: bool) -> Result<Code, String> {
         let failed = |e: libloading::Error| format!("cannot load {}: {e}", path.display());
         // SAFETY: the library was compiled from a program that this crate printed; it has no initialisers.
         let library = unsafe { Library::new(path) }.map_err(failed)?;
@@ -126,45 +129,88 @@ impl Code {
                 **library.get::<*mut extern "C" fn(N, N) -> N>(name.as_bytes()).map_err(failed)? = function
             };
         }
-        let mut found = Vec::new();
-        for k in 0..nodes {
-            // SAFETY: the symbol is `int node_K(const window *)`; its address alone is kept.
-            let node = unsafe {
-                library.get::<extern "C" fn(*const c_void) -> c_int>(format!("node_{k}").as_bytes())
-            };
-            found.push(*node.map_err(failed)? as *const c_void);
-        }
-        Ok(Code { _library: library, nodes: found })
+        let address = |name: &str| {
+            // SAFETY: the symbol is a function; its address alone is kept, and whoever calls it knows its type.
+            let function = unsafe { library.get::<extern "C" fn(*const c_void) -> c_int>(name.as_bytes()) };
+            function.map(|f| *f as *const c_void).map_err(failed)
+        };
+        let all = (0..nodes).map(|k| address(&format!("node_{k}"))).collect::<Result<Vec<_>, _>>()?;
+        let search = if finds { Some([address("find")?, address("rest")?]) } else { None };
+        Ok(Code { _library: library, nodes: all, search })
     }
 
-    /// Runs all nodes. False if an operator may have no result.
-    pub(crate) fn run<N: Number>(&self, memory: &mut Memory<N>, calls: &mut dyn Calls<N>) -> bool {
-        let memory: *mut Memory<N> = memory;
-        let mut context = Context { memory, calls, panic: None };
-        // SAFETY: the memory lives as long as this call; its arrays are neither moved nor resized by calls.
-        let own = unsafe { &mut *memory };
-        let window = Window {
-            nums: own.nums.as_mut_ptr(),
-            ints: own.ints.as_mut_ptr(),
-            bools: own.bools.as_mut_ptr(),
-            set: own.set.as_mut_ptr(),
-            at: own.at.as_ptr(),
-            ticks: c_long::try_from(own.ticks).unwrap_or(c_long::MAX),
-            context: (&raw mut context).cast(),
-            call: call::<N>,
-        };
-        let mut done = true;
-        for node in &self.nodes {
-            // SAFETY: the symbol is `int node_K(const window *)` of a library that was printed for this layout.
-            let node: extern "C" fn(*const Window<N>) -> c_int = unsafe { std::mem::transmute(*node) };
-            if node(&raw const window) != 0 {
-                done = false;
-                break;
-            }
-        }
-        if let Some(panic) = context.panic.take() {
-            resume_unwind(panic);
-        }
-        done
+    /// Whether it finds the ends of windows.
+    pub(crate) fn finds(&self) -> bool {
+        self.search.is_some()
     }
+
+    /// Runs all nodes; the first one only what is left of its last tick, if its end was found. False if an operator may
+    /// have no result.
+    pub(crate) fn run<N: Number>(
+        &self,
+        memory: &mut Memory<N>,
+        calls: &mut dyn Calls<N>,
+        is_found: bool,
+    ) -> bool {
+        let rest = self.search.filter(|_| is_found).map(|[_, rest]| rest);
+        let first = rest.or(self.nodes.first().copied());
+        let nodes = first.into_iter().chain(self.nodes.iter().skip(1).copied());
+        with_window(memory, calls, |window| {
+            nodes.into_iter().all(|node| {
+                // SAFETY: the symbol is `int node_K(const window *)`, or `rest` of the same type, of a library that was
+                // printed for this layout.
+                let node: extern "C" fn(*const Window<N>) -> c_int = unsafe { std::mem::transmute(node) };
+                node(window) == 0
+            })
+        })
+    }
+
+    /// Searches for the end of a window in the ticks from `from` on, before `to`: how many ticks it has, or 0. None if
+    /// an operator may have no result.
+    pub(crate) fn find<N: Number>(
+        &self,
+        memory: &mut Memory<N>,
+        calls: &mut dyn Calls<N>,
+        from: usize,
+        to: usize,
+    ) -> Option<usize> {
+        let [find, _] = self.search?;
+        let long = |x: usize| c_long::try_from(x).unwrap_or(c_long::MAX);
+        let mut found = 0;
+        let done = with_window(memory, calls, |window| {
+            // SAFETY: the symbol is `int find(const window *, long, long, long *)` of a library that was printed for
+            // this layout.
+            let find: extern "C" fn(*const Window<N>, c_long, c_long, *mut c_long) -> c_int =
+                unsafe { std::mem::transmute(find) };
+            find(window, long(from), long(to), &raw mut found) == 0
+        });
+        done.then(|| usize::try_from(found).unwrap_or_default())
+    }
+}
+
+/// Lets code run with a window. A panic of what the code has called is resumed after it.
+fn with_window<N: Number, T>(
+    memory: &mut Memory<N>,
+    calls: &mut dyn Calls<N>,
+    run: impl FnOnce(*const Window<N>) -> T,
+) -> T {
+    let memory: *mut Memory<N> = memory;
+    let mut context = Context { memory, calls, panic: None };
+    // SAFETY: the memory lives as long as this call; its arrays are neither moved nor resized by calls.
+    let own = unsafe { &mut *memory };
+    let window = Window {
+        nums: own.nums.as_mut_ptr(),
+        ints: own.ints.as_mut_ptr(),
+        bools: own.bools.as_mut_ptr(),
+        set: own.set.as_mut_ptr(),
+        at: own.at.as_ptr(),
+        ticks: c_long::try_from(own.ticks).unwrap_or(c_long::MAX),
+        context: (&raw mut context).cast(),
+        call: call::<N>,
+    };
+    let result = run(&raw const window);
+    if let Some(panic) = context.panic.take() {
+        resume_unwind(panic);
+    }
+    result
 }

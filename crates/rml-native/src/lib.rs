@@ -5,8 +5,9 @@
 //! convolutions and other operators of whole tensors are calls of the kernels of this project.
 //!
 //! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
-//! is not printed, the embedded executor runs: programs that wait, look ahead, or find the ends of their windows.
+//! is not printed, the embedded executor runs: programs whose blocks wait for values of later ones.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +19,7 @@ use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
 use rml_executor::{About, Accuracy, Executor, Footprint, Handover, Prepared, Refused, Running, Wish};
 use rml_ir::{Precision, Type, Value};
-use rml_nest::{Home, Output, Program, Slot, Work};
+use rml_nest::{Ends, Home, Node, Output, Program, Slot, Work};
 use rml_plan::Plan;
 
 mod auto;
@@ -68,8 +69,8 @@ impl Native {
     /// # Errors
     /// Why the embedded executor runs it.
     pub fn text(plan: &Plan) -> Result<String, &'static str> {
-        let (program, _) = nests(plan)?;
-        let layout = Layout::new(&program);
+        let (program, starts) = nests(plan)?;
+        let layout = Layout::new(&program, &starts);
         Ok(print::print(&program, &layout).text)
     }
 }
@@ -150,8 +151,8 @@ struct Module {
     calls: Vec<run::Ready>,
     inputs: Vec<Slot>,
     registers: Vec<Slot>,
-    /// The registers that nodes write.
-    written: Vec<usize>,
+    /// The registers that each node writes.
+    written: Vec<Vec<usize>>,
     starts: Vec<Option<Value>>,
     /// The outputs that read registers.
     early: Vec<usize>,
@@ -164,35 +165,40 @@ impl Module {
     fn new(plan: &Arc<Plan>, native: &Native, stop: &AtomicBool) -> Result<Module, Why> {
         let plan = &*rml_plan::pack(Arc::clone(plan));
         let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
-        let layout = Layout::new(&program);
+        let layout = Layout::new(&program, &starts);
         let print::Text { text, calls } = print::print(&program, &layout);
         let (path, folder) = compile::library(&text, native.compiler, native.programs.as_deref(), stop)
             .map_err(Why::Failed)?;
         let nodes = program.nodes.len();
+        let finds = matches!(program.ends, Ends::Found { .. });
         let code = match program.precision {
-            Precision::F32 => Code::load::<f32>(&path, nodes),
-            Precision::F64 => Code::load::<f64>(&path, nodes),
+            Precision::F32 => Code::load::<f32>(&path, nodes, finds),
+            Precision::F64 => Code::load::<f64>(&path, nodes, finds),
         };
         let code = code.map_err(Why::Failed)?;
-        let ready = |(node, stage): &(usize, usize)| match &program.nodes[*node].stages[*stage].work {
-            Work::Call(call) => run::Ready::new(&program, call, program.nodes[*node].order),
-            Work::Nest(_) => unreachable!("calls alone are numbered"),
+        let ready = |(node, stage): &(usize, usize)| {
+            let (node, stage) = (&program.nodes[*node], &program.nodes[*node].stages[*stage]);
+            let Work::Call(call) = &stage.work else { unreachable!("calls alone are numbered") };
+            run::Ready::new(&program, call, &stage.when, node.order)
         };
         let calls = calls.iter().map(ready).collect();
         let inputs = program.inputs().collect();
         let registers: Vec<Slot> = program.registers().collect();
-        let writes = program.nodes.iter().flat_map(|node| &node.writes);
-        let mut written: Vec<usize> =
-            writes.filter_map(|write| registers.iter().position(|own| *own == write.register)).collect();
-        written.sort_unstable();
-        written.dedup();
+        let number = |slot: Slot| registers.iter().position(|own| *own == slot);
+        let written_by = |node: &Node| {
+            let all: BTreeSet<usize> =
+                node.writes.iter().filter_map(|write| number(write.register)).collect();
+            all.into_iter().collect()
+        };
+        let written = program.nodes.iter().map(written_by).collect();
         let bytes = |ticks: usize| {
             let [nums, ints, bools] = layout.places(ticks).sizes;
             let num = if program.precision == Precision::F32 { 4 } else { 8 };
             (nums * num + ints * 8 + bools) as u64
         };
         let (one, many) = (bytes(1), bytes(65));
-        let per_tick = many.saturating_sub(one).div_ceil(64);
+        // While the end of a window is searched for, there is room for up to twice as many ticks.
+        let per_tick = many.saturating_sub(one).div_ceil(64) * if finds { 2 } else { 1 };
         let footprint = Footprint { fixed: one.saturating_sub(per_tick), per_tick };
         let early = early(&program);
         Ok(Module {

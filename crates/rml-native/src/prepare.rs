@@ -1,27 +1,19 @@
 //! Programs of nests, made simple for printing.
 
-use rml_ir::Value;
-use rml_nest::{Access, Def, Ends, Home, Node, Order, Positions, Program, Source, Stage, Test, Tick, Work};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rml_base::EntityId;
+use rml_ir::{Type, Value};
+use rml_nest::{
+    Access, Def, Ends, Home, Nest, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Test,
+    Tick, Val, Variant, Work,
+};
 use rml_plan::{Plan, Start};
 
 /// Why a program is left to the embedded executor; none if it is printed.
 pub(crate) fn refusal(program: &Program) -> Option<&'static str> {
-    let writes = || program.nodes.iter().flat_map(|node| &node.writes);
-    let is_register = |access: &Access| matches!(program.slots[access.slot].home, Home::Register { .. });
-    let reads_register = |source: &Source| source.iter().any(|variant| is_register(&variant.access));
-    if program.waits {
-        Some("its blocks wait for values")
-    } else if program.ahead > 0 {
-        Some("it looks at ticks that are ahead")
-    } else if matches!(program.ends, Ends::Found { .. }) {
-        Some("it finds the ends of its windows itself")
-    } else if program.nodes.iter().any(|node| !node.by.is_empty()) {
-        Some("a loop runs over sequences")
-    } else if writes().any(|write| reads_register(&write.value)) {
-        Some("a register is written from another one at each tick")
-    } else {
-        None
-    }
+    program.waits.then_some("its blocks wait for values")
 }
 
 /// For each register: its value while it is not set, if all readers see the same constant.
@@ -66,8 +58,120 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
         .iter_mut()
         .flat_map(|output| &mut output.cases)
         .for_each(|(_, _, source)| certain(source));
+    for node in 0..program.nodes.len() {
+        forward(&mut program, node);
+    }
     program.nodes = std::mem::take(&mut program.nodes).into_iter().flat_map(parted).collect();
+    for node in 0..program.nodes.len() {
+        settle(&mut program, node);
+    }
     program
+}
+
+/// Lets the stages of a loop read a register itself where they read a copy of it.
+fn forward(program: &mut Program, n: usize) {
+    let copies: Vec<(usize, Slot, Slot)> =
+        program.nodes[n].stages.iter().enumerate().filter_map(copy).collect();
+    for (s, register, slot) in copies.into_iter().rev() {
+        let fillers =
+            program.nodes[n].stages.iter().filter(|stage| stage.fills().any(|own| own == slot)).count();
+        let elsewhere = |(k, node): (usize, &Node)| {
+            let reads = node.stages.iter().flat_map(Stage::reads).map(|(_, access)| access);
+            let mut reads = reads.chain(node.writes.iter().flat_map(crate::layout::write_reads));
+            reads.any(|access| access.slot == slot && (k != n || access.tick != Tick::Now))
+        };
+        let is_register = matches!(program.slots[register].home, Home::Register { .. });
+        let outside = crate::layout::last_reads(program).into_iter().chain(crate::layout::end_reads(program));
+        if !is_register
+            || fillers != 1
+            || outside.into_iter().any(|access| access.slot == slot)
+            || program.nodes.iter().enumerate().any(elsewhere)
+        {
+            continue;
+        }
+        if let Ends::Found { head, .. } = &mut program.ends
+            && n == 0
+            && s < *head
+        {
+            *head -= 1;
+        }
+        let node = &mut program.nodes[n];
+        node.stages.remove(s);
+        let mut read = |access: &mut Access| {
+            if access.slot == slot {
+                access.slot = register;
+            }
+        };
+        for stage in &mut node.stages {
+            stage.when.iter_mut().for_each(|guard| read(&mut guard.cond));
+            sources(stage).for_each(|source| source_reads(source, &mut read));
+        }
+        for write in &mut node.writes {
+            write.when.iter_mut().for_each(|guard| read(&mut guard.cond));
+            write.unless.iter_mut().for_each(&mut read);
+            source_reads(&mut write.value, &mut read);
+        }
+    }
+}
+
+/// Calls `f` with all accesses of a source.
+fn source_reads(source: &mut Source, f: &mut impl FnMut(&mut Access)) {
+    for variant in source {
+        variant.any.iter_mut().for_each(|test| {
+            if let Test::Is(guard) = test {
+                f(&mut guard.cond);
+            }
+        });
+        f(&mut variant.access);
+    }
+}
+
+/// The slot that a stage copies as a whole, and the one that it fills.
+fn copy((s, stage): (usize, &Stage)) -> Option<(usize, Slot, Slot)> {
+    let Work::Nest(nest) = &stage.work else { return None };
+    let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return None };
+    let [variant] = &source[..] else { return None };
+    let from = &variant.access;
+    let is_same = from.offset == to.offset && from.strides == to.strides && variant.any.is_empty();
+    (is_same && from.tick == Tick::Now).then_some((s, from.slot, to.slot))
+}
+
+/// Lets the writes of a node read no register that it writes: what they read of one goes through a slot that a stage
+/// after all others fills, so that they may run one after the other.
+fn settle(program: &mut Program, node: usize) {
+    let mut writes = std::mem::take(&mut program.nodes[node].writes);
+    let written: Vec<Slot> = writes.iter().map(|write| write.register).collect();
+    let mut copies: BTreeMap<Slot, Slot> = BTreeMap::new();
+    let mut settled = |access: &mut Access| {
+        if written.len() > 1 && written.contains(&access.slot) {
+            access.slot = *copies.entry(access.slot).or_insert_with_key(|register| {
+                let data = &program.slots[*register];
+                let (name, span) = (Arc::from(format!("{}.before", data.name)), data.span);
+                let (ty, home) = (data.ty.clone(), Home::Tick { ahead: program.ahead });
+                program.slots.push(SlotData { name, ty, home, span })
+            });
+        }
+    };
+    for write in &mut writes {
+        write.when.iter_mut().for_each(|guard| settled(&mut guard.cond));
+        write.unless.iter_mut().for_each(&mut settled);
+        source_reads(&mut write.value, &mut settled);
+    }
+    let stages = copies.iter().map(|(register, slot)| copied(&program.slots[*slot].ty, *register, *slot));
+    program.nodes[node].stages.extend(stages.collect::<Vec<_>>());
+    program.nodes[node].writes = writes;
+}
+
+/// A stage that copies a slot.
+fn copied(ty: &Type, from: Slot, to: Slot) -> Stage {
+    let whole = |slot| Access::whole(slot, Tick::Now, &ty.shape);
+    let load = Def::Load(vec![Variant { at: Positions::ALL, any: Vec::new(), access: whole(from) }]);
+    let nest = Nest {
+        dims: ty.shape.dims().iter().copied().collect(),
+        body: [load].into_iter().collect(),
+        stores: vec![(whole(to), Val::from_index(0))],
+    };
+    Stage { at: Positions::ALL, when: Vec::new(), may_fail: false, work: Work::Nest(nest) }
 }
 
 fn sources(stage: &mut Stage) -> impl Iterator<Item = &mut Source> {

@@ -263,7 +263,8 @@ pub enum Def {
 pub struct Call {
     /// The operator.
     pub op: Op,
-    /// For a product: the value from which the chain of each element starts.
+    /// For a product: the value from which the chain of each element starts. For what is added at positions: the value
+    /// that it is added to, in which no zero has a sign.
     pub start: Option<Operand>,
     /// The operands.
     pub operands: Vec<Operand>,

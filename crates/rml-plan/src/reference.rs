@@ -369,11 +369,11 @@ fn product(start: &Value, a: &Value, b: &Value) -> Value {
     let size = (a.shape().len() / k.max(1), k, n);
     let data = match (start.to_data(), a.to_data(), b.to_data()) {
         (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
-            f32::product(size, &a, false, &b, true, &mut out);
+            f32::product(size, &a, &b, [false; 2], true, &mut out);
             Data::F32(out)
         }
         (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
-            f64::product(size, &a, false, &b, true, &mut out);
+            f64::product(size, &a, &b, [false; 2], true, &mut out);
             Data::F64(out)
         }
         (start, ..) => start,

@@ -347,6 +347,10 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
             });
             d.notes.splice(0..0, notes);
             d.help.insert(0, "write a value into the empty cell, or leave the row out".to_owned());
+            // The data is at fault: which equations it meets on the way says nothing more.
+            let (inputs, others): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut d.labels).into_iter().partition(|l| l.message.starts_with("the input `"));
+            d.labels = if inputs.is_empty() { others } else { inputs };
         }
         d
     };

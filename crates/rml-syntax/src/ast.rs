@@ -39,12 +39,18 @@ impl<'a> File<'a> {
         self.items.iter().filter_map(|i| if let Item::Node(n) = i { Some(n) } else { None })
     }
 
-    /// The nodes and constants, in textual order.
+    /// What the text defines, in textual order; an enumeration stands before its cases.
     pub fn definitions(&self) -> impl Iterator<Item = Definition<'a>> + use<'a> {
-        self.items.iter().filter_map(|item| match item {
-            Item::Node(node) => Some(Definition { node, constant: false }),
-            Item::Const(node) => Some(Definition { node, constant: true }),
-            Item::Import(_) => None,
+        self.items.iter().flat_map(|item| {
+            let (node, form, cases): (_, _, &'a [Node<'a>]) = match item {
+                Item::Import(_) => (None, Form::Node, &[]),
+                Item::Node(node) => (Some(node), Form::Node, &[]),
+                Item::Const(node) => (Some(node), Form::Constant, &[]),
+                Item::Record(node) => (Some(node), Form::Record, &[]),
+                Item::Enum(of) => (Some(&of.node), Form::Enum, of.cases),
+            };
+            let first = node.map(|node| Definition { node, form });
+            first.into_iter().chain(cases.iter().map(|node| Definition { node, form: Form::Case }))
         })
     }
 
@@ -63,15 +69,53 @@ pub enum Item<'a> {
     Node(Node<'a>),
     /// `const rate = 0.001;`: a node without inputs, whose only output is the value.
     Const(Node<'a>),
+    /// `enum phase = Idle, Heat, Cool;`
+    Enum(Enum<'a>),
+    /// `record state = (h: num [n], c: num [n]);`: a node whose outputs are its inputs, the fields.
+    Record(Node<'a>),
 }
 
-/// A node or constant of a text.
+/// `[private] enum phase = Idle, Heat, Cool;`
+#[derive(Clone, Copy, Debug)]
+pub struct Enum<'a> {
+    /// Its name, and where it stands: a node without inputs and outputs.
+    pub node: Node<'a>,
+    /// The cases, in order: constants with the values 0, 1, ..
+    pub cases: &'a [Node<'a>],
+}
+
+/// What a text defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition<'a> {
     /// The node.
     pub node: &'a Node<'a>,
-    /// Whether it is a constant.
-    pub constant: bool,
+    /// What it is.
+    pub form: Form,
+}
+
+/// What a definition is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A node.
+    Node,
+    /// A constant.
+    Constant,
+    /// An enumeration. Its cases follow it.
+    Enum,
+    /// A case of the enumeration before it.
+    Case,
+    /// A record.
+    Record,
+}
+
+impl Form {
+    /// Whether it is a value that is known when the program is compiled.
+    pub fn is_constant(self) -> bool {
+        match self {
+            Form::Constant | Form::Case => true,
+            Form::Node | Form::Enum | Form::Record => false,
+        }
+    }
 }
 
 /// `import std.layers;`, `import std.layers (lstm, gru as memory);`, `import "cells.rml" as cells;`
@@ -187,6 +231,8 @@ pub enum DTypeName {
     Int,
     /// `num`
     Num,
+    /// The name of an enumeration or record.
+    Named(Ident),
 }
 
 /// One entry of a shape.
@@ -278,6 +324,13 @@ pub enum ExprKind<'a> {
         /// One entry an axis.
         indices: &'a [IndexExpr<'a>],
     },
+    /// `s.h`: a field of a record, or what an import defines.
+    Field {
+        /// `s`
+        base: &'a Expr<'a>,
+        /// `h`
+        field: Ident,
+    },
     /// `1:3` or `..` as an argument of `unindex`. Stands nowhere else.
     Entry(&'a IndexExpr<'a>),
     /// `- a`, `not a`
@@ -332,6 +385,20 @@ pub enum ExprKind<'a> {
         /// True in the last cycle of each window.
         end: &'a Expr<'a>,
     },
+    /// `call restart cond`: the delays in the call restart where the condition is true.
+    Restart {
+        /// The call (elaboration rejects anything else).
+        call: &'a Expr<'a>,
+        /// True where the delays take their first values.
+        cond: &'a Expr<'a>,
+    },
+    /// `match p (Idle -> a, Heat -> b)`
+    Match {
+        /// `p`
+        value: &'a Expr<'a>,
+        /// The cases, in textual order.
+        cases: &'a [MatchCase<'a>],
+    },
     /// `f (a)` as an operand of `merge`: whether this is a call of `f` (then one operand) or two operands `f` and `(a)`
     /// is decided when names are resolved. Stands only inside [`ExprKind::MergeOperands`].
     Juxtaposed {
@@ -352,6 +419,15 @@ pub enum ExprKind<'a> {
     Hole,
     /// A part that did not parse; its error is already reported.
     Error,
+}
+
+/// `Idle -> a`
+#[derive(Clone, Copy, Debug)]
+pub struct MatchCase<'a> {
+    /// `Idle`
+    pub case: Ident,
+    /// `a`
+    pub value: Expr<'a>,
 }
 
 /// Literals.

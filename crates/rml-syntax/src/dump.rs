@@ -16,6 +16,11 @@ pub fn dump(file: &File<'_>, names: &Rodeo) -> String {
             Item::Import(import) => out.import(import),
             Item::Node(node) => out.node(node, "node"),
             Item::Const(node) => out.node(node, "const"),
+            Item::Record(node) => out.node(node, "record"),
+            Item::Enum(of) => {
+                out.node(&of.node, "enum");
+                of.cases.iter().for_each(|case| out.node(case, "case"));
+            }
         }
     }
     out.out
@@ -137,11 +142,14 @@ impl Dump<'_> {
     }
 
     fn ty(&mut self, ty: &TypeExpr<'_>) {
-        self.put(match ty.dtype {
-            DTypeName::Bool => ":bool[",
-            DTypeName::Int => ":int[",
-            DTypeName::Num => ":num[",
-        });
+        self.put(":");
+        match ty.dtype {
+            DTypeName::Bool => self.put("bool"),
+            DTypeName::Int => self.put("int"),
+            DTypeName::Num => self.put("num"),
+            DTypeName::Named(name) => self.name(name),
+        }
+        self.put("[");
         self.list(" ", ty.dims, Self::dim);
         self.put("]");
     }
@@ -225,6 +233,24 @@ impl Dump<'_> {
                 self.indices(indices);
                 self.put(")");
             }
+            ExprKind::Field { base, field } => {
+                self.put("(field ");
+                self.expr(base);
+                self.put(" ");
+                self.name(*field);
+                self.put(")");
+            }
+            ExprKind::Match { value, cases } => {
+                self.put("(match ");
+                self.expr(value);
+                for case in *cases {
+                    self.put(" ");
+                    self.name(case.case);
+                    self.put("=");
+                    self.expr(&case.value);
+                }
+                self.put(")");
+            }
             ExprKind::Unary(UnaryOp::Neg, e) => self.form("neg", &[e]),
             ExprKind::Unary(UnaryOp::Not, e) => self.form("not", &[e]),
             ExprKind::Binary(op, a, b) => self.form(op.text(), &[a, b]),
@@ -235,6 +261,7 @@ impl Dump<'_> {
             ExprKind::When { value, cond } => self.form("when", &[value, cond]),
             ExprKind::Merge { cond, on_true, on_false } => self.form("merge", &[cond, on_true, on_false]),
             ExprKind::Every { call, end } => self.form("every", &[call, end]),
+            ExprKind::Restart { call, cond } => self.form("restart", &[call, cond]),
             ExprKind::Juxtaposed { name, args, indices, .. } => {
                 self.put("(juxtaposed ");
                 self.name(*name);

@@ -208,6 +208,9 @@ impl<'s> Lexer<'s> {
         let after_value = tokens.last().is_some_and(|token| token.kind.ends_expr());
         let mut equation = tokens.iter().rev().take_while(|token| token.kind != Kind::Semi);
         match first {
+            '\'' if after_value && !equation.any(|token| token.kind == Kind::Invalid) => {
+                Some("the transpose is written `transpose(x)`")
+            }
             '?' if !after_value => Some("a dimension of any size has a name: `num [batch, 4]`"),
             '{' | '}' if equation.any(|token| matches!(token.kind, Kind::If | Kind::Else)) => {
                 Some("an `if` chooses between two values, without braces: `x = if c then a else b;`")

@@ -79,9 +79,9 @@ pub fn of(kind: &ExprKind<'_>) -> Level {
         ExprKind::If { .. } => Level::If,
         ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => Level::Fby,
         ExprKind::Binary(op, ..) => binary(*op),
-        ExprKind::When { .. } | ExprKind::Every { .. } => Level::When,
+        ExprKind::When { .. } | ExprKind::Every { .. } | ExprKind::Restart { .. } => Level::When,
         ExprKind::Unary(..) | ExprKind::Post(_) => Level::Unary,
-        ExprKind::Index { .. } => Level::Postfix,
+        ExprKind::Index { .. } | ExprKind::Field { .. } => Level::Postfix,
         ExprKind::Literal(_)
         | ExprKind::Text(_)
         | ExprKind::Var(_)
@@ -91,6 +91,7 @@ pub fn of(kind: &ExprKind<'_>) -> Level {
         | ExprKind::Merge { .. }
         | ExprKind::MergeOperands(_)
         | ExprKind::Juxtaposed { .. }
+        | ExprKind::Match { .. }
         | ExprKind::Hole
         | ExprKind::Error => Level::Atom,
     }

@@ -209,7 +209,7 @@ impl<N: Number> Run<'_, N> {
         let packed = pack.and_then(|pack| self.packs.ready(pack, m * self.bound.ticks, (k, n), matrix));
         match packed {
             Some(packed) => N::product_packed(rows, x, packed, start.is_some(), split.out),
-            None => N::product((rows, k, n), x, false, matrix, start.is_some(), split.out),
+            None => N::product((rows, k, n), x, matrix, [false; 2], start.is_some(), split.out),
         }
         for (i, t) in there[..count].iter().enumerate() {
             let from = right + i * m * n;

@@ -401,7 +401,7 @@ impl<'a, N: Number> Run<'a, N> {
             let packed = pack.and_then(|pack| self.packs.ready(pack, rows, (k, n), b));
             match packed {
                 Some(packed) => N::product_packed(m, a, packed, add, out),
-                None => N::product((m, k, n), a, false, b, add, out),
+                None => N::product((m, k, n), a, b, [false; 2], add, out),
             }
             others.chunks_exact_mut(n.max(1)).for_each(|other| other.copy_from_slice(out));
         }

@@ -55,7 +55,7 @@ impl<N: Number> Run<'_, N> {
                 for i in 0..*times {
                     let s = Split::new(&mut self.arena.nums, out + i * m * n, m * n);
                     let (a, b) = (s.row(a + i * m * k, m * k), s.row(b + i * k * n, k * n));
-                    N::product((*m, *k, *n), a, false, b, false, s.out);
+                    N::product((*m, *k, *n), a, b, [false; 2], false, s.out);
                 }
             }
             Kernel::Reduce(by, dtype, around) => {

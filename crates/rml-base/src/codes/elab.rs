@@ -8,6 +8,9 @@ codes! {
     ARITY = "arity", "A call has too few or too many arguments or results.";
     NODE_ARGUMENT = "node-argument", "A node is expected and a value is given, or the other way round.";
     UNKNOWN_MEMBER = "unknown-member", "A variable with an index that no equation defines.";
+    MATCH_CASES = "match-cases", "The cases of a `match` are not those of one enumeration, each once.";
+    RECORD_VALUE = "record-value", "A record is given where a value or another record is expected, or the other way round.";
+    RECORD_FIELD = "record-field", "A field that a record does not have, or of something that is no record.";
     NOT_A_CALL = "not-a-call", "Only a call of a node has a meaning here.";
     EXTERN_NODE = "extern-node", "A node without equations is used, but nothing implements it.";
     RECURSIVE_NODE = "recursive-node", "A node calls itself, directly or through others.";

@@ -55,6 +55,44 @@ pub(super) const FORMS: &[FormDoc] = &[
         example: "y = if x > 0.0 then x else 0.0;",
     },
     FormDoc {
+        name: "restart",
+        form: "f(x) restart r",
+        meaning: "Restarts the delays in a call in the cycle where `r` is true: `fby` takes its initial value there. Backward delays and\n\
+                  parameters do not restart.",
+        example: "n = count(x) restart (x == 0.0);",
+    },
+    FormDoc {
+        name: "match",
+        form: "match p (Idle -> a, Heat -> b, Cool -> c)",
+        meaning: "The value of the case of an enumeration that `p` is. Each case runs only in the cycles where it applies, and all cases are\n\
+                  named.",
+        example: "power = match p (Idle -> 0.0, Heat -> 1.0, Cool -> -1.0);",
+    },
+    FormDoc {
+        name: "enum",
+        form: "enum phase = Idle, Heat, Cool;",
+        meaning: "Defines a type by its cases, which are constants. In data, a case is its number, from 0.",
+        example: "p = if t < 18.0 then Heat else Idle;",
+    },
+    FormDoc {
+        name: "record",
+        form: "record state = (h: num [n], c: num [n]);",
+        meaning: "Gives several variables one name: `state(h, c)` makes a record, `s.h` is a field, and `s: state` declares an input or output.",
+        example: "s = state(zeros([4]), zeros([4])) fby state(h, c);",
+    },
+    FormDoc {
+        name: "const",
+        form: "const rate = 0.001;",
+        meaning: "Gives a value that is known when the program is compiled a name, which `--set` can give another value.",
+        example: "const sizes = [64, 64, 10];",
+    },
+    FormDoc {
+        name: "for",
+        form: "h[k + 1] = f(h[k]) for k < n;, and for 1 <= k < n",
+        meaning: "Stands for one equation for each index `k`: for the variables `h[1]`, .. `h[n]`, each with instances and parameters of its own.",
+        example: "h[k + 1] = tanh(dense(64, h[k])) for k < 3;",
+    },
+    FormDoc {
         name: "node",
         form: "node f(x, y: num [n]) -> (o)  equations",
         meaning: "Defines a node: its inputs, its outputs, and an equation for each output and variable. `private node` keeps it to its file.",

@@ -28,7 +28,7 @@ impl Emitter<'_, '_> {
         for (&(local, _), &position) in equation.lhs.iter().zip(&positions) {
             let Some(local) = local else { continue };
             let ty = outputs.get(position).ok_or(Failure::Unknown)?;
-            self.result(local, ty, span)?;
+            self.result(local, ty, equation.rhs)?;
             lhs[position] = Some(self.var(local)?);
         }
         let ty = outputs.into_iter().next().unwrap_or_else(Type::condition);
@@ -125,8 +125,7 @@ impl Emitter<'_, '_> {
         }
         let (made, ty) = self.expr(arg)?;
         if self.type_of(child, formal)? != ty {
-            let span = self.node.exprs[arg].span;
-            interface::check_declared(self.typed, child, formal, &ty, Some(span))?;
+            interface::check_declared(self.typed, child, formal, &ty, Some((self.id, arg)))?;
             return Err(Failure::Unknown); // the element types differ, which is reported
         }
         Ok(Some(made))

@@ -108,6 +108,7 @@ impl Emitter<'_, '_> {
         {
             let operand = (Partial::known(ty), self.node.exprs[parts[i]].span);
             if let Err(failure) = ops::condition(&operand, what) {
+                let failure = ops::advice::given(self.node, expr, &[], failure);
                 self.fail(Some(parts[i]), failure);
                 made[i] = Err(Failure::Unknown);
             }

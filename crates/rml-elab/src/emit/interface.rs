@@ -1,11 +1,12 @@
 //! Types written in the source against those that were found.
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec, Span};
+use rml_base::{Diagnostic, IndexVec};
 use rml_ir::Type;
 
-use crate::hir::{Item, Local, Node, TypeDecl};
+use crate::hir::{ExprId, Item, Local, Node, TypeDecl};
 use crate::instance::InstanceId;
+use crate::repair;
 use crate::statics::{Evaluated, Failure};
 use crate::text;
 use crate::typed::{Failed, Typed};
@@ -32,8 +33,7 @@ pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec
                 let arg = *caller.as_call(call)?.args.get(position)?;
                 Some((parent, arg))
             });
-            let found = argument.map(|(parent, arg)| typed.tree.node(parent).exprs[arg].span);
-            if let Err(failure) = check_declared(typed, id, formal, &ty, found) {
+            if let Err(failure) = check_declared(typed, id, formal, &ty, argument) {
                 misfits[id] = true;
                 if let Failure::Bad(d) = failure {
                     let (id, expr) = argument.map_or((id, None), |(parent, arg)| (parent, Some(arg)));
@@ -45,19 +45,21 @@ pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec
     misfits
 }
 
-/// Checks the type of a variable of an instance against those written for it. `found` = where it comes from.
+/// Checks the type of a variable of an instance against those written for it. `from` = the expression that it comes
+/// from.
 pub(super) fn check_declared(
     typed: &Typed<'_>,
     id: InstanceId,
     local: Local,
     ty: &Type,
-    found: Option<Span>,
+    from: Option<(InstanceId, ExprId)>,
 ) -> Evaluated<()> {
     let node = typed.tree.node(id);
+    let found = from.map(|(id, expr)| typed.tree.node(id).exprs[expr].span);
     let is_known = |l: &Local| !typed.tree.is_stream(id, *l) || typed.shape(id, *l).is_some();
     for decl in &node.locals[local].types {
         let name = node.name_of(local);
-        let written = format!("{} {}", decl.dtype, shape_text(node, decl));
+        let written = format!("{} {}", ty.dtype, shape_text(node, decl));
         let bad = |expected: String| {
             Diagnostic::error(codes::SHAPE_MISMATCH, format!("`{name}` is declared {written}, but is {ty}"))
                 .label(found.unwrap_or(node.locals[local].span), format!("this is {ty}"))
@@ -66,9 +68,15 @@ pub(super) fn check_declared(
         };
         match typed.statics.declared(&typed.tree, &typed.shapes, id, decl) {
             Ok(shape) if shape == ty.shape => {}
-            Ok(shape) => return Err(bad(format!("{} {shape}", decl.dtype)).into()),
+            Ok(shape) => {
+                let d = bad(format!("{} {shape}", ty.dtype));
+                let advice = from.and_then(|from| repair::fitted(typed, from, ty, &shape));
+                return Err(advice.into_iter().fold(d, Diagnostic::help).into());
+            }
             Err(Failure::Unknown) if node.formals.iter().all(is_known) => {
-                return Err(bad(written.clone()).into());
+                let least = decl.dims.iter().filter(|item| matches!(item, Item::Expr(_))).count();
+                let advice = from.and_then(|from| repair::with_axis(typed, from, &ty.shape, least));
+                return Err(advice.into_iter().fold(bad(written.clone()), Diagnostic::help).into());
             }
             Err(failure) => return Err(failure),
         }

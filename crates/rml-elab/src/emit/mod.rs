@@ -18,6 +18,7 @@ use crate::context;
 use crate::hir::{ExprId, Local, LocalKind, Node, Role, SourceId};
 use crate::infer::independent;
 use crate::instance::InstanceId;
+use crate::repair;
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
 use crate::typed::{Failed, Typed};
@@ -288,7 +289,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         for &(local, _) in &equation.lhs {
             lhs.push(match local {
                 Some(local) => {
-                    self.result(local, &ty, node.exprs[equation.rhs].span)?;
+                    self.result(local, &ty, equation.rhs)?;
                     Some(self.var(local)?)
                 }
                 None => None,
@@ -303,8 +304,18 @@ impl<'a, 'p> Emitter<'a, 'p> {
     }
 
     /// Checks what an equation gives to a variable.
-    fn result(&mut self, local: Local, ty: &Type, span: Span) -> Evaluated<()> {
-        interface::check_declared(self.typed, self.id, local, ty, Some(span))?;
+    fn result(&mut self, local: Local, ty: &Type, rhs: ExprId) -> Evaluated<()> {
+        let span = self.node.exprs[rhs].span;
+        if let Err(failure) = interface::check_declared(self.typed, self.id, local, ty, Some((self.id, rhs)))
+        {
+            return Err(match failure {
+                Failure::Bad(d) if d.help.is_empty() => {
+                    let written = repair::declaration(self.typed, self.id, self.node.name_of(local), ty);
+                    d.help(format!("compute a value of the declared shape, or declare `{written}`")).into()
+                }
+                failure => failure,
+            });
+        }
         let own = self.type_of(self.id, local)?;
         if own == *ty {
             return Ok(());

@@ -4,21 +4,30 @@ use std::sync::Arc;
 
 use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
+use rml_syntax::ast::Form;
 
 use super::copy::Copy;
 use super::early::Why;
+use super::kinds::{Kind, Value, declared};
 use super::value::{Given, NodeValue, Target};
 use super::{Env, advice};
 use crate::builtins::Builtin;
 use crate::hir::{Apply, Passed, Structure, Target as Written};
-use crate::hir::{Call, Expr, ExprId, ExprKind, LocalKind, Node, Role, SourceId};
+use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Role, SourceId};
+
+/// What is made of a call.
+pub(super) enum Made {
+    /// A call, and the kinds of its results.
+    Call(Call, Vec<Option<Kind>>),
+    Value(Value<ExprId>),
+}
 
 /// An argument of a call of the copy.
 enum Arg {
     /// An expression of the template.
     Expr(ExprId),
-    /// A value that was given with a node.
-    Value(StaticValue, Span),
+    /// A value that was given with a node, and its enumeration if it is a case.
+    Value(StaticValue, Span, Option<SourceId>),
     Node(NodeValue),
     /// In error, which is reported.
     Error(Span),
@@ -29,15 +38,18 @@ struct How {
     order: u8,
     name_span: Span,
     every: Option<ExprId>,
+    restart: Option<ExprId>,
     span: Span,
+    /// How many results are taken.
+    results: usize,
 }
 
 impl Copy<'_, '_> {
     /// A call that is written with the name of a node.
-    pub(super) fn call_of(&mut self, call: &Call, span: Span) -> ExprKind {
+    pub(super) fn call_of(&mut self, call: &Call, span: Span, results: usize) -> Made {
         let args = call.args.iter().map(|arg| self.arg(*arg)).collect();
-        let how = How { order: call.order, name_span: call.name_span, every: call.every, span };
-        self.call(call.callee, args, how)
+        let &Call { callee, order, name_span, every, restart, .. } = call;
+        self.call(callee, args, How { order, name_span, every, restart, span, results })
     }
 
     fn arg(&mut self, arg: ExprId) -> Arg {
@@ -94,7 +106,13 @@ impl Copy<'_, '_> {
             Arg::Node(node) => Some(Given::Node(node)),
             Arg::Error(_) | Arg::Value(..) => None,
             Arg::Expr(arg) => match self.early(arg) {
-                Ok(value) => Some(Given::Value(value, span)),
+                Ok(value) => {
+                    let of = match self.template.exprs[arg].kind {
+                        ExprKind::Local(local) => self.enum_of(local),
+                        _ => None,
+                    };
+                    Some(Given::Value(value, span, of))
+                }
                 Err(why) => {
                     match why {
                         Why::Unknown => {}
@@ -109,10 +127,10 @@ impl Copy<'_, '_> {
     }
 
     /// A call of a node that is an argument, where that many results are expected.
-    pub(super) fn apply(&mut self, apply: &Apply, span: Span, results: usize) -> ExprKind {
+    pub(super) fn apply(&mut self, apply: &Apply, span: Span, results: usize) -> Made {
         let value = self.template.position(apply.formal).and_then(|i| self.env.nodes.get(&i).cloned());
         let mut args: Vec<Arg> = apply.args.iter().map(|arg| self.arg(*arg)).collect();
-        let Some(value) = value else { return self.in_error(args) };
+        let Some(value) = value else { return self.failed(args, span) };
         let formal = self.template.name_of(apply.formal).clone();
         if let Some(given) = &value.given {
             let open = given.iter().filter(|given| given.is_none()).count();
@@ -120,14 +138,14 @@ impl Copy<'_, '_> {
                 let message =
                     format!("`{formal}` takes {}, but {} given", crate::lower::arguments(open), args.len());
                 self.say(advice::arity(&formal, &value, span, message));
-                return self.in_error(args);
+                return self.failed(args, span);
             }
             let mut rest = args.into_iter();
             let mut all: Vec<Arg> = Vec::new();
             for given in given {
                 all.extend(match given {
                     None => rest.next(),
-                    Some(Given::Value(value, span)) => Some(Arg::Value(value.clone(), *span)),
+                    Some(Given::Value(value, span, of)) => Some(Arg::Value(value.clone(), *span, *of)),
                     Some(Given::Node(node)) => Some(Arg::Node(node.clone())),
                 });
             }
@@ -141,10 +159,10 @@ impl Copy<'_, '_> {
                 let callee = Arc::clone(&self.expansion.program.nodes[id]);
                 if let Some(d) = misfit(&formal, &callee, &value, order, (args.len(), results), span) {
                     self.say(d);
-                    return self.in_error(args);
+                    return self.failed(args, span);
                 }
-                let how = How { order, name_span: apply.name_span, every: apply.every, span };
-                self.call(id, args, how)
+                let &Apply { name_span, every, restart, .. } = apply;
+                self.call(id, args, How { order, name_span, every, restart, span, results })
             }
         }
     }
@@ -156,13 +174,14 @@ impl Copy<'_, '_> {
         value: &NodeValue,
         apply: &Apply,
         (span, results): (Span, usize),
-    ) -> ExprKind {
+    ) -> Made {
         let (formal, name) = (self.template.name_of(apply.formal).clone(), which.name());
         let (least, most, usage) = which.arity();
         let message = if apply.order > 0 || value.order > 0 {
             Some(format!("the function `{name}` has no adjoint that can be called"))
-        } else if apply.every.is_some() {
-            Some(format!("the function `{name}` has no state, so it does not run window by window"))
+        } else if apply.every.is_some() || apply.restart.is_some() {
+            let what = if apply.every.is_some() { "run window by window" } else { "restart" };
+            Some(format!("the function `{name}` has no state, so it does not {what}"))
         } else if results != 1 {
             Some(format!("the function `{name}` gives one value, but {results} are expected"))
         } else if args.len() < least || args.len() > most {
@@ -173,18 +192,27 @@ impl Copy<'_, '_> {
         if let Some(message) = message {
             let d = advice::arity(&formal, value, span, message);
             self.say(d.help(format!("pass a node that calls it: `node f(x) -> (o)  o = {name}(x);`")));
-            return self.in_error(args);
+            return self.failed(args, span);
         }
         let args = args.into_iter().map(|arg| self.value_arg(arg, name, span)).collect();
-        ExprKind::Builtin { which, args }
+        Made::Value(Value::One(self.push(ExprKind::Builtin { which, args }, span)))
     }
 
     /// A call of a node. Nodes among the arguments decide which copy is called.
-    fn call(&mut self, callee: SourceId, args: Vec<Arg>, how: How) -> ExprKind {
+    fn call(&mut self, callee: SourceId, args: Vec<Arg>, how: How) -> Made {
         let node = Arc::clone(&self.expansion.program.nodes[callee]);
+        if node.form == Form::Record {
+            let args = args.into_iter().map(|arg| self.argument(arg, &node.name, how.span)).collect();
+            return Made::Value(self.constructed(callee, args, how.span));
+        }
+        let ends = self.ends(how.restart, callee);
+        let kinds = self.outputs(callee, how.order, how.results);
         let mut env = Env::default();
         let mut values = Vec::with_capacity(args.len());
         for (position, arg) in args.into_iter().enumerate() {
+            if position == node.formals.len() {
+                self.ends_of(&ends, &mut values, how.span);
+            }
             let formal = node.formals.get(position);
             if !formal.is_some_and(|formal| node.locals[*formal].kind == LocalKind::Node) {
                 if let Some(formal) = formal.filter(|_| node.template)
@@ -192,14 +220,22 @@ impl Copy<'_, '_> {
                 {
                     env.values.insert(position, self.static_arg(&arg));
                 }
-                values.push(self.value_arg(arg, &node.name, how.span));
+                let (value, span) = self.argument(arg, &node.name, how.span);
+                match formal {
+                    Some(&formal) => {
+                        let want = declared(&node, formal);
+                        values.extend(self.fitting(value, want, (&node, Some(formal)), span));
+                    }
+                    // what an adjoint takes after the inputs of the node
+                    None => values.extend(value.leaves()),
+                }
                 continue;
             }
             match arg {
                 Arg::Node(value) => {
                     env.nodes.insert(position, value);
                 }
-                Arg::Error(_) => return self.in_error(Vec::new()),
+                Arg::Error(_) => return self.failed(Vec::new(), how.span),
                 Arg::Expr(_) | Arg::Value(..) => {
                     let name = formal.map_or("", |formal| node.name_of(*formal));
                     let message = format!("`{name}` of `{}` is a node, found a value", node.name);
@@ -208,22 +244,35 @@ impl Copy<'_, '_> {
                             .label(how.span, "a value is passed on here")
                             .label(node.span, "its interface"),
                     );
-                    return self.in_error(Vec::new());
+                    return self.failed(Vec::new(), how.span);
                 }
             }
         }
+        if how.order == 0 {
+            self.ends_of(&ends, &mut values, how.span);
+        }
+        env.restarts = ends.len();
         let library = self.expansion.program.scopes.is_library(self.template.file);
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
         let callee = self.expansion.request(callee, env, self.depth + 1, via);
         let every = how.every.map(|end| self.expr(end));
-        ExprKind::Call(Call {
+        let call = Call {
             callee,
             order: how.order,
             name_span: how.name_span,
             args: values,
             every,
+            restart: None,
             member: self.member.clone(),
-        })
+        };
+        Made::Call(call, kinds)
+    }
+
+    /// Passes on what ends the windows of the delays of a callee.
+    fn ends_of(&mut self, ends: &[Local], values: &mut Vec<ExprId>, span: Span) {
+        for end in ends {
+            values.push(self.push(ExprKind::Local(*end), span));
+        }
     }
 
     /// The value of an argument, if it is static.
@@ -234,32 +283,42 @@ impl Copy<'_, '_> {
                 // Errors are found where the value is needed.
                 Why::Unknown | Why::Bad(_) => Why::Unknown,
             }),
-            Arg::Value(value, _) => Ok(value.clone()),
+            Arg::Value(value, ..) => Ok(value.clone()),
             Arg::Node(_) | Arg::Error(_) => Err(Why::Unknown),
         }
     }
 
-    /// An argument that must be a value.
-    fn value_arg(&mut self, arg: Arg, callee: &str, span: Span) -> ExprId {
-        let (kind, span) = match arg {
-            Arg::Expr(arg) => return self.expr(arg),
-            Arg::Value(value, span) => (self.literal(&value, span), span),
+    /// An argument that is no node, and where it stands.
+    fn argument(&mut self, arg: Arg, callee: &str, span: Span) -> (Value<ExprId>, Span) {
+        let (value, span) = match arg {
+            Arg::Expr(arg) => return (self.value(arg), self.template.exprs[arg].span),
+            Arg::Value(value, span, of) => (self.literal_of(&value, of, span), span),
             Arg::Node(value) => {
                 self.say(advice::no_value(&value, callee, span));
-                (ExprKind::Error(Vec::new()), span)
+                (self.in_error(Vec::new(), span), span)
             }
-            Arg::Error(span) => (ExprKind::Error(Vec::new()), span),
+            Arg::Error(span) => (self.in_error(Vec::new(), span), span),
         };
-        self.exprs.push(Expr { kind, span })
+        (Value::One(value), span)
+    }
+
+    /// An argument that must be one value.
+    fn value_arg(&mut self, arg: Arg, callee: &str, span: Span) -> ExprId {
+        match self.argument(arg, callee, span) {
+            (Value::One(value), _) => value,
+            (record @ Value::Record(..), span) => self.no_value(&record, span),
+        }
     }
 
     /// A call in error, whose arguments are looked at for errors of their own.
-    fn in_error(&mut self, args: Vec<Arg>) -> ExprKind {
-        let parts = args.into_iter().filter_map(|arg| match arg {
-            Arg::Expr(arg) => Some(self.expr(arg)),
-            Arg::Value(..) | Arg::Node(_) | Arg::Error(_) => None,
-        });
-        ExprKind::Error(parts.collect())
+    fn failed(&mut self, args: Vec<Arg>, span: Span) -> Made {
+        let mut parts = Vec::new();
+        for arg in args {
+            if let Arg::Expr(arg) = arg {
+                parts.extend(self.value(arg).leaves());
+            }
+        }
+        Made::Value(Value::One(self.in_error(parts, span)))
     }
 }
 

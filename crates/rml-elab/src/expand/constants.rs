@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
+use rml_syntax::ast::Form;
 
 use super::early::{Early, Evaluator, Why};
 use crate::hir::{ExprId, Local, LocalKind, Node, SourceId};
@@ -62,7 +63,8 @@ fn set(
     let hidden = |name: &str| root.is_some_and(|root| is_parameter(&program.nodes[root], name));
     let mut values = IndexMap::new();
     for (name, value) in options.set.iter().chain(&options.defaults).filter(|(name, _)| !hidden(name)) {
-        if let Some(id) = program.scopes.constant(program.main, name) {
+        let constant = program.scopes.constant(program.main, name);
+        if let Some(id) = constant.filter(|id| program.nodes[*id].form == Form::Constant) {
             values.entry(id).or_insert_with(|| Ok(value.clone()));
         }
     }

@@ -4,16 +4,20 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Label, Span};
+use rml_ir::DType;
 use rml_ir::typed::StaticValue;
+use rml_syntax::ast::Form;
 
+use super::branches::Branches;
 use super::early::{Early, Evaluator, Why, int, not_known};
+use super::kinds::{Kind, Value, declared};
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
 use crate::builtins::Builtin;
 use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
-use crate::hir::{Family, Member, Structure};
+use crate::hir::{Element, Family, Member, SourceId, Structure};
 use crate::report::Report;
 
 /// A template that is being copied.
@@ -29,12 +33,30 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) index: Option<(Local, i64)>,
     /// The member that it defines.
     pub(super) member: Option<Arc<str>>,
+    /// The member that was defined last.
+    member_name: Arc<str>,
     pub(super) locals: IndexVec<Local, LocalData>,
     pub(super) exprs: IndexVec<ExprId, Expr>,
     /// The names of the copy, by those of the template.
-    map: IndexMap<Local, Local>,
+    pub(super) map: IndexMap<Local, Local>,
     /// The members of families, by index.
-    pub(super) members: IndexMap<Local, BTreeMap<i64, Local>>,
+    pub(super) members: IndexMap<Local, BTreeMap<i64, Value<Local>>>,
+    /// The names of the template that are records.
+    pub(super) kinds: IndexMap<Local, Kind>,
+    /// The variables of these.
+    pub(super) fields: IndexMap<Local, Value<Local>>,
+    /// What ends the windows of its delays.
+    pub(super) restarts: Vec<Local>,
+    /// Where expressions of `match` run.
+    pub(super) branches: Branches,
+    /// The literals that are cases.
+    pub(super) cases: IndexMap<ExprId, SourceId>,
+    /// The first variable of the equation that is copied.
+    pub(super) target: Arc<str>,
+    /// Equations of expressions that got a name.
+    pub(super) extra: Vec<Equation>,
+    /// The names of variables, once one was searched for.
+    pub(super) taken: IndexSet<Arc<str>>,
     /// Whether a value is not known, so that parts are missing.
     pub(super) unknown: bool,
     /// Members that are missing, which is reported.
@@ -46,13 +68,14 @@ struct Planned {
     /// Of the template.
     equation: usize,
     index: Option<(Local, i64)>,
-    lhs: Vec<(Option<Local>, Span)>,
+    lhs: Vec<(Option<Value<Local>>, Span)>,
     member: Option<Arc<str>>,
 }
 
 impl<'a, 'p> Copy<'a, 'p> {
     pub(super) fn new(expansion: &'a mut Expansion<'p>, job: Job, report: &'a mut Report) -> Self {
         let template = Arc::clone(&expansion.program.nodes[job.template]);
+        let template_name = template.name.clone();
         Self {
             expansion,
             report,
@@ -62,10 +85,19 @@ impl<'a, 'p> Copy<'a, 'p> {
             via: job.via,
             index: None,
             member: None,
+            member_name: template_name.clone(),
             locals: IndexVec::new(),
             exprs: IndexVec::new(),
             map: IndexMap::new(),
             members: IndexMap::new(),
+            kinds: IndexMap::new(),
+            fields: IndexMap::new(),
+            restarts: Vec::new(),
+            branches: Branches::default(),
+            cases: IndexMap::new(),
+            target: template_name,
+            extra: Vec::new(),
+            taken: IndexSet::new(),
             unknown: false,
             lacking: Vec::new(),
         }
@@ -74,6 +106,8 @@ impl<'a, 'p> Copy<'a, 'p> {
     /// The copy, and whether parts of it are missing because a value is not known.
     pub(super) fn make(mut self) -> (Node, bool) {
         let template = Arc::clone(&self.template);
+        self.find_kinds();
+        self.undeclared_outputs();
         let formals = self.formals();
         let mut planned = Vec::new();
         for (at, equation) in template.equations.iter().enumerate() {
@@ -82,13 +116,22 @@ impl<'a, 'p> Copy<'a, 'p> {
         let stacks = self.stacks(planned.len());
         self.remaining_names();
         self.declarations(&planned);
-        let mut members = Vec::new();
-        let mut equations: Vec<Equation> =
-            planned.into_iter().map(|planned| self.equation(planned, &mut members)).collect();
-        for (family, local, span) in stacks {
-            equations.push(self.stack_equation(family, local, span));
+        let (mut members, mut equations) = (Vec::new(), Vec::new());
+        self.checked_inputs(&formals, &mut equations);
+        for planned in planned {
+            self.equation(planned, &mut members, &mut equations);
         }
-        let outputs: Vec<Local> = template.outputs.iter().map(|output| self.mapped(*output)).collect();
+        for (family, names, span) in stacks {
+            self.stack_equations(family, &names, span, &mut equations);
+        }
+        equations.append(&mut self.extra);
+        for (at, equation) in equations.iter().enumerate() {
+            for local in equation.lhs.iter().filter_map(|(local, _)| *local) {
+                self.locals[local].kind = LocalKind::Defined { equation: at };
+            }
+        }
+        let outputs: Vec<Local> =
+            template.outputs.iter().flat_map(|output| self.names(*output).leaves()).collect();
         let node = Node {
             name: template.name.clone(),
             file: template.file,
@@ -103,9 +146,10 @@ impl<'a, 'p> Copy<'a, 'p> {
             names: template.names.clone(),
             roles: IndexVec::new(),
             static_order: Vec::new(),
-            constant: false,
+            form: Form::Node,
             template: false,
             members,
+            cases: self.cases,
         };
         (node, self.unknown)
     }
@@ -127,7 +171,7 @@ impl<'a, 'p> Copy<'a, 'p> {
 
     fn push_local(&mut self, from: Local, name: Arc<str>, kind: LocalKind) -> Local {
         let span = self.template.locals[from].span;
-        self.locals.push(LocalData { name, span, kind, types: Vec::new(), clock: None })
+        self.locals.push(LocalData { name, span, kind, types: Vec::new(), clock: None, element: None })
     }
 
     /// The name of the copy for one of the template that is no member.
@@ -145,12 +189,48 @@ impl<'a, 'p> Copy<'a, 'p> {
     fn formals(&mut self) -> Vec<Local> {
         let template = Arc::clone(&self.template);
         let values = template.formals.iter().filter(|l| template.locals[**l].kind == LocalKind::Formal);
-        let made = values.map(|&formal| {
-            let made = self.push_local(formal, template.name_of(formal).clone(), LocalKind::Formal);
-            self.map.insert(formal, made);
-            made
-        });
-        made.collect()
+        let mut made = Vec::new();
+        for &formal in values {
+            let (name, span) = (template.name_of(formal).clone(), template.locals[formal].span);
+            let kind = declared(&template, formal);
+            let names = self.variables((name, span), LocalKind::Formal, kind);
+            made.extend(names.leaves());
+            self.bind(formal, names);
+        }
+        for _ in 0..self.env.restarts {
+            let name = self.fresh("restart");
+            let data = LocalData {
+                name,
+                span: template.name_span,
+                kind: LocalKind::Formal,
+                types: Vec::new(),
+                clock: None,
+                element: Some((Element::Plain(DType::Bool), template.name_span)),
+            };
+            self.restarts.push(self.locals.push(data));
+        }
+        made.extend(&self.restarts);
+        made
+    }
+
+    /// Notes which variables a name of the template is.
+    fn bind(&mut self, local: Local, names: Value<Local>) {
+        match names {
+            Value::One(made) => {
+                self.map.insert(local, made);
+            }
+            record @ Value::Record(..) => {
+                self.fields.insert(local, record);
+            }
+        }
+    }
+
+    /// The variables that a name of the template is.
+    fn names(&mut self, local: Local) -> Value<Local> {
+        match self.fields.get(&local) {
+            Some(record) => record.clone(),
+            None => Value::One(self.mapped(local)),
+        }
     }
 
     /// The equations that one of the template stands for, with the variables that they define.
@@ -168,7 +248,7 @@ impl<'a, 'p> Copy<'a, 'p> {
                     (None, _) => None,
                 };
                 if member.is_none() && of.is_some() {
-                    member = defined.map(|local| self.locals[local].name.clone());
+                    member = defined.as_ref().map(|_| self.member_name.clone());
                 }
                 (defined, *span)
             });
@@ -197,14 +277,21 @@ impl<'a, 'p> Copy<'a, 'p> {
         Some((first..end).map(|k| Some((range.index, k))).collect())
     }
 
-    fn define(&mut self, local: Local, equation: usize) -> Local {
-        let name = self.template.name_of(local).clone();
-        let made = self.push_local(local, name, LocalKind::Defined { equation });
-        self.map.insert(local, made);
-        made
+    fn define(&mut self, local: Local, equation: usize) -> Value<Local> {
+        let (name, span) = (self.template.name_of(local).clone(), self.template.locals[local].span);
+        let kind = self.kinds.get(&local).copied();
+        let names = self.variables((name, span), LocalKind::Defined { equation }, kind);
+        self.bind(local, names.clone());
+        names
     }
 
-    fn define_member(&mut self, family: Local, of: &Member, span: Span, equation: usize) -> Option<Local> {
+    fn define_member(
+        &mut self,
+        family: Local,
+        of: &Member,
+        span: Span,
+        equation: usize,
+    ) -> Option<Value<Local>> {
         let at = self.template.exprs[of.index].span;
         let index = self.needed_int(of.index, "the index of a variable")?;
         let name = self.template.name_of(family).clone();
@@ -218,11 +305,12 @@ impl<'a, 'p> Copy<'a, 'p> {
             self.unknown = true;
             return None;
         }
-        let made =
-            self.push_local(family, format!("{name}[{index}]").into(), LocalKind::Defined { equation });
-        self.locals[made].span = span;
-        if let Some(first) = self.members.entry(family).or_default().insert(index, made) {
-            let first = self.locals[first].span;
+        self.member_name = format!("{name}[{index}]").into();
+        let kind = self.kinds.get(&family).copied();
+        let named = (self.member_name.clone(), span);
+        let made = self.variables(named, LocalKind::Defined { equation }, kind);
+        if let Some(first) = self.members.entry(family).or_default().insert(index, made.clone()) {
+            let first = first.leaves().first().map_or(span, |first| self.locals[*first].span);
             let d =
                 Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("`{name}[{index}]` is defined twice"))
                     .label(span, "defined again here");
@@ -234,7 +322,7 @@ impl<'a, 'p> Copy<'a, 'p> {
 
     /// The families that are used as a whole, each with the variable that is their stack, and where it is used. The
     /// equations follow those that are planned.
-    fn stacks(&mut self, planned: usize) -> Vec<(Local, Local, Span)> {
+    fn stacks(&mut self, planned: usize) -> Vec<(Local, Value<Local>, Span)> {
         let template = Arc::clone(&self.template);
         let mut whole: IndexMap<Local, Span> = IndexMap::new();
         let mut note = |local: Local, span: Span| {
@@ -249,8 +337,8 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
         template.outputs.iter().for_each(|output| note(*output, template.locals[*output].span));
         let stacks = whole.into_iter().enumerate().map(|(i, (family, span))| {
-            let local = self.define(family, planned + i);
-            (family, local, span)
+            let names = self.define(family, planned + i);
+            (family, names, span)
         });
         stacks.collect()
     }
@@ -275,12 +363,19 @@ impl<'a, 'p> Copy<'a, 'p> {
             self.locals[made].clock =
                 data.clock.map(|clock| Clock { cond: self.mapped(clock.cond), ..clock });
         }
+        for (local, names) in self.fields.clone() {
+            let data = &template.locals[local];
+            let clock = data.clock.map(|clock| Clock { cond: self.mapped(clock.cond), ..clock });
+            for leaf in names.leaves() {
+                self.locals[leaf].clock = clock;
+            }
+        }
         for planned in planned {
             let Some(family) = &template.equations[planned.equation].family else { continue };
             self.index = planned.index;
-            for (member, (local, _)) in family.members.iter().zip(&planned.lhs) {
-                if let (Some(member), Some(local)) = (member, *local) {
-                    self.locals[local].types = member.types.iter().map(|ty| self.type_decl(ty)).collect();
+            for (member, (names, _)) in family.members.iter().zip(&planned.lhs) {
+                if let (Some(member), Some(Value::One(local))) = (member, names) {
+                    self.locals[*local].types = member.types.iter().map(|ty| self.type_decl(ty)).collect();
                 }
             }
         }
@@ -288,16 +383,25 @@ impl<'a, 'p> Copy<'a, 'p> {
     }
 
     fn type_decl(&mut self, ty: &TypeDecl) -> TypeDecl {
-        TypeDecl { dtype: ty.dtype, dims: self.items(&ty.dims), span: ty.span }
+        TypeDecl { element: ty.element, dims: self.items(&ty.dims), span: ty.span }
     }
 
-    fn equation(&mut self, planned: Planned, notes: &mut Vec<(ExprId, ExprId, Arc<str>)>) -> Equation {
+    fn equation(
+        &mut self,
+        planned: Planned,
+        notes: &mut Vec<(ExprId, ExprId, Arc<str>)>,
+        equations: &mut Vec<Equation>,
+    ) {
         let template = Arc::clone(&self.template);
         let equation = &template.equations[planned.equation];
         self.index = planned.index;
         self.member = planned.member;
+        let first = planned.lhs.iter().find_map(|(names, _)| names.as_ref()?.leaves().first().copied());
+        let leaf = |local: Local| self.locals[local].name.clone();
+        self.target = first.map_or_else(|| template.name.clone(), leaf);
         let from = self.exprs.len();
-        let rhs = self.top(equation.rhs, planned.lhs.len());
+        let made = self.top(equation.rhs, planned.lhs.len());
+        self.define_by(made, &planned.lhs, equation, equations);
         if let (Some((index, k)), Some(member)) = (self.index, &self.member) {
             let index = template.name_of(index);
             let note = format!("in the equation of `{member}`, where {index} = {k}");
@@ -305,18 +409,10 @@ impl<'a, 'p> Copy<'a, 'p> {
             notes.push((id(from), id(self.exprs.len()), note.into()));
         }
         (self.index, self.member) = (None, None);
-        Equation { lhs: planned.lhs, rhs, span: equation.span, family: None }
     }
 
-    /// `h = stack(0, h[0], h[1], ..)`
-    fn stack_equation(&mut self, family: Local, local: Local, span: Span) -> Equation {
-        let kind = self.stack(family, span);
-        let rhs = self.exprs.push(Expr { kind, span });
-        Equation { lhs: vec![(Some(local), span)], rhs, span, family: None }
-    }
-
-    /// All members of a family, stacked.
-    fn stack(&mut self, family: Local, span: Span) -> ExprKind {
+    /// All members of a family, or of one field of it, stacked.
+    pub(super) fn stack(&mut self, family: Local, part: usize, span: Span) -> ExprKind {
         let members = self.members.get(&family).cloned().unwrap_or_default();
         let count = i64::try_from(members.len()).unwrap_or(i64::MAX);
         if let Some(missing) = (0..count).find(|k| !members.contains_key(k)) {
@@ -326,7 +422,8 @@ impl<'a, 'p> Copy<'a, 'p> {
             }
             return ExprKind::Error(Vec::new());
         }
-        self.stacked(&members.into_values().collect::<Vec<_>>(), span)
+        let parts = members.into_values().filter_map(|names| names.leaves().get(part).copied());
+        self.stacked(&parts.collect::<Vec<_>>(), span)
     }
 
     /// Variables, stacked along a new first axis.
@@ -340,8 +437,8 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
         let axis = ExprKind::Literal(rml_syntax::ast::Literal::Int(0));
         let axis = self.exprs.push(Expr { kind: axis, span });
-        let parts = parts.iter().map(|part| self.exprs.push(Expr { kind: ExprKind::Local(*part), span }));
-        let args = std::iter::once(axis).chain(parts.collect::<Vec<_>>()).collect();
+        let parts: Vec<ExprId> = parts.iter().map(|part| self.sampled(*part, 0, span)).collect();
+        let args = std::iter::once(axis).chain(parts).collect();
         ExprKind::Builtin { which: Builtin::Stack, args }
     }
 

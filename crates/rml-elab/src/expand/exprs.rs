@@ -7,39 +7,84 @@ use rml_ir::op::AxisIndex;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::{Literal, UnaryOp};
 
+use super::calls::Made;
 use super::copy::Copy;
 use super::early::Why;
+use super::kinds::Value;
+use crate::builtins::Builtin;
 use crate::hir::Structure;
-use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local, LocalKind};
+use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::statics::arith;
 
+/// How many names of constants are followed to a case.
+const MAX_NAMES: usize = 16;
+
 impl Copy<'_, '_> {
-    /// The right side of an equation with that many results.
-    pub(super) fn top(&mut self, id: ExprId, results: usize) -> ExprId {
+    /// The right side of an equation with that many results: a call, or a value.
+    pub(super) fn top(&mut self, id: ExprId, results: usize) -> Made {
         let template = Arc::clone(&self.template);
         let expr = &template.exprs[id];
         match &expr.kind {
-            ExprKind::Structure(Structure::Apply(apply)) => {
-                let kind = self.apply(apply, expr.span, results);
-                self.exprs.push(Expr { kind, span: expr.span })
-            }
+            ExprKind::Call(call) => self.call_of(call, expr.span, results),
+            ExprKind::Structure(Structure::Apply(apply)) => self.apply(apply, expr.span, results),
             ExprKind::Structure(choose @ Structure::Choose { .. }) => match self.choice(choose) {
                 Some(branch) => self.top(branch, results),
-                None => self.expr(id),
+                None => Made::Value(self.value(id)),
             },
-            _ => self.expr(id),
+            _ => Made::Value(self.value(id)),
+        }
+    }
+
+    /// An expression of the template that is one value.
+    pub(super) fn expr(&mut self, id: ExprId) -> ExprId {
+        match self.value(id) {
+            Value::One(value) => value,
+            record @ Value::Record(..) => {
+                let span = self.template.exprs[id].span;
+                self.no_value(&record, span)
+            }
         }
     }
 
     /// An expression of the template.
-    pub(super) fn expr(&mut self, id: ExprId) -> ExprId {
+    pub(super) fn value(&mut self, id: ExprId) -> Value<ExprId> {
+        let template = Arc::clone(&self.template);
+        let span = template.exprs[id].span;
+        match &template.exprs[id].kind {
+            ExprKind::Call(call) => {
+                let made = self.call_of(call, span, 1);
+                self.operand(made, span)
+            }
+            ExprKind::Structure(Structure::Apply(apply)) => {
+                let made = self.apply(apply, span, 1);
+                self.operand(made, span)
+            }
+            ExprKind::Structure(Structure::Match { value, cases }) => self.matched(*value, cases, span),
+            ExprKind::Structure(Structure::Field { base, field, span }) => {
+                self.field(id, *base, field, *span)
+            }
+            _ if self.kind(id).is_some() => self.record(id),
+            _ => Value::One(self.plain(id)),
+        }
+    }
+
+    /// A call as an operand.
+    fn operand(&mut self, made: Made, span: Span) -> Value<ExprId> {
+        match made {
+            Made::Call(call, kinds) => self.called(call, &kinds, span),
+            Made::Value(value) => value,
+        }
+    }
+
+    /// An expression of the template that is no record.
+    pub(super) fn plain(&mut self, id: ExprId) -> ExprId {
         let template = Arc::clone(&self.template);
         let expr = &template.exprs[id];
         let span = expr.span;
         let kind = match &expr.kind {
             ExprKind::Literal(literal) => ExprKind::Literal(*literal),
             ExprKind::Text(text) => ExprKind::Text(text.clone()),
-            ExprKind::Local(local) => self.local(*local, span),
+            ExprKind::Local(local) => return self.local(*local, id, span),
             ExprKind::Array(items) => ExprKind::Array(self.items(items)),
             ExprKind::Entry(index) => ExprKind::Entry(self.index_entry(index)),
             ExprKind::Index { base, indices } => ExprKind::Index {
@@ -52,7 +97,10 @@ impl Copy<'_, '_> {
                 Ok(StaticValue::Bool(c)) => return self.expr(if c { *then } else { *other }),
                 _ => self.conditional(*cond, *then, *other),
             },
-            ExprKind::Fby { init, next } => ExprKind::Fby { init: self.expr(*init), next: self.expr(*next) },
+            ExprKind::Fby { init, next } => {
+                let (init, next, ends) = (self.expr(*init), self.expr(*next), self.restarts.clone());
+                self.delay(init, next, &ends, span)
+            }
             ExprKind::FbyBack { init, next } => {
                 ExprKind::FbyBack { init: self.expr(*init), next: self.expr(*next) }
             }
@@ -65,8 +113,12 @@ impl Copy<'_, '_> {
                 on_true: self.expr(*on_true),
                 on_false: self.expr(*on_false),
             },
+            ExprKind::Builtin { which: which @ Builtin::Shape, args } => {
+                let args = args.iter().map(|arg| self.name(*arg));
+                ExprKind::Builtin { which: *which, args: args.collect() }
+            }
             ExprKind::Builtin { which, args } => ExprKind::Builtin { which: *which, args: self.all(args) },
-            ExprKind::Call(call) => self.call_of(call, span),
+            ExprKind::Call(_) => return self.expr(id),
             ExprKind::Structure(structure) => match self.structure(structure, span) {
                 Ok(kind) => kind,
                 Err(same) => return same,
@@ -87,9 +139,14 @@ impl Copy<'_, '_> {
     /// What only templates have; `Err` with an expression that takes its place.
     fn structure(&mut self, structure: &Structure, span: Span) -> Result<ExprKind, ExprId> {
         Ok(match structure {
-            Structure::Member { family, index } => self.member_of(*family, *index, span),
+            Structure::Member { family, index } => match self.member_names(*family, *index, span) {
+                Some(Value::One(member)) => return Err(self.sampled(member, 0, span)),
+                Some(Value::Record(..)) | None => ExprKind::Error(Vec::new()),
+            },
             Structure::Members { family, part } => self.members_of(*family, part, span),
-            Structure::Apply(apply) => self.apply(apply, span, 1),
+            Structure::Apply(_) | Structure::Match { .. } | Structure::Field { .. } => {
+                ExprKind::Error(Vec::new()) // see `value`
+            }
             Structure::Node(passed) => {
                 let parts: Vec<ExprId> = passed.given.iter().flatten().flatten().copied().collect();
                 ExprKind::Error(self.all(&parts))
@@ -103,19 +160,62 @@ impl Copy<'_, '_> {
     }
 
     /// A name: those of static values are replaced by these.
-    fn local(&mut self, local: Local, span: Span) -> ExprKind {
-        match self.template.locals[local].kind {
+    fn local(&mut self, local: Local, expr: ExprId, span: Span) -> ExprId {
+        let kind = match self.template.locals[local].kind {
             LocalKind::Index | LocalKind::Constant(_) => match self.static_name(local) {
-                Some(value) => self.literal(&value, span),
+                Some(value) => {
+                    let of = self.enum_of(local);
+                    return self.literal_of(&value, of, span);
+                }
                 None => ExprKind::Error(Vec::new()),
             },
-            LocalKind::Formal
-            | LocalKind::Defined { .. }
-            | LocalKind::Dim
-            | LocalKind::Undefined
-            | LocalKind::Family
-            | LocalKind::Node => ExprKind::Local(self.mapped(local)),
+            LocalKind::Formal | LocalKind::Defined { .. } | LocalKind::Family => {
+                let made = self.mapped(local);
+                if self.is_variable(local, expr) {
+                    return self.sampled(made, 0, span);
+                }
+                ExprKind::Local(made)
+            }
+            LocalKind::Dim | LocalKind::Undefined | LocalKind::Node => ExprKind::Local(self.mapped(local)),
+        };
+        self.push(kind, span)
+    }
+
+    /// The operand of `shape`, a name: its shape is that of the name in any branch.
+    fn name(&mut self, arg: ExprId) -> ExprId {
+        match self.template.exprs[arg].kind {
+            ExprKind::Local(local) if !self.kinds.contains_key(&local) => {
+                let span = self.template.exprs[arg].span;
+                let made = self.mapped(local);
+                self.push(ExprKind::Local(made), span)
+            }
+            _ => self.expr(arg),
         }
+    }
+
+    /// The enumeration of a constant that is a case, or another name of one.
+    pub(super) fn enum_of(&self, local: Local) -> Option<SourceId> {
+        let LocalKind::Constant(mut id) = self.template.locals[local].kind else { return None };
+        for _ in 0..MAX_NAMES {
+            if let Some(of) = self.program().scopes.enum_of(id) {
+                return Some(of);
+            }
+            let node = &self.program().nodes[id];
+            let ExprKind::Local(next) = node.exprs[node.equations.first()?.rhs].kind else { return None };
+            let LocalKind::Constant(next) = node.locals[next].kind else { return None };
+            id = next;
+        }
+        None
+    }
+
+    /// A value as it would be written, a case of an enumeration if one is given.
+    pub(super) fn literal_of(&mut self, value: &StaticValue, of: Option<SourceId>, span: Span) -> ExprId {
+        let kind = self.literal(value, span);
+        let id = self.push(kind, span);
+        if let Some(of) = of {
+            self.cases.insert(id, of);
+        }
+        id
     }
 
     /// The value of an index or constant.
@@ -187,32 +287,26 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// `h[k]`
-    fn member_of(&mut self, family: Local, index: ExprId, span: Span) -> ExprKind {
-        let Some(written) = self.needed_int(index, "the index of a variable") else {
-            return ExprKind::Error(Vec::new());
-        };
+    /// The variables of `h[k]`
+    pub(super) fn member_names(&mut self, family: Local, index: ExprId, span: Span) -> Option<Value<Local>> {
+        let written = self.needed_int(index, "the index of a variable")?;
         let members = self.members.get(&family);
         let end =
             members.and_then(|members| members.keys().next_back()).map_or(0, |last| last.saturating_add(1));
         let k = if written < 0 { written.saturating_add(end) } else { written };
-        match members.and_then(|members| members.get(&k)) {
-            Some(member) => ExprKind::Local(*member),
-            None => {
-                if !self.unknown {
-                    self.lacking.push((family, written));
-                    let d = self.missing(family, written, span);
-                    self.say(d);
-                }
-                ExprKind::Error(Vec::new())
-            }
+        let found = members.and_then(|members| members.get(&k)).cloned();
+        if found.is_none() && !self.unknown {
+            self.lacking.push((family, written));
+            let d = self.missing(family, written, span);
+            self.say(d);
         }
+        found
     }
 
     /// `h[1:3]`
     fn members_of(&mut self, family: Local, part: &Index, span: Span) -> ExprKind {
         let known: Vec<Local> =
-            self.members.get(&family).into_iter().flat_map(|m| m.values()).copied().collect();
+            self.members.get(&family).into_iter().flat_map(|m| m.values()).flat_map(Value::leaves).collect();
         let Index::Slice { lo, hi, step, span: at } = *part else { return ExprKind::Error(Vec::new()) };
         let what = "the index of a variable";
         let mut bounds = [None; 3];

@@ -7,11 +7,18 @@
 //! What decides how many copies there are is evaluated here ([`early`]), before any shape is known.
 
 mod advice;
+mod branches;
 mod calls;
+mod choose;
 mod constants;
 mod copy;
+mod define;
 mod early;
 mod exprs;
+mod kind_of;
+mod kinds;
+mod record;
+mod restart;
 mod value;
 
 use std::sync::Arc;
@@ -31,6 +38,7 @@ use crate::usage;
 pub(crate) use advice::not_set;
 use copy::Copy;
 use early::Why;
+pub(crate) use kinds::dimensions;
 use value::{Key, NodeValue};
 
 /// The most copies of templates.
@@ -52,6 +60,10 @@ pub(crate) struct Expansion<'p> {
     queue: Vec<Job>,
     /// How many equations with an index all copies have.
     equations: usize,
+    /// The nodes that are one delay, by the number of its windows and its place.
+    delays: IndexMap<(usize, Span), SourceId>,
+    /// Whether nodes have delays.
+    delayed: IndexMap<SourceId, bool>,
 }
 
 /// A copy that is asked for.
@@ -74,6 +86,10 @@ struct Env {
     values: IndexMap<usize, Result<StaticValue, Why>>,
     /// Named dimensions of the node that runs.
     dims: IndexMap<String, StaticValue>,
+    /// How many conditions its delays restart by.
+    restarts: usize,
+    /// Whether it is the node that runs, whose inputs may be anything.
+    is_root: bool,
 }
 
 impl<'p> Expansion<'p> {
@@ -94,6 +110,8 @@ impl<'p> Expansion<'p> {
             known: IndexMap::new(),
             queue: Vec::new(),
             equations: 0,
+            delays: IndexMap::new(),
+            delayed: IndexMap::new(),
         }
     }
 
@@ -123,9 +141,12 @@ impl<'p> Expansion<'p> {
             (i, value)
         });
         let is_value = |formal: &Local| template.locals[*formal].kind != LocalKind::Node;
-        let env = Env { nodes: IndexMap::new(), values: values.collect(), dims: spec.dims.clone() };
+        let env = Env { values: values.collect(), dims: spec.dims.clone(), is_root: true, ..Env::default() };
         let givens = spec.givens.iter().zip(&template.formals).filter(|(_, formal)| is_value(formal));
-        spec.givens = givens.map(|(given, _)| given.clone()).collect();
+        // a record is an input for each of its fields
+        let size =
+            |formal: &Local| kinds::declared(&template, *formal).map_or(1, |kind| kind.size(&self.program));
+        spec.givens = givens.flat_map(|(given, formal)| vec![given.clone(); size(formal)]).collect();
         let open = spec.open;
         let id = self.request(spec.source, env, 0, None);
         let before = report.errors();
@@ -156,10 +177,10 @@ impl<'p> Expansion<'p> {
         via: Option<(Span, Arc<str>)>,
     ) -> SourceId {
         let node = &self.program.nodes[template];
-        if !node.template {
+        if !node.template && env.restarts == 0 {
             return template;
         }
-        let key = Key::new(template, &env.nodes, &env.values);
+        let key = Key::new(template, &env);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }

@@ -2,11 +2,10 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use indexmap::IndexMap;
 use rml_base::Span;
 use rml_ir::typed::StaticValue;
 
-use super::early::Why;
+use super::Env;
 use crate::builtins::Builtin;
 use crate::hir::SourceId;
 
@@ -32,7 +31,8 @@ pub(super) enum Target {
 /// An argument that is given with a node.
 #[derive(Clone, Debug)]
 pub(super) enum Given {
-    Value(StaticValue, Span),
+    /// A value, and its enumeration if it is a case.
+    Value(StaticValue, Span, Option<SourceId>),
     Node(NodeValue),
 }
 
@@ -41,16 +41,12 @@ pub(super) enum Given {
 pub(super) struct Key(String);
 
 impl Key {
-    pub(super) fn new(
-        template: SourceId,
-        nodes: &IndexMap<usize, NodeValue>,
-        values: &IndexMap<usize, Result<StaticValue, Why>>,
-    ) -> Self {
-        let mut key = template.to_string();
-        for (position, node) in nodes {
+    pub(super) fn new(template: SourceId, env: &Env) -> Self {
+        let mut key = format!("{template}|{}|{}", env.restarts, env.is_root);
+        for (position, node) in &env.nodes {
             let _ = write!(key, "|{position}:{node}");
         }
-        for (position, value) in values {
+        for (position, value) in &env.values {
             if let Ok(value) = value {
                 let _ = write!(key, "|{position}={value}");
             }
@@ -69,7 +65,7 @@ impl Display for NodeValue {
         for given in self.given.iter().flatten() {
             match given {
                 None => f.write_str(",_")?,
-                Some(Given::Value(value, _)) => write!(f, ",{value}")?,
+                Some(Given::Value(value, _, of)) => write!(f, ",{value}{of:?}")?,
                 Some(Given::Node(node)) => write!(f, ",({node})")?,
             }
         }

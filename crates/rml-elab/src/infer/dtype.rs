@@ -6,6 +6,7 @@
 
 mod builtin;
 mod call;
+mod cases;
 mod classes;
 mod exchanged;
 mod habits;
@@ -17,9 +18,10 @@ use rml_base::{Code, Diagnostic, Span};
 use rml_ir::DType;
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
-use self::classes::{Class, Classes};
+use self::classes::{Class, Classes, Elem};
 use self::quotient::Quotient;
 use super::adjoint::Adjoint;
+use crate::builtins;
 use crate::context;
 use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
@@ -42,6 +44,8 @@ struct Infer<'t, 'p, 'r> {
     classes: Classes,
     /// Literals without a point.
     literals: Vec<((InstanceId, ExprId), Class)>,
+    /// Operands of what cases of an enumeration cannot be operands of, and what that is.
+    numbers: Vec<cases::Operand>,
     /// Quotients whose operands were not known when they were looked at.
     quotients: Vec<Quotient>,
     /// Calls of adjoints whose gradients are not connected yet.
@@ -68,6 +72,7 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
         report,
         classes: Classes::new(tree.slots),
         literals: Vec::new(),
+        numbers: Vec::new(),
         quotients: Vec::new(),
         pending: Vec::new(),
         adjoints: IndexMap::new(),
@@ -82,6 +87,7 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
         infer.equations(id);
     }
     infer.connect();
+    infer.no_numbers();
     let classes = &mut infer.classes;
     let of = (0..tree.slots).map(|slot| classes.settled(slot)).collect();
     let lost = (0..tree.slots).map(|slot| classes.is_lost(slot)).collect();
@@ -110,13 +116,17 @@ impl Infer<'_, '_, '_> {
         if let Err([want, got]) = self.classes.union(expected.0, found.0) {
             let mut d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
-                format!("{what}: expected {}, found {}", want.0, got.0),
+                format!("{what}: expected {}, found {}", self.shown(want.0), self.shown(got.0)),
             )
-            .label(found.1, format!("this is {}", got.0));
+            .label(found.1, format!("this is {}", self.shown(got.0)));
             if expected.1 != found.1 {
-                d = d.label(expected.1, format!("this is {}", want.0));
+                d = d.label(expected.1, format!("this is {}", self.shown(want.0)));
             }
-            self.blame(d, want, got, &[expected.1, found.1], help(want.0, got.0));
+            let help = match (want.0, got.0) {
+                (Elem::Plain(want), Elem::Plain(got)) => help(want, got),
+                (Elem::Case(_), _) | (_, Elem::Case(_)) => None,
+            };
+            self.blame(d, want, got, &[expected.1, found.1], help);
             return self.classes.error();
         }
         expected.0
@@ -147,13 +157,15 @@ impl Infer<'_, '_, '_> {
         help: Option<String>,
     ) {
         let literal = self.classes.is_literal(found.0) && dtype == DType::Bool;
-        match self.classes.get(found.0).or_else(|| literal.then_some((DType::Int, found.1))) {
+        let want = Elem::Plain(dtype);
+        match self.classes.elem(found.0).or_else(|| literal.then_some((Elem::INT, found.1))) {
             _ if self.classes.is_lost(found.0) => {}
             None => self.classes.set(found.0, dtype, found.1),
-            Some(got) if got.0 != dtype => {
-                let d = Diagnostic::error(code, format!("{what} takes {dtype}, found {}", got.0))
-                    .label(found.1, format!("this is {}", got.0));
-                self.blame(d, (dtype, found.1), got, &[found.1], help);
+            Some(got) if got.0 != want => {
+                let shown = self.shown(got.0);
+                let d = Diagnostic::error(code, format!("{what} takes {dtype}, found {shown}"))
+                    .label(found.1, format!("this is {shown}"));
+                self.blame(d, (want, found.1), got, &[found.1], help);
             }
             Some(_) => {}
         }
@@ -162,19 +174,20 @@ impl Infer<'_, '_, '_> {
     fn blame(
         &mut self,
         mut d: Diagnostic,
-        want: (DType, Span),
-        got: (DType, Span),
+        want: (Elem, Span),
+        got: (Elem, Span),
         shown: &[Span],
         help: Option<String>,
     ) {
-        for (dtype, origin) in [got, want] {
+        for (elem, origin) in [got, want] {
             if !shown.contains(&origin) && d.labels.iter().all(|l| l.span != origin) {
-                d = d.label(origin, format!("{dtype} because of this"));
+                d = d.label(origin, format!("{} because of this", self.shown(elem)));
             }
         }
-        d = d.note(format!("expected {}, found {}", want.0, got.0));
-        d = match (want.0, got.0) {
+        d = d.note(format!("expected {}, found {}", self.shown(want.0), self.shown(got.0)));
+        d = match (want.0.dtype(), got.0.dtype()) {
             _ if let Some(help) = help => d.help(help),
+            _ if let Some(help) = self.of_cases(want.0, got.0) => d.help(help),
             (DType::Num, DType::Int) => {
                 d.help("`to_num(x)` converts an int; of ints only literals are nums as well")
             }
@@ -201,16 +214,27 @@ impl Infer<'_, '_, '_> {
             if data.kind == LocalKind::Undefined && data.types.is_empty() {
                 self.classes.lose(slot);
             }
+            if let Some((element, span)) = data.element
+                && let Some(found) = Elem::declared(element)
+            {
+                self.classes.set_elem(slot, found, span);
+            }
             for ty in &data.types {
-                match self.classes.get(slot) {
-                    None => self.classes.set(slot, ty.dtype, ty.span),
-                    Some((first, span)) if first != ty.dtype => self.report.push(
+                let Some(found) = Elem::declared(ty.element) else { continue };
+                match self.classes.elem(slot) {
+                    None => self.classes.set_elem(slot, found, ty.span),
+                    Some((first, span)) if first != found => self.report.push(
                         Diagnostic::error(
                             codes::TYPE_MISMATCH,
-                            format!("`{}` is declared as {first} and as {}", data.name, ty.dtype),
+                            format!(
+                                "`{}` is declared as {} and as {}",
+                                data.name,
+                                self.shown(first),
+                                self.shown(found)
+                            ),
                         )
-                        .label(ty.span, format!("declared {} here", ty.dtype))
-                        .label(span, format!("declared {first} here")),
+                        .label(ty.span, format!("declared {} here", self.shown(found)))
+                        .label(span, format!("declared {} here", self.shown(first))),
                     ),
                     Some(_) => {}
                 }
@@ -339,12 +363,18 @@ impl Infer<'_, '_, '_> {
             ExprKind::Literal(literal) => match literal {
                 Literal::Bool(_) => self.classes.fresh(Some((DType::Bool, span))),
                 Literal::Num(_) => self.classes.fresh(Some((DType::Num, span))),
+                Literal::Int(_) if let Some(of) = node.cases.get(&expr) => self.classes.case(*of, span),
                 Literal::Int(_) => {
                     let class = self.classes.literal(span);
                     self.literals.push(((id, expr), class));
                     class
                 }
             },
+            ExprKind::Text(text) if builtins::find(text).is_some() => self.no_value(
+                (id, expr),
+                ["a text is no value", "expected a number or a truth value"],
+                "a function is called by its name: `relu(x)`",
+            ),
             ExprKind::Text(_) => self.no_value(
                 (id, expr),
                 ["a text is no value", "expected a number or a truth value"],
@@ -358,7 +388,12 @@ impl Infer<'_, '_, '_> {
             ExprKind::Local(local) => self.slot(id, *local),
             ExprKind::Array(items) => self.array(id, expr, items),
             ExprKind::Index { base, .. } => self.expr(id, *base).0,
-            ExprKind::Unary(UnaryOp::Neg, a) | ExprKind::Post(a) => self.expr(id, *a).0,
+            ExprKind::Unary(UnaryOp::Neg, a) => {
+                let a = self.expr(id, *a);
+                self.number((id, expr), a, "`-`");
+                a.0
+            }
+            ExprKind::Post(a) => self.expr(id, *a).0,
             ExprKind::Unary(UnaryOp::Not, a) => {
                 let a = self.expr(id, *a);
                 self.at = (id, expr);
@@ -451,8 +486,12 @@ impl Infer<'_, '_, '_> {
                 self.expect(DType::Bool, b, codes::TYPE_MISMATCH, &what);
                 self.classes.fresh(Some((DType::Bool, span)))
             }
-            B::Add | B::Sub | B::Mul => self.unify_or(a, b, &format!("the operands of {what}"), &help),
+            B::Add | B::Sub | B::Mul => {
+                self.number((id, of), a, &what);
+                self.unify_or(a, b, &format!("the operands of {what}"), &help)
+            }
             B::Div => {
+                self.number((id, of), a, &what);
                 let operands = self.unify_or(a, b, &format!("the operands of {what}"), &help);
                 self.quotient(operands, span)
             }

@@ -47,6 +47,9 @@ impl Lower<'_, '_> {
             },
             A::MergeOperands(operands) => self.merge(operands, span),
             A::Every { call, end } => self.every(call, end),
+            A::Restart { call, cond } => self.restart(call, cond),
+            A::Field { base, field } => self.field(base, field),
+            A::Match { value, cases } => self.matched(value, cases, span),
             A::Juxtaposed { name, args, indices, .. } => {
                 let kind = self.call(name, args, span);
                 return self.indexed(kind, span, indices);
@@ -128,7 +131,7 @@ impl Lower<'_, '_> {
             Some(Callable::Node(id, order)) => {
                 self.called.push(id);
                 let args: Vec<ExprId> = self.arguments(id, args);
-                if order == 0 && !self.count(id, args.len(), span) {
+                if order == 0 && !self.count(id, args.len(), Some(&args), span) {
                     return ExprKind::Error(args);
                 }
                 ExprKind::Call(Call {
@@ -137,6 +140,7 @@ impl Lower<'_, '_> {
                     name_span: callee.span,
                     args,
                     every: None,
+                    restart: None,
                     member: None,
                 })
             }
@@ -189,6 +193,8 @@ impl Lower<'_, '_> {
             d = d.help(format!("`{name}` is a constant: write it without parentheses"));
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
+        } else if let Some((module, near)) = self.scopes.library_name(name) {
+            d = d.help(format!("write `{near}`, with `import {module};`"));
         } else {
             d = d.help(format!(
                 "`rml doc` lists what the library has; a node of your own is written `node {name}(x) -> (o)`"
@@ -197,57 +203,8 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
-    /// Where an import is added, and the text that adds it: after the last one, or before everything.
-    fn new_import(&self, import: &str) -> (Span, String) {
-        let file = self.header.file;
-        match self.scopes.files.get(&file).and_then(|scope| scope.last_import) {
-            Some(last) => (Span { start: last.end, ..last }, format!("\n{import}")),
-            None => (Span::new(file, 0, 0), format!("{import}\n")),
-        }
-    }
-
-    fn nearest(&self, name: &str) -> Option<String> {
-        if self.report.is_long() { None } else { self.scopes.suggest(self.header.file, name) }
-    }
-
-    /// `module.name` names nothing.
-    fn unknown_in(&self, module: &str, name: &str, span: Span) -> Diagnostic {
-        let scope = self.scopes.files.get(&self.header.file);
-        let modules = scope.map(|scope| &scope.modules);
-        if let Some((target, _)) = modules.and_then(|all| all.get(module)) {
-            let Some(exporting) = self.scopes.files.get(target) else {
-                return Diagnostic::error(codes::UNKNOWN_NAME, format!("`{module}` was not read"));
-            };
-            return match exporting.own.get(name) {
-                Some(private) => imports::private(&self.headers[*private], span),
-                None => {
-                    let what = format!("what is imported as `{module}`");
-                    let d = imports::not_exported(&what, name, span, exporting);
-                    habits::call(name).map_or(d.clone(), |help| d.help(help))
-                }
-            };
-        }
-        let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("no import is called `{module}`"))
-            .label(span, "not found");
-        let known = self.scopes.callable(self.header.file, name).is_some();
-        if self.locals.iter().any(|l| *l.name == *module && l.kind != LocalKind::Undefined) {
-            let help = habits::call(name).map_or(format!("write `{name}({module})`"), str::to_owned);
-            return d.help(format!("`{module}` is a variable, and values have no methods; {help}"));
-        }
-        if let Some(help) = habits::call(name) {
-            return d.help(help);
-        }
-        if known {
-            return d.fix(format!("`{name}(..)` needs no module"), span, name);
-        }
-        match suggest(module, modules.into_iter().flat_map(|all| all.keys().map(String::as_str))) {
-            Some(near) => d.fix(format!("there is `{near}`"), span, format!("{near}.{name}")),
-            None => d.help(format!("name one of them: `import .. as {module};`")),
-        }
-    }
-
-    /// Checks the number of arguments of a node.
-    pub(super) fn count(&mut self, id: SourceId, given: usize, span: Span) -> bool {
+    /// Checks the number of arguments of a node; with the arguments, they are in the advice.
+    pub(super) fn count(&mut self, id: SourceId, given: usize, args: Option<&[ExprId]>, span: Span) -> bool {
         let callee = &self.headers[id];
         let expected = callee.ast.inputs.len();
         if expected == given {
@@ -257,7 +214,7 @@ impl Lower<'_, '_> {
         let name = &callee.name;
         let d = Diagnostic::error(
             codes::ARITY,
-            format!("node `{name}` takes {}, but {given} given", arguments(expected)),
+            format!("{} `{name}` takes {}, but {given} given", callee.what(), arguments(expected)),
         )
         .label(span, format!("{} here", arguments(given)))
         .label(callee.ast.header_span, "its interface")
@@ -269,7 +226,10 @@ impl Lower<'_, '_> {
             true => d.help(format!(
                 "only the adjoint takes `bp` and gradients after the inputs: did you mean `diff_{name}`?"
             )),
-            false => d,
+            false => {
+                let advice = args.and_then(|args| self.miscounted(name, &inputs, args));
+                advice.into_iter().fold(d, Diagnostic::help)
+            }
         });
         false
     }
@@ -404,6 +364,15 @@ impl Lower<'_, '_> {
             ExprKind::Local(local) => Some(self.locals[*local].name.to_string()),
             _ => None,
         };
+        // `reshape(x, 2, 3)`: the operand first, as a method has it.
+        let is_number = |e: &ExprId| matches!(self.exprs[*e].kind, ExprKind::Literal(ast::Literal::Int(_)));
+        if let (Some((first, sizes)), ", x)") = (args.split_first(), behind)
+            && !is_number(first)
+            && sizes.iter().all(is_number)
+        {
+            let sizes: Vec<String> = sizes.iter().filter_map(size).collect();
+            return Some(format!("{name}([{}], {})", sizes.join(", "), size(first)?));
+        }
         let sizes: Vec<String> = shape.iter().map(size).collect::<Option<_>>()?;
         Some(format!("{name}([{}]{behind}", sizes.join(", ")))
     }

@@ -8,15 +8,18 @@ mod node;
 mod order;
 mod results;
 mod structure;
+mod types;
+mod unknown;
 
 pub(crate) use exchanged::{MAX_ARGUMENTS, first_order};
 pub(crate) use expr::arguments;
 pub(crate) use order::{callees, ordered, recursion};
+pub(crate) use types::delay;
 
 use std::sync::Arc;
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, FileId, IndexVec};
+use rml_base::{Diagnostic, FileId, IndexVec, Span};
 use rml_syntax::ast;
 
 use crate::hir::{Node, SourceId};
@@ -43,8 +46,26 @@ pub(crate) fn lower<'a>(
         }
         scopes.files.insert(file.id, scope);
     }
-    let constants = headers.iter_enumerated().filter(|(_, header)| header.constant);
-    scopes.constants = constants.map(|(id, _)| id).collect();
+    for (id, header) in headers.iter_enumerated() {
+        match header.form {
+            ast::Form::Node => {}
+            ast::Form::Constant => {
+                scopes.constants.insert(id);
+            }
+            ast::Form::Record => {
+                scopes.records.insert(id);
+            }
+            ast::Form::Enum => {
+                scopes.enums.insert(id, Vec::new());
+            }
+            ast::Form::Case => {
+                scopes.constants.insert(id);
+                if let Some((_, cases)) = scopes.enums.last_mut() {
+                    cases.push(id);
+                }
+            }
+        }
+    }
     for file in &loaded.files {
         imports::bind(file, names, &headers, &mut scopes, report);
     }
@@ -53,6 +74,7 @@ pub(crate) fn lower<'a>(
         nodes.push(node::lower(id, &headers, &scopes, names, report));
         debug_assert_eq!(header.name.as_ref(), nodes[id].name.as_ref());
     }
+    types::recursive_records(&mut nodes, &scopes, report);
     let order = order::call_order(&mut nodes, report);
     for &id in &order {
         exchanged::report(&mut nodes, id, report);
@@ -61,12 +83,15 @@ pub(crate) fn lower<'a>(
         let node = &mut nodes[id];
         (node.roles, node.static_order, node.template) = (roles, static_order, template);
     }
+    let delay = nodes.push(types::delay(Span::new(loaded.prelude, 0, 0)));
+    let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &nodes[delay], report);
+    (nodes[delay].roles, nodes[delay].static_order) = (roles, static_order);
     let nodes = nodes.into_vec().into_iter().map(Arc::new).collect();
     if report.errors() == 0 {
         loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
     let scopes = Arc::new(scopes);
-    (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0 }, headers)
+    (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0, delay }, headers)
 }
 
 /// A node before its body is looked at.
@@ -74,7 +99,24 @@ pub(crate) struct Header<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) file: FileId,
     pub(crate) ast: &'a ast::Node<'a>,
-    pub(crate) constant: bool,
+    pub(crate) form: ast::Form,
+}
+
+impl Header<'_> {
+    /// How many values a call of it gives.
+    fn results(&self) -> usize {
+        if self.form == ast::Form::Record { 1 } else { self.ast.outputs.len() }
+    }
+
+    /// What it is, as messages call it.
+    fn what(&self) -> &'static str {
+        match self.form {
+            ast::Form::Record => "record",
+            ast::Form::Enum => "enumeration",
+            ast::Form::Constant | ast::Form::Case => "constant",
+            ast::Form::Node => "node",
+        }
+    }
 }
 
 fn own_nodes<'a>(
@@ -90,9 +132,9 @@ fn own_nodes<'a>(
         last_import: file.ast.imports().last().map(|import| import.span),
         ..FileScope::default()
     };
-    for ast::Definition { node: ast, constant } in file.ast.definitions() {
+    for ast::Definition { node: ast, form } in file.ast.definitions() {
         let name = names.resolve(&ast.name.name);
-        let id = headers.push(Header { name: name.into(), file: file.id, ast, constant });
+        let id = headers.push(Header { name: name.into(), file: file.id, ast, form });
         if ast.private.is_some() {
             scope.private.insert(name.to_owned());
         }

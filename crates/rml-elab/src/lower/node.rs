@@ -11,8 +11,8 @@ use rml_syntax::ast;
 use super::Header;
 use crate::builtins::Builtin;
 use crate::hir::{
-    Clock, Equation, Expr, ExprId, ExprKind, Family, Item, Local, LocalData, LocalKind, Node, SourceId,
-    TypeDecl,
+    Clock, Element, Equation, Expr, ExprId, ExprKind, Family, Item, Local, LocalData, LocalKind, Node,
+    SourceId, TypeDecl,
 };
 use crate::report::Report;
 use crate::scope::Scopes;
@@ -86,9 +86,10 @@ pub(super) fn lower<'a>(
         roles: IndexVec::new(),
         static_order: Vec::new(),
         names: lower.called,
-        constant: header.constant,
+        form: header.form,
         template: false,
         members: Vec::new(),
+        cases: IndexMap::new(),
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
@@ -122,7 +123,7 @@ fn dimension_name(dim: &ast::Dim<'_>) -> Option<(ast::Symbol, Span)> {
 impl Lower<'_, '_> {
     pub(super) fn local(&mut self, name: ast::Symbol, span: Span, kind: LocalKind) -> Local {
         let text = self.names.resolve(&name).into();
-        let data = LocalData { name: text, span, kind, types: Vec::new(), clock: None };
+        let data = LocalData { name: text, span, kind, types: Vec::new(), clock: None, element: None };
         let local = self.locals.push(data);
         self.by_name.entry(name).or_insert(local);
         local
@@ -359,12 +360,13 @@ impl Lower<'_, '_> {
     /// The type written for a name.
     pub(super) fn type_decl(&mut self, decl: &ast::Decl<'_>) -> Option<TypeDecl> {
         let ty = decl.ty.as_ref().filter(|ty| !self.has_shared_name(ty.dims))?;
-        let dtype = match ty.dtype {
-            ast::DTypeName::Bool => DType::Bool,
-            ast::DTypeName::Int => DType::Int,
-            ast::DTypeName::Num => DType::Num,
+        let element = match ty.dtype {
+            ast::DTypeName::Bool => Element::Plain(DType::Bool),
+            ast::DTypeName::Int => Element::Plain(DType::Int),
+            ast::DTypeName::Num => Element::Plain(DType::Num),
+            ast::DTypeName::Named(name) => self.named_type(name, ty)?,
         };
-        Some(TypeDecl { dtype, dims: self.items(ty.dims), span: ty.span })
+        Some(TypeDecl { element, dims: self.items(ty.dims), span: ty.span })
     }
 
     /// Notes the type and clock written for a name.

@@ -18,7 +18,7 @@ impl Lower<'_, '_> {
             ExprKind::Call(call) if call.order > 0 => {}
             ExprKind::Call(call) => {
                 let callee = &self.headers[call.callee];
-                let outputs = callee.ast.outputs.len();
+                let outputs = callee.results();
                 let ignored = outputs == 0 && matches!(lhs, [(None, _)]);
                 if outputs != lhs.len() && !ignored {
                     self.result_count(call.callee, lhs.len(), span, at);
@@ -49,10 +49,11 @@ impl Lower<'_, '_> {
         let outputs: Vec<&str> =
             callee.ast.outputs.iter().map(|d| self.names.resolve(&d.name.name)).collect();
         let message = format!(
-            "node `{}` has {} output{}, but {given} {} expected here",
+            "{} `{}` has {} output{}, but {given} {} expected here",
+            callee.what(),
             callee.name,
-            outputs.len(),
-            if outputs.len() == 1 { "" } else { "s" },
+            callee.results(),
+            if callee.results() == 1 { "" } else { "s" },
             if given == 1 { "is" } else { "are" }
         );
         let mut d = Diagnostic::error(codes::ARITY, message)
@@ -80,7 +81,7 @@ impl Lower<'_, '_> {
                 ExprKind::Call(call) if call.order == 0 => Some((call.callee, ExprId::from_index(index))),
                 _ => None,
             })
-            .filter(|(callee, _)| self.headers[*callee].ast.outputs.len() != 1)
+            .filter(|(callee, _)| self.headers[*callee].results() != 1)
             .collect();
         for (callee, expr) in nested {
             let span = self.exprs[expr].span;

@@ -55,6 +55,7 @@ impl Lower<'_, '_> {
             kind: LocalKind::Index,
             types: Vec::new(),
             clock: None,
+            element: None,
         };
         let index = self.locals.push(data);
         self.index = Some((ast.index.name, index));
@@ -147,7 +148,14 @@ impl Lower<'_, '_> {
         let args =
             args.iter().map(|arg| if self.is_node(arg) { self.passed(arg, None) } else { self.expr(arg) });
         let args = args.collect();
-        ExprKind::Structure(Structure::Apply(Apply { formal, order, name_span, args, every: None }))
+        ExprKind::Structure(Structure::Apply(Apply {
+            formal,
+            order,
+            name_span,
+            args,
+            every: None,
+            restart: None,
+        }))
     }
 
     /// Whether an argument can only be a node.
@@ -195,7 +203,7 @@ impl Lower<'_, '_> {
         if let Target::Source(id) = target
             && order == 0
         {
-            self.count(id, args.len(), arg.span);
+            self.count(id, args.len(), None, arg.span);
         }
         let given = args.iter().enumerate().map(|(i, arg)| {
             let input = match target {

@@ -2,15 +2,18 @@
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab as codes;
+use rml_ir::Type;
 use rml_syntax::ast::Literal;
 
+use super::Operand;
 use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Index, Item, LocalKind, Node};
+use crate::repair;
 use crate::statics::Failure;
 use crate::text;
 
 /// The failure of an expression, with the advice that its form allows.
-pub(super) fn given(node: &Node, expr: ExprId, failure: Failure) -> Failure {
+pub(crate) fn given(node: &Node, expr: ExprId, operands: &[Operand], failure: Failure) -> Failure {
     let Failure::Bad(mut d) = failure else { return failure };
     match &node.exprs[expr].kind {
         ExprKind::Index { base, indices } if d.code == codes::NOT_STATIC => {
@@ -33,7 +36,16 @@ pub(super) fn given(node: &Node, expr: ExprId, failure: Failure) -> Failure {
                     .to_owned(),
             );
         }
+        ExprKind::If { cond, then, other } if d.code == codes::CONDITION_TYPE => {
+            let texts = [cond, then, other].map(|part| text::short(node, *part));
+            if let [Some(cond), Some(then), Some(other)] = texts {
+                d.help = vec![format!("write `where({cond}, {then}, {other})` to choose element by element")];
+            }
+        }
         kind if d.code == codes::SHAPE_MISMATCH => {
+            let types: Option<Vec<Type>> = operands.iter().map(|operand| operand.0.ty()).collect();
+            let advice = types.and_then(|types| repair::operands(node, expr, &types));
+            *d = advice.into_iter().fold(*d, Diagnostic::help);
             for operand in kind.children() {
                 *d = of_parameter(node, operand, *d);
             }

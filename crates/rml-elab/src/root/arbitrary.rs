@@ -4,7 +4,7 @@
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::StaticValue;
 
-use super::{dimension, module, spec};
+use super::{dimension, module, named_dimensions, spec};
 use crate::hir::{LocalKind, Node, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::options::Options;
@@ -17,7 +17,7 @@ pub(super) fn errors(program: &Program, source: SourceId, options: &Options) -> 
     let node = &program.nodes[source];
     let found = [0, 1].map(|choice| {
         let mut spec = spec(program, source, options, &mut Report::default());
-        choose(node, &mut spec, choice);
+        choose(program, node, &mut spec, choice);
         let mut report = Report::default();
         module(program, spec, options, &mut report);
         report.finish()
@@ -42,7 +42,7 @@ fn same(a: &Diagnostic, b: &Diagnostic) -> bool {
 
 /// Gives a value to each static parameter without one. All numbers differ, within a choice and between the two. An
 /// input without a type is a scalar in the first choice and an array of one element in the second.
-fn choose(node: &Node, spec: &mut RootSpec, choice: usize) {
+fn choose(program: &Program, node: &Node, spec: &mut RootSpec, choice: usize) {
     const PRIMES: [[i64; 6]; 2] = [[5, 7, 11, 13, 17, 19], [23, 29, 31, 37, 41, 43]];
     let mut numbers = PRIMES[choice].iter().cycle().map(|prime| StaticValue::Int(*prime));
     let mut next = || numbers.next().unwrap_or(StaticValue::Int(2));
@@ -55,10 +55,10 @@ fn choose(node: &Node, spec: &mut RootSpec, choice: usize) {
             _ => {}
         }
     }
-    for (local, data) in node.locals.iter_enumerated().filter(|(_, data)| data.kind == LocalKind::Dim) {
-        let name = data.name.to_string();
+    for (name, span, spliced) in named_dimensions(program, node) {
         if !spec.dims.contains_key(&name)
-            && let Some(value) = dimension(node, local, Some(&next()), &mut Report::default())
+            && let Some(value) =
+                dimension(node, (&name, span, spliced), Some(&next()), &mut Report::default())
         {
             spec.dims.insert(name, value);
         }

@@ -193,7 +193,13 @@ pub(crate) fn slice(
     let bound = |given: Option<i64>| {
         let inside = |i| from_end(i, size).filter(|p| *p <= size);
         given
-            .map(|i| inside(i).ok_or_else(|| bad(format!("bound {i} of this slice is out of range"))))
+            .map(|i| {
+                inside(i).ok_or_else(|| {
+                    bad(format!("bound {i} of this slice is out of range")).help(format!(
+                        "bounds are from 0 to {size}; without the second one, `x[2:]`, a slice ends with the axis"
+                    ))
+                })
+            })
             .transpose()
     };
     let (lo, hi) = (bound(lo)?, bound(hi)?);

@@ -1,6 +1,6 @@
 //! Programs as C: a function for each node, which runs all ticks of a window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use rml_base::EntityId;
@@ -11,6 +11,7 @@ use rml_nest::{Access, Def, Guard, Nest, Node, Order, Program, Slot, Stage, Test
 use crate::layout::{Layout, Room};
 
 mod chains;
+mod ends;
 mod folds;
 mod nests;
 mod turned;
@@ -27,6 +28,7 @@ typedef struct {
     void *context;
     int (*call)(void *context, long id, long tick, long ticks, long block);
 } window;
+#define KEEP INT32_MIN
 #define LOOPS static __attribute__((noinline))
 ";
 
@@ -77,10 +79,12 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
         body: String::new(),
         calls: Vec::new(),
         turned: turned::Turned::default(),
+        holds_sets: false,
     };
     for (k, node) in program.nodes.iter().enumerate() {
         printer.node(k, node);
     }
+    printer.search();
     let Printer { body, calls, .. } = printer;
     let num = if program.precision == Precision::F32 { "float" } else { "double" };
     let mut text = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n".to_owned();
@@ -108,45 +112,56 @@ struct Printer<'a> {
     calls: Vec<(usize, usize)>,
     /// Matrices that the node turns before its ticks.
     turned: turned::Turned,
+    /// Whether variables hold which registers were set before the writes of a tick.
+    holds_sets: bool,
 }
 
 impl Printer<'_> {
     fn node(&mut self, k: usize, node: &Node) {
         self.turned = turned::Turned::of(node);
+        let is_call = |stage: &&Stage| matches!(stage.work, Work::Call(_));
+        let calls = node.stages.iter().enumerate().filter(|(_, stage)| is_call(stage));
+        self.calls.extend(calls.map(|(s, _)| (k, s)));
         let mut text = String::new();
-        let stages: Vec<[Option<String>; 4]> = node
-            .stages
-            .iter()
-            .enumerate()
-            .map(|(s, stage)| Position::ALL.map(|p| self.stage((k, s), stage, p)))
-            .collect();
         if node.order == Order::Over {
             let block = self.layout.blocks[k];
             text += &format!("    for (long block = 0; block < w->ticks; block += {block}) {{\n");
             text +=
                 &format!("    const long end = block + {block} < w->ticks ? block + {block} : w->ticks;\n");
-            for ((s, stage), texts) in node.stages.iter().enumerate().zip(&stages) {
-                text += &self.over((k, s), stage, texts);
+            for (s, stage) in node.stages.iter().enumerate() {
+                let texts = Position::ALL.map(|p| self.stage((k, s), stage, p));
+                text += &self.over((k, s), stage, &texts);
             }
             text += "    }\n";
-        } else if is_sum(node) {
+        } else if self.program.ahead == 0 && is_sum(node, self.layout) {
             text += &self.sum(k, node);
         } else {
-            let all = Position::ALL.map(|p| {
-                let mut tick: String =
-                    stages.iter().filter_map(|texts| texts[p.index()].as_deref()).collect();
-                node.writes.iter().for_each(|write| tick += &self.write(write, p));
-                Some(tick)
-            });
+            let all = Position::ALL.map(|p| Some(self.tick(k, node, 0, p)));
             let head = match node.order {
                 Order::Backward => "for (long t = w->ticks - 1; t >= 0; t--)",
                 Order::Forward | Order::Over => "for (long t = 0; t < w->ticks; t++)",
             };
             text += &format!(
-                "    const long block = 0;\n    (void)block;\n    {head} {{\n{}    }}\n",
-                by_position(&all)
+                "    const long block = 0;\n    (void)block;\n    {head} {{\n{}{}    }}\n",
+                by_position(&all),
+                self.keeps(k, node),
             );
         }
+        let head = format!("int node_{k}(const window *w)");
+        self.function(&head, node, &format!("{text}    return bad;\n"));
+    }
+
+    /// What a node does at a tick of that position, from a stage on.
+    fn tick(&mut self, k: usize, node: &Node, first: usize, p: Position) -> String {
+        let mut text = String::new();
+        for (s, stage) in node.stages.iter().enumerate().skip(first) {
+            text += &self.stage((k, s), stage, p).unwrap_or_default();
+        }
+        text + &self.writes(node, p)
+    }
+
+    /// A function of the ticks of a node, which begins with the places of what it uses.
+    fn function(&mut self, head: &str, node: &Node, text: &str) {
         let mut used: Vec<Slot> = Vec::new();
         for stage in &node.stages {
             used.extend(stage.reads().iter().map(|(_, access)| access.slot));
@@ -154,64 +169,76 @@ impl Printer<'_> {
         }
         for write in &node.writes {
             used.push(write.register);
-            used.extend(write.when.iter().map(|guard| guard.cond.slot));
-            used.extend(write.unless.iter().map(|access| access.slot));
-            used.extend(rml_nest::accesses(&write.value).iter().map(|(_, access)| access.slot));
+            used.extend(crate::layout::write_reads(write).iter().map(|access| access.slot));
         }
+        used.extend(crate::layout::end_reads(self.program).iter().map(|access| access.slot));
+        used.iter_mut().for_each(|slot| *slot = self.layout.place(*slot));
         used.sort_unstable();
         used.dedup();
-        let mut head = format!("\nint node_{k}(const window *w) {{\n    int bad = 0;\n");
+        let mut all = format!("\n{head} {{\n    int bad = 0;\n");
         for slot in used {
             let dtype = self.layout.dtype(slot);
             let array = ["nums", "ints", "bools"][crate::layout::kind(dtype)];
             let _ = writeln!(
-                head,
+                all,
                 "    {} *const {slot} = w->{array} + w->at[{}]; (void){slot};",
                 c_type(dtype),
                 slot.index()
             );
         }
-        self.body += &head;
+        self.body += &all;
         self.body += &self.turned.text();
-        self.body += &text;
-        self.body += "    return bad;\n}\n";
+        self.body += text;
+        self.body += "}\n";
     }
 
-    /// Calls that add up, in the order of the ticks: those of the middle at once.
+    /// Calls that add up, in the order of the ticks: those of ticks that follow each other at once.
     fn sum(&self, k: usize, node: &Node) -> String {
-        let mut text = String::new();
-        let edges = [
-            (Position::First, "0, 1"),
-            (Position::Middle, "1, w->ticks - 2"),
-            (Position::Last, "w->ticks - 1, 1"),
-        ];
-        let order: Vec<_> = match node.order {
-            Order::Backward => edges.into_iter().rev().collect(),
-            Order::Forward | Order::Over => edges.into_iter().collect(),
+        let at = |p: Position| -> Vec<usize> {
+            let is_call = |stage: &Stage| matches!(stage.work, Work::Call(_)) && stage.at.contains(p);
+            let stages = node.stages.iter().enumerate().filter(|(_, stage)| is_call(stage));
+            stages.filter_map(|(s, _)| self.calls.iter().position(|known| *known == (k, s))).collect()
         };
-        let calls = |p: Position, ticks: &str| {
-            let stages = node.stages.iter().enumerate().filter(|(_, stage)| stage.at.contains(p));
-            let call = |(s, _): (usize, &Stage)| {
-                let call = self.calls.iter().position(|known| *known == (k, s)).expect("it was numbered");
+        let call = |calls: &[usize], ticks: &str| -> String {
+            let one = |call: &usize| {
                 format!("        if (w->call(w->context, {call}, {ticks}, 0)) {{ return 1; }}\n")
             };
-            stages.map(call).collect::<String>()
+            calls.iter().map(one).collect()
         };
-        let only = calls(Position::Only, "0, 1");
-        for (p, ticks) in order {
-            let own = calls(p, ticks);
-            text += &match p {
-                Position::Middle => format!("        if (w->ticks > 2) {{\n{own}        }}\n"),
-                _ => own,
-            };
+        let [first, middle, last] = [Position::First, Position::Middle, Position::Last].map(at);
+        // In the order forward.
+        let mut parts = match (first == middle, middle == last) {
+            (true, true) => vec![call(&middle, "0, w->ticks")],
+            (true, false) => vec![call(&middle, "0, w->ticks - 1"), call(&last, "w->ticks - 1, 1")],
+            (false, true) => vec![call(&first, "0, 1"), call(&middle, "1, w->ticks - 1")],
+            (false, false) => {
+                let middle =
+                    format!("        if (w->ticks > 2) {{\n{}        }}\n", call(&middle, "1, w->ticks - 2"));
+                vec![call(&first, "0, 1"), middle, call(&last, "w->ticks - 1, 1")]
+            }
+        };
+        if node.order == Order::Backward {
+            parts.reverse();
         }
-        format!("    if (w->ticks == 1) {{\n{only}    }} else {{\n{text}    }}\n")
+        let only = call(&at(Position::Only), "0, 1");
+        format!("    if (w->ticks == 1) {{\n{only}    }} else {{\n{}    }}\n", parts.concat())
     }
 
     /// A stage at all ticks of a block.
     fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
         let mut text = String::new();
-        let is_call = matches!(stage.work, Work::Call(_)) && stage.when.is_empty();
+        // Calls look at their conditions themselves, and compute what they can of many ticks at once.
+        let is_call = matches!(stage.work, Work::Call(_));
+        if is_call && self.short(stage) > 0 {
+            let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
+            let _ = writeln!(text, "    {{ const long all = w->ticks - {};", self.short(stage));
+            let _ = writeln!(text, "    const long to = end < all ? end : all;");
+            let _ = writeln!(
+                text,
+                "    if (block < to && w->call(w->context, {call}, block, to - block, block)) {{ return 1; }} }}"
+            );
+            return text;
+        }
         if is_call && stage.at.contains(Position::Middle) {
             let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
             let _ = writeln!(text, "    {{ long from = block, to = end;");
@@ -256,9 +283,6 @@ impl Printer<'_> {
 
     /// A stage at a tick of that position; none if it does not run there.
     fn stage(&mut self, id: (usize, usize), stage: &Stage, p: Position) -> Option<String> {
-        if matches!(stage.work, Work::Call(_)) && !self.calls.contains(&id) {
-            self.calls.push(id);
-        }
         if !stage.at.contains(p) {
             return None;
         }
@@ -269,11 +293,20 @@ impl Printer<'_> {
             }
             Work::Nest(nest) => self.nest(nest, p),
         };
-        if stage.when.is_empty() {
+        let limit = (self.short(stage) > 0).then(|| format!("t < w->ticks - {}", self.short(stage)));
+        let conds: Vec<String> =
+            limit.into_iter().chain(stage.when.iter().map(|guard| self.guard(guard))).collect();
+        if conds.is_empty() {
             return Some(text);
         }
-        let conds: Vec<String> = stage.when.iter().map(|guard| self.guard(guard)).collect();
         Some(format!("        if ({}) {{\n{text}        }}\n", conds.join(" && ")))
+    }
+
+    /// At how many of the last ticks of a window a stage does not run: it fills its slots less far ahead than the
+    /// program looks.
+    fn short(&self, stage: &Stage) -> u32 {
+        let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
+        self.program.ahead.saturating_sub(ahead)
     }
 
     fn guard(&self, guard: &Guard) -> String {
@@ -284,6 +317,7 @@ impl Printer<'_> {
     fn tests(&self, tests: &[Test]) -> String {
         let one = |test: &Test| match test {
             Test::Is(guard) => self.guard(guard),
+            Test::IsSet(register) if self.holds_sets => format!("set_{}", self.number(*register)),
             Test::IsSet(register) => format!("w->set[{}]", self.number(*register)),
         };
         tests.iter().map(one).collect::<Vec<_>>().join(" || ")
@@ -297,7 +331,8 @@ impl Printer<'_> {
     fn address(&self, access: &Access) -> String {
         let (slot, width) = (access.slot, self.layout.width(access.slot));
         let tick = match (self.layout.rooms[slot], access.tick) {
-            (Room::One, _) | (Room::Ticks, Tick::First) => return format!("{slot}"),
+            (Room::One, _) => return self.layout.place(slot).to_string(),
+            (Room::Ticks, Tick::First) => return slot.to_string(),
             (Room::Block, _) => "(t - block)",
             (Room::Ticks, Tick::Now) => "t",
             (Room::Ticks, Tick::Before) => "(t - 1)",
@@ -305,6 +340,42 @@ impl Printer<'_> {
             (Room::Ticks, Tick::Last) => "(w->ticks - 1)",
         };
         format!("({slot} + {tick} * {width})")
+    }
+
+    /// The writes of a tick: they see which registers were set before it.
+    fn writes(&mut self, node: &Node, p: Position) -> String {
+        let tests = node.writes.iter().flat_map(|write| &write.value).flat_map(|variant| &variant.any);
+        let tested = tests.filter_map(|test| match test {
+            Test::IsSet(register) => Some(self.number(*register)),
+            Test::Is(_) => None,
+        });
+        let tested: BTreeSet<usize> = tested.collect();
+        let one = |n: &usize| format!("        const int set_{n} = w->set[{n}]; (void)set_{n};\n");
+        let mut text: String = tested.iter().map(one).collect();
+        self.holds_sets = true;
+        let reaches = self.program.reaches();
+        for write in &node.writes {
+            let own = self.write(write, p);
+            let short = self.program.ahead - reaches[write.register];
+            text += &match short {
+                _ if own.is_empty() => continue,
+                0 => own,
+                _ => format!("        if (t < w->ticks - {short}) {{\n{own}        }}\n"),
+            };
+        }
+        self.holds_sets = false;
+        text
+    }
+
+    /// Has the registers of a node kept after the last tick that is done, if ticks ahead write them.
+    fn keeps(&self, k: usize, node: &Node) -> String {
+        if self.program.ahead == 0 || node.writes.is_empty() {
+            return String::new();
+        }
+        format!(
+            "        if (t == w->ticks - {}) {{ w->call(w->context, KEEP, t, 1, {k}); }}\n",
+            self.program.ahead + 1
+        )
     }
 
     fn write(&mut self, write: &rml_nest::Write, p: Position) -> String {
@@ -320,7 +391,9 @@ impl Printer<'_> {
             body: [Def::Load(Self::variants(&write.value, p))].into_iter().collect(),
             stores: vec![(access, Val(0))],
         };
-        let copy = self.chosen(nest);
+        // What takes the register's place is there already.
+        let is_there = write.value.iter().all(|v| self.layout.place(v.access.slot) == register);
+        let copy = if is_there { String::new() } else { self.chosen(nest) };
         let holds: Vec<String> = write.when.iter().map(|guard| self.guard(guard)).collect();
         let holds = if holds.is_empty() { "1".to_owned() } else { holds.join(" && ") };
         let put = format!("if ({holds}) {{\n{copy}        w->set[{n}] = 1;\n        }}\n");
@@ -334,12 +407,13 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a loop adds up products of what other nodes fill, and does nothing else.
-fn is_sum(node: &Node) -> bool {
+/// Whether a loop adds up what calls make of what other nodes fill, and does nothing else: what it keeps of the tick
+/// before is where it is.
+fn is_sum(node: &Node, layout: &Layout) -> bool {
     let fills = |slot: Slot| node.stages.iter().any(|stage| stage.fills().any(|own| own == slot));
     node.writes.is_empty()
         && node.stages.iter().all(|stage| match &stage.work {
-            Work::Nest(_) => false,
+            Work::Nest(nest) => stage.when.is_empty() && is_same(nest, layout),
             Work::Call(call) => {
                 let reads = |operand: &rml_nest::Operand| {
                     rml_nest::accesses(&operand.source).iter().any(|(_, access)| fills(access.slot))
@@ -347,6 +421,18 @@ fn is_sum(node: &Node) -> bool {
                 stage.when.is_empty() && call.start.is_some() && !call.operands.iter().any(reads)
             }
         })
+}
+
+/// Whether a nest copies elements to where they are.
+fn is_same(nest: &Nest, layout: &Layout) -> bool {
+    let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return false };
+    let is_there = |from: &Access| {
+        layout.rooms[from.slot] == Room::One
+            && layout.rooms[to.slot] == Room::One
+            && layout.place(from.slot) == layout.place(to.slot)
+            && (from.offset, &from.strides) == (to.offset, &to.strides)
+    };
+    source.iter().all(|variant| is_there(&variant.access))
 }
 
 /// What runs at a tick, by its position.

@@ -1,8 +1,8 @@
 //! Operators of whole tensors, which compiled code calls back for.
 
 use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
-use rml_ir::{DType, Data, Position, Precision, Shape};
-use rml_nest::{Call, Home, Order, Program, Slot, Tick};
+use rml_ir::{DType, Data, Precision, Shape};
+use rml_nest::{Call, Guard, Home, Order, Program, Slot, Tick};
 
 use super::view::{At, Slots, View};
 use crate::Module;
@@ -36,11 +36,17 @@ pub(crate) struct Ready {
     pub(super) dtype: DType,
     pub(super) width: usize,
     pub(super) operands: Vec<View>,
+    /// What the result of [`Kernel::ScatterAdd`] is added to.
+    pub(super) start: Option<View>,
     pub(super) kernel: Kernel,
+    /// The order of the ticks.
+    pub(super) order: Order,
+    /// The conditions under which it runs.
+    pub(super) when: Vec<Guard>,
 }
 
 impl Ready {
-    pub(crate) fn new(program: &Program, call: &Call, order: Order) -> Ready {
+    pub(crate) fn new(program: &Program, call: &Call, when: &[Guard], order: Order) -> Ready {
         let operands: Vec<View> = call.operands.iter().map(|o| View::new(program, o)).collect();
         let ty = &program.slots[call.out].ty;
         let shape = |i: usize| Shape::new(&operands[i].dims);
@@ -67,7 +73,10 @@ impl Ready {
                     .map_or_else(|| Kernel::General(op.clone()), |by| Kernel::Convolve(Box::new(by))),
             },
         };
-        Ready { out: call.out, dtype: ty.dtype, width: ty.shape.len(), operands, kernel }
+        let start = call.start.as_ref().map(|start| View::new(program, start));
+        let (dtype, width) = (ty.dtype, ty.shape.len());
+        let when = when.to_vec();
+        Ready { out: call.out, dtype, width, operands, start, kernel, order, when }
     }
 }
 
@@ -89,31 +98,47 @@ pub(super) struct Runner<'a, N: Number> {
     pub(super) module: &'a Module,
     pub(super) slots: Slots<'a>,
     pub(super) state: &'a mut State<N>,
+    /// What registers are after the last tick that is done, if ticks ahead write them.
+    pub(super) kept: &'a mut super::Kept,
 }
 
 impl<N: Number> Calls<N> for Runner<'_, N> {
     fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool {
         let all = memory.ticks;
+        if id == i64::from(i32::MIN) {
+            self.kept.extend(super::kept(self.module, memory, &self.module.written[block]));
+            return true;
+        }
         let Ok(id) = usize::try_from(id) else {
             self.unset(memory, (-1 - id).unsigned_abs() as usize);
             return true;
         };
         let module = self.module;
         let ready = &module.calls[id];
-        if let Kernel::Products(products) = &ready.kernel {
-            let mut t = tick;
-            while t < tick + ticks {
-                // The ticks at one position are alike.
-                let end = match Position::of(t, all) {
-                    Position::Middle => (tick + ticks).min(all - 1),
-                    Position::Only | Position::First | Position::Last => t + 1,
-                };
-                products::run(self, memory, (id, ready, products), At { t, ticks: all, block }, end - t);
-                t = end;
+        let here = |t: usize| At { t, ticks: all, block };
+        let holds = |t: &usize| self.slots.holds(memory, &ready.when, here(*t));
+        let ran: Vec<usize> = match ready.when.is_empty() {
+            true => Vec::new(),
+            false => (tick..tick + ticks).filter(holds).collect(),
+        };
+        let is_some = !ready.when.is_empty() && ran.len() < ticks;
+        match &ready.kernel {
+            Kernel::Products(products) if is_some => {
+                products::some(self, memory, (id, ready, products), here(tick), &ran);
+                true
             }
-            return true;
+            Kernel::Products(products) => {
+                products::all(self, memory, (id, ready, products), here(tick), ticks);
+                true
+            }
+            _ => {
+                let last = 2 * tick + ticks - 1;
+                (tick..tick + ticks).all(|t| {
+                    let t = if ready.order == Order::Backward { last - t } else { t };
+                    is_some && !ran.contains(&t) || self.one(memory, ready, here(t))
+                })
+            }
         }
-        (tick..tick + ticks).all(|t| self.one(memory, ready, At { t, ticks: all, block }))
     }
 }
 
@@ -183,18 +208,31 @@ impl<N: Number> Runner<'_, N> {
         super::view::gather(&memory.ints, first, strides, &positions.dims, &mut places);
         let values = self.operand(memory, &ready.operands[1], at, 0);
         let len = ready.operands[1].len();
+        if places.iter().any(|place| usize::try_from(*place).ok().is_none_or(|i| i >= around.n)) {
+            return false;
+        }
+        match &ready.start {
+            Some(start) => products::begin(self, memory, start, (out, ready.width), at),
+            None => memory.nums[out..out + ready.width].fill(N::default()),
+        }
+        // Rows that are added at the same position are added up first.
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|i| places[*i]);
         let scratch = &self.state.scratch[0];
         let split = Split::new(&mut memory.nums, out, ready.width);
         let from = split.operand(values, len, scratch);
-        split.out.fill(N::default());
+        let (n, inner) = (places.len(), around.inner);
+        let mut sum = vec![N::default(); inner];
         for block in 0..around.outer {
-            for (i, place) in places.iter().enumerate() {
-                let Some(place) = usize::try_from(*place).ok().filter(|i| *i < around.n) else {
-                    return false;
-                };
-                let to = (block * around.n + place) * around.inner;
-                let from = &from[(block * places.len() + i) * around.inner..][..around.inner];
-                split.out[to..to + around.inner].iter_mut().zip(from).for_each(|(x, y)| *x += *y);
+            for same in order.chunk_by(|i, j| places[*i] == places[*j]) {
+                sum.fill(N::default());
+                for i in same {
+                    let row = &from[(block * n + i) * inner..][..inner];
+                    sum.iter_mut().zip(row).for_each(|(x, y)| *x += *y);
+                }
+                let place = usize::try_from(places[same[0]]).unwrap_or_default();
+                let to = &mut split.out[(block * around.n + place) * inner..][..inner];
+                to.iter_mut().zip(&sum).for_each(|(x, y)| *x += *y);
             }
         }
         true

@@ -29,8 +29,52 @@ pub(crate) struct Machine<N: Number> {
     module: Arc<Module>,
     memory: Memory<N>,
     state: State<N>,
+    /// For how many ticks there is room.
+    room: usize,
+    search: Search,
+    /// The registers that nodes write, as they were before the window.
+    saved: Kept,
     /// The outputs of the last window that read registers, which have changed since: at each tick.
     early: Vec<(usize, Vec<Option<Data>>)>,
+}
+
+/// Registers: their numbers, whether each is set, and its elements.
+type Kept = Vec<(usize, u8, Data)>;
+
+/// How far the end of a window was searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Search {
+    None,
+    /// It is none of that many first ticks.
+    Past(usize),
+    /// The window has that many ticks.
+    Found(usize),
+}
+
+/// Registers as they are.
+fn kept<N: Number>(module: &Module, memory: &Memory<N>, registers: &[usize]) -> Kept {
+    let one = |register: &usize| {
+        let slot = module.registers[*register];
+        (*register, memory.set[*register], elements(module, memory, slot))
+    };
+    registers.iter().map(one).collect()
+}
+
+/// Takes registers back to what they were.
+fn put_kept<N: Number>(module: &Module, memory: &mut Memory<N>, kept: &Kept) {
+    for (register, set, value) in kept {
+        let slot = module.registers[*register];
+        let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
+        put(memory, value.dtype(), at, value);
+        memory.set[*register] = *set;
+    }
+}
+
+/// The elements of a register.
+fn elements<N: Number>(module: &Module, memory: &Memory<N>, slot: Slot) -> Data {
+    let ty = &module.program.slots[slot].ty;
+    let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
+    gathered(memory, ty.dtype, at, &[1], &[ty.shape.len()])
 }
 
 /// Puts what a register starts with where it is, and leaves it unset.
@@ -65,7 +109,8 @@ impl<N: Number> Machine<N> {
             windows: 0,
         };
         let memory = Memory { set: vec![0; registers], ..Memory::default() };
-        let mut machine = Machine { module, memory, state, early: Vec::new() };
+        let (search, saved, early) = (Search::None, Vec::new(), Vec::new());
+        let mut machine = Machine { module, memory, state, room: 0, search, saved, early };
         machine.bind(1);
         let module = Arc::clone(&machine.module);
         for (slot, data) in module.program.slots.iter_enumerated() {
@@ -82,12 +127,16 @@ impl<N: Number> Machine<N> {
         usize::try_from(self.memory.at[slot.index()]).unwrap_or_default()
     }
 
-    /// Finds places for a window of that many ticks. What lives longer stays where it is.
+    /// Finds places for a window of that many ticks. What lives longer stays where it is. Where the end of the window
+    /// is searched for, there may be more room, so that a search of a few more ticks continues.
     fn bind(&mut self, ticks: usize) {
-        if self.memory.ticks == ticks {
+        let room = if self.module.code.finds() { ticks.next_power_of_two() } else { ticks };
+        self.memory.ticks = ticks;
+        if self.room == room || self.search != Search::None && ticks <= self.room {
             return;
         }
-        let places = self.module.layout.places(ticks);
+        self.give_up();
+        let places = self.module.layout.places(room);
         let [nums, ints, bools] = places.sizes;
         let grow = |len: usize, wanted: usize| len.max(wanted);
         let memory = &mut self.memory;
@@ -95,7 +144,40 @@ impl<N: Number> Machine<N> {
         memory.ints.resize(grow(memory.ints.len(), ints), 0);
         memory.bools.resize(grow(memory.bools.len(), bools), 0);
         memory.at = places.at.iter().map(|at| c_long::try_from(*at).unwrap_or(c_long::MAX)).collect();
-        memory.ticks = ticks;
+        self.room = room;
+    }
+
+    /// Before the first tick of a window.
+    fn begin(&mut self) {
+        let module = Arc::clone(&self.module);
+        for (register, slot) in module.registers.iter().enumerate() {
+            if let Home::Register { kind: Kind::Local, .. } = module.program.slots[*slot].home {
+                put_start(&module, &mut self.memory, register);
+            }
+        }
+        self.saved = kept(&module, &self.memory, &module.written.concat());
+        self.state.windows += 1;
+    }
+
+    /// Takes registers back to before a window.
+    fn undo(&mut self) {
+        let saved = std::mem::take(&mut self.saved);
+        put_kept(&Arc::clone(&self.module), &mut self.memory, &saved);
+        saved.iter().for_each(|(register, ..)| self.state.versions[*register] += 1);
+        self.search = Search::None;
+    }
+
+    /// Gives up a window whose end is searched for.
+    fn give_up(&mut self) {
+        if self.search != Search::None {
+            self.undo();
+        }
+    }
+
+    /// A register before a window whose end is searched for.
+    fn before(&self, register: usize) -> Option<&(usize, u8, Data)> {
+        let is_own = |(own, ..): &&(usize, u8, Data)| *own == register;
+        (self.search != Search::None).then(|| self.saved.iter().find(is_own)).flatten()
     }
 
     fn slots(module: &Module) -> Slots<'_> {
@@ -170,15 +252,6 @@ impl<N: Number> Machine<N> {
         Some((write.register, Some(gathered(memory, ty.dtype, first, strides, ty.shape.dims()))))
     }
 
-    /// The registers that nodes write, as they are.
-    fn saved(&self) -> Vec<(usize, u8, Data)> {
-        let one = |register: &usize| {
-            let slot = self.module.registers[*register];
-            (*register, self.memory.set[*register], self.elements(slot))
-        };
-        self.module.written.iter().map(one).collect()
-    }
-
     /// The elements of an output at a tick; none if it is absent.
     fn output(&self, output: usize, t: usize) -> Option<Data> {
         let (slots, at) = (Self::slots(&self.module), self.here(t));
@@ -189,11 +262,6 @@ impl<N: Number> Machine<N> {
         }
         let (first, strides) = slots.find(&self.memory, source, at);
         Some(gathered(&self.memory, output.ty.dtype, first, strides, output.ty.shape.dims()))
-    }
-
-    fn elements(&self, slot: Slot) -> Data {
-        let ty = &self.module.program.slots[slot].ty;
-        gathered(&self.memory, ty.dtype, self.at(slot), &[1], &[ty.shape.len()])
     }
 }
 
@@ -232,37 +300,69 @@ impl<N: Number> Running for Machine<N> {
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         self.bind(ticks);
         let module = Arc::clone(&self.module);
-        for (register, slot) in module.registers.iter().enumerate() {
-            if let Home::Register { kind: Kind::Local, .. } = module.program.slots[*slot].home {
-                put_start(&module, &mut self.memory, register);
-            }
+        let is_found = self.search == Search::Found(ticks);
+        if !is_found {
+            self.give_up();
+            self.begin();
         }
-        let saved = self.saved();
-        self.state.windows += 1;
-        let mut runner = Runner { module: &module, slots: Self::slots(&module), state: &mut self.state };
-        if !module.code.run(&mut self.memory, &mut runner) {
-            for (register, set, value) in saved {
-                let (slot, dtype) = (module.registers[register], value.dtype());
-                let at = self.at(slot);
-                put(&mut self.memory, dtype, at, &value);
-                self.memory.set[register] = set;
-            }
+        let (slots, mut kept) = (Self::slots(&module), Vec::new());
+        let mut runner = Runner { module: &module, slots, state: &mut self.state, kept: &mut kept };
+        if !module.code.run(&mut self.memory, &mut runner, is_found) {
+            self.undo();
             return Err(Fault::Suspect);
         }
-        for register in &module.written {
-            self.state.versions[*register] += 1;
-        }
+        put_kept(&module, &mut self.memory, &kept);
+        self.search = Search::None;
+        module.written.iter().flatten().for_each(|register| self.state.versions[*register] += 1);
+        let done = ticks.saturating_sub(module.program.ahead as usize);
+        self.memory.ticks = done;
         self.early = module
             .early
             .iter()
-            .map(|output| (*output, (0..ticks).map(|t| self.output(*output, t)).collect()))
+            .map(|output| (*output, (0..done).map(|t| self.output(*output, t)).collect()))
             .collect();
         self.commit();
-        Ok(ticks)
+        Ok(done)
     }
 
-    fn find(&mut self, _: usize) -> Result<Option<usize>, Fault> {
-        Ok(None)
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        let module = Arc::clone(&self.module);
+        if !module.code.finds() {
+            return Ok(None);
+        }
+        self.bind(ticks);
+        let from = match self.search {
+            Search::Found(found) => return Ok(Some(found)),
+            Search::Past(from) => from,
+            Search::None => {
+                self.begin();
+                0
+            }
+        };
+        let (slots, mut kept) = (Self::slots(&module), Vec::new());
+        let mut runner = Runner { module: &module, slots, state: &mut self.state, kept: &mut kept };
+        // No tick is the last one before it is found.
+        self.memory.ticks = ticks + 1;
+        let found = module.code.find(&mut self.memory, &mut runner, from, ticks);
+        self.memory.ticks = ticks;
+        match found {
+            None => {
+                self.undo();
+                Err(Fault::Suspect)
+            }
+            Some(0) => {
+                self.search = Search::Past(from.max(ticks));
+                Ok(None)
+            }
+            Some(found) => {
+                self.search = Search::Found(found);
+                Ok(Some(found))
+            }
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.give_up();
     }
 
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
@@ -277,23 +377,27 @@ impl<N: Number> Running for Machine<N> {
     }
 
     fn register(&self, register: usize) -> Option<Held> {
-        let slot = self.module.registers[register];
-        (self.memory.set[register] != 0).then(|| {
-            let ty = &self.module.program.slots[slot].ty;
-            Held::Host(Value::new(Shape::new(ty.shape.dims()), self.elements(slot)))
-        })
+        let (module, slot) = (&self.module, self.module.registers[register]);
+        let (set, data) = match self.before(register) {
+            Some((_, set, data)) => (*set, data.clone()),
+            None => (self.memory.set[register], elements(module, &self.memory, slot)),
+        };
+        let shape = || Shape::new(module.program.slots[slot].ty.shape.dims());
+        (set != 0).then(|| Held::Host(Value::new(shape(), data)))
     }
 
     fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
-        Ok(self.memory.set[register] != 0)
+        Ok(self.before(register).map_or(self.memory.set[register], |(_, set, _)| *set) != 0)
     }
 
     fn unset_register(&mut self, register: usize) {
+        self.give_up();
         put_start(&Arc::clone(&self.module), &mut self.memory, register);
         self.state.versions[register] += 1;
     }
 
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
+        self.give_up();
         let slot = self.module.registers[register];
         let value = value.to_host()?.to_precision(self.module.program.precision);
         let at = self.at(slot);

@@ -157,7 +157,7 @@ pub(super) fn gathered<N: Number>(
     }
 }
 
-/// Copies the elements at strided places to `to` and what follows; they do not overlap.
+/// Copies the elements at strided places to `to` and what follows; they do not overlap, or are there.
 pub(super) fn copy<N: Number>(
     memory: &mut Memory<N>,
     dtype: DType,
@@ -168,7 +168,10 @@ pub(super) fn copy<N: Number>(
     fn of<T: Copy>(all: &mut [T], first: usize, strides: &[isize], dims: &[usize], to: usize) {
         let n: usize = dims.iter().product();
         if strides == dense(dims) {
-            return all.copy_within(first..first + n, to);
+            if first != to {
+                all.copy_within(first..first + n, to);
+            }
+            return;
         }
         let mut elements = Vec::new();
         gather(all, first, strides, dims, &mut elements);

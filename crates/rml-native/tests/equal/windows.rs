@@ -10,6 +10,9 @@ use rml_testkit::Random;
 /// How long windows are, in turn.
 const LENGTHS: [usize; 6] = [2, 1, 3, 5, 1, 2];
 
+/// The most cycles in which a program finds the end of a window.
+const LONGEST: usize = 12;
+
 /// How many elements of tapes a tick may have for each of these windows to run; of larger programs, the first ones do.
 const ELEMENTS: usize = 40_000;
 
@@ -17,6 +20,7 @@ const ELEMENTS: usize = 40_000;
 pub(crate) struct Ran {
     pub(crate) windows: usize,
     pub(crate) failed: usize,
+    pub(crate) ticks: usize,
 }
 
 /// Runs a plan on an executor and on the reference.
@@ -26,15 +30,17 @@ pub(crate) fn run(executor: &dyn Executor, plan: &Arc<Plan>, r: &mut Random) -> 
         prepared.start(None).map_err(|short| short.to_string())
     };
     let (mut reference, mut own) = (start(&Reference)?, start(executor)?);
-    let mut ran = Ran { windows: 0, failed: 0 };
+    let mut ran = Ran { windows: 0, failed: 0, ticks: 0 };
     let elements: usize = plan.tapes.iter().map(|tape| tape.ty.shape.len()).sum();
     let windows = (LENGTHS.len() * ELEMENTS / elements.max(1)).clamp(2, LENGTHS.len());
     for ticks in LENGTHS[..windows].iter().copied() {
+        let ticks = if finds(plan) { LONGEST } else { ticks + plan.ahead() as usize };
         let inputs = columns(plan, ticks, r);
         ran.windows += 1;
-        let (wanted, found) = (window(&mut *reference, ticks, &inputs), window(&mut *own, ticks, &inputs));
-        match (wanted, found) {
-            (Ok(wanted), Ok(found)) if wanted == found => {}
+        let (wanted, found) =
+            (window(&mut *reference, plan, ticks, &inputs), window(&mut *own, plan, ticks, &inputs));
+        let done = match (wanted, found) {
+            (Ok(wanted), Ok(found)) if wanted == found => wanted,
             (Ok(wanted), Ok(found)) => {
                 return Err(format!("{found} of {ticks} ticks are done, not {wanted}"));
             }
@@ -43,8 +49,9 @@ pub(crate) fn run(executor: &dyn Executor, plan: &Arc<Plan>, r: &mut Random) -> 
                 continue;
             }
             (wanted, found) => return Err(format!("{ticks} ticks give {found:?}, not {wanted:?}")),
-        }
-        for t in 0..ticks {
+        };
+        ran.ticks += done;
+        for t in 0..done {
             for (i, output) in plan.outputs.iter().enumerate() {
                 let (wanted, found) = (output_at(&mut *reference, i, t)?, output_at(&mut *own, i, t)?);
                 if wanted.as_ref().map(bits) != found.as_ref().map(bits) {
@@ -68,13 +75,32 @@ pub(crate) fn run(executor: &dyn Executor, plan: &Arc<Plan>, r: &mut Random) -> 
     Ok(ran)
 }
 
-fn window(run: &mut dyn Running, ticks: usize, inputs: &[Data]) -> Result<usize, Fault> {
-    run.ask(ticks).expect("there is memory");
-    run.next(Next::Window(ticks));
-    for (i, data) in inputs.iter().enumerate() {
-        run.set_rows(i, ticks, &|_| true, data, 0);
+fn finds(plan: &Plan) -> bool {
+    matches!(plan.ends, Ends::Found { .. })
+}
+
+/// Runs a window; one that ends in none of the cycles is given up, and has 0 ticks.
+fn window(run: &mut dyn Running, plan: &Plan, ticks: usize, inputs: &[Data]) -> Result<usize, Fault> {
+    let set = |run: &mut dyn Running, next: Next, ticks: usize| {
+        run.ask(ticks).expect("there is memory");
+        run.next(next);
+        for (i, data) in inputs.iter().enumerate() {
+            run.set_rows(i, ticks, &|_| true, data, 0);
+        }
+    };
+    if !finds(plan) {
+        set(run, Next::Window(ticks), ticks);
+        return run.window(ticks);
     }
-    run.window(ticks)
+    for cycles in [1, 2, 3, 7, ticks] {
+        set(run, Next::Search(cycles), cycles);
+        if let Some(ticks) = run.find(cycles)? {
+            set(run, Next::Window(ticks), ticks);
+            return run.window(ticks);
+        }
+    }
+    run.abandon();
+    Ok(0)
 }
 
 fn output_at(run: &mut dyn Running, output: usize, t: usize) -> Result<Option<Data>, String> {

@@ -1,7 +1,7 @@
 //! What nests compute with: numbers here, terms in the [symbolic run](crate::check).
 
 use rml_base::Span;
-use rml_ir::op::{EvalError, Number, eval};
+use rml_ir::op::{Binary, EvalError, Number, Op, eval};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Fault, elements, fold};
@@ -116,11 +116,16 @@ impl Domain for Numbers {
         fails: Fails,
     ) -> Result<Vec<Value>, Fault> {
         let args: Vec<Value> = operands.iter().map(|x| self.value(&x.ty, &x.elements)).collect();
-        if let (Some(_), [a, b, start]) = (&call.start, &args[..]) {
-            return Ok(elements(&product(start, a, b)));
-        }
-        let args: Vec<&Value> = args.iter().collect();
-        let value = eval(&call.op, &args, self.0).map_err(|error| fails.fault(error))?;
+        let of = |op: &Op, args: &[&Value]| eval(op, args, self.0).map_err(|error| fails.fault(error));
+        let value = match (&call.start, &args[..]) {
+            (Some(_), [a, b, start]) if call.op == Op::MatMul => product(start, a, b),
+            (Some(_), [args @ .., start]) => {
+                let added = of(&call.op, &args.iter().collect::<Vec<_>>())?;
+                of(&Op::Binary(Binary::Add), &[&added, start])?
+            }
+            (None, args) => of(&call.op, &args.iter().collect::<Vec<_>>())?,
+            (Some(_), []) => unreachable!("the start is an operand"),
+        };
         Ok(elements(&value))
     }
 }
@@ -160,11 +165,11 @@ fn product(start: &Value, a: &Value, b: &Value) -> Value {
     let size = (a.shape().len() / k.max(1), k, n);
     let data = match (start.to_data(), a.to_data(), b.to_data()) {
         (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
-            f32::product(size, &a, false, &b, true, &mut out);
+            f32::product(size, &a, &b, [false; 2], true, &mut out);
             Data::F32(out)
         }
         (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
-            f64::product(size, &a, false, &b, true, &mut out);
+            f64::product(size, &a, &b, [false; 2], true, &mut out);
             Data::F64(out)
         }
         (start, ..) => start,

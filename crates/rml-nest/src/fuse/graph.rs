@@ -174,7 +174,7 @@ impl Graph {
         uses
     }
 
-    fn unit(&self, id: usize) -> usize {
+    pub(super) fn unit(&self, id: usize) -> usize {
         self.stages[id].as_ref().map_or(usize::MAX, |placed| placed.unit)
     }
 
@@ -184,6 +184,12 @@ impl Graph {
         if u == v {
             return (!between(&uses.before, a, b)).then(|| self.units[u].clone());
         }
+        let unit = self.united(uses, u, v)?;
+        (!self.inside(uses, (a, u), (b, v))).then_some(unit)
+    }
+
+    /// One unit of two, of which the second one reads the first one.
+    pub(super) fn united(&self, uses: &Uses, u: usize, v: usize) -> Option<Unit> {
         let (first, then) = (&self.units[u], &self.units[v]);
         let order = match (first.order, then.order) {
             (Order::Over, order) | (order, Order::Over) => order,
@@ -217,12 +223,7 @@ impl Graph {
             self.units[unit].order == order
                 || reads_near(unit, unit) && own.all(|(_, placed)| matches!(placed.stage.work, Work::Nest(_)))
         };
-        if !reads_near(v, u)
-            || !moves(u)
-            || !moves(v)
-            || then.by.iter().any(|cond| filled(cond.slot))
-            || self.inside(uses, (a, u), (b, v))
-        {
+        if !reads_near(v, u) || !moves(u) || !moves(v) || then.by.iter().any(|cond| filled(cond.slot)) {
             return None;
         }
         let keeper = if then.order == Order::Over { first } else { then };
@@ -243,12 +244,16 @@ impl Graph {
         between(&before, a, b)
     }
 
-    /// Makes one stage of two, in that unit.
-    pub(super) fn join(&mut self, a: usize, b: usize, unit: Unit, stage: Stage) {
-        let (u, v) = (self.unit(a), self.unit(b));
+    /// Makes one unit of two.
+    pub(super) fn unite(&mut self, u: usize, v: usize, unit: Unit) {
         self.units[u].gone = true;
         self.units[v] = unit;
         self.stages.iter_mut().flatten().filter(|placed| placed.unit == u).for_each(|placed| placed.unit = v);
+    }
+
+    /// Makes one stage of two, in that unit.
+    pub(super) fn join(&mut self, a: usize, b: usize, unit: Unit, stage: Stage) {
+        self.unite(self.unit(a), self.unit(b), unit);
         self.stages[a] = None;
         if let Some(placed) = &mut self.stages[b] {
             placed.stage = stage;
@@ -293,7 +298,12 @@ impl Graph {
         program
     }
 
-    /// Whether the register is written at each tick by a unit.
+    /// Whether a slot is a register that units write.
+    pub(super) fn is_written(&self, slot: Slot) -> bool {
+        self.units.iter().any(|unit| unit.writes.iter().any(|write| write.register == slot))
+    }
+
+    /// Whether a slot has a value at these positions.
     pub(super) fn is_filled_by(&self, slot: Slot, at: Positions, uses: &Uses) -> bool {
         match self.slots()[slot].home {
             Home::Const(_) | Home::Input | Home::Register { .. } => true,

@@ -36,7 +36,28 @@ impl<'a> Pair<'a> {
     pub(super) fn merged(&self) -> Option<Stage> {
         let (a, b) = (self.graph.stages[self.ids.0].as_ref()?, self.graph.stages[self.ids.1].as_ref()?);
         let (a, b) = self.aligned(a, b)?;
-        let (Work::Nest(first), Work::Nest(second)) = (&a.work, &b.work) else { return None };
+        let Work::Nest(first) = &a.work else { return None };
+        let kept: Vec<&(Access, Val)> =
+            first.stores.iter().filter(|(to, _)| !self.vanishes(to.slot)).collect();
+        self.combined(first, &kept, b)
+    }
+
+    /// The second stage, which computes again what the first one fills; none if that is not cheap, or not the same.
+    pub(super) fn again(&self) -> Option<Stage> {
+        let (a, b) = (self.graph.stages[self.ids.0].as_ref()?, self.graph.stages[self.ids.1].as_ref()?);
+        let (mut a, b) = (a.stage.clone(), b.stage.clone());
+        let has_guards = a.when.iter().all(|guard| b.when.contains(guard));
+        if !b.at.is_within(a.at) || !has_guards || a.may_fail || b.may_fail {
+            return None;
+        }
+        restrict(&mut a, b.at);
+        let Work::Nest(first) = &a.work else { return None };
+        is_cheap(first).then(|| self.combined(first, &[], b)).flatten()
+    }
+
+    /// A stage that computes the values of a nest where it loads them, and stores some of them.
+    fn combined(&self, first: &Nest, kept: &[&(Access, Val)], b: Stage) -> Option<Stage> {
+        let Work::Nest(second) = &b.work else { return None };
         let mut dims: Vec<usize> = second.dims.iter().copied().collect();
         let maps = self.maps(first, second, b.at, &mut dims)?;
         let whole = maps.iter().flatten().map(|(map, _)| map).find(|map| map.is_whole(first, &dims));
@@ -46,8 +67,6 @@ impl<'a> Pair<'a> {
                 all.push(map);
             }
         }
-        let kept: Vec<&(Access, Val)> =
-            first.stores.iter().filter(|(to, _)| !self.vanishes(to.slot)).collect();
         if whole.is_none() && !kept.is_empty() || all.len() > usize::from(whole.is_some()) && !is_cheap(first)
         {
             return None;

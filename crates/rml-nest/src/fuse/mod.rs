@@ -20,11 +20,16 @@
 //! fail stay as they are, so that the first failure is the same one.
 //!
 //! The pair that saves most bytes of loads and stores is first, then that of the slot with the lower number.
+//!
+//! Before that, what some arithmetic makes of much fewer elements is computed again in other nodes that load it, as
+//! sums of rows and columns are. After it, loops with the same order are one where the second one reads what the first
+//! one fills at the same tick, so that values of one tick are kept and not those of all.
 
 use rml_ir::check::{checked, is_verifying};
 
 use crate::{Home, Program, Slot, Work};
 
+mod apart;
 mod clean;
 mod graph;
 mod merge;
@@ -46,9 +51,11 @@ pub fn fuse(program: &Program) -> Program {
     }
     let mut graph = Graph::new(program);
     clean::stages(&mut graph);
+    apart::again(&mut graph);
     while round(&mut graph) {
         clean::stages(&mut graph);
     }
+    apart::loops(&mut graph);
     let mut fused = graph.program();
     clean::slots(&mut fused);
     checked("fuse", || crate::verify(&fused));

@@ -221,9 +221,11 @@ impl Lowering<'_> {
         let mut maker = Maker::new(dims, &[]);
         let behind = x.dims.len() - axis - 1;
         let along = |own: usize| if own < axis { own } else { dims.len() - behind + own - axis - 1 };
-        // Each variant has its own stride along the axis, so what has several is copied first.
-        let x = if x.source.len() == 1 { x.clone() } else { self.dense(x, target) };
-        let stride = x.source[0].access.strides[axis];
+        // What has another stride along the axis in each variant is copied first.
+        let stride = |x: &View| x.source[0].access.strides[axis];
+        let is_alike = x.source.iter().all(|variant| variant.access.strides[axis] == stride(x));
+        let x = if is_alike { x.clone() } else { self.dense(x, target) };
+        let stride = stride(&x);
         let at = maker.load(&i.spread(dims, |own| places.iter().position(|place| *place == own)));
         let others = |own: &usize| *own != axis;
         let source =

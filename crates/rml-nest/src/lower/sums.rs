@@ -1,8 +1,8 @@
 //! Sums over ticks: loops whose accumulator adds one term at each tick.
 
 use rml_ir::op::{Binary, Op};
-use rml_ir::{Type, Value};
-use rml_plan::{Atom, TapeData, Term, is_outer_product};
+use rml_ir::{Data, Type, Value};
+use rml_plan::{Atom, Rule, TapeData, Term, is_outer_product};
 
 use super::stages::Target;
 use super::uses::edge;
@@ -99,7 +99,22 @@ impl Lowering<'_> {
         self.copy(&view, target);
     }
 
-    /// What is known and a term. A product continues from what is known.
+    /// Whether what a sum begins with has no zeros with a sign: then what is added at some positions leaves all other
+    /// elements as they are.
+    fn keeps_others(&self, data: &TapeData) -> bool {
+        let has_sign = |value: &Value| match value.to_data() {
+            Data::F32(all) => all.iter().any(|x| *x == 0.0 && x.is_sign_negative()),
+            Data::F64(all) => all.iter().any(|x| *x == 0.0 && x.is_sign_negative()),
+            Data::Int(_) | Data::Bool(_) => true,
+        };
+        data.cases.iter().all(|case| match &case.rule {
+            Rule::Sum { init: None, .. } => data.ty.is_num(),
+            Rule::Sum { init: Some(Atom::Const(init)), .. } => !has_sign(&self.plan.consts[*init]),
+            _ => false,
+        })
+    }
+
+    /// What is known and a term. A product continues from what is known, and so does what is added at some positions.
     fn added(&mut self, term: &Term, known: View, target: &Target<'_>) {
         let operands: Vec<View> = term.args.iter().map(|arg| self.view(*arg, target.at)).collect();
         let product = |operands, start| {
@@ -109,6 +124,10 @@ impl Lowering<'_> {
         match (&term.op, &operands[..]) {
             (op, [a, b]) if is_outer_product(op) => {
                 self.push(product(vec![a.permuted(&[1, 0]), b.clone()], known), target);
+            }
+            (Op::ScatterAdd { .. }, _) if self.keeps_others(target.of) => {
+                let call = Call { op: term.op.clone(), start: Some(known), operands, out: target.slot };
+                self.push(Work::Call(call), target);
             }
             (Op::SumTo { .. }, [x]) if self.adds_rows(term, target.of) => {
                 let n = ty.shape.len();

@@ -152,10 +152,11 @@ impl Verifier<'_> {
         let ty = &self.program.slots[call.out].ty;
         let start = call.start.as_ref().and_then(|_| types.pop());
         let continues = |start: &Type| {
-            start == ty && call.op == Op::MatMul && types.get(1).is_some_and(|b| b.shape.rank() <= 2)
+            let is_product = call.op == Op::MatMul && types.get(1).is_some_and(|b| b.shape.rank() <= 2);
+            start == ty && (is_product || matches!(call.op, Op::ScatterAdd { .. }) && ty.is_num())
         };
         if !start.as_ref().is_none_or(continues) {
-            self.fail(format!("N9: {who} starts from what is not its product"));
+            self.fail(format!("N9: {who} starts from what it does not continue"));
         }
         match result_type(&call.op, &types) {
             Ok(found) if found == *ty => {}

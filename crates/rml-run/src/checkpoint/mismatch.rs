@@ -54,9 +54,15 @@ impl Mismatch<'_> {
         }
         if let Some((near, key)) = renamed {
             let (there, here) = apart(near, key);
-            d = d.help(format!(
+            d = d.help(match here {
+                "" => format!(
+                    "the checkpoint is of a node in which `{there}` is an instance of {}: name a node that calls it, as in `--node infer`, or convert the checkpoint (`rml params import`)",
+                    program.node()
+                ),
+                here => format!(
                 "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; use the same name, or convert the checkpoint (`rml params import`)"
-            ));
+                ),
+            });
         }
         if policy == Policy::Inference && self.is_about_rows() {
             return d.help("the parameters fit: `--fresh` takes them alone, and resets all other states");
@@ -64,12 +70,18 @@ impl Mismatch<'_> {
         if renamed.is_some() {
             return d;
         }
-        match &checkpoint.position {
+        let d = match &checkpoint.position {
             Some(before) => d.help(made_with(before, program)),
             None => {
                 d.help("use the program, static parameters and precision that the checkpoint was made with")
             }
-        }
+        };
+        d.help(match policy {
+            Policy::Exact => "to train this program from the beginning, leave out `--resume`",
+            Policy::Inference | Policy::Available => {
+                "or train this program: `rml train` with `--save FILE`, and then give that file to `--params`"
+            }
+        })
     }
 
     /// Whether only states that are no parameters differ, and only in how many rows they have.

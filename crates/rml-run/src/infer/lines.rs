@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
-use rml_base::{Diagnostic, Error, visible_name};
+use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_data::{Cell, Feed, Wrong, cells, convert, text};
 use rml_driver::Program;
 use rml_engine::{Row, Status};
@@ -70,15 +70,31 @@ impl Format {
 /// The object that a line is: cells by name.
 pub(crate) type Line = IndexMap<String, Cell>;
 
-/// Other entries than those of inputs are ignored, as other columns of files are; a line of nothing else is refused.
+/// Other entries than those of inputs are ignored, as other columns of files are. A line that names no input is
+/// refused, and so is one with a name that is close to that of an input which the line lacks.
 pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagnostic> {
-    let is_input = |name: &String| program.inputs().iter().any(|i| *i.name == **name);
-    match line.keys().next() {
-        Some(name) if !program.inputs().is_empty() && !line.keys().any(is_input) => {
-            Err(unknown_input(program, &visible_name(name)))
-        }
-        _ => Ok(()),
+    let inputs = || program.inputs().iter().map(|input| &*input.name);
+    if inputs().next().is_none() {
+        return Ok(());
     }
+    let is_input = |name: &String| inputs().any(|input| *input == **name);
+    let lacking = || inputs().filter(|input| !line.contains_key(*input));
+    let is_misspelt = |name: &&String| !is_input(name) && suggest(name, lacking()).is_some();
+    let first = line.keys().next().filter(|_| !line.keys().any(is_input));
+    if let Some(name) = line.keys().find(is_misspelt).or(first) {
+        return Err(unknown_input(program, &visible_name(name)));
+    }
+    if !line.is_empty() {
+        return Ok(());
+    }
+    let absent: Vec<String> = inputs().map(|input| format!("\"{input}\": null")).collect();
+    Err(Diagnostic::error(codes::MISSING_INPUT, "the line names no input")
+        .help(format!("a cycle in which all inputs are absent is written `{{{}}}`", absent.join(", "))))
+}
+
+/// The error of a line, with the line.
+pub(crate) fn quoted(error: Error, line: &str) -> Error {
+    error.note(format!("the line is `{}`", visible_name(line.trim())))
 }
 
 /// Reads a line.

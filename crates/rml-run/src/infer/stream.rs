@@ -9,7 +9,7 @@ use rml_data::Feed;
 use rml_driver::{Program, keep_inputs};
 use rml_engine::{End, Feeding, Row, Use};
 
-use super::lines::{Format, Line, lacking, object, refuse_foreign};
+use super::lines::{Format, Line, lacking, object, quoted, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -145,6 +145,10 @@ impl Stream {
         if line.trim().is_empty() {
             return Ok(Vec::new());
         }
+        self.answers(line).map_err(|error| quoted(error, line))
+    }
+
+    fn answers(&mut self, line: &str) -> Result<Vec<String>, Error> {
         let line = object(line)?;
         if let Some(running) = &mut self.running {
             return running.answer(&line, &self.program, &self.format);

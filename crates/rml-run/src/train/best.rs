@@ -72,10 +72,12 @@ impl<'a> Search<'a> {
         }
         let criterion = options.criterion.clone().unwrap_or_default();
         let (of, name) = find(&criterion.metric, names).ok_or_else(|| missing(options, names))?;
+        let usual = || Direction::usual(name).ok_or_else(|| undirected(&criterion.metric));
+        let direction = criterion.direction.map_or_else(usual, Ok)?;
         let search = Self {
             of,
             name: name.to_owned(),
-            direction: criterion.direction,
+            direction,
             patience: options.patience,
             file: options.best.as_deref(),
             best: None,
@@ -148,6 +150,14 @@ fn find<'n>(metric: &'n str, names: &Names) -> Option<(Of, &'n str)> {
     named.or_else(|| Of::ALL.iter().find(|(_, of)| has(*of, metric)).map(|(_, of)| (*of, metric)))
 }
 
+/// Nothing says whether small or great values of a metric are better.
+fn undirected(metric: &str) -> Error {
+    let what = format!("nothing says whether small or great values of `{metric}` are better");
+    Diagnostic::error(codes::BAD_OPTION, what)
+        .help(format!("write `--metric {metric}:min` or `--metric {metric}:max`"))
+        .into()
+}
+
 fn missing(options: &TrainOptions, names: &Names) -> Error {
     let known =
         Of::ALL.iter().flat_map(|(text, of)| names.of(*of).iter().map(move |n| format!("{text}.{n}")));
@@ -186,7 +196,7 @@ mod tests {
     }
 
     fn search(metric: &str, direction: Direction, before: Option<&Best>) -> Search<'static> {
-        let criterion = Some(Criterion { metric: metric.to_owned(), direction });
+        let criterion = Some(Criterion { metric: metric.to_owned(), direction: Some(direction) });
         let options = TrainOptions { criterion, patience: Some(2), ..TrainOptions::default() };
         let mut position = position(before.cloned());
         let search = Search::new(&options, &names(), &mut position).unwrap().unwrap();
@@ -238,7 +248,7 @@ mod tests {
                 .to_string()
         };
         assert!(of(None).contains("`train.error`"));
-        let text = of(Some(Criterion { metric: "train.eror".into(), direction: Direction::Min }));
+        let text = of(Some(Criterion { metric: "train.eror".into(), direction: Some(Direction::Min) }));
         assert!(text.contains("there is `train.error`"), "{text}");
     }
 }

@@ -50,12 +50,18 @@ impl<'a> OnData<'a> {
         let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan));
         let windows = windows.map_err(|e| settable(e, source, common.compile.node.as_deref()))?;
         common.family.refuse_undeclared(common.size, &windows)?;
-        let nodes = test_node(source, data, options, &common.compile, common.size)?;
+        let mut nodes = test_node(source, data, options, &common.compile, common.size)?;
         common.warn(observer);
         let position = position(&common, data, &windows, options, observer)?;
         check_evaluation(options, &position.setup, nodes.is_some())?;
         for note in updates::notes(&common.program, &windows, position.setup.shuffle) {
             observer.warning(&common.program.shown(note), common.program.sources());
+        }
+        if let Some(Nodes { family, size, .. }) = &mut nodes {
+            let evaluating = family.program(*size)?;
+            if let Some(note) = updates::unrestarted(&common.program, evaluating) {
+                observer.warning(&evaluating.shown(note), evaluating.sources());
+            }
         }
         for note in doubts(&windows) {
             observer.warning(&note, common.program.sources());

@@ -155,6 +155,19 @@ pub enum Direction {
     Max,
 }
 
+impl Direction {
+    /// What is better of a metric, as far as its name says it.
+    pub(crate) fn usual(metric: &str) -> Option<Self> {
+        if metric.ends_with("loss") || metric.ends_with("error") {
+            Some(Self::Min)
+        } else if metric.ends_with("accuracy") {
+            Some(Self::Max)
+        } else {
+            None
+        }
+    }
+}
+
 impl fmt::Display for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Min { "min" } else { "max" })
@@ -173,7 +186,7 @@ impl fmt::Display for Direction {
 /// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
 /// use rml::{Criterion, Direction, TrainOptions};
 ///
-/// let criterion = Criterion { metric: "train.loss".to_owned(), direction: Direction::Min };
+/// let criterion = Criterion { metric: "train.loss".to_owned(), direction: Some(Direction::Min) };
 /// let options = TrainOptions { criterion: Some(criterion), patience: Some(3), ..TrainOptions::default() };
 /// let report = rml::train(&source, &data, &options, &mut ())?;
 /// assert_eq!(report.best.map(|best| best.metric), Some("train.loss".to_owned()));
@@ -183,14 +196,24 @@ impl fmt::Display for Direction {
 pub struct Criterion {
     /// `validation.NAME`, `test.NAME` or `train.NAME`. `NAME` alone is the first of these that there is.
     pub metric: String,
-    /// What is better.
-    pub direction: Direction,
+    /// What is better. `None`: the smallest value of a metric whose name ends in `loss` or `error`, the greatest of one
+    /// that ends in `accuracy`, and an error for any other.
+    pub direction: Option<Direction>,
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.direction.or_else(|| Direction::usual(&self.metric)) {
+            Some(direction) => write!(f, "{}:{direction}", self.metric),
+            None => f.write_str(&self.metric),
+        }
+    }
 }
 
 impl Default for Criterion {
     /// The smallest `loss`.
     fn default() -> Self {
-        Self { metric: "loss".to_owned(), direction: Direction::Min }
+        Self { metric: "loss".to_owned(), direction: Some(Direction::Min) }
     }
 }
 

@@ -17,7 +17,7 @@ use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
 use super::start::Common;
 use crate::checkpoint::{Policy, Reached};
-use crate::infer::lines::{Format, Line, object};
+use crate::infer::lines::{Format, Line, object, quoted};
 use crate::infer::stream::{Running, ask_for_answers};
 use crate::runner::Averages;
 use crate::session::Session;
@@ -134,7 +134,11 @@ impl<'a> TrainStream<'a> {
     /// is no cycle for this line, nothing has changed, and the next line can be fed, unless the stream [is
     /// stuck](Self::is_stuck).
     pub fn line(&mut self, line: &str) -> Result<Vec<String>, Error> {
-        if line.trim().is_empty() { Ok(Vec::new()) } else { self.lines.feed(&object(line)?) }
+        if line.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let fed = object(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
+        fed.map_err(|error| quoted(error, line))
     }
 
     /// Whether no line will be accepted any more.

@@ -147,8 +147,12 @@ pub(super) fn unknown(
         [] => d.note("the node has no scalar output of type num or int"),
         known => d.note(format!("there are {}", quoted(known))),
     };
-    let longer = known.iter().map(String::as_str).find(|known| known.starts_with(name) && name.len() > 1);
-    match longer.or_else(|| suggest(name, known.iter().map(String::as_str))) {
+    // Of `acc` and `val.acc`, `test.accuracy` may have been meant.
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let begins = |known: &&str| name.len() > 1 && known.starts_with(name);
+    let same = |known: &&str| last(name).len() > 1 && last(known).starts_with(&last(name));
+    let all = || known.iter().map(String::as_str);
+    match all().find(begins).or_else(|| suggest(name, all())).or_else(|| all().find(same)) {
         Some(near) => d.help(format!("there is `{near}`")),
         None => d.help("metrics are the scalar outputs of the trained node, and as `test.NAME` those of the node that evaluates"),
     }

@@ -241,6 +241,36 @@ fn crossing(program: &Program) -> Option<Diagnostic> {
     )
 }
 
+/// A state that restarts in each window where a program trains, and continues from one window to the next where it is
+/// evaluated.
+pub(super) fn unrestarted(trained: &Program, evaluating: &Program) -> Option<Diagnostic> {
+    let delays = |e: &&Equation, windowed: bool| matches!(e.rhs, Rhs::Fby { window, .. } if window.is_some() == windowed);
+    let restarting: IndexSet<_> =
+        trained.flat().equations.iter().filter(|e| delays(e, true)).map(|e| e.span).collect();
+    let continuing = trained.flat().equations.iter().filter(|e| delays(e, false)).map(|e| e.span);
+    let restarting = &restarting - &continuing.collect::<IndexSet<_>>();
+    let flat = evaluating.flat();
+    let inputs = Reach::new(flat).from(flat.inputs.iter().map(|i| i.var));
+    let (key, state) = flat.states.iter().find(|(_, state)| {
+        let next = carried(flat, state.equation).filter(|_| !state.parameter);
+        next.is_some_and(|next| inputs.contains(&next) && !is_reset(flat, next))
+            && restarting.contains(&flat.equations[state.equation].span)
+    })?;
+    let (own, other) = (evaluating.node(), trained.node());
+    let what = format!(
+        "node {own} carries the state `{key}` from one window to the next, and node {other} does not"
+    );
+    Some(
+        Diagnostic::warning(codes::SHUFFLED_STATE, what)
+            .label(
+                flat.equations[state.equation].span,
+                format!("in {own}, this keeps a value from the window before"),
+            )
+            .note(format!("{other} calls the node with `every`, so that its states restart in each window"))
+            .help(format!("call it with `every` in {own}, too: `f(x) every end`")),
+    )
+}
+
 /// Whether a state belongs to the optimiser of a parameter: its key begins with that of the parameter.
 fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
     let mut ends = key.match_indices('.').map(|(at, _)| &key[..at]);

@@ -67,6 +67,22 @@ impl<'t> Formatter<'t> {
                 let base = self.base(base);
                 Doc::Concat(vec![base, self.indices(indices)])
             }
+            ExprKind::Field { base, field } => {
+                let base = self.base(base);
+                Doc::Concat(vec![base, text("."), self.verbatim(field.span)])
+            }
+            ExprKind::Match { value, cases } => {
+                let value = self.expr(value, Level::Postfix);
+                let cases = self.items(
+                    cases,
+                    |c| c.case.span.to(c.value.span),
+                    |f, c| {
+                        let case = f.verbatim(c.case.span);
+                        Doc::Concat(vec![case, text(" -> "), nest(2, f.expr(&c.value, Level::If))])
+                    },
+                );
+                Doc::Concat(vec![text("match "), value, text(" "), bracketed("(", cases, ")", false)])
+            }
             ExprKind::Unary(UnaryOp::Neg, operand) => {
                 let twice = matches!(operand.kind, ExprKind::Unary(UnaryOp::Neg, _));
                 Doc::Concat(vec![text(if twice { "- " } else { "-" }), self.expr(operand, Level::Unary)])
@@ -78,7 +94,7 @@ impl<'t> Formatter<'t> {
                 self.chain(expr, precedence::binary(*op), &mut parts);
                 chained(parts)
             }
-            ExprKind::When { .. } | ExprKind::Every { .. } => {
+            ExprKind::When { .. } | ExprKind::Every { .. } | ExprKind::Restart { .. } => {
                 let mut parts = Vec::new();
                 self.chain(expr, Level::When, &mut parts);
                 chained(parts)
@@ -124,6 +140,7 @@ impl<'t> Formatter<'t> {
             ExprKind::Binary(op, left, right) => (left, op.text(), right),
             ExprKind::When { value, cond } => (value, "when", cond),
             ExprKind::Every { call, end } => (call, "every", end),
+            ExprKind::Restart { call, cond } => (call, "restart", cond),
             _ => return,
         };
         if precedence::of(&left.kind) == level {
@@ -206,6 +223,8 @@ impl<'t> Formatter<'t> {
             ExprKind::Binary(_, e, _)
             | ExprKind::When { value: e, .. }
             | ExprKind::Every { call: e, .. }
+            | ExprKind::Restart { call: e, .. }
+            | ExprKind::Field { base: e, .. }
             | ExprKind::Fby { init: e, .. }
             | ExprKind::FbyBack { init: e, .. }
             | ExprKind::Index { base: e, .. } => return self.begins_with_back(e),
@@ -235,9 +254,9 @@ impl<'t> Formatter<'t> {
     fn misread(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             ExprKind::Array(_) => true,
-            ExprKind::Index { base, .. } => self.misread(base),
-            ExprKind::Var(_) => self.shown(operand.span) == "every",
-            ExprKind::Call { callee, .. } => self.shown(callee.span) == "every",
+            ExprKind::Index { base, .. } | ExprKind::Field { base, .. } => self.misread(base),
+            ExprKind::Var(_) => matches!(self.shown(operand.span), "every" | "restart"),
+            ExprKind::Call { callee, .. } => matches!(self.shown(callee.span), "every" | "restart"),
             _ => false,
         }
     }
@@ -246,7 +265,7 @@ impl<'t> Formatter<'t> {
     fn opens(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             _ if self.misread(operand) || is_merge(operand) => true,
-            ExprKind::Index { base, .. } => self.opens(base),
+            ExprKind::Index { base, .. } | ExprKind::Field { base, .. } => self.opens(base),
             kind => precedence::of(kind) < Level::Postfix,
         }
     }

@@ -57,13 +57,14 @@ impl Formatter<'_> {
     }
 
     fn ty(&mut self, ty: &TypeExpr<'_>) -> Doc {
-        let name = match ty.dtype {
-            DTypeName::Bool => "bool",
-            DTypeName::Int => "int",
-            DTypeName::Num => "num",
+        let (name, scalar) = match ty.dtype {
+            DTypeName::Bool => ("bool", " []"),
+            DTypeName::Int => ("int", " []"),
+            DTypeName::Num => ("num", " []"),
+            DTypeName::Named(name) => (self.shown(name.span), ""),
         };
         if ty.dims.is_empty() {
-            return self.leaf(ty.span, format!("{name} []"));
+            return self.leaf(ty.span, format!("{name}{scalar}"));
         }
         let start = ty.span.start as usize;
         let name = self.leaf(Span::new(ty.span.file, start, start + name.len()), name);

@@ -82,6 +82,17 @@ impl Formatter<'_> {
                     self.outer_comments(node.span.start as usize);
                     self.constant(node);
                 }
+                Item::Enum(of) => {
+                    self.outer_comments(of.node.span.start as usize);
+                    let cases = self.items(of.cases, |c| c.name.span, |f, c| f.verbatim(c.name.span));
+                    let cases = bracketed("", cases, "", true);
+                    self.type_of("enum ", &of.node, cases);
+                }
+                Item::Record(node) => {
+                    self.outer_comments(node.span.start as usize);
+                    let fields = self.items(node.inputs, |d| d.span, Self::decl);
+                    self.type_of("record ", node, bracketed("(", fields, ")", false));
+                }
             }
         }
         self.outer_comments(usize::MAX);
@@ -166,6 +177,16 @@ impl Formatter<'_> {
             parts.push(nest(2, self.expr(equation.rhs, Level::If)));
         }
         parts.push(text(";"));
+        let blank = matches!(self.last, Last::Import | Last::Node);
+        self.last = Last::Const;
+        self.entry(Doc::Concat(parts), 0, node.span, blank);
+    }
+
+    /// `[private] enum name = ..;`, `record name = ..;`
+    fn type_of(&mut self, keyword: &str, node: &Node<'_>, of: Doc) {
+        let private = if node.private.is_some() { "private " } else { "" };
+        let mut parts = vec![text(private), text(keyword), self.verbatim(node.name.span), text(" = ")];
+        parts.extend([nest(2, of), text(";")]);
         let blank = matches!(self.last, Last::Import | Last::Node);
         self.last = Last::Const;
         self.entry(Doc::Concat(parts), 0, node.span, blank);

@@ -67,29 +67,29 @@ impl<'a> Parser<'_, 'a> {
         Ok(left)
     }
 
-    /// `x when c`, `f(x) every end`
+    /// `x when c`, `f(x) every end`, `f(x) restart r`
     fn sampled(&mut self) -> Parse<Tree<'a>> {
         let mut left = self.unary()?;
         loop {
-            let every = self.at_every();
-            if !every && self.kind() != Kind::When {
+            let (every, restart) = (self.at_operator("every"), self.at_operator("restart"));
+            if !every && !restart && self.kind() != Kind::When {
                 return Ok(left);
             }
             self.next();
             let right = self.unary()?;
             let (l, r) = (left.expr, right.expr);
-            let kind = if every {
-                ExprKind::Every { call: l, end: r }
-            } else {
-                ExprKind::When { value: l, cond: r }
+            let kind = match (every, restart) {
+                (true, _) => ExprKind::Every { call: l, end: r },
+                (_, true) => ExprKind::Restart { call: l, cond: r },
+                _ => ExprKind::When { value: l, cond: r },
             };
             left = self.tree(kind, left.outer.to(right.outer), left.height.max(right.height))?;
         }
     }
 
-    /// Whether the name `every` is the operator here.
-    pub(super) fn at_every(&self) -> bool {
-        self.is_word(0, "every") && self.peek_at(1).kind.starts_unary() && !self.at_range(1)
+    /// Whether the name `every` or `restart` is the operator here.
+    pub(super) fn at_operator(&self, word: &str) -> bool {
+        self.is_word(0, word) && self.peek_at(1).kind.starts_unary() && !self.at_range(1)
     }
 
     /// `- x`, `not x`, `post x`
@@ -108,15 +108,21 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, self.span(op).to(operand.outer), operand.height)
     }
 
-    /// `a`, `a[i]`, `a[i][j]`
+    /// `a`, `a[i]`, `a[i][j]`, `a.h`
     pub(super) fn postfix(&mut self) -> Parse<Tree<'a>> {
         let atom = self.atom()?;
         self.indexed(atom)
     }
 
-    /// Index lists after `base`.
+    /// Index lists and fields after `base`.
     pub(super) fn indexed(&mut self, mut base: Tree<'a>) -> Parse<Tree<'a>> {
-        while self.kind() == Kind::LBracket {
+        while self.kind() == Kind::LBracket || self.at_field() {
+            if self.eat(Kind::Dot).is_some() {
+                let field = self.name("the name of a field")?;
+                let kind = ExprKind::Field { base: base.expr, field };
+                base = self.tree(kind, base.outer.to(field.span), base.height)?;
+                continue;
+            }
             let (indices, height) = self.index_list()?;
             let span = base.outer.to(self.last_span());
             base = self.tree(ExprKind::Index { base: base.expr, indices }, span, base.height.max(height))?;
@@ -193,16 +199,23 @@ impl<'a> Parser<'_, 'a> {
             }
             Kind::Ident if self.text_of(token) == "_" => Err(self.underscore("an expression")),
             Kind::Ident => {
+                if self.at_match() {
+                    return self.matched();
+                }
                 if let Some(callee) = self.callee() {
                     let (args, height, args_span) = self.args(self.text_of(token))?;
                     return self.tree(ExprKind::Call { callee, args }, span.to(args_span), height);
                 }
                 self.next();
-                if self.kind() == Kind::Dot {
-                    return Err(self.unexpected(
-                        "an operator or `;`",
-                        &["`cell.step(x)`, without blanks, calls node `step` of `import .. as cell;`; nothing else has a dot"],
-                    ));
+                if self.kind() == Kind::Dot && !self.at_field() {
+                    let help = match self.peek_at(1).kind {
+                        Kind::Star => "all operators work element by element: write `x * y`",
+                        Kind::Slash => "all operators work element by element: write `x / y`",
+                        _ => {
+                            "`s.h` is the field `h` of a record, and `cell.step(x)` calls node `step` of `import .. as cell;`, both without blanks"
+                        }
+                    };
+                    return Err(self.unexpected("an operator or `;`", &[help]));
                 }
                 let name = self.symbol(token);
                 self.tree(ExprKind::Var(name), span, 0)
@@ -217,8 +230,8 @@ impl<'a> Parser<'_, 'a> {
         let [first, dot, last, behind] = [0, 1, 2, 3].map(|ahead| self.peek_at(ahead));
         let adjacent = first.end == dot.start && dot.end == last.start;
         match (first.kind, dot.kind, last.kind, behind.kind) {
-            (Kind::Ident, Kind::LParen, ..) => Some(1),
-            (Kind::Ident, Kind::Dot, Kind::Ident, Kind::LParen) if adjacent => Some(3),
+            (Kind::Ident, Kind::LParen, ..) if !self.at_cases(1) => Some(1),
+            (Kind::Ident, Kind::Dot, Kind::Ident, Kind::LParen) if adjacent && !self.at_cases(3) => Some(3),
             _ => None,
         }
     }

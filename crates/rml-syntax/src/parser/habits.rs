@@ -40,8 +40,12 @@ const WORDS: &[(&str, &str)] = &[
     ("from", "an import is written `import std.layers;`, of some names `import std.layers (dense, lstm);`"),
     ("print", "a program cannot print: `rml run` shows the outputs, `rml trace` all variables"),
     ("is", "`==` compares"),
+    ("reset", RESTART),
     ("let", LET),
 ];
+
+/// What stands in place of `f(x) reset c`.
+const RESTART: &str = "`f(x) restart c` restarts the delays of `f` in each cycle in which `c` is true, `f(x) every c` the node after it";
 
 /// What stands in place of `let z = a in b`.
 const LET: &str =
@@ -122,6 +126,9 @@ impl Parser<'_, '_> {
             Kind::Eq if previous.kind == Kind::Colon && joined => {
                 Some("an equation is written with `=`: `x = ..;`")
             }
+            Kind::Eq if self.in_header() => Some(
+                "an input has no value of its own: give it in each call, by `--set rate=0.1`, or as a constant beside the node, `const rate = 0.1;`",
+            ),
             Kind::Eq if previous.kind == Kind::Ident && self.in_arguments() => {
                 Some("arguments have no names; they follow the order of the inputs: `f(a, b)`")
             }
@@ -200,16 +207,29 @@ impl Parser<'_, '_> {
 
     /// Whether the name before the next token begins an argument: it stands after `(` or `,`, and a call is open.
     fn in_arguments(&self) -> bool {
+        self.open_list().is_some()
+    }
+
+    /// Whether a list of inputs is open.
+    fn in_header(&self) -> bool {
+        let node = self.open_list().and_then(|name| name.checked_sub(1));
+        node.is_some_and(|i| self.tokens[i].kind == Kind::Node)
+    }
+
+    /// Where the name stands before the list in parentheses that is open.
+    fn open_list(&self) -> Option<usize> {
         let mut closed = 0;
         for i in (0..self.at.saturating_sub(1)).rev() {
             match self.tokens[i].kind {
                 Kind::RParen | Kind::RBracket => closed += 1,
                 Kind::LParen | Kind::LBracket if closed > 0 => closed -= 1,
-                Kind::LParen => return i > 0 && self.tokens[i - 1].kind == Kind::Ident,
-                Kind::LBracket | Kind::Semi => return false,
+                Kind::LParen => {
+                    return i.checked_sub(1).filter(|name| self.tokens[*name].kind == Kind::Ident);
+                }
+                Kind::LBracket | Kind::Semi => return None,
                 _ => {}
             }
         }
-        false
+        None
     }
 }

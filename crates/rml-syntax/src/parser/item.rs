@@ -20,6 +20,10 @@ impl<'a> Parser<'_, 'a> {
                 self.node().map(Item::Node)
             } else if self.at_const() {
                 self.constant().map(Item::Const)
+            } else if self.at_type("enum") {
+                self.enumeration().map(Item::Enum)
+            } else if self.at_type("record") {
+                self.record().map(Item::Record)
             } else if importing {
                 self.import().map(Item::Import)
             } else {
@@ -42,7 +46,7 @@ impl<'a> Parser<'_, 'a> {
             &["equations follow the header of a node: `node name(inputs) -> (outputs)`"]
         } else {
             &[
-                "a program is a list of `import ..;`, `const name = ..;` and `node name(inputs) -> (outputs) equations`",
+                "a program is a list of `import ..;`, `const name = ..;`, `enum name = ..;`, `record name = ..;` and `node name(inputs) -> (outputs) equations`",
             ]
         };
         let reported = self.unexpected("`node`, `const` or `import`", help);
@@ -69,7 +73,12 @@ impl<'a> Parser<'_, 'a> {
     }
 
     pub(super) fn at_item_end(&self) -> bool {
-        self.kind() == Kind::Eof || self.at_node() || self.at_const() || self.at_import()
+        self.kind() == Kind::Eof
+            || self.at_node()
+            || self.at_const()
+            || self.at_import()
+            || self.at_type("enum")
+            || self.at_type("record")
     }
 
     /// Whether an equation seems to begin here.
@@ -226,12 +235,15 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// `(decl, ..)`
-    fn decls(&mut self, what: &str) -> Parse<&'a [Decl<'a>]> {
+    pub(super) fn decls(&mut self, what: &str) -> Parse<&'a [Decl<'a>]> {
         let open = self.expect(Kind::LParen, &format!("before {what}"), &[])?;
         let mut decls = Vec::new();
         while self.kind() != Kind::RParen {
             decls.push(self.decl(true)?);
             if self.eat(Kind::Comma).is_none() {
+                if self.kind() == Kind::When {
+                    return Err(self.unexpected(&format!("`,` or `)` after {what}"), &[ONE_CONDITION]));
+                }
                 if self.kind() != Kind::Ident || self.at_equation() && self.peek_at(1).kind == Kind::Eq {
                     break;
                 }
@@ -287,6 +299,8 @@ impl<'a> Parser<'_, 'a> {
         let mut foreign = false;
         let dtype = if let Some(dtype) = dtype(name) {
             dtype
+        } else if token.kind == Kind::Ident && name != "_" && foreign_dtype(name).is_none() {
+            return self.named_type();
         } else {
             let meant = foreign_dtype(name).filter(|_| token.kind == Kind::Ident);
             let help: &[&str] = match meant {
@@ -294,7 +308,7 @@ impl<'a> Parser<'_, 'a> {
                     &["truth values are `bool [..]`, with a shape; `bool []` is a scalar"]
                 }
                 Some(DTypeName::Int) => &["integers are `int [..]`, with a shape; `int []` is a scalar"],
-                Some(DTypeName::Num) => {
+                Some(DTypeName::Num | DTypeName::Named(_)) => {
                     &["floating point numbers are `num [..]`, with a shape; `num []` is a scalar"]
                 }
                 None => {
@@ -321,6 +335,17 @@ impl<'a> Parser<'_, 'a> {
         }
         let (dims, _, span) = self.dims()?;
         Ok(TypeExpr { dtype, dims, span: start.to(span) })
+    }
+
+    /// `phase`, `phase [4]`, `nn.state`: the name of an enumeration or record
+    fn named_type(&mut self) -> Parse<TypeExpr<'a>> {
+        let name = self.qualified("the name of a type")?;
+        let dtype = DTypeName::Named(name);
+        if self.kind() != Kind::LBracket {
+            return Ok(TypeExpr { dtype, dims: &[], span: name.span });
+        }
+        let (dims, _, span) = self.dims()?;
+        Ok(TypeExpr { dtype, dims, span: name.span.to(span) })
     }
 
     /// `[dim, ..]`: the dimensions, the height of the highest, and where.
@@ -447,6 +472,8 @@ impl<'a> Parser<'_, 'a> {
 const NAMED_DIMENSION: &str = "a dimension of any size has a name: `num [batch, 4]`";
 
 /// What to write for `node f(x):`.
+const ONE_CONDITION: &str =
+    "a clock is one condition, which may have a clock itself: `c: bool [] when d, x: num [] when c`";
 const COLON: &str = "a node names its outputs, and has no colon: `node f(x) -> (y)`; its equations follow directly, `y = ..;`";
 
 /// The element type of that name.

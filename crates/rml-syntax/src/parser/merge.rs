@@ -102,7 +102,9 @@ impl<'a> Parser<'_, 'a> {
             }
             let complete = leaves + ambiguous > 2 * merges;
             let next_equation = token.kind == Kind::Ident && self.peek_at(1).kind == Kind::Eq;
-            if next_equation || complete && (self.at_every() || self.at_range(0)) {
+            if next_equation
+                || complete && (self.at_operator("every") || self.at_operator("restart") || self.at_range(0))
+            {
                 break;
             }
             leaves += 1;

@@ -9,6 +9,7 @@ mod item;
 mod merge;
 mod report;
 mod structure;
+mod types;
 
 use crate::ast::{Expr, ExprKind, File, Ident, Symbol};
 use crate::lexer::{Lexed, lex};

@@ -6,6 +6,7 @@ use rml_ir::DType;
 use rml_ir::op::{binary_takes, unary_takes};
 
 use super::Infer;
+use super::cases::takes_cases;
 use super::classes::Class;
 use crate::builtins::Builtin;
 use crate::hir::ExprId;
@@ -40,6 +41,9 @@ impl Infer<'_, '_, '_> {
             }
             _ => None,
         };
+        if !takes_cases(which) {
+            operands.iter().for_each(|operand| self.number((id, of), *operand, &what));
+        }
         let result = match which {
             Builtin::Unary(f) => only(self, unary_takes(f)),
             Builtin::Softmax { .. }

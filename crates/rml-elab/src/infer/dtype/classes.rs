@@ -3,6 +3,37 @@
 use rml_base::Span;
 use rml_ir::DType;
 
+use crate::hir::{Element, SourceId};
+
+/// The type of an element: an enumeration is another type than int, although its cases are ints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Elem {
+    Plain(DType),
+    Case(SourceId),
+}
+
+impl Elem {
+    pub(super) const INT: Elem = Elem::Plain(DType::Int);
+
+    /// The type of the values.
+    pub(super) fn dtype(self) -> DType {
+        match self {
+            Elem::Plain(dtype) => dtype,
+            Elem::Case(_) => DType::Int,
+        }
+    }
+
+    /// The one that is written.
+    pub(super) fn declared(element: Element) -> Option<Self> {
+        match element {
+            Element::Plain(dtype) => Some(Elem::Plain(dtype)),
+            Element::Case(of) => Some(Elem::Case(of)),
+            // copies have no records
+            Element::Record(_) => None,
+        }
+    }
+}
+
 /// A class. Numbers below the number of variables stand for variables.
 pub(super) type Class = usize;
 
@@ -10,7 +41,7 @@ pub(super) type Class = usize;
 #[derive(Clone, Copy, Default, Debug)]
 struct Known {
     /// Its element type, and where that comes from.
-    dtype: Option<(DType, Span)>,
+    elem: Option<(Elem, Span)>,
     /// A literal without a point that is in it: the class is int or num, and int if nothing says which.
     literal: Option<Span>,
     /// A place that needs an int at compile time. A literal there is an int.
@@ -22,15 +53,15 @@ struct Known {
 }
 
 impl Known {
-    fn dtype(&self) -> Option<(DType, Span)> {
-        self.dtype.or_else(|| self.literal.and(self.sized).map(|span| (DType::Int, span)))
+    fn elem(&self) -> Option<(Elem, Span)> {
+        self.elem.or_else(|| self.literal.and(self.sized).map(|span| (Elem::INT, span)))
     }
 
     /// What is known about both; `Err` with their element types if these differ.
-    fn with(&self, other: &Known) -> Result<Known, [(DType, Span); 2]> {
-        let (a, b) = (self.dtype(), other.dtype());
+    fn with(&self, other: &Known) -> Result<Known, [(Elem, Span); 2]> {
+        let (a, b) = (self.elem(), other.elem());
         let both = Known {
-            dtype: a.or(b),
+            elem: a.or(b),
             literal: self.literal.or(other.literal),
             sized: self.sized.or(other.sized),
             open: self.open || other.open,
@@ -41,13 +72,13 @@ impl Known {
         {
             return Err([a, b]);
         }
-        // A literal is no bool, and no num where an int is needed.
-        let int = match both.dtype {
-            Some((DType::Bool, _)) => both.literal,
-            Some((DType::Num, _)) => both.literal.and(both.sized),
-            _ => None,
+        // A literal is no bool, no case, and no num where an int is needed.
+        let int = match both.elem {
+            Some((Elem::Plain(DType::Bool) | Elem::Case(_), _)) => both.literal,
+            Some((Elem::Plain(DType::Num), _)) => both.literal.and(both.sized),
+            Some((Elem::Plain(DType::Int), _)) | None => None,
         };
-        match (both.dtype, int.map(|span| (DType::Int, span))) {
+        match (both.elem, int.map(|span| (Elem::INT, span))) {
             (Some(known), Some(int)) => Err(if a.is_some() { [known, int] } else { [int, known] }),
             _ => Ok(both),
         }
@@ -74,7 +105,12 @@ impl Classes {
 
     /// A new class.
     pub(super) fn fresh(&mut self, dtype: Option<(DType, Span)>) -> Class {
-        self.push(Known { dtype, ..Known::default() })
+        self.push(Known { elem: dtype.map(|(d, span)| (Elem::Plain(d), span)), ..Known::default() })
+    }
+
+    /// The class of a case.
+    pub(super) fn case(&mut self, of: SourceId, span: Span) -> Class {
+        self.push(Known { elem: Some((Elem::Case(of), span)), ..Known::default() })
     }
 
     /// The class of a literal without a point.
@@ -106,19 +142,25 @@ impl Classes {
 
     /// The element type of a class, and where it comes from.
     pub(super) fn get(&mut self, class: Class) -> Option<(DType, Span)> {
-        self.of(class).dtype()
+        self.elem(class).map(|(elem, span)| (elem.dtype(), span))
+    }
+
+    /// The same; an enumeration is told from int.
+    pub(super) fn elem(&mut self, class: Class) -> Option<(Elem, Span)> {
+        self.of(class).elem()
     }
 
     /// The element type of a class that nothing more will be known about.
     pub(super) fn settled(&mut self, class: Class) -> DType {
         let known = *self.of(class);
-        known.dtype().map_or(if known.literal.is_some() { DType::Int } else { DType::Num }, |(d, _)| d)
+        let other = if known.literal.is_some() { DType::Int } else { DType::Num };
+        known.elem().map_or(other, |(elem, _)| elem.dtype())
     }
 
     /// Whether only literals without a point says anything of a class.
     pub(super) fn is_literal(&mut self, class: Class) -> bool {
         let known = self.of(class);
-        known.dtype().is_none() && known.literal.is_some() && !known.lost
+        known.elem().is_none() && known.literal.is_some() && !known.lost
     }
 
     /// Whether an input of the root is in it that nothing else is known about.
@@ -139,14 +181,19 @@ impl Classes {
     /// Puts a class in error unless its type is known.
     pub(super) fn lose_unknown(&mut self, class: Class) {
         let known = self.of(class);
-        known.lost |= known.dtype().is_none();
+        known.lost |= known.elem().is_none();
     }
 
     /// Gives a class a type if it has none.
     pub(super) fn set(&mut self, class: Class, dtype: DType, span: Span) {
+        self.set_elem(class, Elem::Plain(dtype), span);
+    }
+
+    /// The same for any type of an element.
+    pub(super) fn set_elem(&mut self, class: Class, elem: Elem, span: Span) {
         let known = self.of(class);
-        if known.dtype().is_none() {
-            known.dtype = Some((dtype, span));
+        if known.elem().is_none() {
+            known.elem = Some((elem, span));
         }
     }
 
@@ -166,7 +213,7 @@ impl Classes {
     }
 
     /// Makes two classes one; `Err` with their element types if these differ. A class in error stays alone.
-    pub(super) fn union(&mut self, a: Class, b: Class) -> Result<(), [(DType, Span); 2]> {
+    pub(super) fn union(&mut self, a: Class, b: Class) -> Result<(), [(Elem, Span); 2]> {
         let (a, b) = (self.find(a), self.find(b));
         if a == b || self.known[a].lost || self.known[b].lost {
             return Ok(());

@@ -69,16 +69,15 @@ impl Infer<'_, '_, '_> {
             return self.classes.lose_unknown(quotient.result);
         }
         let Err([got, want]) = self.classes.union(quotient.operands, quotient.result) else { return };
-        let mut d = Diagnostic::error(
-            codes::TYPE_MISMATCH,
-            format!("this quotient is {}, expected {}", got.0, want.0),
-        )
-        .label(quotient.span, "of literals without a point this is the quotient of ints");
+        let (wanted, found) = (self.shown(want.0), self.shown(got.0));
+        let mut d =
+            Diagnostic::error(codes::TYPE_MISMATCH, format!("this quotient is {found}, expected {wanted}"))
+                .label(quotient.span, "of literals without a point this is the quotient of ints");
         if want.1 != quotient.span {
-            d = d.label(want.1, format!("{} because of this", want.0));
+            d = d.label(want.1, format!("{wanted} because of this"));
         }
         d = d
-            .note(format!("expected {}, found {}", want.0, got.0))
+            .note(format!("expected {wanted}, found {found}"))
             .help("write one of them with a point for the quotient of nums: `1.0 / 2` is 0.5, `1 / 2` is 0");
         self.broken.insert(quotient.at);
         self.report.push(context::add(self.tree, quotient.at.0, Some(quotient.at.1), d));

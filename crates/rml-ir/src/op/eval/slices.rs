@@ -42,12 +42,13 @@ pub trait Number:
     fn tanh(x: &[Self], out: &mut [Self]);
     /// Applies a function to pairs of elements; a shorter operand, whose length divides that of `out`, is repeated.
     fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
-    /// `out = a x b`, or `out += a x b`, for `(m, k, n)`, dense and row-major; `a` is `k x m` if it is `transposed`.
+    /// `out = a x b`, or `out += a x b`, for `(m, k, n)`, dense and row-major; the operands that are `transposed` are
+    /// `k x m` and `n x k`.
     fn product(
         size: (usize, usize, usize),
         a: &[Self],
-        transposed: bool,
         b: &[Self],
+        transposed: [bool; 2],
         add: bool,
         out: &mut [Self],
     );
@@ -140,13 +141,14 @@ macro_rules! number {
             fn product(
                 (m, k, n): (usize, usize, usize),
                 a: &[Self],
-                transposed: bool,
                 b: &[Self],
+                [left, right]: [bool; 2],
                 add: bool,
                 out: &mut [Self],
             ) {
-                let left = if transposed { Matrix::new(k, m, a).transposed() } else { Matrix::new(m, k, a) };
-                rml_kernels::product(left, Matrix::new(k, n, b), add, MatrixMut::new(m, n, out));
+                let left = if left { Matrix::new(k, m, a).transposed() } else { Matrix::new(m, k, a) };
+                let right = if right { Matrix::new(n, k, b).transposed() } else { Matrix::new(k, n, b) };
+                rml_kernels::product(left, right, add, MatrixMut::new(m, n, out));
             }
             fn add_outer(
                 [m, k, n]: [usize; 3],

@@ -1,5 +1,6 @@
 //! Products of matrices.
 
+use rml_ir::Position;
 use rml_ir::op::Number;
 use rml_kernels::Packed;
 use rml_nest::{Access, Call, Contraction, Home, Order, Program, Tick, dense};
@@ -125,8 +126,54 @@ fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
     }
 }
 
+/// Runs the products of a call at ticks that follow each other.
+pub(super) fn all<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    (id, ready, products): (usize, &Ready, &Products),
+    at: At,
+    ticks: usize,
+) {
+    let end = at.t + ticks;
+    let here = |t: usize| At { t, ..at };
+    let single = [&products.left, &products.right].iter().all(|view| view.source.len() == 1);
+    if single && products.start.is_none() {
+        return run(runner, memory, (id, ready, products), at, ticks);
+    }
+    // The tick that a sum begins with, and the first and the last one of the others.
+    let (edge, others) = match products.order {
+        Order::Backward => (end - 1, [at.t, end.saturating_sub(2)]),
+        Order::Forward | Order::Over => (at.t, [at.t + 1, end - 1]),
+    };
+    if single && ticks > 1 && others.iter().all(|t| is_summed(runner, ready, products, here(*t))) {
+        if let Some(start) = &products.start {
+            let [m, _, n] = products.size;
+            let out = runner.slots.base(memory, ready.out, Tick::Now, at);
+            begin(runner, memory, start, (out, m * n), here(edge));
+        }
+        return summed(runner, memory, ready, products, at, ticks);
+    }
+    // The ticks at one position are alike.
+    let mut runs = Vec::new();
+    let mut t = at.t;
+    while t < end {
+        let next = match Position::of(t, at.ticks) {
+            Position::Middle => end.min(at.ticks - 1),
+            Position::Only | Position::First | Position::Last => t + 1,
+        };
+        runs.push((t, next - t));
+        t = next;
+    }
+    if products.order == Order::Backward {
+        runs.reverse();
+    }
+    for (t, ticks) in runs {
+        run(runner, memory, (id, ready, products), here(t), ticks);
+    }
+}
+
 /// Runs the products of a call at ticks that are alike.
-pub(super) fn run<N: Number>(
+fn run<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: &mut Memory<N>,
     (id, ready, products): (usize, &Ready, &Products),
@@ -142,6 +189,63 @@ pub(super) fn run<N: Number>(
         let t = if products.order == Order::Backward && !is_joined { at.t + ticks - 1 - i } else { at.t + i };
         one(runner, memory, (id, ready, products), At { t, ..at }, rows);
     }
+}
+
+/// Runs the products of a call at some ticks. If these have one right matrix, their left ones are brought together.
+pub(super) fn some<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    (id, ready, products): (usize, &Ready, &Products),
+    at: At,
+    ticks: &[usize],
+) {
+    let is_middle = |t: &usize| Position::of(*t, at.ticks) == Position::Middle;
+    let (alike, others): (Vec<usize>, Vec<usize>) = ticks.iter().copied().partition(is_middle);
+    let is_joined = alike.first().is_some_and(|t| {
+        let is_as_it_is = products.start.is_none() && products.forms[1] != Form::Other;
+        alike.len() > 1 && is_as_it_is && is_joined(runner, ready, products, At { t: *t, ..at })
+    });
+    let single = if is_joined { others } else { ticks.to_vec() };
+    let order: Vec<usize> = match products.order {
+        Order::Backward => single.into_iter().rev().collect(),
+        Order::Forward | Order::Over => single,
+    };
+    for t in order {
+        one(runner, memory, (id, ready, products), At { t, ..at }, products.size[0]);
+    }
+    if is_joined {
+        together(runner, memory, ready, products, at, &alike);
+    }
+}
+
+/// One product of the left matrices of several ticks with the right matrix that they share.
+fn together<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: &mut Memory<N>,
+    ready: &Ready,
+    products: &Products,
+    at: At,
+    ticks: &[usize],
+) {
+    let [m, k, n] = products.size;
+    let here = |t: usize| At { t, ..at };
+    let right = runner.slots.find(memory, &products.right.source, here(ticks[0])).0;
+    let [mut rows, _, mut made] = std::mem::take(&mut runner.state.scratch);
+    rows.clear();
+    for t in ticks {
+        let from = runner.slots.find(memory, &products.left.source, here(*t)).0;
+        rows.extend_from_slice(&memory.nums[from..from + m * k]);
+    }
+    made.clear();
+    made.resize(ticks.len() * m * n, N::default());
+    let b = &memory.nums[right..right + k * n];
+    let turned = [false, products.forms[1] == Form::Columns];
+    N::product((ticks.len() * m, k, n), &rows, b, turned, false, &mut made);
+    for (t, result) in ticks.iter().zip(made.chunks_exact(m * n)) {
+        let out = runner.slots.base(memory, ready.out, Tick::Now, here(*t));
+        memory.nums[out..out + m * n].copy_from_slice(result);
+    }
+    runner.state.scratch = [rows, Vec::new(), made];
 }
 
 /// The only access of an operand at the position of a tick; none if conditions choose.
@@ -163,9 +267,9 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
     // A matrix of one row or one column is its own transpose.
     let is_turned =
         products.forms[0] == Form::Columns || products.forms[0] == Form::Rows && (m == 1 || k == 1);
-    let is_own = only(start, at).is_some_and(|own| own.slot == ready.out && own.offset == 0);
+    let is_own = only(start, at)
+        .is_some_and(|own| own.slot == ready.out && own.offset == 0 && own.strides == dense(&start.dims));
     is_own
-        && start.is_dense
         && layout.rooms[ready.out] == Room::One
         && products.stack == 1
         && products.result.is_none()
@@ -239,9 +343,8 @@ fn one<N: Number>(
     };
     let is_packed = stack == 1 && pack(runner, memory, id, products, at, rows);
     let right = match products.forms[1] {
-        Form::Rows => Some(runner.slots.find(memory, &products.right.source, at).0),
-        Form::Columns | Form::Other if is_packed => Some(0),
-        Form::Columns | Form::Other => runner.operand(memory, &products.right, at, 1),
+        Form::Rows | Form::Columns => Some(runner.slots.find(memory, &products.right.source, at).0),
+        Form::Other => runner.operand(memory, &products.right, at, 1),
     };
     let (mk, kn, mn) = (rows * k, k * n, rows * n);
     let scratch = &mut runner.state.scratch;
@@ -254,12 +357,12 @@ fn one<N: Number>(
     let a = split.operand(left, stack * mk, &scratch[0]);
     let b = if is_packed { &[][..] } else { split.operand(right, stack * kn, &scratch[1]) };
     let to: &mut [N] = if products.result.is_some() { &mut made } else { split.out };
-    let columns = products.forms[0] == Form::Columns;
+    let columns = products.forms.map(|form| form == Form::Columns);
     for i in 0..stack {
         let (a, to) = (&a[i * mk..(i + 1) * mk], &mut to[i * mn..(i + 1) * mn]);
         match runner.state.packs[id].packed.as_ref().filter(|_| is_packed) {
             Some(packed) => N::product_packed(rows, a, packed, add, to),
-            None => N::product((rows, k, n), a, columns, &b[i * kn..(i + 1) * kn], add, to),
+            None => N::product((rows, k, n), a, &b[i * kn..(i + 1) * kn], columns, add, to),
         }
     }
     if let Some((dims, strides)) = &products.result {
@@ -269,7 +372,7 @@ fn one<N: Number>(
 }
 
 /// Copies what chains continue from to where they end.
-fn begin<N: Number>(
+pub(super) fn begin<N: Number>(
     runner: &Runner<'_, N>,
     memory: &mut Memory<N>,
     start: &View,
@@ -277,7 +380,7 @@ fn begin<N: Number>(
     at: At,
 ) {
     let (first, strides) = runner.slots.find(memory, &start.source, at);
-    if start.is_dense {
+    if strides == dense(&start.dims) {
         if first != out {
             memory.nums.copy_within(first..first + len, out);
         }
@@ -303,6 +406,8 @@ fn pack<N: Number>(
         return false;
     }
     let turned = products.forms[1] == Form::Columns;
+    // A product that takes the matrix once lays out a piece of it at a time itself.
+    let is_once = at.ticks == 1 || rows > products.size[0];
     let version = match register {
         None => 0,
         Some(usize::MAX) => runner.state.windows,
@@ -312,7 +417,7 @@ fn pack<N: Number>(
     match pack.version {
         Some((known, true)) if known == version => return true,
         Some((known, false)) if known == version => {}
-        _ if rows.max(products.size[0] * at.ticks) >= WORTH || turned => {}
+        _ if !is_once && (products.size[0] * at.ticks >= WORTH || turned) => {}
         _ => {
             pack.version = Some((version, false));
             return false;

@@ -13,7 +13,7 @@ use super::super::data::OnData;
 use super::super::free::Free;
 use super::super::log;
 use super::super::observer::Observer;
-use super::super::options::{Evaluate, TrainOptions, Validate};
+use super::super::options::{Criterion, Evaluate, TrainOptions, Validate};
 use super::{RunOutcome, SweepObserver, SweepOptions, options_of};
 use crate::checkpoint::Position;
 use crate::fingerprint;
@@ -83,7 +83,7 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         set.retain(|name, _| !is_swept(name));
     }
     let sweep: Vec<&str> = settings.iter().map(|(name, _)| &**name).collect();
-    let criterion = train.criterion.as_ref().map(|c| format!("{}:{}", c.metric, c.direction));
+    let criterion = train.criterion.as_ref().map(Criterion::to_string);
     let evaluate = match &train.evaluate {
         Evaluate::Usual => None,
         Evaluate::Node(node) => Some(&**node),

@@ -1,8 +1,14 @@
 //! Where slots are in memory.
 
+mod in_place;
+mod settled;
+
 use rml_base::{EntityId, IndexVec};
-use rml_ir::DType;
-use rml_nest::{Access, Def, Home, Order, Program, Slot, Tick, Work, accesses};
+use rml_ir::{DType, Value};
+use rml_nest::{Access, Ends, Guard, Home, Order, Positions, Program, Slot, Tick, accesses};
+
+use in_place::is_added;
+use settled::First;
 
 /// How many elements a slot has in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +33,8 @@ pub(crate) struct Layout {
     dtypes: IndexVec<Slot, DType>,
     /// The ticks of the block of the node that fills a slot.
     block_of: IndexVec<Slot, usize>,
+    /// The registers whose places slots take.
+    taken: IndexVec<Slot, Option<Slot>>,
 }
 
 /// Places of all slots for a window: where each begins, and how many elements there are of each type.
@@ -45,11 +53,13 @@ const LONGEST: usize = 64;
 /// Elements that places are multiples of.
 const ALIGNED: usize = 16;
 
-/// A read of a slot.
+/// A read of a slot: by which stage of which node, at which tick, at which positions and under which conditions.
 struct Read {
     node: usize,
     stage: usize,
     tick: Tick,
+    at: Positions,
+    when: Vec<Guard>,
 }
 
 /// For each slot: what reads it, and the node of each stage that fills it.
@@ -63,36 +73,57 @@ impl Uses {
         let n = program.slots.len();
         let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
         let mut fills: IndexVec<Slot, Vec<usize>> = IndexVec::filled(Vec::new(), n);
+        let mut put = |(node, stage): (usize, usize), at: Positions, when: &[Guard], access: &Access| {
+            let when = when.to_vec();
+            reads[access.slot].push(Read { node, stage, tick: access.tick, at, when });
+        };
         for (node, own) in program.nodes.iter().enumerate() {
             for (stage, work) in own.stages.iter().enumerate() {
-                for (_, access) in work.reads() {
-                    reads[access.slot].push(Read { node, stage, tick: access.tick });
+                let id = (node, stage);
+                work.when.iter().for_each(|guard| put(id, work.at, &[], &guard.cond));
+                for (at, access) in work.sources().into_iter().flat_map(accesses) {
+                    put(id, work.at.and(at), &work.when, &access);
                 }
                 work.fills().for_each(|slot| fills[slot].push(node));
             }
-            for access in own.writes.iter().flat_map(write_reads) {
-                reads[access.slot].push(Read { node, stage: own.stages.len(), tick: access.tick });
+            for write in &own.writes {
+                let id = (node, own.stages.len());
+                write_reads(write).iter().for_each(|access| put(id, write.at, &[], access));
             }
         }
-        for access in last_reads(program) {
-            reads[access.slot].push(Read { node: program.nodes.len(), stage: 0, tick: access.tick });
+        end_reads(program).iter().for_each(|access| put((0, 0), Positions::ALL, &[], access));
+        let id = (program.nodes.len(), 0);
+        for write in &program.commits {
+            let conds = write.when.iter().map(|guard| &guard.cond).chain(&write.unless);
+            conds.for_each(|access| put(id, write.at, &[], access));
+            for (at, access) in accesses(&write.value) {
+                put(id, write.at.and(at), &write.when, &access);
+            }
+        }
+        for (at, when, source) in program.outputs.iter().flat_map(|output| &output.cases) {
+            when.iter().for_each(|guard| put(id, *at, &[], &guard.cond));
+            accesses(source).iter().for_each(|(own, access)| put(id, at.and(*own), when, access));
         }
         Uses { reads, fills }
     }
 }
 
 impl Layout {
-    pub(crate) fn new(program: &Program) -> Layout {
+    /// `starts` is what registers hold when they are not set, if that is a constant.
+    pub(crate) fn new(program: &Program, starts: &[Option<Value>]) -> Layout {
         let Uses { reads, fills } = Uses::of(program);
+        let firsts = settled::firsts(program, starts);
         let end = program.nodes.len();
         let room = |slot: Slot| match program.slots[slot].home {
             Home::Const(_) | Home::Register { .. } => Room::One,
             Home::Input => Room::Ticks,
-            Home::Tick { .. } => room(program, slot, &reads[slot], &fills[slot]),
+            Home::Tick { .. } => room(program, slot, &reads[slot], &fills[slot], &firsts),
         };
         let rooms: IndexVec<Slot, Room> = program.slots.ids().map(room).collect();
+        let taken = in_place::taken(program, &rooms);
         let live = |slot: Slot| match program.slots[slot].home {
             Home::Const(_) | Home::Register { .. } => None,
+            Home::Tick { .. } if taken[slot].is_some() => None,
             Home::Input => Some((0, reads[slot].iter().map(|read| read.node).max().unwrap_or(0))),
             Home::Tick { .. } => {
                 let used = || fills[slot].iter().copied().chain(reads[slot].iter().map(|read| read.node));
@@ -109,7 +140,7 @@ impl Layout {
         let block = |k: usize| (BLOCK / bytes(k).max(1)).clamp(1, LONGEST);
         let blocks: Vec<usize> = (0..end).map(block).collect();
         let block_of = fills.iter().map(|nodes| nodes.first().map_or(1, |k| blocks[*k])).collect();
-        Layout { rooms, blocks, lives, widths, dtypes, block_of }
+        Layout { rooms, blocks, lives, widths, dtypes, block_of, taken }
     }
 
     /// The elements of a slot for a window of that many ticks.
@@ -126,10 +157,14 @@ impl Layout {
     pub(crate) fn places(&self, ticks: usize) -> Places {
         let mut places = Places { at: vec![0; self.rooms.len()], sizes: [0; 3] };
         let kind = |slot: Slot| kind(self.dtypes[slot]);
-        for slot in self.rooms.ids().filter(|slot| self.lives[*slot].is_none()) {
+        let own = |slot: &Slot| self.lives[*slot].is_none() && self.taken[*slot].is_none();
+        for slot in self.rooms.ids().filter(own) {
             let size = &mut places.sizes[kind(slot)];
             places.at[slot.index()] = *size;
             *size += self.len(slot, ticks);
+        }
+        for slot in self.rooms.ids() {
+            places.at[slot.index()] = places.at[self.place(slot).index()];
         }
         let kept = places.sizes;
         let mut slots: Vec<Slot> = self.rooms.ids().filter(|slot| self.lives[*slot].is_some()).collect();
@@ -162,6 +197,11 @@ impl Layout {
         places
     }
 
+    /// The slot in whose place the elements of a slot are: itself, or the register that it is committed to.
+    pub(crate) fn place(&self, slot: Slot) -> Slot {
+        self.taken[slot].unwrap_or(slot)
+    }
+
     /// How many elements are between two ticks.
     pub(crate) fn step(&self, slot: Slot) -> usize {
         if self.rooms[slot] == Room::One { 0 } else { self.widths[slot] }
@@ -185,14 +225,23 @@ pub(crate) fn kind(dtype: DType) -> usize {
     }
 }
 
-fn write_reads(write: &rml_nest::Write) -> Vec<Access> {
+/// What a write of a register reads.
+pub(crate) fn write_reads(write: &rml_nest::Write) -> Vec<Access> {
     let guards = write.when.iter().map(|guard| guard.cond.clone());
     let values = accesses(&write.value).into_iter().map(|(_, access)| access);
     guards.chain(write.unless.iter().cloned()).chain(values).collect()
 }
 
+/// What tells the end of a window that the program finds: it is read in the first node.
+pub(crate) fn end_reads(program: &Program) -> Vec<Access> {
+    match &program.ends {
+        Ends::Nothing | Ends::Given(_) => Vec::new(),
+        Ends::Found { conds, .. } => conds.iter().map(|guard| guard.cond.clone()).collect(),
+    }
+}
+
 /// What is read when all nodes have run.
-fn last_reads(program: &Program) -> Vec<Access> {
+pub(crate) fn last_reads(program: &Program) -> Vec<Access> {
     let commits = program.commits.iter().flat_map(write_reads);
     let outputs = program.outputs.iter().flat_map(|output| &output.cases).flat_map(|(_, when, source)| {
         let guards = when.iter().map(|guard| guard.cond.clone());
@@ -201,7 +250,14 @@ fn last_reads(program: &Program) -> Vec<Access> {
     commits.chain(outputs).collect()
 }
 
-fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room {
+fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize], firsts: &[First]) -> Room {
+    // What is filled at one tick of a window is read there, or seen from other ticks.
+    let fillers = program.nodes.iter().flat_map(|node| &node.stages);
+    let fillers = fillers.filter(|stage| stage.fills().any(|own| own == slot));
+    let filled = fillers.fold(Positions::NONE, |at, stage| at.or(stage.at));
+    if filled.is_within(Positions::STARTS) || filled.is_within(Positions::ENDS) {
+        return Room::One;
+    }
     let Some(own) = fills.first().copied().filter(|k| fills.iter().all(|other| other == k)) else {
         return Room::Ticks;
     };
@@ -221,53 +277,19 @@ fn room(program: &Program, slot: Slot, reads: &[Read], fills: &[usize]) -> Room 
         let fillers =
             stages.iter().enumerate().filter(|(_, stage)| stage.fills().any(|filled| filled == slot));
         let is_apart = |f: usize| stages.get(s).is_some_and(|stage| stage.at.and(stages[f].at).is_empty());
-        fillers.into_iter().all(|(f, stage)| s < f || is_apart(f) || s == f && is_added(&stage.work, slot))
+        fillers
+            .into_iter()
+            .all(|(f, stage)| s < f || is_apart(f) || s == f && is_added(&stage.work, slot, slot))
     };
     let is_passed = |read: &Read| match read.node == own {
         true => read.tick == Tick::Now || read.tick == before && is_read_first(read.stage),
-        false => read.tick == edge && read.node > own,
+        false if read.node < own => false,
+        false => {
+            let node = &program.nodes[own];
+            let is_last = |when| settled::is_last(firsts, (order, when), (read.at, &read.when));
+            read.tick == edge
+                || read.tick == Tick::Now && settled::filled_when(node, slot).is_some_and(is_last)
+        }
     };
     if reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
-}
-
-/// Whether a stage reads each element of a slot once, before it stores the same one.
-fn is_added(work: &Work, slot: Slot) -> bool {
-    match work {
-        Work::Call(call) => {
-            call.operands.iter().all(|operand| operand.source.iter().all(|v| v.access.slot != slot))
-                && call.start.is_some()
-        }
-        Work::Nest(nest) => {
-            let stores: Vec<&Access> =
-                nest.stores.iter().filter(|(a, _)| a.slot == slot).map(|(a, _)| a).collect();
-            let [store] = stores[..] else { return false };
-            let loads = nest.body.iter_enumerated().filter_map(|(val, def)| match def {
-                Def::Load(source) if source.iter().any(|v| v.access.slot == slot) => Some((val, source)),
-                _ => None,
-            });
-            let loads: Vec<_> = loads.collect();
-            let [(val, source)] = loads[..] else { return false };
-            let uses = nest.body.iter().map(|def| match def {
-                Def::Apply(_, args) => args.iter().filter(|arg| **arg == val).count(),
-                Def::Take { at, .. } => 2 * usize::from(*at == val),
-                Def::Fold(..) | Def::Chain { .. } => 2 * usize::from(def.operands().contains(&val)),
-                Def::Load(_) => 0,
-            });
-            let stored = nest.stores.iter().filter(|(_, stored)| *stored == val).count();
-            let is_same =
-                |a: &Access| a.slot != slot || (a.offset, &a.strides) == (store.offset, &store.strides);
-            let takes = nest.body.iter().any(
-                |def| matches!(def, Def::Take { source, .. } if source.iter().any(|v| v.access.slot == slot)),
-            );
-            // Its own value must be the one that is stored.
-            let feeds = nest.stores.iter().find(|(a, _)| a.slot == slot).is_some_and(
-                |(_, stored)| matches!(&nest.body[*stored], Def::Apply(_, args) if args.contains(&val)),
-            );
-            feeds
-                && !takes
-                && uses.sum::<usize>() == 1
-                && stored == 0
-                && source.iter().all(|v| is_same(&v.access))
-        }
-    }
 }

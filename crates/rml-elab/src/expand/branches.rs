@@ -1,0 +1,28 @@
+//! The branches of `match` that a copy is in, and what is sampled by them.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::hir::Local;
+
+/// Where an expression of a case runs: where the condition has that value.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Branch {
+    pub(super) cond: Local,
+    pub(super) positive: bool,
+    /// The cases of it.
+    pub(super) label: Arc<str>,
+}
+
+/// A variable, and the branches that it is sampled by.
+pub(super) type Sampled = (Local, Vec<Branch>);
+
+/// What is sampled, and which conditions there are.
+#[derive(Debug, Default)]
+pub(super) struct Branches {
+    /// Those that are looked at, outermost first.
+    pub(super) open: Vec<Branch>,
+    pub(super) sampled: IndexMap<Sampled, Local>,
+    pub(super) conditions: IndexMap<(Sampled, usize, usize), Local>,
+}

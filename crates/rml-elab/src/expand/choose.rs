@@ -1,0 +1,191 @@
+//! `match` in a copy: complementary sampling and merging over all cases, as a tree in which each condition halves the
+//! cases. So a `match` of many cases is as deep as the logarithm of their number.
+
+use std::sync::Arc;
+
+use rml_base::Span;
+use rml_ir::typed::StaticValue;
+use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
+
+use super::branches::Branch;
+use super::copy::Copy;
+use super::kinds::Value;
+use crate::hir::{Equation, ExprId, ExprKind, Local, LocalData, LocalKind, SourceId};
+
+/// A `match` that is written down.
+struct Choice<'a> {
+    value: Local,
+    /// How many branches were open where the value was named.
+    depth: usize,
+    cases: &'a [(SourceId, ExprId)],
+    of: SourceId,
+    span: Span,
+}
+
+impl Copy<'_, '_> {
+    /// `match p (Idle -> a, ..)`
+    pub(super) fn matched(
+        &mut self,
+        value: ExprId,
+        cases: &[(SourceId, ExprId)],
+        span: Span,
+    ) -> Value<ExprId> {
+        if let Ok(StaticValue::Int(k)) = self.early(value)
+            && let Some((_, case)) = usize::try_from(k).ok().and_then(|k| cases.get(k))
+        {
+            return self.value(*case);
+        }
+        let Some(of) = cases.first().and_then(|(case, _)| self.program().scopes.enum_of(*case)) else {
+            return Value::One(self.in_error(Vec::new(), span));
+        };
+        let at = self.template.exprs[value].span;
+        let depth = self.branches.open.len();
+        let known = match self.template.exprs[value].kind {
+            ExprKind::Local(local) if self.is_variable(local, value) => Some((self.mapped(local), 0)),
+            _ => None,
+        };
+        let (value, depth) = match known {
+            Some(known) => known,
+            None => {
+                let value = self.expr(value);
+                (self.hoisted(value, "match", at), depth)
+            }
+        };
+        self.range(&Choice { value, depth, cases, of, span }, 0, cases.len())
+    }
+
+    /// The cases from `lo` up to `hi`.
+    fn range(&mut self, choice: &Choice<'_>, lo: usize, hi: usize) -> Value<ExprId> {
+        if hi - lo == 1 {
+            let case = choice.cases[lo].1;
+            return self.value(case);
+        }
+        let mid = lo + (hi - lo) / 2;
+        let cond = self.condition(choice, lo, mid);
+        let mut values = Vec::new();
+        for (positive, from, to) in [(true, lo, mid), (false, mid, hi)] {
+            let label = self.label(choice, from, to);
+            self.branches.open.push(Branch { cond, positive, label });
+            let value = self.range(choice, from, to);
+            self.branches.open.pop();
+            values.push((value, self.template.exprs[choice.cases[from].1].span));
+        }
+        let span = choice.span;
+        self.combined(&values, span, "the cases of `match`", &mut |copy, parts| {
+            let cond = copy.push(ExprKind::Local(cond), span);
+            ExprKind::Merge { cond, on_true: parts[0], on_false: parts[1] }
+        })
+    }
+
+    /// The cases of a branch in its name: `Heat`, `Heat_to_Cool`.
+    fn label(&self, choice: &Choice<'_>, lo: usize, hi: usize) -> Arc<str> {
+        let name = |i: usize| &self.program().nodes[choice.cases[i].0].name;
+        if hi - lo == 1 { name(lo).clone() } else { format!("{}_to_{}", name(lo), name(hi - 1)).into() }
+    }
+
+    /// A case as an expression.
+    fn case(&mut self, of: SourceId, case: usize, span: Span) -> ExprId {
+        let literal = Literal::Int(i64::try_from(case).unwrap_or(i64::MAX));
+        let id = self.push(ExprKind::Literal(literal), span);
+        self.cases.insert(id, of);
+        id
+    }
+
+    /// The condition that tells the cases from `lo` up to `mid` from those after them.
+    fn condition(&mut self, choice: &Choice<'_>, lo: usize, mid: usize) -> Local {
+        let key = ((choice.value, self.branches.open.clone()), lo, mid);
+        if let Some(&known) = self.branches.conditions.get(&key) {
+            return known;
+        }
+        let span = choice.span;
+        let value = self.sampled(choice.value, choice.depth, span);
+        let (op, case) = if mid - lo == 1 { (BinaryOp::Eq, lo) } else { (BinaryOp::Lt, mid) };
+        let case = self.case(choice.of, case, span);
+        let cond = self.push(ExprKind::Binary(op, value, case), span);
+        let name = format!("{}.{}", self.locals[choice.value].name, self.label(choice, lo, mid));
+        let local = self.named(cond, &name, span);
+        self.branches.conditions.insert(key, local);
+        local
+    }
+
+    /// A variable that was named where `depth` branches were open, in the branches that are open now.
+    pub(super) fn sampled(&mut self, local: Local, depth: usize, span: Span) -> ExprId {
+        let Some(last) = self.branches.open.len().checked_sub(1).filter(|last| *last >= depth) else {
+            return self.push(ExprKind::Local(local), span);
+        };
+        let mut inner = local;
+        for end in depth..last {
+            let key = (local, self.branches.open[depth..=end].to_vec());
+            inner = match self.branches.sampled.get(&key) {
+                Some(&known) => known,
+                None => {
+                    let name = format!("{}.{}", self.locals[local].name, self.branches.open[end].label);
+                    let value = self.push(ExprKind::Local(inner), span);
+                    let value = self.when(value, end, span);
+                    let made = self.named(value, &name, span);
+                    self.branches.sampled.insert(key, made);
+                    made
+                }
+            };
+        }
+        let value = self.push(ExprKind::Local(inner), span);
+        self.when(value, last, span)
+    }
+
+    /// A value where an open branch is taken.
+    fn when(&mut self, value: ExprId, branch: usize, span: Span) -> ExprId {
+        let Branch { cond, positive, .. } = self.branches.open[branch];
+        let cond = self.push(ExprKind::Local(cond), span);
+        let cond = if positive { cond } else { self.push(ExprKind::Unary(UnaryOp::Not, cond), span) };
+        self.push(ExprKind::When { value, cond }, span)
+    }
+
+    /// Whether a name of the template is a stream, as far as that is known, and not a record.
+    pub(super) fn is_variable(&self, local: Local, expr: ExprId) -> bool {
+        use crate::hir::Role;
+        let kind = match self.template.locals[local].kind {
+            LocalKind::Formal | LocalKind::Defined { .. } | LocalKind::Family => true,
+            LocalKind::Dim
+            | LocalKind::Undefined
+            | LocalKind::Node
+            | LocalKind::Index
+            | LocalKind::Constant(_) => false,
+        };
+        let role = self.template.roles.get(local).copied().unwrap_or(Role::Stream);
+        kind && !matches!(role, Role::Static | Role::Both)
+            && !self.kinds.contains_key(&local)
+            && self.early(expr).is_err()
+    }
+
+    /// A name for an expression: that of the equation that is looked at, and `what`. The expression itself if it is a
+    /// name.
+    pub(super) fn hoisted(&mut self, expr: ExprId, what: &str, span: Span) -> Local {
+        if let ExprKind::Local(local) = self.exprs[expr].kind {
+            return local;
+        }
+        let name = format!("{}.{what}", self.target);
+        self.named(expr, &name, span)
+    }
+
+    /// A name for an expression.
+    pub(super) fn named(&mut self, expr: ExprId, name: &str, span: Span) -> Local {
+        let name = self.fresh(name);
+        let kind = LocalKind::Defined { equation: 0 };
+        let data = LocalData { name, span, kind, types: Vec::new(), clock: None, element: None };
+        let local = self.locals.push(data);
+        self.extra.push(Equation { lhs: vec![(Some(local), span)], rhs: expr, span, family: None });
+        local
+    }
+
+    /// The name, or the first of `name1`, `name2`, .. that no variable of the copy has.
+    pub(super) fn fresh(&mut self, name: &str) -> Arc<str> {
+        if self.taken.is_empty() {
+            self.taken = self.locals.iter().map(|data| data.name.clone()).collect();
+        }
+        let numbered = (1_u64..).map(|k| format!("{name}{k}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered).map(Arc::<str>::from);
+        let free = names.find(|name| !self.taken.contains(name)).unwrap_or_else(|| name.into());
+        self.taken.insert(free.clone());
+        free
+    }
+}

@@ -1,0 +1,404 @@
+//! Records in a copy: the variables of their fields, and forms that apply to each field.
+
+use std::sync::Arc;
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span, suggest};
+use rml_ir::typed::StaticValue;
+
+use super::copy::Copy as Copying;
+use super::kinds::{Kind, Value, declared};
+use crate::hir::{
+    Call, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId, Structure,
+};
+
+impl Copying<'_, '_> {
+    /// New variables of that name: one, or one for each field.
+    pub(super) fn variables(
+        &mut self,
+        (name, span): (Arc<str>, Span),
+        kind: LocalKind,
+        of: Option<Kind>,
+    ) -> Value<Local> {
+        let Some(of) = of else {
+            let data = LocalData { name, span, kind, types: Vec::new(), clock: None, element: None };
+            return Value::One(self.locals.push(data));
+        };
+        let record = Arc::clone(&self.program().nodes[of.record]);
+        let formal = (kind == LocalKind::Formal).then(|| name.clone());
+        let fields = of.fields(self.program()).into_iter().map(|(field, inner)| {
+            let text = record.name_of(field).clone();
+            let names = self.variables((format!("{name}.{text}").into(), span), kind, inner);
+            if let Value::One(local) = names {
+                self.field_type(&record, field, formal.as_deref(), local);
+            }
+            (text, names)
+        });
+        Value::Record(of, fields.collect())
+    }
+
+    /// Variables as expressions.
+    pub(super) fn read(&mut self, names: &Value<Local>, span: Span) -> Value<ExprId> {
+        match names {
+            Value::One(local) => Value::One(self.sampled(*local, 0, span)),
+            Value::Record(kind, fields) => {
+                let fields = fields.iter().map(|(name, value)| (name.clone(), self.read(value, span)));
+                Value::Record(*kind, fields.collect())
+            }
+        }
+    }
+
+    /// An expression of the template that is a record.
+    pub(super) fn record(&mut self, id: ExprId) -> Value<ExprId> {
+        let template = Arc::clone(&self.template);
+        let span = template.exprs[id].span;
+        match &template.exprs[id].kind {
+            ExprKind::Local(local) => match self.fields.get(local).cloned() {
+                Some(names) => self.read(&names, span),
+                None => Value::One(self.plain(id)),
+            },
+            &ExprKind::If { cond, then, other }
+            | &ExprKind::Structure(Structure::Choose { cond, then, other }) => match self.early(cond) {
+                Ok(StaticValue::Bool(c)) => self.value(if c { then } else { other }),
+                _ => self.lifted(id, &[then, other], Some(cond), "the branches of `if`", &|cond, parts| {
+                    ExprKind::If { cond: cond[0], then: parts[0], other: parts[1] }
+                }),
+            },
+            &ExprKind::Merge { cond, on_true, on_false } => self.lifted(
+                id,
+                &[on_true, on_false],
+                Some(cond),
+                "the branches of `merge`",
+                &|cond, parts| ExprKind::Merge { cond: cond[0], on_true: parts[0], on_false: parts[1] },
+            ),
+            &ExprKind::When { value, cond } => self.lifted(id, &[value], Some(cond), "", &|cond, parts| {
+                ExprKind::When { value: parts[0], cond: cond[0] }
+            }),
+            &ExprKind::Fby { init, next } => {
+                let ends = self.restarts.clone();
+                let (init, next) = (self.with_span(init), self.with_span(next));
+                self.combined(&[init, next], span, "the operands of `fby`", &mut |copy, parts| {
+                    copy.delay(parts[0], parts[1], &ends, span)
+                })
+            }
+            &ExprKind::FbyBack { init, next } => {
+                self.lifted(id, &[init, next], None, "the operands of `fby back`", &|_, parts| {
+                    ExprKind::FbyBack { init: parts[0], next: parts[1] }
+                })
+            }
+            &ExprKind::Post(next) => self.lifted(id, &[next], None, "", &|_, parts| ExprKind::Post(parts[0])),
+            ExprKind::Builtin { which, args } => {
+                let which = *which;
+                self.lifted(id, &args[..1], None, "", &|_, parts| ExprKind::Builtin {
+                    which,
+                    args: vec![parts[0]],
+                })
+            }
+            ExprKind::Structure(Structure::Member { family, index }) => {
+                match self.member_names(*family, *index, span) {
+                    Some(names) => self.read(&names, span),
+                    None => Value::One(self.in_error(Vec::new(), span)),
+                }
+            }
+            _ => Value::One(self.plain(id)),
+        }
+    }
+
+    fn with_span(&mut self, id: ExprId) -> (Value<ExprId>, Span) {
+        (self.value(id), self.template.exprs[id].span)
+    }
+
+    /// A form that applies to each field of its operands, all with the same condition.
+    fn lifted(
+        &mut self,
+        id: ExprId,
+        operands: &[ExprId],
+        cond: Option<ExprId>,
+        what: &str,
+        make: &dyn Fn(&[ExprId], &[ExprId]) -> ExprKind,
+    ) -> Value<ExprId> {
+        let span = self.template.exprs[id].span;
+        let values: Vec<_> = operands.iter().map(|operand| self.with_span(*operand)).collect();
+        let name = cond.map(|cond| {
+            let span = self.template.exprs[cond].span;
+            let cond = self.expr(cond);
+            (self.hoisted(cond, "if", span), span)
+        });
+        self.combined(&values, span, what, &mut |copy, parts| {
+            let cond = name.map(|(local, span)| copy.push(ExprKind::Local(local), span));
+            make(cond.as_slice(), parts)
+        })
+    }
+
+    /// A form that applies to each field of its operands, which are already there.
+    pub(super) fn combined(
+        &mut self,
+        values: &[(Value<ExprId>, Span)],
+        span: Span,
+        what: &str,
+        make: &mut dyn FnMut(&mut Self, &[ExprId]) -> ExprKind,
+    ) -> Value<ExprId> {
+        let Some((first, _)) = values.first() else { return Value::One(self.in_error(Vec::new(), span)) };
+        let kind = first.kind();
+        if let Some((other, at)) = values.iter().find(|(value, _)| value.kind() != kind) {
+            let parts: Vec<ExprId> = values.iter().flat_map(|(value, _)| value.leaves()).collect();
+            if !parts.iter().any(|part| matches!(self.exprs[*part].kind, ExprKind::Error(_))) {
+                let d = self.differ(what, (kind, values[0].1), (other.kind(), *at));
+                self.say(d);
+            }
+            return Value::One(self.in_error(parts, span));
+        }
+        let Value::Record(kind, fields) = first else {
+            let parts: Vec<ExprId> = values.iter().flat_map(|(value, _)| value.leaves()).collect();
+            let kind = make(self, &parts);
+            return Value::One(self.push(kind, span));
+        };
+        let fields = fields.iter().enumerate().map(|(i, (name, _))| {
+            let of = |(value, span): &(Value<ExprId>, Span)| match value {
+                Value::Record(_, fields) => fields.get(i).map(|(_, value)| (value.clone(), *span)),
+                Value::One(_) => None,
+            };
+            let values: Vec<_> = values.iter().filter_map(of).collect();
+            (name.clone(), self.combined(&values, span, what, make))
+        });
+        Value::Record(*kind, fields.collect())
+    }
+
+    /// Values that must be alike are not.
+    fn differ(
+        &self,
+        what: &str,
+        (want, first): (Option<Kind>, Span),
+        (found, at): (Option<Kind>, Span),
+    ) -> Diagnostic {
+        let (want, found) = (self.kind_text(want), self.kind_text(found));
+        let d = Diagnostic::error(codes::RECORD_VALUE, format!("{what}: expected {want}, found {found}"))
+            .label(at, format!("this is {found}"));
+        let d = if first == at { d } else { d.label(first, format!("this is {want}")) };
+        d.help("make a record of its fields with the name of the record: `state(h, c)`")
+    }
+
+    /// A variable is declared as something else than its equation gives.
+    pub(super) fn misfit(
+        &self,
+        names: &Value<Local>,
+        value: &Value<ExprId>,
+        at: Span,
+        span: Span,
+    ) -> Diagnostic {
+        self.differ("this equation", (names.kind(), at), (value.kind(), span))
+    }
+
+    /// A kind as messages name it.
+    pub(super) fn kind_text(&self, kind: Option<Kind>) -> String {
+        match kind {
+            None => "a value that is no record".to_owned(),
+            Some(kind) => {
+                let name = &self.program().nodes[kind.record].name;
+                if kind.gradient {
+                    format!("the gradient of the record {name}")
+                } else {
+                    format!("the record {name}")
+                }
+            }
+        }
+    }
+
+    /// `state(h, c)`
+    pub(super) fn constructed(
+        &mut self,
+        record: SourceId,
+        args: Vec<(Value<ExprId>, Span)>,
+        span: Span,
+    ) -> Value<ExprId> {
+        let kind = Kind::of(record);
+        let node = Arc::clone(&self.program().nodes[record]);
+        let fields = kind.fields(self.program());
+        if args.len() != fields.len() {
+            let parts = args.iter().flat_map(|(value, _)| value.leaves()).collect();
+            return Value::One(self.in_error(parts, span));
+        }
+        let mut made = Vec::with_capacity(args.len());
+        for ((field, want), (value, at)) in fields.into_iter().zip(args) {
+            let name = node.name_of(field);
+            if value.kind() != want {
+                let parts = value.leaves();
+                if !parts.iter().any(|part| matches!(self.exprs[*part].kind, ExprKind::Error(_))) {
+                    let what = format!("the field `{name}` of `{}`", node.name);
+                    let d = self.differ(&what, (want, at), (value.kind(), at));
+                    self.say(d.label(node.locals[field].span, "declared here"));
+                }
+                return Value::One(self.in_error(parts, span));
+            }
+            made.push((name.clone(), value));
+        }
+        Value::Record(kind, made)
+    }
+
+    /// The variables of an expression that is a name, a member, or a field of such.
+    fn names_of(&self, id: ExprId) -> Option<Value<Local>> {
+        let template = Arc::clone(&self.template);
+        match &template.exprs[id].kind {
+            ExprKind::Local(local) => self.fields.get(local).cloned(),
+            ExprKind::Structure(Structure::Member { family, index }) => {
+                let Ok(StaticValue::Int(k)) = self.early(*index) else { return None };
+                self.members.get(family)?.get(&k).cloned()
+            }
+            ExprKind::Structure(Structure::Field { base, field, .. }) => match self.names_of(*base)? {
+                Value::Record(_, fields) => fields.into_iter().find(|(name, _)| name == field).map(|f| f.1),
+                Value::One(_) => None,
+            },
+            _ => None, // all others are computed
+        }
+    }
+
+    /// `s.h`
+    pub(super) fn field(&mut self, id: ExprId, base: ExprId, field: &str, span: Span) -> Value<ExprId> {
+        let at = self.template.exprs[base].span;
+        if self.kind(base).is_some()
+            && let Some(names) = self.names_of(id)
+        {
+            return self.read(&names, span);
+        }
+        match self.value(base) {
+            Value::Record(kind, fields) => {
+                let found = fields.iter().find(|(name, _)| **name == *field);
+                if let Some((_, value)) = found {
+                    return value.clone();
+                }
+                let node = &self.program().nodes[kind.record];
+                let text = self.kind_text(Some(kind));
+                let d = Diagnostic::error(codes::RECORD_FIELD, format!("{text} has no field `{field}`"))
+                    .label(span, "not a field")
+                    .label(node.name_span, "the record");
+                let names: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
+                let d = match suggest(field, names.iter().copied()) {
+                    Some(near) => d.fix(format!("there is `{near}`"), span, near),
+                    None => d.help(format!("its fields are {}", names.join(", "))),
+                };
+                self.say(d);
+                let parts = fields.iter().flat_map(|(_, value)| value.leaves()).collect();
+                Value::One(self.in_error(parts, span))
+            }
+            Value::One(value) => {
+                if !matches!(self.exprs[value].kind, ExprKind::Error(_)) {
+                    let d = no_record(field, at, span);
+                    self.say(d);
+                }
+                Value::One(self.in_error(vec![value], span))
+            }
+        }
+    }
+
+    /// A record where one value is expected.
+    pub(super) fn no_value(&mut self, value: &Value<ExprId>, span: Span) -> ExprId {
+        let parts = value.leaves();
+        let text = self.kind_text(value.kind());
+        let first = match value {
+            Value::Record(_, fields) => fields.first().map_or("h".into(), |(name, _)| name.clone()),
+            Value::One(_) => "h".into(),
+        };
+        let d = Diagnostic::error(codes::RECORD_VALUE, format!("{text} is no single value"))
+            .label(span, "a value is expected here")
+            .note("`fby`, `post`, `when`, `merge`, `if`, `match`, `param` and calls of nodes take records")
+            .help(format!("name a field: `s.{first}`"));
+        self.say(d);
+        self.in_error(parts, span)
+    }
+
+    /// Reports outputs that are records and not declared as such, since callers have to know.
+    pub(super) fn undeclared_outputs(&mut self) {
+        let template = Arc::clone(&self.template);
+        for &output in &template.outputs {
+            let Some(kind) = self.kinds.get(&output).copied() else { continue };
+            if declared(&template, output).is_some() {
+                continue;
+            }
+            let name = template.name_of(output);
+            let record = self.program().nodes[kind.record].name.clone();
+            let d = Diagnostic::error(
+                codes::RECORD_VALUE,
+                format!("the output `{name}` is a record, and not declared as one"),
+            )
+            .label(template.locals[output].span, format!("this is {}", self.kind_text(Some(kind))))
+            .label(template.span, "the interface")
+            .help(format!("write its type in the list of outputs: `{name}: {record}`"));
+            self.say(d);
+        }
+    }
+
+    /// An argument that must be of that kind; its values.
+    pub(super) fn fitting(
+        &mut self,
+        value: Value<ExprId>,
+        want: Option<Kind>,
+        (callee, formal): (&Node, Option<Local>),
+        span: Span,
+    ) -> Vec<ExprId> {
+        let parts = value.leaves();
+        let broken = parts.iter().any(|part| matches!(self.exprs[*part].kind, ExprKind::Error(_)));
+        if value.kind() == want || broken && want.is_none() {
+            return parts;
+        }
+        let size = want.map_or(1, |want| want.size(self.program()));
+        if !broken {
+            let name = formal.map_or("", |formal| callee.name_of(formal));
+            let what = format!("input `{name}` of `{}`", callee.name);
+            let mut d = self.differ(&what, (want, span), (value.kind(), span));
+            if let Some(formal) = formal {
+                d = d.label(callee.locals[formal].span, "declared here");
+            }
+            if let (None, Some(kind)) = (want, value.kind()) {
+                let record = &self.program().nodes[kind.record].name;
+                d.help = vec![format!("declare the input as a record, `{name}: {record}`, or pass a field")];
+            }
+            self.say(d);
+        }
+        (0..size).map(|_| self.in_error(Vec::new(), span)).collect()
+    }
+
+    /// An expression in error.
+    pub(super) fn in_error(&mut self, parts: Vec<ExprId>, span: Span) -> ExprId {
+        self.push(ExprKind::Error(parts), span)
+    }
+
+    pub(super) fn push(&mut self, kind: ExprKind, span: Span) -> ExprId {
+        self.exprs.push(Expr { kind, span })
+    }
+
+    /// The value of a call: one, or a record, whose fields get names.
+    pub(super) fn called(&mut self, call: Call, kinds: &[Option<Kind>], span: Span) -> Value<ExprId> {
+        let name = self.program().nodes[call.callee].name.clone();
+        let rhs = self.push(ExprKind::Call(call), span);
+        let [Some(kind)] = kinds else { return Value::One(rhs) };
+        let name = self.fresh(&name);
+        let names = self.variables((name, span), LocalKind::Defined { equation: 0 }, Some(*kind));
+        let lhs = names.leaves().into_iter().map(|local| (Some(local), span)).collect();
+        self.extra.push(Equation { lhs, rhs, span, family: None });
+        self.here(&names, span)
+    }
+
+    /// Variables of the clock that is looked at as expressions.
+    fn here(&mut self, names: &Value<Local>, span: Span) -> Value<ExprId> {
+        match names {
+            Value::One(local) => Value::One(self.push(ExprKind::Local(*local), span)),
+            Value::Record(kind, fields) => {
+                let fields = fields.iter().map(|(name, value)| (name.clone(), self.here(value, span)));
+                Value::Record(*kind, fields.collect())
+            }
+        }
+    }
+}
+
+/// Something with a field is no record.
+fn no_record(field: &str, at: Span, span: Span) -> Diagnostic {
+    let d = Diagnostic::error(codes::RECORD_FIELD, format!("only a record has a field `{field}`"))
+        .label(at, "this is no record")
+        .label(span, "a field");
+    match crate::habits::field(field) {
+        Some(help) => d.help(help),
+        None => d.help(
+            "a record is made by its name: `record state = (h: num [n], c: num [n]);`, `s = state(h, c);`, `s.h`",
+        ),
+    }
+}

@@ -1,0 +1,99 @@
+//! Cases of enumerations: ints that are no numbers.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+
+use super::Infer;
+use super::classes::{Class, Elem};
+use crate::builtins::Builtin;
+use crate::context;
+use crate::hir::{ExprId, SourceId};
+use crate::instance::InstanceId;
+
+/// An operand that must be no case: where, and of what.
+pub(super) struct Operand {
+    at: (InstanceId, ExprId),
+    found: (Class, Span),
+    what: String,
+}
+
+impl Infer<'_, '_, '_> {
+    /// A type of an element as messages name it.
+    pub(super) fn shown(&self, elem: Elem) -> String {
+        match elem {
+            Elem::Plain(dtype) => dtype.to_string(),
+            Elem::Case(of) => self.tree.program.nodes[of].name.to_string(),
+        }
+    }
+
+    /// What to write where a case and something else meet.
+    pub(super) fn of_cases(&self, want: Elem, got: Elem) -> Option<String> {
+        let cases = |of: SourceId| {
+            let cases = self.tree.program.scopes.enums.get(&of)?;
+            let names = cases.iter().take(4).map(|case| format!("`{}`", self.tree.program.nodes[*case].name));
+            let more = if cases.len() > 4 { ", .." } else { "" };
+            Some(format!("{}{more}", names.collect::<Vec<_>>().join(", ")))
+        };
+        match (want, got) {
+            (Elem::Case(of), Elem::Plain(_)) | (Elem::Plain(rml_ir::DType::Bool), Elem::Case(of)) => {
+                let name = self.shown(Elem::Case(of));
+                Some(format!("the cases of `{name}` are {}; compare with one: `p == ..`", cases(of)?))
+            }
+            (Elem::Case(_), Elem::Case(_)) => None,
+            (Elem::Plain(_), Elem::Case(_)) => Some(
+                "`to_int(p)` is the number of a case, from 0; `match p (.. -> ..)` gives each case a value"
+                    .into(),
+            ),
+            (Elem::Plain(_), Elem::Plain(_)) => None,
+        }
+    }
+
+    /// Notes that an operand must not be a case. Whether it is one may be known later only.
+    pub(super) fn number(&mut self, at: (InstanceId, ExprId), operand: (Class, Span), what: &str) {
+        if !self.tree.program.scopes.enums.is_empty() {
+            self.numbers.push(Operand { at, found: operand, what: what.to_owned() });
+        }
+    }
+
+    /// Reports operands that are cases, and must not be.
+    pub(super) fn no_numbers(&mut self) {
+        for Operand { at, found: (class, span), what } in std::mem::take(&mut self.numbers) {
+            let Some((elem @ Elem::Case(_), origin)) = self.classes.elem(class) else { continue };
+            if self.classes.is_lost(class) || !self.broken.insert(at) {
+                continue;
+            }
+            let name = self.shown(elem);
+            let mut d =
+                Diagnostic::error(codes::TYPE_MISMATCH, format!("{what} takes numbers, found {name}"))
+                    .label(span, format!("this is {name}"));
+            if origin != span {
+                d = d.label(origin, format!("{name} because of this"));
+            }
+            let d = d.note(format!("expected int or num, found {name}"));
+            let d = d.help(
+                "`to_int(p)` is the number of a case, from 0; `match p (.. -> ..)` gives each case a value",
+            );
+            self.report.push(context::add(self.tree, at.0, Some(at.1), d));
+        }
+    }
+}
+
+/// Whether a function gives only elements of its operands, or does not calculate with them, so that these may be cases.
+pub(super) fn takes_cases(which: Builtin) -> bool {
+    match which {
+        Builtin::Where
+        | Builtin::Concat
+        | Builtin::Stack
+        | Builtin::Convert(_)
+        | Builtin::Gather
+        | Builtin::Pick
+        | Builtin::Transpose
+        | Builtin::Split { .. }
+        | Builtin::Reshape
+        | Builtin::ExpandDims
+        | Builtin::Broadcast
+        | Builtin::StopGradient
+        | Builtin::Shape => true,
+        _ => false, // of all others, the result would be a number that may be no case
+    }
+}

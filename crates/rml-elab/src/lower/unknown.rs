@@ -1,0 +1,91 @@
+//! Advice about calls: of names that nothing has, and with another number of arguments.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span, suggest};
+use rml_syntax::ast;
+
+use super::imports;
+use super::node::Lower;
+use crate::builtins;
+use crate::habits;
+use crate::hir::{ExprId, ExprKind, LocalKind};
+
+impl Lower<'_, '_> {
+    /// Where an import is added, and the text that adds it: after the last one, or before everything.
+    pub(super) fn new_import(&self, import: &str) -> (Span, String) {
+        let file = self.header.file;
+        match self.scopes.files.get(&file).and_then(|scope| scope.last_import) {
+            Some(last) => (Span { start: last.end, ..last }, format!("\n{import}")),
+            None => (Span::new(file, 0, 0), format!("{import}\n")),
+        }
+    }
+
+    pub(super) fn nearest(&self, name: &str) -> Option<String> {
+        if self.report.is_long() { None } else { self.scopes.suggest(self.header.file, name) }
+    }
+
+    /// `module.name` names nothing.
+    pub(super) fn unknown_in(&self, module: &str, name: &str, span: Span) -> Diagnostic {
+        let scope = self.scopes.files.get(&self.header.file);
+        let modules = scope.map(|scope| &scope.modules);
+        if let Some((target, _)) = modules.and_then(|all| all.get(module)) {
+            let Some(exporting) = self.scopes.files.get(target) else {
+                return Diagnostic::error(codes::UNKNOWN_NAME, format!("`{module}` was not read"));
+            };
+            return match exporting.own.get(name) {
+                Some(private) => imports::private(&self.headers[*private], span),
+                None => {
+                    let what = format!("what is imported as `{module}`");
+                    let d = imports::not_exported(&what, name, span, exporting);
+                    habits::call(name).map_or(d.clone(), |help| d.help(help))
+                }
+            };
+        }
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("no import is called `{module}`"))
+            .label(span, "not found");
+        let known = self.scopes.callable(self.header.file, name).is_some();
+        if self.locals.iter().any(|l| *l.name == *module && l.kind != LocalKind::Undefined) {
+            // Its first form, with the variable in place of the operand: `(shape, x)`.
+            let usage = builtins::find(name).map_or("(x)", |which| which.arity().2);
+            let first = usage.split([')', '[']).next().unwrap_or_default().trim_start_matches('(');
+            let operands = first.split(", ").map(|operand| if operand == "x" { module } else { operand });
+            let call = format!("{name}({})", operands.collect::<Vec<_>>().join(", "));
+            let help = habits::call(name).map_or(format!("write `{call}`"), str::to_owned);
+            return d.help(format!("`{module}` is a variable, and values have no methods; {help}"));
+        }
+        if let Some(help) = habits::call(name) {
+            return d.help(help);
+        }
+        if known {
+            return d.fix(format!("`{name}(..)` needs no module"), span, name);
+        }
+        match suggest(module, modules.into_iter().flat_map(|all| all.keys().map(String::as_str))) {
+            Some(near) => d.fix(format!("there is `{near}`"), span, format!("{near}.{name}")),
+            None => d.help(format!("name one of them: `import .. as {module};`")),
+        }
+    }
+
+    /// The call with the inputs that it lacks; the function that an argument names.
+    pub(super) fn miscounted(&self, name: &str, inputs: &[&str], args: &[ExprId]) -> Option<String> {
+        let brief = |e: &ExprId| match &self.exprs[*e].kind {
+            ExprKind::Literal(ast::Literal::Int(n)) => n.to_string(),
+            ExprKind::Literal(ast::Literal::Num(x)) => format!("{x:?}"),
+            ExprKind::Literal(ast::Literal::Bool(b)) => b.to_string(),
+            ExprKind::Local(local) => self.locals[*local].name.to_string(),
+            _ => "..".to_owned(),
+        };
+        let given: Vec<String> = args.iter().map(brief).collect();
+        if let Some(lacking) = inputs.get(args.len()..).filter(|lacking| !lacking.is_empty()) {
+            let names: Vec<String> = lacking.iter().map(|name| format!("`{name}`")).collect();
+            let verb = if lacking.len() == 1 { "is" } else { "are" };
+            let call: Vec<&str> = given.iter().map(String::as_str).chain(lacking.iter().copied()).collect();
+            return Some(format!("{} {verb} missing: `{name}({})`", names.join(" and "), call.join(", ")));
+        }
+        let function = args.iter().find_map(|e| match &self.exprs[*e].kind {
+            ExprKind::Text(text) => builtins::find(text).is_some().then_some(text),
+            _ => None,
+        })?;
+        let call = given.get(..inputs.len())?.join(", ");
+        Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
+    }
+}

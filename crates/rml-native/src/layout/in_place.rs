@@ -1,0 +1,154 @@
+//! Registers that are written where they are: what is committed to one takes its place while the window runs, and is
+//! not copied.
+
+use rml_base::IndexVec;
+use rml_nest::{
+    Access, Def, Ends, Home, Node, Order, Positions, Program, Slot, Source, Stage, Tick, Val, Work, Write,
+    dense,
+};
+
+use super::{Room, last_reads, settled, write_reads};
+
+/// For each slot that takes the place of a register: which one. No operator that runs when it is filled, or later, may
+/// fail, and all that the register held before has been read.
+pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec<Slot, Option<Slot>> {
+    let mut taken = IndexVec::filled(None, program.slots.len());
+    for write in &program.commits {
+        let others = program.commits.iter().filter(|other| other.register == write.register).count();
+        let filled = only_source(program, write).filter(|slot| rooms[*slot] == Room::One);
+        if let Some(slot) = filled.filter(|slot| others == 1 && is_free(program, *slot, write.register)) {
+            taken[slot] = Some(write.register);
+        }
+    }
+    for node in &program.nodes {
+        for write in &node.writes {
+            let filled = whole(program, write).filter(|slot| rooms[*slot] == Room::One);
+            if let Some(slot) = filled.filter(|slot| is_kept(program, node, *slot, write)) {
+                taken[slot] = Some(write.register);
+            }
+        }
+    }
+    taken
+}
+
+/// Whether a node writes a register with a slot at each tick at which it fills the slot, and reads the register before
+/// that.
+fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
+    let register = write.register;
+    let fills = |stage: &&Stage| stage.fills().any(|own| own == slot);
+    let count = node.writes.iter().filter(|other| other.register == register).count();
+    let filled = node.stages.iter().filter(fills).fold(Positions::NONE, |at, stage| at.or(stage.at));
+    let when = settled::filled_when(node, slot);
+    let others = node.writes.iter().filter(|other| other.register != register);
+    let is_read = |access: &Access| access.slot == register;
+    let is_first = |(s, stage): (usize, &Stage)| {
+        let reads = stage.reads().iter().any(|(_, access)| is_read(access));
+        let last = node.stages.iter().rposition(|stage| fills(&stage));
+        let fillers = node.stages.iter().position(|stage| fills(&stage));
+        !reads
+            || fillers.is_some_and(|first| s < first)
+            || fills(&stage) && fillers == last && is_added(&stage.work, slot, register)
+    };
+    count == 1
+        && write.unless.is_empty()
+        && program.ahead == 0
+        && filled.is_within(write.at)
+        && when.is_some_and(|when| settled::same(when, &write.when))
+        && !others.flat_map(write_reads).any(|access| is_read(&access))
+        && !program.commits.iter().any(|other| other.register == register)
+        && node.stages.iter().enumerate().all(is_first)
+}
+
+/// The slot that is committed as it is, whatever happens.
+fn only_source(program: &Program, write: &Write) -> Option<Slot> {
+    let is_certain = write.when.is_empty() && write.unless.is_empty();
+    // Each window has a first tick and a last one.
+    let happens = [Positions::STARTS, Positions::ENDS].iter().any(|edge| edge.is_within(write.at));
+    whole(program, write).filter(|_| is_certain && happens)
+}
+
+/// The slot that a register is written with, element by element.
+fn whole(program: &Program, write: &Write) -> Option<Slot> {
+    let [variant] = &write.value[..] else { return None };
+    let Access { slot, tick, offset, strides } = &variant.access;
+    let shape = &program.slots[write.register].ty.shape;
+    let is_whole = *offset == 0 && *strides == dense(shape.dims()) && program.slots[*slot].ty.shape == *shape;
+    let is_tick = matches!(program.slots[*slot].home, Home::Tick { ahead: 0 });
+    (is_whole && is_tick && variant.any.is_empty() && *tick == Tick::Now).then_some(*slot)
+}
+
+/// Whether a slot may take the place of a register.
+fn is_free(program: &Program, slot: Slot, register: Slot) -> bool {
+    let fills = |stage: &Stage| stage.fills().any(|own| own == slot);
+    let mut nodes = program.nodes.iter().enumerate().filter(|(_, node)| node.stages.iter().any(fills));
+    let (Some((k, node)), None) = (nodes.next(), nodes.next()) else { return false };
+    let fails = program.nodes[k..].iter().flat_map(|node| &node.stages).any(|stage| stage.may_fail);
+    let is_searched = k == 0 && matches!(program.ends, Ends::Found { .. });
+    let is_read = |access: &Access| access.slot == register;
+    let written = || program.nodes.iter().flat_map(|node| &node.writes).chain(&program.commits);
+    let late = program.nodes[k + 1..].iter().flat_map(|node| &node.stages);
+    let mut late = late.flat_map(Stage::reads).map(|(_, access)| access);
+    !fails
+        && !is_searched
+        && program.ahead == 0
+        && !late.any(|access| is_read(&access))
+        && !last_reads(program).iter().any(is_read)
+        && !written().flat_map(write_reads).any(|access| is_read(&access))
+        && is_read_first(node, slot, register)
+}
+
+/// Whether the node that fills a slot reads the register before it fills the slot for the first time.
+fn is_read_first(node: &Node, slot: Slot, register: Slot) -> bool {
+    let begin = if node.order == Order::Backward { Positions::ENDS } else { Positions::STARTS };
+    let fills = |stage: &Stage| stage.fills().any(|own| own == slot);
+    let Some(filler) = node.stages.iter().position(fills) else { return false };
+    // Later ticks would read what the first one has filled; and stages over all ticks run block by block.
+    let reads = |stage: &Stage| stage.reads().into_iter().filter(|(_, access)| access.slot == register);
+    node.stages.iter().enumerate().all(|(s, stage)| {
+        let mut reads = reads(stage).peekable();
+        reads.peek().is_none()
+            || s <= filler
+                && reads.all(|(at, _)| at.is_within(begin))
+                && (!fills(stage) || is_added(&stage.work, slot, register))
+    })
+}
+
+/// Whether a stage reads each element of two slots, of which it fills one, once and before it stores the same element.
+pub(super) fn is_added(work: &Work, slot: Slot, other: Slot) -> bool {
+    let is_own = |source: &Source| source.iter().any(|v| v.access.slot == slot || v.access.slot == other);
+    let nest = match work {
+        Work::Call(call) => {
+            return call.start.is_some() && !call.operands.iter().any(|operand| is_own(&operand.source));
+        }
+        Work::Nest(nest) => nest,
+    };
+    let stores: Vec<_> = nest.stores.iter().filter(|(access, _)| access.slot == slot).collect();
+    let [(store, stored)] = stores[..] else { return false };
+    let mut loads = nest.body.iter_enumerated().filter_map(|(val, def)| match def {
+        Def::Load(source) if is_own(source) => Some((val, source)),
+        Def::Load(_) | Def::Take { .. } | Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,
+    });
+    let takes = nest.body.iter().any(|def| matches!(def, Def::Take { source, .. } if is_own(source)));
+    let (Some((val, source)), None) = (loads.next(), loads.next()) else { return false };
+    let is_same = |a: &Access| {
+        a.slot != slot && a.slot != other || (a.offset, &a.strides) == (store.offset, &store.strides)
+    };
+    let uses: usize =
+        nest.body.iter().map(|def| def.operands().iter().filter(|arg| **arg == val).count()).sum();
+    let is_stored = nest.stores.iter().any(|(_, stored)| *stored == val);
+    !takes
+        && uses == 1
+        && !is_stored
+        && source.iter().all(|variant| is_same(&variant.access))
+        && is_made_of(&nest.body, *stored, val)
+}
+
+/// Whether a value is made of another one.
+fn is_made_of(body: &IndexVec<Val, Def>, val: Val, of: Val) -> bool {
+    let mut made: IndexVec<Val, bool> = IndexVec::new();
+    for (own, def) in body.iter_enumerated() {
+        let is_made = def.operands().iter().any(|operand| *operand == of || made[*operand]);
+        let _: Val = made.push(own != of && is_made);
+    }
+    made[val]
+}

@@ -1,0 +1,91 @@
+//! Reads of the last value that a loop fills under a condition.
+//!
+//! A gradient that is added up where `c` holds is taken where `c` holds for the first time: the loop backward has no
+//! later tick with `c`. What tells the first time is a register that is true when the window begins, and becomes false
+//! where `c` holds.
+
+use rml_ir::Value;
+use rml_nest::{
+    Access, Def, Guard, Home, Kind, Node, Order, Positions, Program, Slot, Stage, Tick, Work, Write,
+};
+
+/// A truth value that a loop fills where its conditions hold, and which tells whether they have not held before.
+pub(super) struct First {
+    cond: Guard,
+    /// The conditions.
+    when: Vec<Guard>,
+    order: Order,
+}
+
+/// All that tell it.
+pub(super) fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
+    let mut all = Vec::new();
+    let registers: Vec<Slot> = program.registers().collect();
+    for node in program.nodes.iter().filter(|node| node.order != Order::Over && node.by.is_empty()) {
+        for write in &node.writes {
+            let number = registers.iter().position(|own| *own == write.register);
+            let start = number.and_then(|number| starts[number].as_ref()).and_then(Value::as_bool);
+            let Some(start) = start.filter(|start| turns(program, write, *start)) else { continue };
+            all.extend(node.stages.iter().filter_map(|stage| told(node, stage, write, start)));
+        }
+    }
+    all
+}
+
+/// Whether a register of a window becomes the opposite of its start where the conditions of its only write hold.
+fn turns(program: &Program, write: &Write, start: bool) -> bool {
+    let writes = program.nodes.iter().flat_map(|node| &node.writes).chain(&program.commits);
+    let [variant] = &write.value[..] else { return false };
+    let opposite = match &program.slots[variant.access.slot].home {
+        Home::Const(value) => value.as_bool() == Some(!start),
+        Home::Input | Home::Register { .. } | Home::Tick { .. } => false,
+    };
+    let local = matches!(program.slots[write.register].home, Home::Register { kind: Kind::Local, .. });
+    let count = writes.filter(|other| other.register == write.register).count();
+    local && opposite && count == 1 && write.at == Positions::ALL && write.unless.is_empty()
+}
+
+/// What a stage tells that copies the register before it is written.
+fn told(node: &Node, stage: &Stage, write: &Write, start: bool) -> Option<First> {
+    let Work::Nest(nest) = &stage.work else { return None };
+    let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return None };
+    let [variant] = &source[..] else { return None };
+    let is_copy = variant.access.slot == write.register && variant.any.is_empty();
+    let cond = Guard { cond: Access::scalar(to.slot, Tick::Now), value: start };
+    (is_copy && same(&stage.when, &write.when)).then(|| First {
+        cond,
+        when: write.when.clone(),
+        order: node.order,
+    })
+}
+
+/// Whether two lists have the same conditions.
+pub(super) fn same(a: &[Guard], b: &[Guard]) -> bool {
+    a.iter().all(|guard| b.contains(guard)) && b.iter().all(|guard| a.contains(guard))
+}
+
+/// Whether a loop of that order, which fills a slot where `when` holds, fills it at no tick after one at which something
+/// reads it at these positions under these conditions.
+pub(super) fn is_last(
+    firsts: &[First],
+    (order, when): (Order, &[Guard]),
+    (at, read_when): (Positions, &[Guard]),
+) -> bool {
+    let edge = match order {
+        Order::Over => return false,
+        Order::Forward => Positions::ENDS,
+        Order::Backward => Positions::STARTS,
+    };
+    let opposite = |other: Order| other != order && other != Order::Over;
+    at.is_within(edge)
+        || firsts
+            .iter()
+            .any(|first| opposite(first.order) && same(&first.when, when) && read_when.contains(&first.cond))
+}
+
+/// The conditions under which all stages of a node fill a slot; none if they differ.
+pub(super) fn filled_when(node: &Node, slot: Slot) -> Option<&[Guard]> {
+    let mut fillers = node.stages.iter().filter(|stage| stage.fills().any(|own| own == slot));
+    let first = &fillers.next()?.when;
+    fillers.all(|stage| same(&stage.when, first)).then_some(first)
+}

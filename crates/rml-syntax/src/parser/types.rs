@@ -1,0 +1,196 @@
+//! Enumerations and records, `match`, and fields.
+
+use super::{Parse, Parser, Reported, Tree};
+use crate::ast::{Decl, Enum, Equation, Expr, ExprKind, Ident, Lhs, Literal, MatchCase, Node};
+use crate::token::Kind;
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+/// The most tokens before the cases of a `match`, where it is recognised.
+const MAX_VALUE: usize = 64;
+
+impl<'a> Parser<'_, 'a> {
+    /// Whether the definition of an enumeration or record begins here: `enum name =`.
+    pub(super) fn at_type(&self, word: &str) -> bool {
+        let at = usize::from(self.is_word(0, "private"));
+        let [name, eq] = [1, 2].map(|ahead| self.peek_at(at + ahead).kind);
+        self.is_word(at, word) && (name == Kind::Ident || name.is_keyword()) && eq == Kind::Eq
+    }
+
+    /// `[private] enum name =`, up to what follows: where it begins, `private`, the name.
+    fn type_head(&mut self, what: &str) -> Parse<(Span, Option<Span>, Ident)> {
+        let private = self.is_word(0, "private").then(|| self.take());
+        let keyword = self.take();
+        if self.kind().is_keyword() {
+            let reported = self.name(what).err().unwrap_or(Reported);
+            self.next();
+            return Err(reported);
+        }
+        let name = self.name(what)?;
+        self.next();
+        Ok((private.unwrap_or(keyword), private, name))
+    }
+
+    /// The `;` after an enumeration or record.
+    fn type_end(&mut self, what: &str, expected: &str, help: &[&str]) -> Parse<()> {
+        if self.eat(Kind::Semi).is_some() {
+            return Ok(());
+        }
+        if !self.at_item_end() {
+            return Err(self.unexpected(expected, help));
+        }
+        self.missing_semicolon(what);
+        Ok(())
+    }
+
+    /// `[private] enum name = Case, Case;`
+    pub(super) fn enumeration(&mut self) -> Parse<Enum<'a>> {
+        let (start, private, name) = self.type_head("the name of the enumeration")?;
+        let mut names = Vec::new();
+        loop {
+            names.push(self.name("the name of a case")?);
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        let help = "an enumeration lists the names of its cases: `enum phase = Idle, Heat;`";
+        self.type_end("this enumeration", "`,` or `;` after the name of a case", &[help])?;
+        let span = start.to(self.last_span());
+        let cases: Vec<Node<'a>> =
+            (0..).zip(&names).map(|(value, name)| self.case(private, *name, value)).collect();
+        let node = Node { private, name, inputs: &[], outputs: &[], equations: &[], header_span: span, span };
+        Ok(Enum { node, cases: self.slice(&cases) })
+    }
+
+    /// A case as a constant.
+    fn case(&self, private: Option<Span>, name: Ident, value: i64) -> Node<'a> {
+        let span = name.span;
+        let output = Decl { name, member: None, node: None, ty: None, clock: None, span };
+        let rhs = self.bump.alloc(Expr { kind: ExprKind::Literal(Literal::Int(value)), span });
+        let equation = Equation { lhs: self.slice(&[Lhs::Var(output)]), rhs, range: None, span };
+        Node {
+            private,
+            name,
+            inputs: &[],
+            outputs: self.slice(&[output]),
+            equations: self.slice(&[equation]),
+            header_span: span,
+            span,
+        }
+    }
+
+    /// `[private] record name = (field: type, ..);`
+    pub(super) fn record(&mut self) -> Parse<Node<'a>> {
+        let (start, private, name) = self.type_head("the name of the record")?;
+        let fields = self.decls("the list of fields")?;
+        for field in fields {
+            let d = match (field.ty, field.clock) {
+                (None, _) => {
+                    let message = "expected a type after the field, found none";
+                    let name = self.text.get(field.name.span.range()).unwrap_or("x").to_owned();
+                    Diagnostic::error(codes::SYNTAX, message)
+                        .label(field.span, "expected `: type` after this")
+                        .help(format!("each field of a record has a type: `{name}: num []`"))
+                }
+                (Some(_), Some(clock)) => {
+                    Diagnostic::error(codes::SYNTAX, "expected `,` or `)` after the type, found a clock")
+                        .label(clock.span, "a field has no clock of its own")
+                        .help("each variable of a field has the clock of what it is made of")
+                }
+                (Some(_), None) => continue,
+            };
+            self.report(d);
+        }
+        let help = "a record lists its fields: `record state = (h: num [n], c: num [n]);`";
+        self.type_end("this record", "`;` after the list of fields", &[help])?;
+        let span = start.to(self.last_span());
+        Ok(Node { private, name, inputs: fields, outputs: fields, equations: &[], header_span: span, span })
+    }
+
+    /// Whether `.name` stands here, directly after what it belongs to.
+    pub(super) fn at_field(&self) -> bool {
+        let [dot, name] = [0, 1].map(|ahead| self.peek_at(ahead));
+        let last = usize::try_from(self.last_span().end).unwrap_or(0);
+        let named = name.kind == Kind::Ident || name.kind.is_keyword();
+        dot.kind == Kind::Dot && named && last == dot.start && dot.end == name.start
+    }
+
+    /// A name, perhaps with that of an import before it: `phase`, `nn.state`.
+    pub(super) fn qualified(&mut self, what: &str) -> Parse<Ident> {
+        let first = self.name(what)?;
+        if !self.at_field() {
+            return Ok(first);
+        }
+        self.next();
+        let last = self.name(what)?;
+        let span = first.span.to(last.span);
+        let text = self.text.get(span.range()).unwrap_or("");
+        Ok(Ident { name: self.names.get_or_intern(text), span })
+    }
+
+    /// Whether the cases of a `match` stand `ahead` places further on: `(Idle ->`.
+    pub(super) fn at_cases(&self, ahead: usize) -> bool {
+        let kinds = [0, 1, 2, 3, 4].map(|i| self.peek_at(ahead + i).kind);
+        matches!(
+            kinds,
+            [Kind::LParen, Kind::Ident, Kind::Arrow, ..]
+                | [Kind::LParen, Kind::Ident, Kind::Dot, Kind::Ident, Kind::Arrow]
+        )
+    }
+
+    /// Whether the name `match` begins a choice here: a name follows it, and after that cases, or what may have been
+    /// meant for such; or something in parentheses, and after that cases.
+    pub(super) fn at_match(&self) -> bool {
+        let parenthesised = self.peek_at(1).kind == Kind::LParen;
+        if !self.is_word(0, "match") || !parenthesised && self.peek_at(1).kind != Kind::Ident {
+            return false;
+        }
+        let mut depth = usize::from(parenthesised);
+        for ahead in 2..MAX_VALUE {
+            let [here, first, second] = [0, 1, 2].map(|i| self.peek_at(ahead + i).kind);
+            let meant =
+                matches!(second, Kind::Arrow | Kind::Ident | Kind::Colon | Kind::Eq) && !parenthesised;
+            match here {
+                Kind::LParen if depth == 0 && (self.at_cases(ahead) || first == Kind::Ident && meant) => {
+                    return true;
+                }
+                Kind::LParen | Kind::LBracket => depth += 1,
+                Kind::RParen | Kind::RBracket if depth > 0 => depth -= 1,
+                Kind::Semi | Kind::Eof => return false,
+                Kind::Dot => {}
+                Kind::Ident if depth > 0 || self.peek_at(ahead - 1).kind == Kind::Dot => {}
+                _ if depth > 0 => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// `match p (Idle -> a, Heat -> b)`
+    pub(super) fn matched(&mut self) -> Parse<Tree<'a>> {
+        let start = self.take();
+        let value = self.postfix()?;
+        let help = "the cases stand in parentheses: `match p (Idle -> a, Heat -> b)`";
+        let open = self.expect(Kind::LParen, "before the cases of `match`", &[help])?;
+        let (mut cases, mut height) = (Vec::new(), value.height);
+        while self.kind() != Kind::RParen {
+            if self.is_word(0, "_") {
+                let help = "name each case: so a case that is added later is not forgotten here";
+                return Err(self.unexpected("the name of a case", &[help]));
+            }
+            let case = self.qualified("the name of a case")?;
+            if self.eat(Kind::Arrow).is_none() {
+                return Err(self.unexpected("`->` after the name of the case", &[help]));
+            }
+            let tree = self.expr()?;
+            height = height.max(tree.height);
+            cases.push(MatchCase { case, value: *tree.expr });
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        let close = self.close(Kind::RParen, open, "`,` or `)` after the case")?;
+        let kind = ExprKind::Match { value: value.expr, cases: self.slice(&cases) };
+        self.tree(kind, start.to(close), height)
+    }
+}
