@@ -1,15 +1,16 @@
 //! Checkpoints as bytes: the functions that write states into an array, and read them from one.
 
-use rml_ir::{DType, Precision};
+use rml_ir::{DType, Precision, Type};
 use rml_plan::Reg;
 
-use crate::function::Function;
-use crate::operand::Operand;
-use crate::scope::Scope;
+use crate::function::{Function, Places};
+use crate::loops::Base;
+use crate::scope::{DONE, Scope};
+use crate::store::Arrays;
 
 /// How many bytes a checkpoint has: what it is of, and the states.
 pub(crate) fn bytes(scope: &Scope<'_>) -> u64 {
-    8 + scope.memory().state
+    8 + scope.memory(&Arrays::default()).state
 }
 
 /// What states a checkpoint has: their names, types and shapes, by the FNV-1a hash.
@@ -32,18 +33,19 @@ fn kept(scope: &Scope<'_>) -> Vec<(Reg, bool)> {
 /// The functions `save` and `load`.
 pub(crate) fn functions(scope: &Scope<'_>) -> String {
     let (name, upper) = (&scope.name, scope.name.to_uppercase());
-    let mut save = Function::new(scope);
-    let mut load = Function::new(scope);
-    let (put, get) = (scope.prelude.helper("rml_put"), scope.prelude.helper("rml_get"));
+    let mut save = Function::new(scope, DONE);
+    let mut load = Function::new(scope, DONE);
+    let (put, get) = (scope.scalars.function("rml_put"), scope.scalars.function("rml_get"));
     save.lines.line(format!("bytes = {put}(bytes, {upper}_FINGERPRINT, 8);"));
     load.lines.open(format!("if ({get}(&bytes, 8) != {upper}_FINGERPRINT)"));
     load.lines.line("return false;");
     load.lines.close();
     for (id, flagged) in kept(scope) {
         let place = scope.state(id);
-        let (bits, value, size) = coded(scope, &place);
-        each(&mut save, &place, &|x| format!("bytes = {put}(bytes, {}, {size});", bits(x)));
-        each(&mut load, &place, &|x| format!("{x} = {};", value(&format!("{get}(&bytes, {size})"))));
+        let ty = &scope.plan.registers[id].ty;
+        let (bits, value, size) = coded(scope, ty);
+        each(&mut save, (&place, ty), &|x| format!("bytes = {put}(bytes, {}, {size});", bits(x)));
+        each(&mut load, (&place, ty), &|x| format!("{x} = {};", value(&format!("{get}(&bytes, {size})"))));
         if flagged {
             let flag = format!("state->{}_set", scope.registers[id].name);
             save.lines.line(format!("bytes = {put}(bytes, {flag}, 1);"));
@@ -51,19 +53,20 @@ pub(crate) fn functions(scope: &Scope<'_>) -> String {
         }
     }
     load.lines.line("return true;");
-    let save =
-        save.text(&format!("void {name}_save(const {name}_state *state, uint8_t *bytes)"), &["(void)state;"]);
-    let load =
-        load.text(&format!("bool {name}_load({name}_state *state, const uint8_t *bytes)"), &["(void)state;"]);
-    save + "\n" + &load
+    let save = save
+        .written(&format!("void {name}_save(const {name}_state *state, uint8_t *bytes)"), &["(void)state;"]);
+    let load = load
+        .written(&format!("bool {name}_load({name}_state *state, const uint8_t *bytes)"), &["(void)state;"]);
+    save.text(scope, &Places::nowhere()).0 + "\n" + &load.text(scope, &Places::nowhere()).0
 }
 
 /// One line for each element.
-fn each(f: &mut Function<'_>, place: &Operand, line: &dyn Fn(&str) -> String) {
-    if place.len() == 0 {
+fn each(f: &mut Function<'_>, (place, ty): (&Base, &Type), line: &dyn Fn(&str) -> String) {
+    let n = ty.shape.len();
+    if n == 0 {
         return;
     }
-    let looped = f.lines.over("i", place.len());
+    let looped = f.lines.over("i", n);
     f.lines.line(line(&place.at(if looped { "i" } else { "0" })));
     f.lines.close_all(usize::from(looped));
 }
@@ -71,16 +74,16 @@ fn each(f: &mut Function<'_>, place: &Operand, line: &dyn Fn(&str) -> String) {
 type Text = Box<dyn Fn(&str) -> String>;
 
 /// An element as bits, bits as an element, and how many bytes they have.
-fn coded(scope: &Scope<'_>, place: &Operand) -> (Text, Text, usize) {
-    let size = place.dtype.size(scope.plan.precision);
-    match place.dtype {
+fn coded(scope: &Scope<'_>, ty: &Type) -> (Text, Text, usize) {
+    let size = ty.dtype.size(scope.plan.precision);
+    match ty.dtype {
         DType::Bool => (Box::new(str::to_owned), Box::new(|bits| format!("{bits} != 0")), size),
         DType::Int => {
             (Box::new(|x| format!("(uint64_t){x}")), Box::new(|bits| format!("(int64_t){bits}")), size)
         }
         DType::Num => {
-            if place.len() > 0 {
-                scope.prelude.helper("rml_bits");
+            if !ty.shape.is_empty() {
+                scope.scalars.function("rml_bits");
             }
             let narrow = if scope.plan.precision == Precision::F32 { "(uint32_t)" } else { "" };
             (

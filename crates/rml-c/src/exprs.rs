@@ -5,11 +5,6 @@ use rml_ir::op::{Binary, Compare, Op, Unary};
 
 use crate::prelude::Prelude;
 
-/// Whether each element of the result depends on the elements at its own place alone, which repeated ones have, too.
-pub(crate) fn is_pointwise(op: &Op) -> bool {
-    op.is_pointwise() || matches!(op, Op::Broadcast { .. })
-}
-
 /// The value of a pointwise operator, given those of its operands, whose type is that of the last one.
 pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelude) -> String {
     let infix = |symbol: &str| format!("({} {symbol} {})", args[0], args[1]);

@@ -1,32 +1,74 @@
-//! A function as it is written: its lines, and the pointers that it declares.
+//! A function as it is written: its lines, and the memory that it needs beside that of slots.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rml_ir::Value;
-use rml_plan::{Tape, Write};
+use rml_ir::{DType, Positions, Value};
+use rml_nest::{Access, Guard, Home, Slot, Write};
+use rml_plan::Reg;
 
 use crate::lines::Lines;
-use crate::operand::{Operand, c_type};
-use crate::scope::{Scope, alike};
-use crate::store::{Home, array_name};
+use crate::loops::{Base, Elements};
+use crate::operand::c_type;
+use crate::scope::{Scope, Ticks, alike};
+use crate::store::{DTYPES, array_name};
+
+/// The most elements of an array on the stack.
+const STACK: usize = 64;
 
 /// A function as it is written.
 #[derive(Debug)]
 pub(crate) struct Function<'a> {
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) lines: Lines,
-    /// Tapes that it has pointers to.
-    pub(crate) used: RefCell<BTreeSet<Tape>>,
+    pub(crate) ticks: Ticks,
+    /// What runs before all ticks, if the function has a loop over them.
+    pub(crate) once: Lines,
+    /// Copies that are made there: of what, and their names.
+    pub(crate) copies: Vec<(String, String)>,
+    /// Registers that are read as they were: from a copy, and whether that has a value.
+    pub(crate) before: BTreeMap<Reg, (Base, String)>,
+    room: Room,
+}
+
+/// Elements that a function needs, by type.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Room {
+    /// Those that the stage has which is written.
+    stage: [usize; 3],
+    /// The most that a stage has.
+    pub(crate) most: [usize; 3],
+    /// Those that the function keeps.
+    pub(crate) kept: [usize; 3],
+}
+
+/// A function but for the places of what it uses.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) says: String,
+    pub(crate) head: String,
+    pub(crate) locals: Vec<String>,
+    pub(crate) body: String,
+    pub(crate) room: Room,
 }
 
 impl<'a> Function<'a> {
-    pub(crate) fn new(scope: &'a Scope<'a>) -> Self {
-        Self { scope, lines: Lines::default(), used: RefCell::default() }
+    pub(crate) fn new(scope: &'a Scope<'a>, ticks: Ticks) -> Self {
+        Self {
+            scope,
+            lines: Lines::default(),
+            ticks,
+            once: Lines::default(),
+            copies: Vec::new(),
+            before: BTreeMap::new(),
+            room: Room::default(),
+        }
     }
 
-    pub(crate) fn atom(&self, atom: rml_plan::Atom, t: &str) -> Operand {
-        self.scope.atom(atom, t, &self.used)
+    /// What is written into lines of its own.
+    pub(crate) fn aside(&mut self, write: impl FnOnce(&mut Self)) -> Lines {
+        let outer = std::mem::take(&mut self.lines);
+        write(self);
+        std::mem::replace(&mut self.lines, outer)
     }
 
     /// Stops the window where an operator has no result.
@@ -41,38 +83,107 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// Copies values to registers, all of them after all are read.
-    pub(crate) fn writes(&mut self, writes: &[Write], t: &str, suffix: &str) {
+    /// Forgets the arrays of the last stage.
+    pub(crate) fn begin_stage(&mut self) {
+        self.room.stage = [0; 3];
+    }
+
+    /// Declares an array: on the stack, or in memory that the next stage may use again.
+    pub(crate) fn array(&mut self, name: &str, dtype: DType, n: usize) -> String {
+        if n <= STACK {
+            return format!("{} {name}[{}];", num(dtype), n.max(1));
+        }
+        let (i, ty) = (place_of(dtype), num(dtype));
+        let at = self.room.stage[i];
+        self.room.stage[i] += n;
+        self.room.most[i] = self.room.most[i].max(self.room.stage[i]);
+        let plus = if at == 0 { String::new() } else { format!(" + {at}") };
+        format!("{ty} *const restrict {name} = own_{}{plus};", array_name(dtype))
+    }
+
+    /// Declares an array that lasts as long as the function.
+    pub(crate) fn kept(&mut self, name: &str, dtype: DType, n: usize) -> String {
+        let i = place_of(dtype);
+        let at = self.room.kept[i];
+        self.room.kept[i] += n;
+        let plus = if at == 0 { String::new() } else { format!(" + {at}") };
+        format!("{} *const restrict {name} = kept_{}{plus};", num(dtype), array_name(dtype))
+    }
+
+    /// The conditions under which something happens at a tick: at these positions, if all guards hold, and at up to
+    /// `ahead` ticks after those that are done. None if it always does.
+    pub(crate) fn condition(&self, at: Positions, when: &[Guard], ahead: u32) -> Option<String> {
+        let mut all: Vec<String> = self.scope.position(at, Positions::ALL).into_iter().collect();
+        if all.iter().any(|position| position == "false") {
+            return Some("false".to_owned());
+        }
+        if ahead < self.scope.program.ahead {
+            all.push(if ahead == 0 { "t < done".to_owned() } else { format!("t < done + {ahead}") });
+        }
+        all.extend(when.iter().map(|guard| self.holds(guard)));
+        (!all.is_empty()).then(|| all.join(" && "))
+    }
+
+    pub(crate) fn holds(&self, guard: &Guard) -> String {
+        let cond = self.truth(&guard.cond);
+        if guard.value { cond } else { format!("!{cond}") }
+    }
+
+    /// The elements of a slot at the tick.
+    pub(crate) fn elements(&self, access: &Access) -> Elements {
+        if matches!(self.scope.program.slots[access.slot].home, Home::Register { .. })
+            && let Some((base, _)) = self.before.get(&self.scope.reg(access.slot))
+        {
+            return Elements::At(base.clone());
+        }
+        self.scope.elements(access, self.ticks)
+    }
+
+    /// Whether a register has a value.
+    pub(crate) fn set_flag(&self, register: Reg) -> String {
+        self.before.get(&register).map_or_else(|| self.scope.flag(register, ""), |(_, flag)| flag.clone())
+    }
+
+    pub(crate) fn truth(&self, cond: &Access) -> String {
+        match self.elements(cond) {
+            Elements::Same(text) => text,
+            Elements::At(base) => base.at(&cond.offset.to_string()),
+            Elements::Counted => unreachable!("a condition is a truth value"),
+        }
+    }
+
+    /// Copies values to registers.
+    pub(crate) fn writes(&mut self, writes: &[Write], suffix: &str) {
         for write in writes {
-            let unless: Vec<String> = write.unless.iter().map(|end| self.atom(*end, t).at("0")).collect();
-            let ahead = self.scope.plan.ahead();
-            let there = self.scope.condition(write.at, &[], ahead, t, &self.used);
-            if there.as_deref() == Some("false") {
+            let Some(there) = Some(self.scope.position(write.at, Positions::ALL))
+                .filter(|there| there.as_deref() != Some("false"))
+            else {
                 continue;
-            }
-            let guards: Vec<String> =
-                write.when.iter().map(|guard| self.scope.holds(guard, t, &self.used)).collect();
-            let all: Vec<&str> = match unless.is_empty() {
+            };
+            let unless: Vec<String> = write.unless.iter().map(|end| self.truth(end)).collect();
+            let guards: Vec<String> = write.when.iter().map(|guard| self.holds(guard)).collect();
+            let register = self.scope.reg(write.register);
+            let outer: Vec<&str> = match unless.is_empty() {
                 true => there.iter().chain(&guards).map(String::as_str).collect(),
                 false => there.iter().map(String::as_str).collect(),
             };
-            self.lines.open(if all.is_empty() {
+            self.lines.open(if outer.is_empty() {
                 String::new()
             } else {
-                format!("if ({})", all.join(" && "))
+                format!("if ({})", outer.join(" && "))
             });
             if !unless.is_empty() {
                 self.lines.open(format!("if ({})", unless.join(" || ")));
-                self.unset(write.register, suffix);
+                self.unset(register, suffix);
                 self.lines.turn(&match guards.is_empty() {
                     true => "} else".to_owned(),
                     false => format!("}} else if ({})", guards.join(" && ")),
                 });
             }
-            let to = self.scope.register(write.register, suffix);
-            let from = self.atom(write.value, t);
-            self.copy(&from, &to);
-            self.flag(write.register, suffix, true);
+            let to = self.scope.register(register, suffix);
+            let ty = &self.scope.plan.registers[register].ty;
+            self.copy_source(&write.value, &ty.shape, write.at, &to);
+            self.flag(register, suffix, true);
             if !unless.is_empty() {
                 self.lines.close();
             }
@@ -80,7 +191,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    pub(crate) fn flag(&mut self, register: rml_plan::Reg, suffix: &str, value: bool) {
+    pub(crate) fn flag(&mut self, register: Reg, suffix: &str, value: bool) {
         if self.scope.registers[register].flagged {
             let flag = self.scope.flag(register, suffix);
             self.lines.line(format!("{flag} = {value};"));
@@ -88,7 +199,7 @@ impl<'a> Function<'a> {
     }
 
     /// Takes a register back to what it starts with.
-    pub(crate) fn unset(&mut self, register: rml_plan::Reg, suffix: &str) {
+    pub(crate) fn unset(&mut self, register: Reg, suffix: &str) {
         if self.scope.registers[register].flagged {
             self.flag(register, suffix, false);
             return;
@@ -100,63 +211,153 @@ impl<'a> Function<'a> {
     }
 
     /// A value as it is; a table of that name, if elements differ.
-    pub(crate) fn fill(&mut self, to: &Operand, value: &Value, table: &str) {
+    pub(crate) fn fill(&mut self, to: &Base, value: &Value, table: &str) {
         let from = match alike(value) {
-            Some(text) => Operand::alike(text, to.dtype, to.shape.clone()),
-            None => Operand::array(table, "", to.dtype, to.shape.clone()),
+            Some(text) => Elements::Same(text),
+            None => Elements::At(Base::array(table)),
         };
-        self.copy(&from, to);
+        self.copy(&from, to, value.shape().len());
     }
 
-    pub(crate) fn copy(&mut self, from: &Operand, to: &Operand) {
-        let n = to.len();
+    /// Copies elements one after the other.
+    pub(crate) fn copy(&mut self, from: &Elements, to: &Base, n: usize) {
         if n == 0 {
             return;
         }
         let looped = self.lines.over("i", n);
         let i = if looped { "i" } else { "0" };
-        self.lines.line(format!("{} = {};", to.at(i), from.each(i)));
+        let value = match from {
+            Elements::Same(text) => text.clone(),
+            Elements::Counted => format!("(int64_t){i}"),
+            Elements::At(base) => base.at(i),
+        };
+        self.lines.line(format!("{} = {value};", to.at(i)));
         if looped {
             self.lines.close();
         }
     }
 
-    /// The text, between its head and its end.
-    pub(crate) fn text(self, head: &str, locals: &[&str]) -> String {
-        let mut text = Lines::default();
-        let body = self.lines.into_text();
-        text.open(head);
-        for local in locals {
-            text.line(local);
+    /// The function, but for places.
+    pub(crate) fn written(self, head: &str, locals: &[&str]) -> Written {
+        Written {
+            says: String::new(),
+            head: head.to_owned(),
+            locals: locals.iter().map(|local| (*local).to_owned()).collect(),
+            body: self.lines.into_text(),
+            room: self.room,
         }
+    }
+}
+
+/// Where the values that a function uses are.
+pub(crate) struct Places<'a> {
+    /// The first elements of slots.
+    pub(crate) slots: &'a dyn Fn(Slot) -> Option<usize>,
+    /// Those of what its stages need, and of what it keeps, by type.
+    pub(crate) own: [usize; 3],
+    pub(crate) kept: [usize; 3],
+}
+
+impl Places<'static> {
+    /// Those of functions without values of a window.
+    pub(crate) fn nowhere() -> Self {
+        Places { slots: &|_| None, own: [0; 3], kept: [0; 3] }
+    }
+}
+
+/// How many pointers a function has as parameters; others are variables. C99 promises that there may be 127 parameters.
+const PARAMETERS: usize = 100;
+
+impl Written {
+    /// The text, with the places of what it uses, and what its last parameters are.
+    ///
+    /// Compilers believe `restrict` of parameters, and hardly of variables.
+    pub(crate) fn text(&self, scope: &Scope<'_>, places: &Places<'_>) -> (String, String) {
+        // Those to nothing may be equal.
+        let (mut pointers, mut variables): (Vec<Pointer>, Vec<Pointer>) =
+            self.pointers(scope, places).into_iter().partition(|pointer| !pointer.is_empty);
+        let most = if self.says.is_empty() { 0 } else { PARAMETERS.min(pointers.len()) };
+        variables.extend(pointers.split_off(most));
+        let mut text = Lines::default();
+        if !self.says.is_empty() {
+            text.line(&self.says);
+        }
+        match self.head.strip_suffix(')').filter(|_| !pointers.is_empty()) {
+            None => text.open(&self.head),
+            Some(head) => {
+                text.line(format!("{head},"));
+                for (i, Pointer { declared, says, .. }) in pointers.iter().enumerate() {
+                    let end = if i + 1 == pointers.len() { ")" } else { "," };
+                    text.line(format!("        {declared}{end}{says}"));
+                }
+                text.open("");
+            }
+        }
+        self.locals.iter().for_each(|local| text.line(local));
         for (flag, name) in [("&bad", "bad"), ("&outside", "outside")] {
-            if body.contains(flag) {
+            if self.body.contains(flag) {
                 text.line(format!("bool {name} = false;"));
             }
         }
-        let words: BTreeSet<&str> = body.split(|c| !is_part(c)).collect();
-        let used = self.used.borrow();
-        for tape in used.iter().filter(|tape| words.contains(self.scope.tapes[**tape].as_str())) {
-            let ty = &self.scope.plan.tapes[*tape].ty;
-            let Home::Slot { offset, .. } = self.scope.homes[*tape] else { continue };
-            let array = array_name(ty.dtype);
-            let name = &self.scope.tapes[*tape];
-            let plus = if offset == 0 { String::new() } else { format!(" + {offset}") };
-            let of = if ty.shape.is_scalar() { String::new() } else { format!(" /* {} */", ty.shape) };
-            text.line(format!("{} *const restrict {name} = work->{array}{plus};{of}", num(ty.dtype)));
+        for Pointer { declared, at, says, .. } in variables {
+            text.line(format!("{declared} = {at};{says}"));
         }
-        let mut all = text;
-        let mut inner = Lines::default();
-        body.lines().for_each(|line| inner.line(line));
-        all.paste(&inner);
-        all.close();
-        all.into_text()
+        self.body.lines().for_each(|line| text.line(line));
+        text.close();
+        let args: String = pointers.iter().map(|pointer| format!(", {}", pointer.at)).collect();
+        (text.into_text(), args)
+    }
+
+    /// The pointers to the values that the body mentions.
+    fn pointers(&self, scope: &Scope<'_>, places: &Places<'_>) -> Vec<Pointer> {
+        let words: BTreeSet<&str> = self.body.split(|c| !is_part(c)).collect();
+        let pointer = |name: &str, dtype: DType, offset: usize, says: String, is_empty: bool| {
+            let array = array_name(dtype);
+            let at = if offset == 0 { format!("work->{array}") } else { format!("work->{array} + {offset}") };
+            Pointer { declared: format!("{} *const restrict {name}", num(dtype)), at, says, is_empty }
+        };
+        let mut all = Vec::new();
+        for (slot, data) in scope.program.slots.iter_enumerated() {
+            let name = &scope.slots[slot];
+            let Some(offset) = (places.slots)(slot).filter(|_| words.contains(name.as_str())) else {
+                continue;
+            };
+            let of =
+                if data.ty.shape.is_scalar() { String::new() } else { format!(" /* {} */", data.ty.shape) };
+            all.push(pointer(name, data.ty.dtype, offset, of, data.ty.shape.is_empty()));
+        }
+        for (kind, offsets) in [("own", places.own), ("kept", places.kept)] {
+            for (dtype, offset) in DTYPES.into_iter().zip(offsets) {
+                let name = format!("{kind}_{}", array_name(dtype));
+                if words.contains(name.as_str()) {
+                    all.push(pointer(&name, dtype, offset, String::new(), false));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A pointer to values: its declaration, where it points to, a comment, and whether there are no elements.
+struct Pointer {
+    declared: String,
+    at: String,
+    says: String,
+    is_empty: bool,
+}
+
+/// The place of a type among all types.
+fn place_of(dtype: DType) -> usize {
+    match dtype {
+        DType::Num => 0,
+        DType::Int => 1,
+        DType::Bool => 2,
     }
 }
 
 /// The type of elements within the source file.
-pub(crate) fn num(dtype: rml_ir::DType) -> &'static str {
-    if dtype == rml_ir::DType::Num { "num" } else { c_type(dtype, rml_ir::Precision::F64) }
+pub(crate) fn num(dtype: DType) -> &'static str {
+    if dtype == DType::Num { "num" } else { c_type(dtype, rml_ir::Precision::F64) }
 }
 
 /// The variables of a tick that its text mentions.
@@ -165,7 +366,7 @@ pub(crate) fn declare_tick(lines: &mut Lines, cycles: usize, text: &str, last: &
         lines.line("const long t = 0;");
     }
     if mentions(text, "last") {
-        lines.line(last);
+        lines.line(format!("const bool last = t == {last};"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The elementary functions in C, with the bits of `rml_kernels`.
 //!
-//! Each text is one of `rml_kernels::functions::formulas`, operation by operation. `{NAME}` stands for a constant of the kernels, `{-NAME}` for
-//! the same below zero, `{#NAME}` for its bits, and a line `poly p x NAME` for a polynomial in x that p becomes.
+//! Each text is one of `rml_kernels::functions::formulas`, operation by operation. `{NAME}` is a constant of the
+//! kernels, `{-NAME}` its negation, `{#NAME}` its bits, and a line `poly p x NAME` sets p to a polynomial in x.
 
 use std::fmt::Debug;
 

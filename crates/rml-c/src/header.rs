@@ -6,7 +6,7 @@ use rml_plan::{Ends, Kind, Output};
 use crate::lines::Lines;
 use crate::operand::c_type;
 use crate::scope::Scope;
-use crate::store::{DTYPES, Memory, array_name};
+use crate::store::{Arrays, DTYPES, Memory, array_name};
 use crate::{Options, checkpoint};
 
 /// Text as a comment of one or more lines.
@@ -14,14 +14,14 @@ pub(crate) fn comment(text: &str) -> String {
     format!("/* {} */", text.replace("*/", "* /"))
 }
 
-/// Whether an output says at each cycle whether it is there.
+/// Whether an output has a field that says at each cycle whether it is present.
 pub(crate) fn is_flagged(output: &Output) -> bool {
     let always = output.cases.iter().filter(|(_, when, _)| when.is_empty());
     always.fold(Positions::NONE, |at, (own, ..)| at.or(*own)) != Positions::ALL
 }
 
 /// The text of the header.
-pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> String {
+pub(crate) fn header(scope: &Scope<'_>, (memory, arrays): (&Memory, &Arrays), options: &Options) -> String {
     let (name, upper) = (&scope.name, scope.name.to_uppercase());
     let mut lines = Lines::default();
     lines.line(comment(&options.note));
@@ -41,9 +41,9 @@ pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> S
     lines
         .line("/* What a call gives where it does not give a number of cycles. Then nothing has changed. */");
     lines.line(format!("#define {upper}_OVERFLOW (-1) /* an integer does not fit 64 bits */"));
-    lines.line(format!("#define {upper}_OUTSIDE (-2)  /* a position lies outside of its axis */"));
+    lines.line(format!("#define {upper}_OUTSIDE (-2)  /* a position is outside of its axis */"));
     lines.line(format!("#define {upper}_LONG (-3)     /* a window has more than {upper}_CYCLES cycles */\n"));
-    structs(scope, &mut lines);
+    structs(scope, arrays, &mut lines);
     lines.line("/* Gives states the values that they start with. */");
     lines.line(format!("void {name}_start({name}_state *state);\n"));
     lines.line(format!("/* Writes states as {upper}_CHECKPOINT_BYTES bytes, which are the same on every machine; reads such bytes. Those of a program with other\n   states are refused: it gives false, and nothing has changed. */"));
@@ -72,7 +72,7 @@ fn meaning(scope: &Scope<'_>, upper: &str) -> String {
         ),
     };
     format!(
-        "{what} `out` has room for as many, and none of these lies in another one. What lies in `work` need not outlive a call."
+        "{what} `out` has room for as many, and none of these is part of another one. `work` need not outlive a call."
     )
 }
 
@@ -93,7 +93,7 @@ fn field(scope: &Scope<'_>, name: &str, of: &str, ty: &Type) -> String {
     format!("    {} {name}{len};{says}", c_type(ty.dtype, scope.plan.precision))
 }
 
-fn structs(scope: &Scope<'_>, lines: &mut Lines) {
+fn structs(scope: &Scope<'_>, arrays: &Arrays, lines: &mut Lines) {
     let precision = scope.plan.precision;
     let field = |name: &str, of: &str, ty: &Type| field(scope, name, of, ty);
     let (mut state, mut work) = (Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ fn structs(scope: &Scope<'_>, lines: &mut Lines) {
             }
         }
     }
-    for (dtype, len) in DTYPES.into_iter().zip(scope.arrays.lens).filter(|(_, len)| *len > 0) {
+    for (dtype, len) in DTYPES.into_iter().zip(arrays.lens).filter(|(_, len)| *len > 0) {
         work.push(format!("    {} {}[{len}];", c_type(dtype, precision), array_name(dtype)));
     }
     let inputs = scope.plan.inputs.iter().zip(&scope.inputs);

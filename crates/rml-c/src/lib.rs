@@ -1,34 +1,34 @@
-//! Plans as C99: one source file and one header, which need nothing but a C compiler and `math.h`.
+//! Plans as C99: one source file and one header, which need only a C compiler and `math.h`.
 //!
-//! The program gives a struct for what outlives windows, one for the values of a window, one for the inputs of a cycle and one for its
-//! outputs, and two functions: one that gives states the values that they start with, and one that runs a window, or, for a program without
-//! windows, any cycles. Memory is that of the structs: nothing is allocated, nothing is global, nothing recurs.
+//! The program has a struct for what outlives windows, one for the values of a window, one for the inputs of a cycle
+//! and one for its outputs. A function gives states their initial values, and another one runs a window, or, in a
+//! program without windows, any number of cycles. Memory is that of the structs: there is no allocation, no global
+//! state and no recursion.
 //!
-//! Each run of [regions](rml_plan::Region) becomes one C function. Values of one tick that nothing reads at another one are local
-//! variables of a loop over elements, or share an array with others; what has to be there for all ticks lies in arrays whose places are
-//! shared by values that are never needed at once.
+//! A plan becomes [loop nests](rml_nest), which are fused. Each node of these is a C function, which runs all ticks of
+//! a window. Values that are read at the same tick alone have room for one tick. Values share memory if no function
+//! needs both. The printer of loops, [`loops`], serves other printers of nests, too.
 
 use std::sync::Arc;
 
 use rml_ir::Value;
 use rml_plan::{Kind, Plan};
 
+mod call;
 mod checkpoint;
 mod exprs;
 mod function;
 mod functions;
-mod fuse;
-mod groups;
 mod header;
+mod layout;
 mod lines;
+pub mod loops;
 mod names;
 mod nest;
 mod operand;
 mod picked;
-mod point;
 mod prelude;
 mod products;
-mod reduce;
 mod registers;
 mod run;
 mod scalars;
@@ -37,9 +37,8 @@ mod sliding;
 mod sort;
 mod source;
 mod store;
-mod sums;
 mod tensor;
-mod views;
+mod want;
 
 pub use names::refuses;
 pub use scalars::Scalars;
@@ -71,7 +70,7 @@ pub struct Options {
     pub cycles: usize,
     /// Where the elementary functions come from.
     pub math: Math,
-    /// What is said of it at the top of both files.
+    /// A comment at the top of both files.
     pub note: String,
 }
 
@@ -88,7 +87,7 @@ pub struct Exported {
     pub inputs: Vec<String>,
     /// The fields of the outputs, in order.
     pub outputs: Vec<String>,
-    /// The inputs and outputs whose fields are called otherwise than they, and these.
+    /// The inputs and outputs whose fields have other names, and these names.
     pub renamed: Vec<(String, String)>,
 }
 
@@ -97,7 +96,7 @@ pub struct Exported {
 pub enum Refused {
     /// Its blocks wait for conditions of later cycles, for any number of them.
     Waits,
-    /// More cycles than those are needed for it to go on at all.
+    /// A call needs at least this many cycles to run any.
     Cycles(usize),
     /// Its arrays take more bytes than a program can address in one object.
     Memory(u64),
@@ -123,15 +122,15 @@ pub fn export(
         return Err(Refused::Cycles(fewest));
     }
     let scope = scope::Scope::new(plan, options);
-    let mut memory = scope.memory();
+    let starts = registers::Starts::new(plan, &scope.registers, state);
+    let (source, constants, arrays) = source::source(&scope, &starts, options);
+    let mut memory = scope.memory(&arrays);
     let most = memory.state.max(memory.work);
     if most > MOST {
         return Err(Refused::Memory(most));
     }
-    let starts = registers::Starts::new(plan, &scope.registers, state);
-    let (source, constants) = source::source(&scope, &starts, options);
     memory.constants = constants;
-    let header = header::header(&scope, &memory, options);
+    let header = header::header(&scope, (&memory, &arrays), options);
     let renamed = renamed(&scope);
     Ok(Exported { header, source, memory, inputs: scope.inputs, outputs: scope.outputs, renamed })
 }

@@ -57,9 +57,10 @@ const HEADERS: &[&str] = &[
 
 /// The field of an input, an output or a state of that name. Names of variables that differ have fields that differ:
 ///
-/// - A name that C or C++ cannot take gets `_` at its end. Those are keywords, macros, and all names of two and more characters without a small
-///   letter, as macros have. So does one that ends in `_present`, as the fields do that say whether an output is there. What is such a name but
-///   for `_` at its end gets one more: `int` is `int_`, and `int_` is `int__`.
+/// - A name that C or C++ cannot take gets `_` at its end: a keyword, a macro, or a name of two or more characters
+///   without a lower-case letter, as macros have. So does a name that ends in `_present`, as the fields do that say
+///   whether an output is present. Such a name with `_` at its end gets one more: `int` is `int_`, and `int_` is
+///   `int__`.
 /// - A name that begins with `_` gets `rml` before it. What is such a name but for `rml` before it gets it once more.
 /// - Every other one stays as it is.
 pub(crate) fn field(name: &str) -> String {

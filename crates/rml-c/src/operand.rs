@@ -2,34 +2,40 @@
 
 use rml_ir::{DType, Data, Precision, Shape, Value};
 
+use crate::loops::Base;
+
 /// Something that has elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     place: Place,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
+    /// How far neighbours along each axis are apart.
+    pub(crate) strides: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
 enum Place {
-    /// An array, and where in it the first element stands.
-    Array(String, String),
+    Array(Base),
     /// All elements are alike.
     Alike(String),
 }
 
 impl Operand {
-    pub(crate) fn array(
-        base: impl Into<String>,
-        first: impl Into<String>,
-        dtype: DType,
-        shape: Shape,
-    ) -> Self {
-        Self { place: Place::Array(base.into(), first.into()), dtype, shape }
+    /// Elements one after the other.
+    pub(crate) fn array(base: Base, dtype: DType, shape: Shape) -> Self {
+        let strides = strides(shape.dims());
+        Self { place: Place::Array(base), dtype, shape, strides }
+    }
+
+    /// Elements that are so far apart.
+    pub(crate) fn strided(base: Base, dtype: DType, shape: Shape, strides: Vec<usize>) -> Self {
+        Self { place: Place::Array(base), dtype, shape, strides }
     }
 
     pub(crate) fn alike(text: impl Into<String>, dtype: DType, shape: Shape) -> Self {
-        Self { place: Place::Alike(text.into()), dtype, shape }
+        let strides = strides(shape.dims());
+        Self { place: Place::Alike(text.into()), dtype, shape, strides }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -48,35 +54,8 @@ impl Operand {
     pub(crate) fn at(&self, index: &str) -> String {
         match &self.place {
             Place::Alike(text) => text.clone(),
-            Place::Array(base, first) => format!("{base}[{}]", sum(&[first.as_str(), index])),
+            Place::Array(base) => base.at(index),
         }
-    }
-
-    /// A part of it, from an element on.
-    pub(crate) fn part(self, from: usize, shape: Shape) -> Self {
-        let place = match self.place {
-            Place::Array(base, first) if shape.is_scalar() => {
-                Place::Alike(format!("{base}[{}]", sum(&[&first, &from.to_string()])))
-            }
-            Place::Array(base, first) => Place::Array(base, sum(&[&first, &from.to_string()])),
-            alike @ Place::Alike(_) => alike,
-        };
-        Self { place, dtype: self.dtype, shape }
-    }
-
-    /// The only element, or the one of the same index where there are many.
-    pub(crate) fn each(&self, index: &str) -> String {
-        self.at(if self.len() == 1 { "0" } else { index })
-    }
-
-    /// The element at an index for each axis of a shape to which it broadcasts.
-    pub(crate) fn broadcast(&self, indices: &[String]) -> String {
-        let skipped = indices.len() - self.shape.rank();
-        let strides = strides(self.dims());
-        let terms = self.dims().iter().zip(&strides).zip(&indices[skipped..]);
-        let terms: Vec<(String, usize)> =
-            terms.filter(|((n, _), _)| **n != 1).map(|((_, stride), i)| (i.clone(), *stride)).collect();
-        self.at(&linear(&terms, 0))
     }
 }
 
@@ -95,25 +74,21 @@ pub(crate) fn sum(terms: &[&str]) -> String {
     if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
 }
 
-/// `i*16 + j + 3`.
+/// `i * 16 + j + 3`.
 pub(crate) fn linear(terms: &[(String, usize)], offset: usize) -> String {
-    let term = |(index, stride): &(String, usize)| match stride {
-        0 => String::new(),
-        1 => index.clone(),
-        _ => times(index, *stride),
-    };
+    let term = |(index, stride): &(String, usize)| times(index, *stride);
     let offset = offset.to_string();
     let terms: Vec<String> = terms.iter().map(term).chain([offset]).collect();
     sum(&terms.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// `i*16`.
+/// `i * 16`.
 pub(crate) fn times(index: &str, stride: usize) -> String {
     match (index, stride) {
         ("0", _) | (_, 0) => "0".to_owned(),
         (_, 1) => index.to_owned(),
-        _ if index.contains(' ') => format!("({index})*{stride}"),
-        _ => format!("{index}*{stride}"),
+        _ if index.contains(' ') => format!("({index}) * {stride}"),
+        _ => format!("{index} * {stride}"),
     }
 }
 

@@ -132,7 +132,7 @@ static uint8_t *rml_put(uint8_t *to, uint64_t bits, int n) {
     (
         "rml_get",
         &[],
-        "/* Reads n bytes, the last one first, and goes behind them. */
+        "/* Reads n bytes, the last one first, and goes past them. */
 static uint64_t rml_get(const uint8_t **from, int n) {
     uint64_t bits = 0;
     for (int i = 0; i < n; i++) {
@@ -185,7 +185,8 @@ static void ",
     };
 }
 
-/// The name of each, what it calls, and its text, in which `@` ends the name of a function of `math.h`, and `{exp}` is the function that the program takes.
+/// The name of each, what it calls, and its text: `@` ends the name of a function of `math.h`, and `{exp}` is the
+/// function that the program has.
 const TABLE: &[Entry] = &[
     ("rml_sign", &[], "static inline num rml_sign(num x) {
     return x > 0 ? 1 : x < 0 ? -1 : x != x ? x : 0;

@@ -1,11 +1,9 @@
 //! Matrix products and contractions.
 
-use rml_ir::op::Einsum;
+use rml_ir::op::{Around, Einsum};
 
 use crate::function::Function;
-use crate::nest::{nest, plus};
 use crate::operand::{Operand, linear, strides};
-use crate::reduce::along;
 
 /// An axis of a product: its length, and how far neighbours are in the result and in the operands.
 struct Axis {
@@ -17,9 +15,15 @@ struct Axis {
 /// As many sums are kept in variables of their own: a processor has registers for them.
 const FEW: usize = 16;
 
-/// Products of two operands, or one operand, added up; to what the result holds, if so. The axes are those of the result but the last, what is
-/// summed over, the last one.
-fn products(f: &mut Function<'_>, axes: &[Axis], args: &[Operand], out: &Operand, add: bool) {
+/// Products of two operands, or one operand, added up; to what the result holds, if so. The axes are those of the
+/// result but the last, what is summed over, the last one.
+fn products(f: &mut Function<'_>, mut axes: Vec<Axis>, args: &[Operand], out: &Operand, add: bool) {
+    if let Some(last) = axes.pop() {
+        // Chains side by side, or one after the other, if no operand has the elements of a row side by side.
+        let is_row = last.out == 0 || last.of.contains(&1);
+        let at = if is_row { axes.len() } else { axes.iter().take_while(|axis| axis.out != 0).count() };
+        axes.insert(at, last);
+    }
     let at = |axes: &[Axis], from: usize, stride: &dyn Fn(&Axis) -> usize| {
         let terms = axes.iter().enumerate().filter(|(_, axis)| axis.n != 1);
         linear(&terms.map(|(i, axis)| (format!("i{}", from + i), stride(axis))).collect::<Vec<_>>(), 0)
@@ -28,7 +32,7 @@ fn products(f: &mut Function<'_>, axes: &[Axis], args: &[Operand], out: &Operand
     let (before, last) = axes.split_at(axes.len() - usize::from(is_last));
     let outer = before.iter().take_while(|axis| axis.out != 0 || axis.n == 1).count();
     let columns = last.first().map_or(1, |axis| axis.n);
-    let (to, column) = (out.at(&at(axes, 0, &|axis| axis.out)), at(last, before.len(), &|_| 1));
+    let (to, column) = (out.at(&at(&axes, 0, &|axis| axis.out)), at(last, before.len(), &|_| 1));
     let is_few = columns <= FEW && outer < before.len();
     let sum = match (is_few, is_last) {
         (false, _) => to.clone(),
@@ -36,16 +40,16 @@ fn products(f: &mut Function<'_>, axes: &[Axis], args: &[Operand], out: &Operand
         (true, false) => "chain".to_owned(),
     };
     let factors: Vec<String> =
-        args.iter().enumerate().map(|(k, arg)| arg.at(&at(axes, 0, &|axis| axis.of[k]))).collect();
+        args.iter().enumerate().map(|(k, arg)| arg.at(&at(&axes, 0, &|axis| axis.of[k]))).collect();
     let line = match &factors[..] {
-        [a, b] => format!("{sum} = {}({a}, {b}, {sum});", f.scope.prelude.helper("rml_fma")),
-        _ => plus(f, out.dtype, &sum, &factors.concat()),
+        [a, b] => format!("{sum} = {};", f.scope.scalars.added([a, b], &sum)),
+        _ => f.plus(out.dtype, &sum, &factors.concat()),
     };
     if !is_few {
         if !add {
-            f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
+            f.fill_all("0", out);
         }
-        return nest(f, &axes.iter().map(|axis| axis.n).collect::<Vec<_>>(), &[line]);
+        return f.each(&axes.iter().map(|axis| axis.n).collect::<Vec<_>>(), &line);
     }
     in_variables(f, (&before[..outer], &before[outer..], last), (&to, &sum), &line, add);
 }
@@ -89,12 +93,12 @@ fn each(f: &mut Function<'_>, sizes: &[(String, usize)], line: &str) {
 
 /// NumPy's product; added to what the result holds, if so.
 pub(crate) fn matmul(f: &mut Function<'_>, args: &[Operand], out: &Operand, add: bool) {
-    products(f, &of_matmul(&args[0], &args[1], out), args, out, add);
+    products(f, of_matmul(&args[0], &args[1], out), args, out, add);
 }
 
 /// The axes of NumPy's product: stacks, rows, what is summed over, columns.
 fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
-    let (sa, sb, so) = (strides(a.dims()), strides(b.dims()), strides(out.dims()));
+    let (sa, sb, so) = (&a.strides, &b.strides, strides(out.dims()));
     let (ra, rb) = (a.dims().len(), b.dims().len());
     let mut axes = Vec::new();
     let stack = out.dims().len() - usize::from(ra > 1) - usize::from(rb > 1);
@@ -106,13 +110,13 @@ fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
         axes.push(Axis {
             n: out.dims()[i],
             out: *out_stride,
-            of: vec![along(a.dims(), &sa, i), along(b.dims(), &sb, i)],
+            of: vec![along(a.dims(), sa, i), along(b.dims(), sb, i)],
         });
     }
     if ra > 1 {
         axes.push(Axis { n: a.dims()[ra - 2], out: so[stack], of: vec![sa[ra - 2], 0] });
     }
-    let of_b = if rb > 1 { sb[rb - 2] } else { 1 };
+    let of_b = if rb > 1 { sb[rb - 2] } else { sb[0] };
     axes.push(Axis { n: a.dims()[ra - 1], out: 0, of: vec![sa[ra - 1], of_b] });
     if rb > 1 {
         axes.push(Axis { n: b.dims()[rb - 1], out: 1, of: vec![0, sb[rb - 1]] });
@@ -120,28 +124,54 @@ fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
     axes
 }
 
-/// A contraction; added to what the result holds, if so. Axes of one operand alone that the result lacks are summed first.
+/// A contraction; added to what the result holds, if so. Axes of one operand alone that the result lacks are summed
+/// first.
 pub(crate) fn einsum(f: &mut Function<'_>, labels: &Einsum, args: &[Operand], out: &Operand, add: bool) {
     let operands = labels.operands();
-    let (mut summed, mut depth) = (Vec::new(), 0);
+    let mut summed = Vec::new();
     for (k, arg) in args.iter().enumerate() {
         let others =
             |label: &char| operands.iter().enumerate().any(|(i, other)| i != k && other.contains(label));
         let is_lost = |label: &char| !labels.result().contains(label) && !others(label);
         let axes: Vec<usize> = (0..arg.dims().len()).filter(|axis| is_lost(&operands[k][*axis])).collect();
-        let (left, opened) = along(f, arg, &axes, ["left", "right"][k.min(1)]);
-        summed.push(left);
-        depth += opened;
+        summed.push(along(f, arg, &axes, ["left", "right"][k.min(1)]));
     }
     let axes = of_einsum(operands, labels.result(), &summed, out);
-    products(f, &axes, &summed, out, add);
-    f.lines.close_all(depth);
+    products(f, axes, &summed, out, add);
+}
+
+/// What is left of an operand when axes of it are summed one after the other: arrays with one element along each.
+fn along(f: &mut Function<'_>, x: &Operand, axes: &[usize], name: &str) -> Operand {
+    let mut from = x.clone();
+    if x.is_alike() && !axes.is_empty() {
+        from = f.beside(name, x.shape.clone());
+        f.copy_all(x, &from);
+    }
+    for axis in axes {
+        let mut dims = from.dims().to_vec();
+        let Around { outer, n, inner } = Around::axis(&dims, Some(*axis));
+        dims[*axis] = 1;
+        let to = f.beside(&format!("{name}_{axis}"), dims.iter().copied().collect());
+        let at = |far: usize| {
+            let block = ("i0".to_owned(), if outer == 1 { 0 } else { far });
+            linear(&[block, ("i1".to_owned(), usize::from(inner != 1))], 0)
+        };
+        if n == 0 {
+            f.fill_all("0", &to);
+        } else {
+            let sum = f.scope.scalars.function("rml_sum");
+            let line = format!("{} = {sum}(&{}, {n}, {inner});", to.at(&at(inner)), from.at(&at(n * inner)));
+            f.each(&[outer, inner], &line);
+        }
+        from = to;
+    }
+    from
 }
 
 /// The axes of a contraction: those of the result but the last, what is summed over, the last one.
 fn of_einsum(operands: &[Vec<char>], result: &[char], args: &[Operand], out: &Operand) -> Vec<Axis> {
-    let far = |labels: &[char], dims: &[usize], label: char| {
-        labels.iter().position(|l| *l == label).map_or(0, |k| strides(dims)[k])
+    let far = |labels: &[char], strides: &[usize], label: char| {
+        labels.iter().position(|l| *l == label).map_or(0, |k| strides[k])
     };
     let size = |label: char| {
         let of = |(labels, arg): (&Vec<char>, &Operand)| {
@@ -159,8 +189,8 @@ fn of_einsum(operands: &[Vec<char>], result: &[char], args: &[Operand], out: &Op
     order.extend(last);
     let axis = |label: char| Axis {
         n: size(label),
-        out: far(result, out.dims(), label),
-        of: operands.iter().zip(args).map(|(labels, arg)| far(labels, arg.dims(), label)).collect(),
+        out: far(result, &out.strides, label),
+        of: operands.iter().zip(args).map(|(labels, arg)| far(labels, &arg.strides, label)).collect(),
     };
     order.into_iter().map(axis).collect()
 }

@@ -23,10 +23,10 @@ pub(crate) struct Register {
     pub(crate) start: Option<Value>,
 }
 
-/// What stands behind the names of registers where more of them is kept than a value.
+/// What follows the names of registers in the names of fields that keep more than a value.
 const BESIDE: &[&str] = &["_set", "_done", "_done_set"];
 
-/// All registers of a plan, called otherwise than what else stands in the work.
+/// All registers of a plan, with names that other fields of the work do not have.
 pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register> {
     let mut names = Names::without(arrays);
     let loops = plan.loops_of_registers();

@@ -1,16 +1,19 @@
 //! The functions that a caller sees.
 
-use rml_plan::Ends;
+use std::collections::BTreeSet;
 
-use crate::function::{Function, declare_tick};
-use crate::lines::Lines;
-use crate::operand::Operand;
+use rml_nest::Home;
+use rml_plan::{Ends, Reg};
+
+use crate::function::{Function, Places, Written, declare_tick};
+use crate::layout::of_write;
+use crate::loops::{Base, Elements};
 use crate::registers::Starts;
-use crate::scope::Scope;
+use crate::scope::{DONE, Scope, base};
 
 /// The function that gives states the values that they start with.
 pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
-    let mut f = Function::new(scope);
+    let mut f = Function::new(scope, DONE);
     for (id, r) in scope.registers.iter_enumerated() {
         if r.fixed || r.local {
             continue;
@@ -18,34 +21,34 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
         let place = scope.state(id);
         match &starts.0[id] {
             Some(value) => f.fill(&place, value, &scope.table("start", id)),
-            None => f.copy(&Operand::alike("0", place.dtype, place.shape.clone()), &place),
+            None => f.copy(&Elements::Same("0".to_owned()), &place, scope.plan.registers[id].ty.shape.len()),
         }
         if r.flagged {
             f.lines.line(format!("state->{}_set = {};", r.name, starts.0[id].is_some()));
         }
     }
     let head = format!("void {0}_start({0}_state *state)", scope.name);
-    f.text(&head, &["(void)state;"])
+    f.written(&head, &["(void)state;"]).text(scope, &Places::nowhere()).0
 }
 
-/// The function that runs a window, by those of so many groups.
-pub(crate) fn run(scope: &Scope<'_>, groups: usize) -> String {
+/// The function that runs a window, by those of nodes of these numbers.
+pub(crate) fn run(scope: &Scope<'_>, nodes: &[usize]) -> Written {
     let (name, upper) = (&scope.name, scope.name.to_uppercase());
-    let mut f = Function::new(scope);
+    let mut f = Function::new(scope, DONE);
     let searched = length(&mut f, &upper);
     for (id, r) in scope.registers.iter_enumerated().filter(|(_, r)| r.looped) {
         if r.local {
             f.unset(id, "");
         } else {
             let (from, to) = (scope.state(id), scope.register(id, ""));
-            f.copy(&from, &to);
+            f.copy(&Elements::At(from), &to, scope.plan.registers[id].ty.shape.len());
             if r.flagged {
                 f.lines.line(format!("work->{0}_set = state->{0}_set;", r.name));
             }
         }
     }
-    for i in 0..groups {
-        f.lines.line(format!("code = {name}_{i}(in, state, work, ticks, done);"));
+    for i in nodes.iter().copied() {
+        f.lines.line(format!("code = {};", call(scope, i)));
         if searched && i == 0 {
             f.lines.open("if (code <= 0)");
             f.lines.line(format!("return code == 0 && cycles >= {upper}_CYCLES ? {upper}_LONG : code;"));
@@ -64,10 +67,15 @@ pub(crate) fn run(scope: &Scope<'_>, groups: usize) -> String {
     let head = format!(
         "long {name}_run({name}_state *restrict state, {name}_work *restrict work, const {name}_in *restrict in, long cycles, {name}_out *restrict out)"
     );
-    f.text(
+    f.written(
         &head,
         &["long ticks, done, code = 0;", "(void)state, (void)work, (void)in, (void)out, (void)code;"],
     )
+}
+
+/// The call of the function of a node.
+pub(crate) fn call(scope: &Scope<'_>, node: usize) -> String {
+    format!("{}_{node}(in, state, work, ticks, done)", scope.name)
 }
 
 /// Finds how many ticks run; whether the first group does that.
@@ -114,63 +122,88 @@ fn length(f: &mut Function<'_>, upper: &str) -> bool {
 
 /// In a loop over the ticks that are done.
 fn over_done(f: &mut Function<'_>, write: impl FnOnce(&mut Function<'_>)) {
-    let outer = std::mem::take(&mut f.lines);
-    write(f);
-    let text = std::mem::replace(&mut f.lines, outer).into_text();
+    f.begin_stage();
+    let text = f.aside(write).into_text();
     if text.is_empty() {
         return;
     }
     f.lines.open(if f.scope.cycles == 1 { "" } else { "for (long t = 0; t < done; t++)" });
-    declare_tick(&mut f.lines, f.scope.cycles, &text, "const bool last = t == done - 1;");
-    let mut all = Lines::default();
-    text.lines().for_each(|line| all.line(line));
-    f.lines.paste(&all);
+    declare_tick(&mut f.lines, f.scope.cycles, &text, "done - 1");
+    text.lines().for_each(|line| f.lines.line(line));
     f.lines.close();
 }
 
 fn outputs(f: &mut Function<'_>) {
     over_done(f, |f| {
         let scope = f.scope;
-        for (output, field) in scope.plan.outputs.iter().zip(&scope.outputs) {
-            let place =
-                crate::scope::scalar_or_array(format!("out[t].{field}"), output.ty.dtype, &output.ty.shape);
-            let flagged = crate::header::is_flagged(output);
+        let flags = scope.plan.outputs.iter().map(crate::header::is_flagged);
+        for ((output, field), flagged) in scope.program.outputs.iter().zip(&scope.outputs).zip(flags) {
+            let place = base(format!("out[t].{field}"), &output.ty.shape);
             if flagged {
                 f.lines.line(format!("out[t].{field}_present = false;"));
             }
             for (at, when, value) in &output.cases {
-                let condition = scope.condition(*at, when, scope.plan.ahead(), "t", &f.used);
+                let condition = f.condition(*at, when, scope.program.ahead);
                 if condition.as_deref() == Some("false") {
                     continue;
                 }
-                if let Some(condition) = &condition {
-                    f.lines.open(format!("if ({condition})"));
-                }
-                let from = f.atom(*value, "t");
-                f.copy(&from, &place);
-                if flagged {
-                    f.lines.line(format!("out[t].{field}_present = true;"));
-                }
-                if condition.is_some() {
-                    f.lines.close();
-                }
+                let lines = f.aside(|f| {
+                    f.copy_source(value, &output.ty.shape, *at, &place);
+                    if flagged {
+                        f.lines.line(format!("out[t].{field}_present = true;"));
+                    }
+                });
+                f.enclose(lines, condition.map(|condition| format!("if ({condition})")));
             }
         }
     });
 }
 
 fn commits(f: &mut Function<'_>) {
-    for (id, r) in f.scope.registers.iter_enumerated().filter(|(_, r)| r.looped && !r.local) {
-        let suffix = if f.scope.plan.ahead() > 0 { "_done" } else { "" };
-        let (from, to) = (f.scope.register(id, suffix), f.scope.state(id));
-        f.copy(&from, &to);
+    let scope = f.scope;
+    for (id, r) in scope.registers.iter_enumerated().filter(|(_, r)| r.looped && !r.local) {
+        let suffix = if scope.plan.ahead() > 0 { "_done" } else { "" };
+        let (from, to) = (scope.register(id, suffix), scope.state(id));
+        f.copy(&Elements::At(from), &to, scope.plan.registers[id].ty.shape.len());
         if r.flagged {
-            let flag = f.scope.flag(id, suffix);
+            let flag = scope.flag(id, suffix);
             f.lines.line(format!("state->{}_set = {flag};", r.name));
         }
     }
-    over_done(f, |f| {
-        let commits = &f.scope.plan.commits;
-        f.writes(commits, "t", "");
+    f.begin_stage();
+    let lines = f.aside(|f| {
+        keep(f);
+        let own = f.aside(|f| f.writes(&scope.program.commits, ""));
+        let text = own.into_text();
+        if text.is_empty() {
+            return;
+        }
+        f.lines.open(if scope.cycles == 1 { "" } else { "for (long t = 0; t < done; t++)" });
+        declare_tick(&mut f.lines, scope.cycles, &text, "done - 1");
+        text.lines().for_each(|line| f.lines.line(line));
+        f.lines.close();
     });
+    f.enclose(lines, None);
+}
+
+/// Copies the registers that others are written from, since all are written with what they held before.
+fn keep(f: &mut Function<'_>) {
+    let scope = f.scope;
+    let commits = &scope.program.commits;
+    let written: BTreeSet<Reg> = commits.iter().map(|write| scope.reg(write.register)).collect();
+    let is_register = |slot| matches!(scope.program.slots[slot].home, Home::Register { .. });
+    let read = commits.iter().flat_map(of_write).map(|access| access.slot).filter(|slot| is_register(*slot));
+    let read: BTreeSet<Reg> = read.map(|slot| scope.reg(slot)).filter(|id| written.contains(id)).collect();
+    for id in read {
+        let ty = &scope.plan.registers[id].ty;
+        let (name, n) = (format!("before_{}", scope.registers[id].name), ty.shape.len());
+        let declared = f.array(&name, ty.dtype, n);
+        f.lines.line(declared);
+        f.copy(&Elements::At(scope.register(id, "")), &Base::array(&*name), n);
+        let flag = format!("{name}_set");
+        if scope.registers[id].flagged {
+            f.lines.line(format!("const bool {flag} = {};", scope.flag(id, "")));
+        }
+        f.before.insert(id, (Base::array(name), flag));
+    }
 }

@@ -29,7 +29,27 @@ pub struct Scalars(Prelude);
 impl Scalars {
     /// For numbers of a precision.
     pub fn new(precision: Precision) -> Self {
-        Self(Prelude::new(precision, Math::Own))
+        Self::with(precision, Math::Own)
+    }
+
+    /// The same, with functions from there.
+    pub(crate) fn with(precision: Precision, math: Math) -> Self {
+        Self(Prelude::new(precision, math))
+    }
+
+    /// The product of two nums added to a third one, with one rounding. A product with 1 is exact.
+    pub(crate) fn added(&self, [a, b]: [&str; 2], sum: &str) -> String {
+        let is_one = |x: &str| matches!(x, "1.0f" | "1.0");
+        match (is_one(a), is_one(b)) {
+            (true, _) => format!("{sum} + {b}"),
+            (_, true) => format!("{sum} + {a}"),
+            (false, false) => format!("{}({a}, {b}, {sum})", self.function("rml_fma")),
+        }
+    }
+
+    /// Whether the text needs `math.h`.
+    pub(crate) fn needs_library(&self) -> bool {
+        self.0.needs_library()
     }
 
     /// A [pointwise](Op::is_pointwise) operator of expressions, the last of which has that type.

@@ -81,7 +81,8 @@ fn with(far: &[(&str, usize)], channel: &str) -> String {
     crate::operand::sum(&[&linear(&terms, 0), channel])
 }
 
-/// A convolution, or one of its transposes. Each element is made of chains of products; those of windows, or of examples, are added up.
+/// A convolution, or one of its transposes. Each element is made of chains of products; those of windows, or of
+/// examples, are added up.
 pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand) {
     let (conv, x, kernel, d): (&Conv, _, _, _) = match op {
         Op::Conv(conv) => (conv, &args[0], &args[1], out),
@@ -92,7 +93,7 @@ pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Op
     let [sizes @ .., channels, filters] = kernel.dims() else { return };
     let g = Geometry::new(&conv.axes, sizes, x.dims());
     let (all, own) = (channels * conv.groups, filters / conv.groups);
-    let fma = f.scope.prelude.helper("rml_fma");
+    let fma = f.scope.scalars.function("rml_fma");
     let x_at = x.at(&g.element(all, &linear(&[("g".to_owned(), *channels), ("c".to_owned(), 1)], 0)));
     let filter = linear(&[("g".to_owned(), own), ("o".to_owned(), 1)], 0);
     let far = g.tap(channels * filters);
@@ -144,8 +145,8 @@ pub(crate) fn pool(f: &mut Function<'_>, op: &Op, arg: &Operand, out: &Operand) 
     let channels = x.dims().last().copied().unwrap_or(1);
     let taps = g.size[0] * g.size[1];
     match op {
-        Op::MaxPool(_) => f.copy(&Operand::alike("-RML_INFINITY", out.dtype, out.shape.clone()), out),
-        Op::Patches(_) => f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out),
+        Op::MaxPool(_) => f.fill_all("-RML_INFINITY", out),
+        Op::Patches(_) => f.fill_all("0", out),
         _ => {}
     }
     let windows = [("b", g.batch), ("y", g.output[0]), ("x", g.output[1])];

@@ -19,7 +19,7 @@ pub(crate) fn sort(
     let positions = matches!(op, Op::ArgSort { .. });
     // Equal keys stay where they are.
     if keys.is_alike() && !positions {
-        return f.copy(x, out);
+        return f.copy_all(x, out);
     }
     let at = |row: &str| {
         let block = if outer == 1 { "0" } else { "i0" };
@@ -31,7 +31,7 @@ pub(crate) fn sort(
     let from = if keys.is_alike() {
         "i1"
     } else {
-        let order = f.scope.prelude.helper(match keys.dtype {
+        let order = f.scope.scalars.function(match keys.dtype {
             DType::Int => "rml_order_int",
             DType::Num | DType::Bool => "rml_order",
         });

@@ -1,41 +1,78 @@
-//! The text of the source file: constants, a function for each group, and those that a caller sees.
+//! The text of the source file: constants, a function for each node, and those that a caller sees.
 
 use std::collections::BTreeSet;
 
+use rml_base::EntityId;
 use rml_ir::Value;
-use rml_plan::{Rule, Tape};
+use rml_nest::{Ends, Home, Node, Order, Slot, Stage};
 
-use crate::function::{Function, declare_tick, num};
-use crate::fuse::{Block, Blocks};
-use crate::groups::{Group, What};
+use crate::function::{Function, Places, Written, declare_tick, num};
 use crate::header::comment;
 use crate::lines::Lines;
-use crate::operand::{Operand, c_type, literals};
+use crate::operand::{c_type, literals};
 use crate::registers::Starts;
-use crate::scope::Scope;
-use crate::{Math, Options};
-use crate::{checkpoint, point, products, run, sums, tensor};
+use crate::scope::{EACH, ONCE, Scope};
+use crate::store::{Arrays, DTYPES, Wanted, place};
+use crate::{Math, Options, checkpoint, run};
 
-/// The text of the source file, and how many bytes its constants take.
-pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (String, u64) {
-    let mut groups: Vec<String> = Vec::new();
-    for g in &scope.groups {
-        groups.extend(group(scope, groups.len(), g));
-    }
-    let run = run::run(scope, groups.len());
+/// The text of the source file, how many bytes its constants take, and the arrays of its values.
+pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (String, u64, Arrays) {
+    let nodes: Vec<Option<Written>> =
+        scope.program.nodes.iter().enumerate().map(|(k, node)| self::node(scope, k, node)).collect();
+    let numbers: Vec<usize> = (0..nodes.len()).filter(|k| nodes[*k].is_some()).collect();
+    let run = run::run(scope, &numbers);
+    let (texts, arrays) = placed(scope, &nodes, run);
     let start_text = run::start(scope, starts);
     let checkpoint = checkpoint::functions(scope);
-    let (tables, bytes) = tables(scope, starts, &[&start_text, &run]);
-    let body = scope.prelude.text()
-        + &tables
-        + &groups.join("\n")
-        + "\n"
-        + &start_text
-        + "\n"
-        + &checkpoint
-        + "\n"
-        + &run;
-    (head(scope, options, &body) + &body, bytes)
+    let run_text = texts.last().cloned().unwrap_or_default();
+    let (tables, bytes) = tables(scope, starts, &[&start_text, &run_text]);
+    let mut body = scope.scalars.text() + &tables;
+    for text in &texts[..texts.len() - 1] {
+        body += text;
+        body.push('\n');
+    }
+    body = body + &start_text + "\n" + &checkpoint + "\n" + &run_text;
+    (head(scope, options, &body) + &body, bytes, arrays)
+}
+
+/// The functions of nodes, and then the one that runs them, with the places of all values: those of slots, and what
+/// each function needs besides.
+fn placed(scope: &Scope<'_>, nodes: &[Option<Written>], mut run: Written) -> (Vec<String>, Arrays) {
+    let (mut wanted, mut slots) = (Vec::new(), vec![None; scope.program.slots.len()]);
+    for (slot, data) in scope.program.slots.iter_enumerated() {
+        let Some(span) = scope.layout.spans[slot] else { continue };
+        let ticks = if scope.layout.one[slot] { 1 } else { scope.cycles };
+        slots[slot.index()] = Some(wanted.len());
+        wanted.push(Wanted { dtype: data.ty.dtype, span, len: data.ty.shape.len() * ticks });
+    }
+    let own = wanted.len();
+    for (k, written) in nodes.iter().map(Option::as_ref).chain([Some(&run)]).enumerate() {
+        let room = written.map(|written| written.room).unwrap_or_default();
+        for len in [room.most, room.kept] {
+            wanted.extend(DTYPES.into_iter().zip(len).map(|(dtype, len)| Wanted {
+                dtype,
+                span: (k, k),
+                len,
+            }));
+        }
+    }
+    let (places, arrays) = place(&wanted);
+    let slot = |slot: Slot| slots[slot.index()].map(|i: usize| places[i]);
+    let places_of = |k: usize| {
+        let of = |kind: usize| [0, 1, 2].map(|i| places[own + 6 * k + 3 * kind + i]);
+        Places { slots: &slot, own: of(0), kept: of(1) }
+    };
+    let mut texts = Vec::new();
+    for (k, written) in nodes.iter().enumerate() {
+        let Some(written) = written else { continue };
+        let (text, args) = written.text(scope, &places_of(k));
+        texts.push(text);
+        let call = run::call(scope, k);
+        let more = format!("{}{args})", call.trim_end_matches(')'));
+        run.body = run.body.replace(&call, &more);
+    }
+    texts.push(run.text(scope, &places_of(nodes.len())).0);
+    (texts, arrays)
 }
 
 /// What stands before everything.
@@ -43,7 +80,7 @@ fn head(scope: &Scope<'_>, options: &Options, body: &str) -> String {
     let mut text = Lines::default();
     text.line(comment(&options.note));
     text.line(format!("#include \"{}.h\"\n", scope.name));
-    if scope.prelude.needs_library() {
+    if scope.scalars.needs_library() {
         text.line("#include <math.h>\n");
     }
     if options.math == Math::Own {
@@ -72,8 +109,11 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64
         literals.chunks(8).for_each(|row| lines.line(format!("    {},", row.join(", "))));
         lines.line("};\n");
     };
-    for k in scope.tables.borrow().iter() {
-        table(format!("{}_k{}", scope.name, k.0), &scope.plan.consts[*k]);
+    for slot in scope.tables.borrow().iter() {
+        let data = &scope.program.slots[*slot];
+        if let Home::Const(value) = &data.home {
+            table(format!("{}_{}", scope.name, data.name), value);
+        }
     }
     for (id, r) in scope.registers.iter_enumerated() {
         let (own, first) = (&starts.0[id], &r.start);
@@ -93,41 +133,47 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64
     (lines.into_text(), bytes)
 }
 
-/// A group as a function; none if nothing of it is computed.
-fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> Option<String> {
-    let mut f = Function::new(scope);
-    f.blocks(&blocks.once, "0");
-    let ticks = match group.what {
-        What::Search(_) => search(&mut f, group, blocks),
-        _ => each_tick(&mut f, group, blocks),
-    };
+/// A node as a function; none if nothing of it is computed.
+fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
+    let mut f = Function::new(scope, EACH);
+    let searches = k == 0 && matches!(scope.program.ends, Ends::Found { .. });
+    let (steady, ticks): (Vec<&Stage>, Vec<&Stage>) = node.stages.iter().partition(|stage| {
+        let mut fills = stage.fills();
+        fills.next().is_some_and(|slot| scope.layout.steady[slot])
+            && fills.all(|slot| scope.layout.steady[slot])
+    });
+    f.ticks = ONCE;
+    let once = f.aside(|f| steady.into_iter().for_each(|stage| f.stage(stage)));
+    f.once.paste(&once);
+    f.ticks = EACH;
+    let ticks = if searches { search(&mut f, node) } else { each_tick(&mut f, node, &ticks) };
+    let once = std::mem::take(&mut f.once);
+    f.lines.paste(&once);
     f.lines.paste(&ticks);
     if f.lines.is_empty() {
         return None;
     }
     f.lines.line("return 0;");
     let params = "const @_in *restrict in, @_state *restrict state, @_work *restrict work, const long ticks, const long done";
-    let head = format!("static long @_{i}({params})").replace('@', &scope.name);
-    let text = f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"]);
-    Some(comment(&says(scope, group)) + "\n" + &text)
+    let head = format!("static long @_{k}({params})").replace('@', &scope.name);
+    let mut written = f.written(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"]);
+    written.says = comment(&says(scope, node, searches));
+    Some(written)
 }
 
-/// What a group does, and the first of the names in the source that it computes.
-fn says(scope: &Scope<'_>, group: &Group) -> String {
+/// What a node does, and the first of the names in the source that it computes.
+fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
     const MOST: usize = 4;
-    let parts = || group.once.iter().chain(&group.parts);
-    let sums = parts().any(|part| scope.plan.tapes[part.tape].is_sum());
-    let how = match (group.what, scope.cycles) {
-        (What::Search(_), _) => {
-            "Looks for the end of the window, and gives how many cycles it has; 0 if it does not end"
+    let how = match (node.order, scope.cycles) {
+        _ if searches => {
+            "Searches for the end of the window, and gives how many cycles it has; 0 if it does not end"
         }
         (_, 1) => "In a cycle",
-        _ if sums => "A sum over all cycles",
-        (What::Forward, _) => "From the first cycle to the last",
-        (What::Backward, _) => "From the last cycle to the first",
+        (Order::Forward | Order::Over, _) => "From the first cycle to the last",
+        (Order::Backward, _) => "From the last cycle to the first",
     };
     let mut names: Vec<&str> =
-        parts().filter_map(|part| scope.plan.tapes[part.tape].name.as_deref()).collect();
+        node.stages.iter().flat_map(Stage::fills).filter_map(|slot| scope.user_name(slot)).collect();
     names.dedup();
     let more = if names.len() > MOST { " and others" } else { "" };
     names.truncate(MOST);
@@ -135,38 +181,36 @@ fn says(scope: &Scope<'_>, group: &Group) -> String {
 }
 
 /// What runs at each tick, in a loop.
-fn each_tick(f: &mut Function<'_>, group: &Group, blocks: &Blocks) -> Lines {
-    let outer = std::mem::take(&mut f.lines);
-    f.blocks(&blocks.ticks, "t");
-    loop_writes(f, group);
-    let inner = std::mem::replace(&mut f.lines, outer);
+fn each_tick(f: &mut Function<'_>, node: &Node, stages: &[&Stage]) -> Lines {
+    let inner = f.aside(|f| {
+        stages.iter().for_each(|stage| f.stage(stage));
+        loop_writes(f, node);
+    });
     let mut lines = Lines::default();
     if inner.is_empty() {
         return lines;
     }
-    let backward = group.what == What::Backward;
-    lines.open(
-        match (f.scope.cycles, backward) {
-            (1, _) => String::new(),
-            (_, false) => "for (long t = 0; t < ticks; t++)".to_owned(),
-            (_, true) => "for (long t = ticks - 1; t >= 0; t--)".to_owned(),
-        }
-        .trim_start(),
-    );
     let text = inner.into_text();
-    declare_tick(&mut lines, f.scope.cycles, &text, "const bool last = t == ticks - 1;");
-    let mut all = Lines::default();
-    text.lines().for_each(|line| all.line(line));
-    lines.paste(&all);
-    lines.close();
+    let head = match (f.scope.cycles, node.order) {
+        (1, _) => "",
+        (_, Order::Forward | Order::Over) => "for (long t = 0; t < ticks; t++)",
+        (_, Order::Backward) => "for (long t = ticks - 1; t >= 0; t--)",
+    };
+    if !head.is_empty() {
+        lines.open(head);
+    }
+    declare_tick(&mut lines, f.scope.cycles, &text, "ticks - 1");
+    text.lines().for_each(|line| lines.line(line));
+    lines.close_all(usize::from(!head.is_empty()));
     lines
 }
 
-fn loop_writes(f: &mut Function<'_>, group: &Group) {
-    let reaches = f.scope.plan.reaches();
-    for write in &group.writes {
+fn loop_writes(f: &mut Function<'_>, node: &Node) {
+    let (reaches, ahead) = (f.scope.program.reaches(), f.scope.program.ahead);
+    for write in &node.writes {
+        f.begin_stage();
         let reach = reaches[write.register];
-        let bounded = f.scope.plan.ahead() > 0 && reach < f.scope.plan.ahead();
+        let bounded = reach < ahead;
         if bounded {
             f.lines.open(if reach == 0 {
                 "if (t < done)".to_owned()
@@ -174,110 +218,39 @@ fn loop_writes(f: &mut Function<'_>, group: &Group) {
                 format!("if (t < done + {reach})")
             });
         }
-        f.writes(std::slice::from_ref(write), "t", "");
-        if bounded {
-            f.lines.close();
-        }
+        f.writes(std::slice::from_ref(write), "");
+        f.lines.close_all(usize::from(bounded));
     }
-    if f.scope.plan.ahead() > 0 && !group.writes.is_empty() {
+    if ahead > 0 && !node.writes.is_empty() {
         f.lines.open("if (t == done - 1)");
-        let registers: BTreeSet<_> = group.writes.iter().map(|write| write.register).collect();
+        let registers: BTreeSet<_> = node.writes.iter().map(|write| f.scope.reg(write.register)).collect();
         for register in registers.into_iter().filter(|register| !f.scope.registers[*register].local) {
-            f.keep(register);
+            let (from, to) = (f.scope.register(register, ""), f.scope.register(register, "_done"));
+            let n = f.scope.plan.registers[register].ty.shape.len();
+            f.copy(&crate::loops::Elements::At(from), &to, n);
+            if f.scope.registers[register].flagged {
+                let (from, to) = (f.scope.flag(register, ""), f.scope.flag(register, "_done"));
+                f.lines.line(format!("{to} = {from};"));
+            }
         }
         f.lines.close();
     }
 }
 
-impl Function<'_> {
-    fn blocks(&mut self, blocks: &[Block], t: &str) {
-        for block in blocks {
-            self.block(block, t);
-        }
-    }
-
-    fn block(&mut self, block: &Block, t: &str) {
-        let is_made = |tape: &Tape| self.scope.homes[*tape].is_made();
-        if !block.fills.iter().any(|(tape, _)| is_made(tape)) {
-            return;
-        }
-        // What is the same at all ticks is computed wherever they are.
-        let condition = match t {
-            "0" => None,
-            _ => self.scope.condition(block.at, &block.when, block.ahead, t, &self.used),
-        };
-        if condition.as_deref() == Some("false") {
-            return;
-        }
-        if let Some(condition) = &condition {
-            self.lines.open(format!("if ({condition})"));
-        }
-        match (block.len, &block.fills[..]) {
-            (Some(len), fills) => point::block(self, fills, len, t),
-            (None, fills) => fills.iter().for_each(|(tape, cases)| {
-                cases.iter().for_each(|case| self.single(*tape, *case, t));
-            }),
-        }
-        if condition.is_some() {
-            self.lines.close();
-        }
-    }
-
-    /// A value by an operator that has loops of its own.
-    fn single(&mut self, tape: Tape, case: usize, t: &str) {
-        let data = &self.scope.plan.tapes[tape];
-        let out = self.scope.tape(tape, t, &self.used);
-        match &data.cases[case].rule {
-            Rule::Apply { op, args } => {
-                let args: Vec<Operand> = args.iter().map(|arg| self.atom(*arg, t)).collect();
-                self.says(data.name.as_deref(), op.name());
-                tensor::apply(self, op, &args, &out, false);
-            }
-            Rule::Product { start, args } => {
-                let [start, a, b] = [*start, args[0], args[1]].map(|atom| self.atom(atom, t));
-                self.says(data.name.as_deref(), "a sum that goes on with matmul");
-                self.copy(&start, &out);
-                products::matmul(self, &[a, b], &out, true);
-            }
-            Rule::Sum { init, backward, terms } => {
-                self.says(data.name.as_deref(), "a sum over ticks");
-                sums::sum(self, *init, *backward, terms, &out);
-            }
-            _ => point::block(self, &[(tape, vec![case])], out.len(), t),
-        }
-    }
-
-    fn says(&mut self, name: Option<&str>, what: &str) {
-        if let Some(name) = name {
-            self.lines.line(comment(&format!("{name} = {what}")));
-        }
-    }
-
-    /// Keeps the value of a register after the last finished tick.
-    fn keep(&mut self, register: rml_plan::Reg) {
-        let (from, to) = (self.scope.register(register, ""), self.scope.register(register, "_done"));
-        self.copy(&from, &to);
-        if self.scope.registers[register].flagged {
-            let (from, to) = (self.scope.flag(register, ""), self.scope.flag(register, "_done"));
-            self.lines.line(format!("{to} = {from};"));
-        }
-    }
-}
-
 /// A loop that finds the end of the window; what it gives is its length.
-fn search(f: &mut Function<'_>, group: &Group, blocks: &Blocks) -> Lines {
-    let (head, rest) = blocks.ticks.split_at(blocks.head);
-    let outer = std::mem::take(&mut f.lines);
-    f.blocks(head, "t");
-    let conds: Vec<String> =
-        f.scope.plan.ends.found().iter().map(|g| f.scope.holds(g, "t", &f.used)).collect();
-    f.lines.line(format!("last = {};", conds.join(" || ")));
-    f.blocks(rest, "t");
-    loop_writes(f, group);
-    f.lines.open("if (last)");
-    f.lines.line("return t + 1;");
-    f.lines.close();
-    let inner = std::mem::replace(&mut f.lines, outer);
+fn search(f: &mut Function<'_>, node: &Node) -> Lines {
+    let Ends::Found { conds, head } = &f.scope.program.ends else { return Lines::default() };
+    let (head, rest) = node.stages.split_at(*head);
+    let inner = f.aside(|f| {
+        head.iter().for_each(|stage| f.stage(stage));
+        let conds: Vec<String> = conds.iter().map(|end| f.holds(end)).collect();
+        f.lines.line(format!("last = {};", conds.join(" || ")));
+        rest.iter().for_each(|stage| f.stage(stage));
+        loop_writes(f, node);
+        f.lines.open("if (last)");
+        f.lines.line("return t + 1;");
+        f.lines.close();
+    });
     let mut lines = Lines::default();
     lines.open("for (long t = 0; t < ticks; t++)");
     lines.line("bool last = false;");

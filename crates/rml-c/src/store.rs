@@ -1,10 +1,8 @@
-//! Where the values of a window lie.
+//! Where the values of a window are.
 
-use rml_base::IndexVec;
 use rml_ir::{DType, Precision};
-use rml_plan::{Plan, Tape};
 
-use crate::views::View;
+use crate::layout::Span;
 
 /// How much memory a program takes, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -13,43 +11,18 @@ pub struct Memory {
     pub state: u64,
     /// The values of a window.
     pub work: u64,
-    /// Constants that stand as tables: parameters that nothing changes, values that states start with, and others.
+    /// Constants that are tables: parameters that nothing changes, values that states start with, and others.
     pub constants: u64,
 }
 
-/// Where a tape lies.
-#[derive(Clone, Debug)]
-pub(crate) enum Home {
-    /// Nowhere: nothing needs it, or it is a variable of a loop over elements.
-    Local,
-    /// It is an input.
-    Input(u32),
-    /// It is a register that does not change within a window.
-    Register(rml_plan::Reg),
-    /// It is a part of another tape.
-    Part(View),
-    /// In the array of its type, from an element on; and how far the next tick is.
-    Slot { offset: usize, stride: usize },
-}
-
-impl Home {
-    /// Whether the program computes it.
-    pub(crate) fn is_made(&self) -> bool {
-        matches!(self, Home::Local | Home::Slot { .. })
-    }
-}
-
-/// From which group to which one a tape is needed, if at all.
-pub(crate) type Span = (usize, usize);
-
-/// What has to be placed.
+/// What needs a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    pub(crate) tape: Tape,
+    pub(crate) dtype: DType,
+    /// From which function to which one it is needed.
     pub(crate) span: Span,
-    /// Elements for all ticks, and for one.
+    /// Elements, for all ticks.
     pub(crate) len: usize,
-    pub(crate) stride: usize,
 }
 
 /// The arrays of values, by type: how long each has to be.
@@ -68,29 +41,47 @@ pub(crate) fn array_name(dtype: DType) -> &'static str {
     }
 }
 
-/// Gives tapes places, of which two share elements only if they are never needed at once.
-pub(crate) fn place(plan: &Plan, mut wanted: Vec<Wanted>, homes: &mut IndexVec<Tape, Home>) -> Arrays {
-    wanted.sort_by_key(|w| (w.span.0, std::cmp::Reverse(w.len), w.tape));
-    let mut arrays = Arrays::default();
-    for (i, dtype) in DTYPES.into_iter().enumerate() {
-        // What is needed now: from where to where it lies, and until when.
-        let mut live: Vec<(usize, usize, usize)> = Vec::new();
-        for w in wanted.iter().filter(|w| plan.tapes[w.tape].ty.dtype == dtype) {
-            live.retain(|(.., until)| *until >= w.span.0);
-            let mut offset = 0;
-            for (from, to, _) in &live {
-                if offset + w.len <= *from {
-                    break;
-                }
-                offset = offset.max(*to);
-            }
-            let at = live.partition_point(|(from, ..)| *from < offset);
-            live.insert(at, (offset, offset + w.len, w.span.1));
-            arrays.lens[i] = arrays.lens[i].max(offset + w.len);
-            homes[w.tape] = Home::Slot { offset, stride: w.stride };
-        }
+/// Finds a place in the array of its type for each of these, of which two share elements only if they are never needed
+/// at once: the largest first, or what is needed first, whichever takes less.
+pub(crate) fn place(wanted: &[Wanted]) -> (Vec<usize>, Arrays) {
+    let (mut places, mut arrays) = (vec![0; wanted.len()], Arrays::default());
+    for (dtype, len) in DTYPES.into_iter().zip(&mut arrays.lens) {
+        let mut own: Vec<usize> = (0..wanted.len()).filter(|i| wanted[*i].dtype == dtype).collect();
+        let large = |i: &usize| (std::cmp::Reverse(wanted[*i].len), *i);
+        own.sort_by_key(large);
+        let by_size = fitted(wanted, &own);
+        own.sort_by_key(|i| (wanted[*i].span.0, large(i)));
+        let by_time = fitted(wanted, &own);
+        let (found, most) = if by_time.1 <= by_size.1 { by_time } else { by_size };
+        found.into_iter().for_each(|(i, at)| places[i] = at);
+        *len = most;
     }
-    arrays
+    (places, arrays)
+}
+
+/// Gives each of them, in that order, the first place that is free; and how many elements there are then.
+fn fitted(wanted: &[Wanted], order: &[usize]) -> (Vec<(usize, usize)>, usize) {
+    let (mut placed, mut most): (Vec<(usize, usize)>, usize) = (Vec::new(), 0);
+    for i in order {
+        let Wanted { span: (from, to), len, .. } = wanted[*i];
+        let is_met = |other: &Wanted| from <= other.span.1 && other.span.0 <= to;
+        let of = |(other, at): &(usize, usize)| {
+            let other = wanted[*other];
+            is_met(&other).then_some((*at, *at + other.len))
+        };
+        let mut taken: Vec<(usize, usize)> = placed.iter().filter_map(of).collect();
+        taken.sort_unstable();
+        let mut at = 0;
+        for (start, end) in taken {
+            if at + len <= start {
+                break;
+            }
+            at = at.max(end);
+        }
+        placed.push((*i, at));
+        most = most.max(at + len);
+    }
+    (placed, most)
 }
 
 impl Arrays {

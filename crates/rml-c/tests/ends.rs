@@ -1,4 +1,5 @@
-//! Windows whose end the program finds, in C: as long as they are elsewhere, refused where they are longer than was said, and undone.
+//! Windows whose end the program finds, in C: as long as they are elsewhere, refused where they are longer than was
+//! said, and undone.
 
 mod support;
 
@@ -33,7 +34,7 @@ node found(x: num [], i: int []) -> (o, loss, length: int [] when end, count)
   loss = (o - 0.5 * x) * (o - 0.5 * x);
 ";
 
-/// Windows of 2, 1, 4, 6 and 3 cycles; one that goes on.
+/// Windows of 2, 1, 4, 6 and 3 cycles; one that does not end.
 const X: &[f32] =
     &[2.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 1.0, 0.5, -1.0, 2.0, 3.0, 0.5, 0.25];
 const LENGTHS: &[usize] = &[2, 1, 4, 6, 3];
@@ -114,6 +115,7 @@ fn a_window_that_is_too_long_changes_nothing() {
     };
     let flags = [support::STRICT, &["-g", "-fsanitize=undefined,address", "-fno-sanitize-recover"]].concat();
     run(Path::new("cc"), &[&flags[..], &["p.c", "main.c", "-o", "p"]].concat());
-    // Fewer than four cycles may be too few; four without an end are too many, whatever follows; then an integer overflows.
+    // Fewer than four cycles may be too few; four without an end are too many, whatever follows; then an integer
+    // overflows.
     assert_eq!(run(&folder.path().join("p"), &[]), "4: 2 1 4 0 0 0 0 -3 -3 -3 -3 -3 -1 unchanged\n");
 }

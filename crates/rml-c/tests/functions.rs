@@ -1,4 +1,5 @@
-//! The elementary functions in C, beside those of `rml_kernels`: the same bits, whatever the compiler and the processor.
+//! The elementary functions in C, beside those of `rml_kernels`: the same bits, whatever the compiler and the
+//! processor.
 
 mod support;
 

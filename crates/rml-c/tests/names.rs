@@ -8,7 +8,7 @@ use rml_c::{Exported, Math, Options, export};
 use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_schedule::{Fed, schedule};
 
-/// What a compiler gives back for a text, if it is there.
+/// What a compiler answers to a text, if there is such a compiler.
 fn compiled(compiler: &str, args: &[&str], files: &[(&str, &str)]) -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

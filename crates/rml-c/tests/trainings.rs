@@ -1,4 +1,5 @@
-//! The first windows of all examples that learn, in C beside the embedded backend: the same bits of all outputs and states.
+//! The first windows of all examples that learn, in C beside the embedded backend: the same bits of all outputs and
+//! states.
 
 mod support;
 

@@ -39,7 +39,7 @@ pub(crate) struct Build {
 const SANITIZED: Build =
     Build { compiler: "cc", flags: &["-fsanitize=undefined,address", "-fno-sanitize-recover"], under: &[] };
 
-/// Builds that differ in what the processor fuses; those of other compilers and of tools, too, where `RML_TEST_C` is set.
+/// Builds that differ in what the processor fuses; those of other compilers and of tools, too, if `RML_TEST_C` is set.
 pub(crate) fn builds() -> Vec<Build> {
     let build = |compiler, flags| Build { compiler, flags, under: &[] };
     let mut all = vec![SANITIZED, build("cc", &["-O3", "-march=native"])];
@@ -73,8 +73,8 @@ pub(crate) fn compare(
     compare_in(&[SANITIZED], plan, columns, (cycles, most), close)
 }
 
-/// Runs a plan and its C over these cycles; a call of the C runs at most so many. Both must stop at the first window in which an operator
-/// has no result. Returns how many cycles were compared.
+/// Runs a plan and its C over these cycles; a call of the C runs at most `most`. Both must stop at the first window in
+/// which an operator has no result. Returns how many cycles were compared.
 pub(crate) fn compare_in(
     builds: &[Build],
     plan: &Plan,
@@ -130,7 +130,7 @@ fn lines_are(
     }
 }
 
-/// Compiles the header as C++, by each compiler that is there.
+/// Compiles the header as C++, by each compiler that is installed.
 fn in_cpp(folder: &Path) -> Result<(), String> {
     for compiler in ["g++", "clang++"] {
         let flags =
@@ -232,7 +232,7 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
         "}};\nstatic p_out out[{cycles}];\nint main(void) {{\nlong from = 0, ran = 1;\np_start(&state);"
     );
     let _ = writeln!(text, "while (from < {cycles} && ran > 0) {{");
-    // Each call goes on from a checkpoint; that of another program is refused.
+    // Each call continues from a checkpoint; that of another program is refused.
     text += "p_save(&state, bytes);\nif (!p_load(&other, bytes)) return 2;\n";
     text += "bytes[0] ^= 1;\nif (p_load(&state, bytes)) return 3;\nstate = other;\n";
     let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");

@@ -14,7 +14,8 @@ use rml_plan::{Ends, Kind, Plan, Register};
 /// What finds most, and takes longer: where `RML_TEST_C` is set.
 const SANITIZED: &[&str] = &["-fsanitize=undefined,address", "-fno-sanitize-recover"];
 
-/// What ran: for each window how many cycles it had and how many of these were done, the outputs of these, and the states in the end.
+/// What ran: for each window how many cycles it had and how many of these were done, the outputs of these, and the
+/// states in the end.
 #[derive(Debug, Default)]
 pub(crate) struct Ran {
     pub(crate) windows: Vec<(usize, usize)>,
@@ -22,7 +23,8 @@ pub(crate) struct Ran {
     pub(crate) states: Vec<(Arc<str>, Value)>,
 }
 
-/// Runs the first windows of a plan on the embedded backend: so many, and so many cycles where there are no inputs.
+/// Runs the first windows of a plan on the embedded backend: at most `most`, and as many cycles as given if there are
+/// no inputs.
 pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Column], (most, cycles): (usize, usize)) -> Ran {
     let mut machine = Machine::<f32>::new(Arc::clone(plan)).expect("there is memory");
     let (mut ran, mut from) = (Ran::default(), 0);

@@ -13,8 +13,6 @@ use crate::layout::{Layout, Room};
 mod chains;
 mod ends;
 mod folds;
-mod form;
-mod loops;
 mod nests;
 mod turned;
 

@@ -4,12 +4,58 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_base::{EntityId, IndexVec};
+use rml_c::Scalars;
+use rml_c::loops::{Base, Dialect, Elements, Form, Loops, Place};
 use rml_ir::{DType, Data, Position, Positions, Value};
-use rml_nest::{Access, Def, Home, Nest, Slot, Source, Val, Variant};
+use rml_nest::{Access, Def, Fold, Home, Nest, Slot, Source, Val, Variant};
 
-use super::form::Form;
-use super::loops::{Loops, Place};
-use super::{Printer, c_type};
+use super::{Printer, c_type, folds, var_type};
+
+/// The most bytes of an array on the stack.
+const STACK: usize = 16 << 10;
+
+/// Loops as this executor has them: with vectors, and with arrays beside the stack.
+struct Native<'a>(&'a Scalars);
+
+impl Dialect for Native<'_> {
+    fn scalars(&self) -> &Scalars {
+        self.0
+    }
+
+    fn element(&self, dtype: DType) -> &'static str {
+        c_type(dtype)
+    }
+
+    fn variable(&self, dtype: DType) -> &'static str {
+        var_type(dtype)
+    }
+
+    fn array(&mut self, name: &str, dtype: DType, n: usize) -> String {
+        let place = if n * 8 > STACK { "static _Thread_local " } else { "" };
+        format!("{place}{} {name}[{n}];", c_type(dtype))
+    }
+
+    fn has_row(&self, _: Fold) -> bool {
+        true
+    }
+
+    fn row(&self, by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String {
+        folds::row(by, dtype, x, n, apart)
+    }
+
+    fn has_chains(&self) -> bool {
+        true
+    }
+
+    fn outside(&self) -> &'static str {
+        "&bad"
+    }
+}
+
+/// From the address in a parameter on.
+fn param(at: usize) -> Base {
+    Base::array(format!("p{at}"))
+}
 
 impl Printer<'_> {
     /// The variants of a load that may apply at a position.
@@ -63,12 +109,12 @@ impl Printer<'_> {
         let places = self.places(&mut nest, &turned, &mut params);
         let store = |(access, _): &(Access, Val)| {
             let known = params.find(&self.address(access));
-            known.expect("stores are parameters")
+            known.map(param)
         };
-        let stores: Vec<usize> = nest.stores.iter().map(store).collect();
+        let stores: Vec<Option<Base>> = nest.stores.iter().map(store).collect();
         let types = rml_nest::dtypes(self.program, &nest).expect("N5: values have types");
         let form = Form::new(nest, types);
-        let loops = Loops::new(&form, &places, &stores, self.scalars).print();
+        let loops = Loops::new(&form, &places, &stores, &mut Native(self.scalars), 1).print();
         let list = params.declared();
         let function = format!("({list}) {{\n    bool bad = false;\n{loops}    return bad;\n}}\n");
         let name = match self.functions.get(&function) {
@@ -97,10 +143,11 @@ impl Printer<'_> {
             let (Def::Load(source) | Def::Take { source, .. }) = def else { continue };
             let dtype = self.layout.dtype(source[0].access.slot);
             let own = turned.get(&Val::from_index(val));
+            let address = |at| Elements::At(param(at));
             let place = match self.literal(source) {
-                _ if own.is_some() => Place::Param(params.add(own.cloned().unwrap_or_default(), dtype)),
-                Some(text) => Place::Literal(text),
-                None if source.len() == 1 => Place::Param(params.add(self.address(&source[0].access), dtype)),
+                _ if own.is_some() => address(params.add(own.cloned().unwrap_or_default(), dtype)),
+                Some(text) => Elements::Same(text),
+                None if source.len() == 1 => address(params.add(self.address(&source[0].access), dtype)),
                 None => {
                     let at = params.add(self.choice(source), dtype);
                     let own = source.iter().map(|v| v.access.slot).filter(|slot| stored.contains(slot));
@@ -108,10 +155,10 @@ impl Printer<'_> {
                     params.0[at].shared |= source.iter().any(|v| stored.contains(&v.access.slot));
                     source.truncate(1);
                     source[0].access.offset = 0;
-                    Place::Param(at)
+                    address(at)
                 }
             };
-            places[Val::from_index(val)] = Some(place);
+            places[Val::from_index(val)] = Some(vec![(String::new(), place)]);
         }
         for (access, _) in &nest.stores {
             let at = params.add(self.address(access), self.layout.dtype(access.slot));

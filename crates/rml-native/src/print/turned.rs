@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use rml_base::EntityId;
-use rml_nest::{Access, Def, Dim, Home, Nest, Node, Order, Program, Slot, Tick, Val};
+use rml_c::loops::{turn, turnable};
+use rml_nest::{Access, Home, Nest, Node, Order, Program, Slot, Tick, Val};
 
 use super::Printer;
 
@@ -61,47 +61,17 @@ impl Turned {
     }
 }
 
-/// The rows and the columns of a matrix that a load reads row by row, if it reads nothing else: the dimension that
-/// chains fold is that of the elements of a row.
-fn matrix(nest: &Nest, access: &Access, folded: Dim) -> Option<(Dim, [usize; 3])> {
-    let moving: Vec<Dim> = nest.dims.ids().filter(|dim| access.strides[dim.index()] != 0).collect();
-    let rows = match moving[..] {
-        [a, b] if b == folded => a,
-        [a, b] if a == folded => b,
-        _ => return None,
-    };
-    let stride = usize::try_from(access.strides[rows.index()]).ok()?;
-    let (n, k) = (nest.dims[rows], nest.dims[folded]);
-    (access.strides[folded.index()] == 1 && stride > 1 && n * k <= MOST).then_some((rows, [n, k, stride]))
-}
-
 impl Printer<'_> {
     /// Lets chains read matrices that are turned; which values those are, and the name of each.
     pub(super) fn turn(&mut self, nest: &mut Nest) -> BTreeMap<Val, String> {
         let mut turned = BTreeMap::new();
-        let chains: Vec<(Dim, [Val; 2])> = nest
-            .body
-            .iter()
-            .filter_map(|def| if let Def::Chain { dim, of, .. } = def { Some((*dim, *of)) } else { None })
-            .collect();
-        for (folded, factors) in chains {
-            for val in factors {
-                let users = nest.body.iter().filter(|def| def.operands().contains(&val)).count();
-                let Def::Load(source) = &nest.body[val] else { continue };
-                let is_kept = rml_nest::accesses(source)
-                    .iter()
-                    .all(|(_, access)| self.turned.keeps(self.program, access));
-                if users != 1 || !is_kept {
-                    continue;
-                }
-                let Some((rows, size)) = matrix(nest, &source[0].access, folded) else { continue };
-                turned.insert(val, self.turned.name(self.choice(source), size));
-                let Some(source) = nest.body[val].source_mut() else { continue };
-                source.truncate(1);
-                source[0].any.clear();
-                source[0].access.offset = 0;
-                source[0].access.strides[rows.index()] = 1;
-                source[0].access.strides[folded.index()] = size[0].cast_signed();
+        for matrix in turnable(nest) {
+            let Some(source) = nest.body[matrix.val].source() else { continue };
+            let is_kept =
+                rml_nest::accesses(source).iter().all(|(_, access)| self.turned.keeps(self.program, access));
+            if is_kept && matrix.size[0] * matrix.size[1] <= MOST {
+                turned.insert(matrix.val, self.turned.name(self.choice(source), matrix.size));
+                turn(nest, &matrix);
             }
         }
         turned

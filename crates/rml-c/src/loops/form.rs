@@ -9,7 +9,8 @@ use rml_nest::{Access, Def, Dim, Nest, Val};
 const ROW: usize = 256;
 
 /// A nest, the types of its values and the dimensions that these depend on.
-pub(super) struct Form {
+#[derive(Debug)]
+pub struct Form {
     pub(super) nest: Nest,
     pub(super) types: IndexVec<Val, DType>,
     pub(super) spans: IndexVec<Val, Vec<Dim>>,
@@ -21,7 +22,7 @@ pub(super) struct Form {
 
 impl Form {
     /// Of a nest each load of which has one variant.
-    pub(super) fn new(mut nest: Nest, types: IndexVec<Val, DType>) -> Form {
+    pub fn new(mut nest: Nest, types: IndexVec<Val, DType>) -> Form {
         while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim)) {
             join(&mut nest, dim);
         }

@@ -9,25 +9,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_base::{EntityId, IndexVec};
-use rml_c::Scalars;
 use rml_ir::DType;
 use rml_ir::op::{Binary, Op, Unary};
-use rml_nest::{Access, Def, Dim, Fold, Val};
+use rml_nest::{Def, Dim, Fold, Val};
 
-use super::folds;
-use super::form::Form;
+mod folds;
+mod form;
+mod place;
+mod text;
+mod turned;
 
-/// The most bytes of an array on the stack.
-const STACK: usize = 16 << 10;
-
-/// Where a load finds its elements.
-#[derive(Clone, Debug)]
-pub(super) enum Place {
-    /// All elements are this number.
-    Literal(String),
-    /// From the address in a parameter on.
-    Param(usize),
-}
+pub use form::Form;
+pub use place::{Base, Dialect, Elements, Place};
+pub use turned::{Matrix, turn, turnable};
 
 /// What is computed or stored.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -53,27 +47,31 @@ struct Scope {
 }
 
 /// Prints the loops of one nest.
-pub(super) struct Loops<'a> {
-    pub(super) form: &'a Form,
-    pub(super) places: &'a IndexVec<Val, Option<Place>>,
-    pub(super) stores: &'a [usize],
-    pub(super) scalars: &'a Scalars,
-    pub(super) text: String,
+#[derive(Debug)]
+pub struct Loops<'a, D> {
+    form: &'a Form,
+    places: &'a IndexVec<Val, Option<Place>>,
+    stores: &'a [Option<Base>],
+    dialect: &'a mut D,
+    text: String,
     depth: usize,
 }
 
-impl<'a> Loops<'a> {
-    pub(super) fn new(
+impl<'a, D: Dialect> Loops<'a, D> {
+    /// Of a nest whose loads read these places and whose stores go to those; what goes nowhere is computed all the
+    /// same. The text is indented by `depth`.
+    pub fn new(
         form: &'a Form,
         places: &'a IndexVec<Val, Option<Place>>,
-        stores: &'a [usize],
-        scalars: &'a Scalars,
+        stores: &'a [Option<Base>],
+        dialect: &'a mut D,
+        depth: usize,
     ) -> Self {
-        Self { form, places, stores, scalars, text: String::new(), depth: 1 }
+        Self { form, places, stores, dialect, text: String::new(), depth }
     }
 
-    /// The body of the function.
-    pub(super) fn print(mut self) -> String {
+    /// The loops as text.
+    pub fn print(mut self) -> String {
         let nest = &self.form.nest;
         let is_computed = |def: &Def| !matches!(def, Def::Load(_));
         let vals = nest.body.iter_enumerated().filter(|(_, def)| is_computed(def)).map(|(v, _)| Item::Val(v));
@@ -99,7 +97,9 @@ impl<'a> Loops<'a> {
             Item::Store(i) => self.form.span_of_store(i),
             Item::Val(val) => match &self.form.nest.body[val] {
                 // A row that is loaded is folded where it is stored.
-                Def::Fold(_, dim, of) if !scope.open.contains_key(&val) && self.is_load(*of) => {
+                Def::Fold(by, dim, of)
+                    if !scope.open.contains_key(&val) && self.is_load(*of) && self.dialect.has_row(*by) =>
+                {
                     let span = &self.form.spans[*of];
                     let rest = span.iter().filter(|d| *d != dim && !fixed.contains(d));
                     if rest.clone().next().is_none() { Vec::new() } else { span.clone() }
@@ -118,7 +118,15 @@ impl<'a> Loops<'a> {
     }
 
     fn is_load(&self, val: Val) -> bool {
-        matches!(self.form.nest.body[val], Def::Load(_)) && matches!(self.places[val], Some(Place::Param(_)))
+        matches!(self.form.nest.body[val], Def::Load(_)) && self.base(val).is_some()
+    }
+
+    /// Where all elements of a load are.
+    fn base(&self, val: Val) -> Option<&'a Base> {
+        match self.places[val].as_deref() {
+            Some([(_, Elements::At(base))]) => Some(base),
+            _ => None,
+        }
     }
 
     /// The dimension that a value folds in a loop: a chain of one product needs none.
@@ -134,8 +142,9 @@ impl<'a> Loops<'a> {
     /// other there, or both of its factors are loaded.
     fn is_aside(&self, val: Val) -> bool {
         let Def::Chain { dim, of, .. } = self.form.nest.body[val] else { return false };
+        let is_loaded = || of.iter().all(|factor| self.is_load(*factor));
         self.form.nest.dims[dim] > 1
-            && (self.form.vector == Some(dim) || of.iter().all(|factor| self.is_load(*factor)))
+            && (self.form.vector == Some(dim) || self.dialect.has_chains() && is_loaded())
     }
 
     /// The dimension along which such chains are side by side.
@@ -270,8 +279,8 @@ impl<'a> Loops<'a> {
     }
 
     fn declare(&mut self, name: &str, dtype: DType, n: usize) {
-        let place = if n * 8 > STACK { "static _Thread_local " } else { "" };
-        self.line(format!("{place}{} {name}[{}];", super::c_type(dtype), n.max(1)));
+        let text = self.dialect.array(name, dtype, n.max(1));
+        self.line(text);
     }
 
     /// Opens a fold before its loop: an array of terms, if one dimension is left, or of partial results.
@@ -282,7 +291,7 @@ impl<'a> Loops<'a> {
             self.open_chain(val, &name, &dims, scope);
             return Array { name, dims };
         };
-        if dims.is_empty() {
+        if dims.is_empty() && self.dialect.has_row(by) {
             self.declare(&name, self.form.types[of], n);
         } else {
             let points = self.points(&dims);
@@ -302,9 +311,7 @@ impl<'a> Loops<'a> {
     fn open_chain(&mut self, val: Val, name: &str, dims: &[Dim], scope: &Scope) {
         let Def::Chain { start, .. } = self.form.nest.body[val] else { unreachable!("it is a chain") };
         self.declare(name, DType::Num, self.points(dims));
-        for dim in dims {
-            self.line(format!("for (long {dim} = 0; {dim} < {}; {dim}++)", self.form.nest.dims[*dim]));
-        }
+        self.points_of(dims);
         let first = start.map_or_else(|| "0".to_owned(), |start| self.value(start, scope));
         self.line(format!("    {name}[{}] = {first};", self.index(dims)));
     }
@@ -314,19 +321,19 @@ impl<'a> Loops<'a> {
         if let Def::Chain { of: [a, b], .. } = self.form.nest.body[val] {
             let (a, b) = (self.value(a, scope), self.value(b, scope));
             let sum = format!("{}[{}]", array.name, self.index(&array.dims));
-            let fma = self.scalars.function("rml_fma");
-            self.line(format!("{sum} = {fma}({a}, {b}, {sum});"));
+            let added = self.dialect.scalars().added([&a, &b], &sum);
+            self.line(format!("{sum} = {added};"));
             return;
         }
         let Def::Fold(by, dim, of) = self.form.nest.body[val] else { unreachable!("it is a fold") };
         let x = self.value(of, scope);
         let name = &array.name;
-        if array.dims.is_empty() {
+        if array.dims.is_empty() && self.dialect.has_row(by) {
             self.line(format!("{name}[{dim}] = {x};"));
             return;
         }
         let (at, points, n) = (self.index(&array.dims), self.points(&array.dims), self.form.nest.dims[dim]);
-        for line in folds::term(by, self.form.types[of], name, &at, points, (dim, n), &x, self.scalars) {
+        for line in folds::term(by, self.form.types[of], name, &at, points, (dim, n), &x, self.dialect) {
             self.line(line);
         }
     }
@@ -334,15 +341,20 @@ impl<'a> Loops<'a> {
     /// The result of a fold after its loop.
     fn close(&mut self, val: Val, array: Array, scope: &mut Scope) {
         match self.form.nest.body[val] {
-            Def::Fold(by, dim, of) if array.dims.is_empty() => {
-                let row = folds::row(by, self.form.types[of], &array.name, self.form.nest.dims[dim], 1);
-                self.define(val, &row, scope);
-                return;
-            }
-            Def::Fold(by, dim, _) => {
+            Def::Fold(by, dim, of) => {
+                let n = self.form.nest.dims[dim];
+                if array.dims.is_empty() && self.dialect.has_row(by) {
+                    let row = self.dialect.row(by, self.form.types[of], &array.name, n, 1);
+                    self.define(val, &row, scope);
+                    return;
+                }
                 let points = self.points(&array.dims);
-                for line in folds::end(by, &array.name, points, self.form.nest.dims[dim]) {
+                for line in folds::end(by, &array.name, points, n) {
                     self.line(line);
+                }
+                if array.dims.is_empty() {
+                    self.define(val, &format!("{}[0]", array.name), scope);
+                    return;
                 }
             }
             Def::Chain { .. } if array.dims.is_empty() => {
@@ -360,10 +372,7 @@ impl<'a> Loops<'a> {
         match scope.arrays.get(&val).cloned() {
             // Another loop around keeps it for all of its points.
             Some(outer) if outer.dims != array.dims => {
-                for dim in &array.dims {
-                    let n = self.form.nest.dims[*dim];
-                    self.line(format!("for (long {dim} = 0; {dim} < {n}; {dim}++)"));
-                }
+                self.points_of(&array.dims);
                 let (to, from) = (self.index(&outer.dims), self.index(&array.dims));
                 self.line(format!("    {}[{to}] = {}[{from}];", outer.name, array.name));
             }
@@ -373,6 +382,13 @@ impl<'a> Loops<'a> {
         scope.arrays.insert(val, array);
     }
 
+    /// Loops over all points of some dimensions; the next line is what they do.
+    fn points_of(&mut self, dims: &[Dim]) {
+        for dim in dims {
+            self.line(format!("for (long {dim} = 0; {dim} < {}; {dim}++)", self.form.nest.dims[*dim]));
+        }
+    }
+
     /// All chains along one dimension, computed side by side.
     fn chains(&mut self, val: Val, scope: &mut Scope) {
         let Def::Chain { dim, of, .. } = self.form.nest.body[val] else { unreachable!("it is a chain") };
@@ -380,8 +396,14 @@ impl<'a> Loops<'a> {
         let array = Array { name: format!("f{}", val.index()), dims: side.into_iter().collect() };
         self.open_chain(val, &array.name, &array.dims, scope);
         let (n, k) = (self.points(&array.dims), self.form.nest.dims[dim]);
-        let factors = of.map(|factor| self.row(factor, side, dim, scope));
-        self.line(format!("chains({}, {n}, {k}, {}, {});", array.name, factors[0], factors[1]));
+        if self.dialect.has_chains() {
+            let factors = of.map(|factor| self.row(factor, side, dim, scope));
+            self.line(format!("chains({}, {n}, {k}, {}, {});", array.name, factors[0], factors[1]));
+        } else {
+            self.points_of(&array.dims);
+            self.points_of(&[dim]);
+            self.term(val, &array, scope);
+        }
         if array.dims.is_empty() {
             self.define(val, &format!("{}[0]", array.name), scope);
         } else {
@@ -392,13 +414,17 @@ impl<'a> Loops<'a> {
     /// The address of a value in memory, and its strides along two dimensions.
     fn row(&mut self, val: Val, side: Option<Dim>, dim: Dim, scope: &Scope) -> String {
         let own = |of: Dim| Some(of) != side && of != dim;
-        match (&self.form.nest.body[val], &self.places[val]) {
-            (Def::Load(source), Some(Place::Param(p))) => {
+        match (&self.form.nest.body[val], self.base(val)) {
+            (Def::Load(source), Some(base)) => {
                 let access = &source[0].access;
                 let mut first = access.clone();
                 self.form.nest.dims.ids().filter(|d| !own(*d)).for_each(|d| first.strides[d.index()] = 0);
                 let along = side.map_or(0, |side| access.strides[side.index()]);
-                format!("p{p} + ({}), {along}, {}", self.element(&first, ""), access.strides[dim.index()])
+                format!(
+                    "{}, {along}, {}",
+                    base.pointer(&self.element(&first, "")),
+                    access.strides[dim.index()]
+                )
             }
             _ if scope.arrays.contains_key(&val) && !scope.vars.contains_key(&val) => {
                 let Array { name, dims } = &scope.arrays[&val];
@@ -418,7 +444,7 @@ impl<'a> Loops<'a> {
 
     fn define(&mut self, val: Val, text: &str, scope: &mut Scope) {
         let name = format!("v{}", val.index());
-        self.line(format!("const {} {name} = {text};", super::var_type(self.form.types[val])));
+        self.line(format!("const {} {name} = {text};", self.dialect.variable(self.form.types[val])));
         if let Some(array) = scope.arrays.get(&val).cloned() {
             let at = self.index(&array.dims);
             self.line(format!("{}[{at}] = {name};", array.name));
@@ -432,7 +458,10 @@ impl<'a> Loops<'a> {
             Item::Store(i) => {
                 let (access, val) = &self.form.nest.stores[i];
                 let (at, x) = (self.element(access, ""), self.value(*val, scope));
-                self.line(format!("p{}[{at}] = {x};", self.stores[i]));
+                self.line(match &self.stores[i] {
+                    Some(base) => format!("{} = {x};", base.at(&at)),
+                    None => format!("(void){x};"),
+                });
                 return;
             }
             Item::Val(val) => val,
@@ -441,20 +470,15 @@ impl<'a> Loops<'a> {
             Def::Load(_) => return,
             Def::Take { source, at, size, stride } => {
                 let i = self.value(*at, scope);
-                let position = self.scalars.function("rml_position");
-                let picked = format!("{position}({i}, {size}, &bad) * {stride}");
-                match &self.places[val] {
-                    Some(Place::Literal(x)) => format!("((void){picked}, {x})"),
-                    Some(Place::Param(p)) => {
-                        format!("p{p}[{}]", self.element(&source[0].access, &picked))
-                    }
-                    None => unreachable!("what takes has a place"),
-                }
+                let position = self.dialect.scalars().function("rml_position");
+                let flag = self.dialect.outside();
+                let picked = format!("{position}({i}, {size}, {flag}) * {stride}");
+                self.load(val, source, &picked)
             }
             Def::Apply(op, args) => {
                 let dtype = args.last().map_or(DType::Num, |arg| self.form.types[*arg]);
                 let args: Vec<String> = args.iter().map(|arg| self.value(*arg, scope)).collect();
-                self.scalars.apply(op, dtype, &args)
+                self.dialect.scalars().apply(op, dtype, &args)
             }
             Def::Fold(by, dim, of) => {
                 if let Some(array) = scope.open.get(&val).cloned() {
@@ -473,7 +497,7 @@ impl<'a> Loops<'a> {
                     return;
                 }
                 let first = start.map_or_else(|| "0".to_owned(), |start| self.value(start, scope));
-                let fma = self.scalars.function("rml_fma");
+                let fma = self.dialect.scalars().function("rml_fma");
                 format!("{fma}({}, {}, {first})", self.value(*a, scope), self.value(*b, scope))
             }
         };
@@ -482,60 +506,14 @@ impl<'a> Loops<'a> {
 
     /// The fold of a row that is loaded.
     fn loaded_row(&mut self, by: Fold, dim: Dim, of: Val) -> String {
-        let (Def::Load(source), Some(Place::Param(p))) = (&self.form.nest.body[of], &self.places[of]) else {
+        let (Def::Load(source), Some(base)) = (&self.form.nest.body[of], self.base(of)) else {
             unreachable!("such a fold is of a load")
         };
         let access = &source[0].access;
         let mut first = access.clone();
         let stride = std::mem::replace(&mut first.strides[dim.index()], 0);
-        let row = format!("p{p} + ({})", self.element(&first, ""));
-        folds::row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride)
-    }
-
-    /// A value at the point of the loops.
-    fn value(&self, val: Val, scope: &Scope) -> String {
-        if let (Def::Load(source), Some(place)) = (&self.form.nest.body[val], &self.places[val]) {
-            return match place {
-                Place::Literal(text) => text.clone(),
-                Place::Param(p) => format!("p{p}[{}]", self.element(&source[0].access, "")),
-            };
-        }
-        if let Some(name) = scope.vars.get(&val) {
-            return name.clone();
-        }
-        let array = &scope.arrays[&val];
-        format!("{}[{}]", array.name, self.index(&array.dims))
-    }
-
-    /// The place of an element in a slot.
-    fn element(&self, access: &Access, more: &str) -> String {
-        let mut terms: Vec<String> = Vec::new();
-        for dim in &self.form.order {
-            match access.strides[dim.index()] {
-                0 => {}
-                1 => terms.push(dim.to_string()),
-                stride => terms.push(format!("{dim} * {stride}")),
-            }
-        }
-        if !more.is_empty() {
-            terms.push(more.to_owned());
-        }
-        if access.offset != 0 || terms.is_empty() {
-            terms.push(access.offset.to_string());
-        }
-        terms.join(" + ")
-    }
-
-    /// The place of the point of the loops in an array.
-    fn index(&self, dims: &[Dim]) -> String {
-        let mut terms = Vec::new();
-        for (i, dim) in dims.iter().enumerate() {
-            match self.points(&dims[i + 1..]) {
-                1 => terms.push(dim.to_string()),
-                stride => terms.push(format!("{dim} * {stride}")),
-            }
-        }
-        if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
+        let row = base.pointer(&self.element(&first, ""));
+        self.dialect.row(by, self.form.types[of], &row, self.form.nest.dims[dim], stride)
     }
 }
 

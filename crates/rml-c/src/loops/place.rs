@@ -1,0 +1,91 @@
+//! Where loops find elements, and what they leave to whoever prints the rest of a program.
+
+use rml_ir::DType;
+use rml_nest::Fold;
+
+use crate::Scalars;
+
+/// What differs between the programs in C that loops are part of.
+pub trait Dialect {
+    /// Operators of scalars.
+    fn scalars(&self) -> &Scalars;
+    /// The type of elements in memory.
+    fn element(&self, dtype: DType) -> &'static str;
+    /// The type of variables.
+    fn variable(&self, dtype: DType) -> &'static str;
+    /// Declares an array of `n` elements.
+    fn array(&mut self, name: &str, dtype: DType, n: usize) -> String;
+    /// Whether a function folds a row of terms, so that these are collected first; else each term is taken in the loop
+    /// that computes it.
+    fn has_row(&self, by: Fold) -> bool;
+    /// The fold of a row of `n` terms from the address `x` on, `apart` elements apart, as an expression.
+    fn row(&self, by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String;
+    /// Whether there is a function `chains`, which computes chains of elements in memory side by side.
+    fn has_chains(&self) -> bool;
+    /// What is set where a position is outside of its axis.
+    fn outside(&self) -> &'static str;
+}
+
+/// Where elements are in memory: from an element of an array on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Base {
+    /// The array, or the variable.
+    pub name: String,
+    /// The first element, as a sum; nothing if it is 0.
+    pub first: String,
+    /// Whether it is a variable: one element.
+    pub is_variable: bool,
+}
+
+/// What a load reads in one of its variants.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Elements {
+    /// This number everywhere.
+    Same(String),
+    /// The numbers 0, 1, 2 and so on.
+    Counted,
+    /// Elements in memory.
+    At(Base),
+}
+
+/// What a load reads: for each of its variants a condition, which that of the last one has not.
+pub type Place = Vec<(String, Elements)>;
+
+impl Base {
+    /// From the first element of an array on.
+    pub fn array(name: impl Into<String>) -> Base {
+        Base { name: name.into(), first: String::new(), is_variable: false }
+    }
+
+    /// The same, `more` elements further on.
+    #[must_use]
+    pub fn after(&self, more: usize) -> Base {
+        Base {
+            first: if more == 0 { self.first.clone() } else { self.sum(&more.to_string()) },
+            ..self.clone()
+        }
+    }
+
+    /// The element at an index, which is a sum.
+    pub fn at(&self, index: &str) -> String {
+        if self.is_variable { self.name.clone() } else { format!("{}[{}]", self.name, self.sum(index)) }
+    }
+
+    /// The address of the element at an index.
+    pub fn pointer(&self, index: &str) -> String {
+        let index = self.sum(index);
+        match index.as_str() {
+            _ if self.is_variable => format!("&{}", self.name),
+            "0" => self.name.clone(),
+            _ => format!("{} + ({index})", self.name),
+        }
+    }
+
+    fn sum(&self, index: &str) -> String {
+        match (&*self.first, index) {
+            ("", _) => index.to_owned(),
+            (first, "0") => first.to_owned(),
+            (first, _) => format!("{first} + {index}"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Matrices that chains read row by row, and whose columns they need side by side.
+
+use rml_base::EntityId;
+use rml_nest::{Access, Def, Dim, Nest, Val};
+
+/// A matrix that a load reads, and nothing else.
+#[derive(Debug)]
+pub struct Matrix {
+    /// The load.
+    pub val: Val,
+    /// How many rows and columns the matrix has, and how far its rows are apart.
+    pub size: [usize; 3],
+    rows: Dim,
+    folded: Dim,
+}
+
+/// The matrices of a nest that chains fold row by row. Each is read for one chain alone, in its first variant as in all
+/// others.
+pub fn turnable(nest: &Nest) -> Vec<Matrix> {
+    let mut found = Vec::new();
+    for def in nest.body.iter() {
+        let Def::Chain { dim, of, .. } = def else { continue };
+        for val in of {
+            let users = nest.body.iter().filter(|def| def.operands().contains(val)).count();
+            let Def::Load(source) = &nest.body[*val] else { continue };
+            if users == 1
+                && let Some((rows, size)) = matrix(nest, &source[0].access, *dim)
+            {
+                found.push(Matrix { val: *val, size, rows, folded: *dim });
+            }
+        }
+    }
+    found
+}
+
+/// The rows and the columns of a matrix that a load reads row by row: the dimension that chains fold is that of the
+/// elements of a row.
+fn matrix(nest: &Nest, access: &Access, folded: Dim) -> Option<(Dim, [usize; 3])> {
+    let moving: Vec<Dim> = nest.dims.ids().filter(|dim| access.strides[dim.index()] != 0).collect();
+    let rows = match moving[..] {
+        [a, b] if b == folded => a,
+        [a, b] if a == folded => b,
+        _ => return None,
+    };
+    let stride = usize::try_from(access.strides[rows.index()]).ok()?;
+    let (n, k) = (nest.dims[rows], nest.dims[folded]);
+    (access.strides[folded.index()] == 1 && stride > 1).then_some((rows, [n, k, stride]))
+}
+
+/// Lets a load read the turned matrix: its columns one after the other, from the first element on.
+pub fn turn(nest: &mut Nest, matrix: &Matrix) {
+    let Some(source) = nest.body[matrix.val].source_mut() else { return };
+    source.truncate(1);
+    source[0].any.clear();
+    source[0].access.offset = 0;
+    source[0].access.strides[matrix.rows.index()] = 1;
+    source[0].access.strides[matrix.folded.index()] = matrix.size[0].cast_signed();
+}

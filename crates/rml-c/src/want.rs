@@ -1,0 +1,54 @@
+//! How the elements of the operands of calls have to be apart.
+
+use rml_ir::op::{Einsum, Op};
+use rml_nest::{Call, dense};
+
+/// How the elements of an operand have to be apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    /// As in a row-major tensor.
+    Dense,
+    /// In any way.
+    Any,
+    /// In the order of a row-major tensor, with gaps or repeated. They are used for that many rows.
+    Ordered(usize),
+}
+
+/// How the elements of each operand of a call have to be apart.
+pub(crate) fn wants(call: &Call) -> Vec<Want> {
+    if let Op::Einsum(labels) = &call.op {
+        return of_einsum(labels);
+    }
+    match (&call.op, &call.operands[..]) {
+        (op, [a, b]) if *op == Op::MatMul => {
+            let rows = a.dims.iter().rev().skip(1).product();
+            vec![Want::Any, if b.dims.len() > 1 { Want::Ordered(rows) } else { Want::Any }]
+        }
+        (_, operands) => vec![Want::Dense; operands.len()],
+    }
+}
+
+/// Axes that one operand alone has are summed first, of a dense tensor.
+fn of_einsum(labels: &Einsum) -> Vec<Want> {
+    let operands = labels.operands();
+    let want = |(k, own): (usize, &Vec<char>)| {
+        let is_other = |label: &char| operands.iter().enumerate().any(|(i, o)| i != k && o.contains(label));
+        let is_lost = |label: &char| !labels.result().contains(label) && !is_other(label);
+        if own.iter().any(is_lost) { Want::Dense } else { Want::Ordered(usize::MAX) }
+    };
+    operands.iter().enumerate().map(want).collect()
+}
+
+/// Whether elements are apart as wanted.
+pub(crate) fn fits(own: &[isize], dims: &[usize], want: Want) -> bool {
+    let fit = |axis: usize, stride: isize| dims[axis] <= 1 || own[axis] == stride;
+    match want {
+        Want::Dense => dense(dims).into_iter().enumerate().all(|(axis, stride)| fit(axis, stride)),
+        Want::Any => own.iter().all(|stride| *stride >= 0),
+        Want::Ordered(_) => {
+            let own: Vec<isize> =
+                own.iter().zip(dims).filter(|(_, n)| **n > 1).map(|(stride, _)| *stride).collect();
+            own.iter().all(|stride| *stride >= 0) && own.windows(2).all(|pair| pair[0] >= pair[1])
+        }
+    }
+}
