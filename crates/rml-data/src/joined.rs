@@ -113,6 +113,8 @@ impl Columns {
                 self.differing.entry(name).or_insert(how);
             }
         }
+        other.assumed.retain(|how| !self.assumed.contains(how));
+        self.assumed.append(&mut other.assumed);
         self.origin = format!("{ours}, {theirs}");
         Ok(())
     }
