@@ -11,6 +11,7 @@ mod bind;
 mod builder;
 mod cells;
 mod columns;
+mod concat;
 mod csv;
 mod dialect;
 mod feed;

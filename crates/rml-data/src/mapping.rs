@@ -6,7 +6,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::Shape;
 
 use crate::columns::{Column, Columns, Elements};
-use crate::joined::joined;
+use crate::concat::joined;
 use crate::malformed::Malformed;
 
 /// Which columns feed which inputs. Inputs that are not named take the columns of their names.
