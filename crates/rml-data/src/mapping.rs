@@ -26,6 +26,9 @@ use crate::malformed::Malformed;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ColumnMapping(IndexMap<String, Vec<Part>>);
 
+/// An input, the places of its columns, and whether it takes one column alone.
+type Fed<'m> = (&'m str, Vec<usize>, bool);
+
 /// Columns of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Part {
@@ -84,7 +87,7 @@ impl ColumnMapping {
         &'m self,
         names: &[&str],
         places: impl Fn(&str) -> Vec<usize>,
-    ) -> Result<Vec<(&'m str, Vec<usize>, bool)>, Malformed> {
+    ) -> Result<Vec<Fed<'m>>, Malformed> {
         let find = |input: &str, name: &str| {
             let found = places(name);
             if found.is_empty() { Err(no_column(input, name, names)) } else { Ok(found) }
@@ -221,7 +224,7 @@ fn stacked(columns: &[&Column]) -> Result<Column, Malformed> {
             .help("name one column alone, whose rows are vectors"));
     }
     let same_rows = |column: &&Column| column.present == first.present && column.shape == first.shape;
-    if !columns.iter().all(|column| same_rows(column)) {
+    if !columns.iter().all(same_rows) {
         return Err(Malformed::of_shape("some elements are absent in a row in which others are not")
             .help("write a value for each element, or leave the row out"));
     }
