@@ -1,9 +1,13 @@
 //! How to fix data that does not fit: columns that are missing or of another shape, cells that hold texts.
 
+use std::path::Path;
+
 use rml_base::{Diagnostic, suggest, visible_name};
 use rml_ir::{InputInfo, Shape};
 
 use crate::columns::{Column, Columns, LENGTHS};
+use crate::dialect::{Known, is_table, plain};
+use crate::malformed::Malformed;
 
 /// At most that many names are written out.
 const NAMED: usize = 4;
@@ -19,17 +23,18 @@ pub(crate) fn missing(
 ) -> Diagnostic {
     let names: Vec<&str> =
         columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str).collect();
-    let is_csv = columns.origin.to_ascii_lowercase().ends_with(".csv");
+    let is_csv = is_table(Path::new(&columns.origin));
     if names.is_empty() && columns.origin.is_empty() {
         return d.help(format!("give a file with a column `{}` (`--inputs FILE`)", input.name));
     }
-    if is_csv && names.iter().all(|name| name.parse::<f64>().is_ok()) {
+    if is_csv && names.iter().enumerate().all(|(i, name)| *name == i.to_string()) {
         return d
-            .note("its first line holds numbers, but the first line of a CSV file names the columns")
-            .help(format!("put a line of names above the numbers: `{}`", header(inputs, names.len())));
+            .note("no line of the file names the columns")
+            .help(format!("say which columns feed the inputs: {}", numbered(inputs, names.len())))
+            .help(format!("or put a line of names above the numbers: `{}`", header(inputs, names.len())));
     }
-    if is_csv && names.iter().any(|name| name.starts_with('#')) {
-        return d.help("a CSV file has no comments: remove the `#` before the names");
+    if is_csv && names.iter().any(|name| name.parse::<f64>().is_ok_and(|x| x.fract() != 0.0)) {
+        return d.help("if the first line is a row and names no columns, say so: `--no-header`");
     }
     let is_unnamed = |name: &&str| name.strip_prefix("arr_").is_some_and(|n| n.parse::<usize>().is_ok());
     if names.iter().all(is_unnamed) && !names.is_empty() {
@@ -44,8 +49,16 @@ pub(crate) fn missing(
     } else {
         None
     };
-    if let Some(help) = wrapped(columns, &names).or(renames) {
+    if let Some(help) = wrapped(columns, &names) {
         return d.help(help);
+    }
+    if let Some(pairs) = renames {
+        let shown = pairs.iter().map(|(from, to)| format!("`{from}` to `{to}`")).collect::<Vec<_>>();
+        let d = d.help(format!("rename {}", shown.join(", ")));
+        return match flag(input, is_csv, pairs.iter().map(|(from, _)| *from)) {
+            Some(flag) => d.help(format!("or say that they feed the input: {flag}")),
+            None => d,
+        };
     }
     let d = if let Some(name) = names.iter().find(same) {
         d.help(format!("capital and small letters differ: rename `{name}` to `{}`", input.name))
@@ -103,6 +116,40 @@ fn header(inputs: &[InputInfo], columns: usize) -> String {
     inputs.iter().flat_map(|input| first_elements(input, limit)).collect::<Vec<_>>().join(",")
 }
 
+/// The flags that give the inputs of a table with that many columns without names their columns, in this order.
+fn numbered(inputs: &[InputInfo], columns: usize) -> String {
+    let size = |input: &InputInfo| row_shape(input).iter().product::<usize>().max(1);
+    let fits = inputs.iter().map(size).sum::<usize>() == columns;
+    let mut next = 0;
+    let flags = inputs.iter().map(|input| {
+        let first = next;
+        next += size(input);
+        match row_shape(input).is_empty() {
+            true => format!("--columns {}={first}", input.name),
+            false => format!("--columns {}={first}..{}", input.name, next - 1),
+        }
+    });
+    let flags: Vec<String> = flags.collect();
+    let flags = format!("`{}`", flags.join(" "));
+    if fits { flags } else { format!("{flags}, or others") }
+}
+
+/// The flag that gives an input those columns, if a shell reads it as it is.
+fn flag<'a>(input: &InputInfo, is_csv: bool, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let quoted = |name: &str| match name.contains(',') || name.contains("..") {
+        true => format!("\"{name}\""),
+        false => name.to_owned(),
+    };
+    let mut names: Vec<String> = names.map(quoted).collect();
+    if let ([name], false) = (&mut names[..], row_shape(input).is_empty() || !is_csv) {
+        // A vector of one element.
+        *name = format!("{name}..{name}");
+    }
+    let is_plain = names.iter().all(|name| !name.contains(['\'', '`', '"', '\n']));
+    (is_plain && row_shape(input).len() <= 1)
+        .then(|| format!("`--columns '{}={}'`", input.name, names.join(",")))
+}
+
 /// The shape of one row of an input.
 fn row_shape(input: &InputInfo) -> &[usize] {
     let dims = input.ty.shape.dims();
@@ -111,12 +158,12 @@ fn row_shape(input: &InputInfo) -> &[usize] {
 
 /// The columns to rename, where those that no input takes are as many as the inputs without one need, or one of them
 /// has a longer name, `x_train`.
-fn renames(
+fn renames<'a>(
     columns: &Columns,
-    names: &[&str],
+    names: &[&'a str],
     (input, inputs): (&InputInfo, &[InputInfo]),
     is_csv: bool,
-) -> Option<String> {
+) -> Option<Vec<(&'a str, String)>> {
     let is_input = |name: &&str| *name == LENGTHS || inputs.iter().any(|i| *i.name == **name);
     let free: Vec<&str> = names.iter().copied().filter(|name| !is_input(name)).collect();
     let is_longer = |name: &&&str| {
@@ -126,7 +173,7 @@ fn renames(
     };
     let mut longer = free.iter().filter(is_longer);
     if let (Some(name), None) = (longer.next(), longer.next()) {
-        return Some(format!("rename `{name}` to `{}`", input.name));
+        return Some(vec![(*name, input.name.to_string())]);
     }
     let lacking: Vec<&InputInfo> = inputs.iter().filter(|i| !columns.mentions(&i.name)).collect();
     let needs = |i: &InputInfo| if is_csv { row_shape(i).iter().product() } else { 1 };
@@ -136,8 +183,7 @@ fn renames(
     }
     let before: usize = lacking.iter().take_while(|i| i.name != input.name).map(|i| needs(i)).sum();
     let own = if is_csv { first_elements(input, WRITTEN) } else { vec![input.name.to_string()] };
-    let pairs = free.get(before..)?.iter().zip(own).map(|(from, to)| format!("`{from}` to `{to}`"));
-    Some(format!("rename {}", pairs.collect::<Vec<_>>().join(", ")))
+    Some(free.get(before..)?.iter().copied().zip(own).collect())
 }
 
 /// What to do with a JSON document whose rows are the value of one entry.
@@ -256,8 +302,39 @@ fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic 
     }
 }
 
+/// The finding about a text in a table where a value is expected, with what to write or to say in place of it.
+pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
+    let why = why.help(written(text));
+    let reads = |decimal, thousands| {
+        plain(text, decimal, thousands).is_some_and(|number| number.parse::<f64>().is_ok())
+    };
+    let marks = [
+        (',', None, "decimal ,"),
+        ('.', Some(','), "thousands ,"),
+        ('.', None, "decimal ."),
+        (',', Some('.'), "thousands ."),
+    ];
+    let flags = marks.iter().filter(|(decimal, thousands, flag)| {
+        reads(*decimal, *thousands) && (flag.starts_with("decimal") != (*decimal == known.decimal))
+    });
+    let flags: Vec<String> = flags.map(|(_, _, flag)| format!("`--{flag}`")).collect();
+    let why = match flags.is_empty() {
+        true => why,
+        false => {
+            why.help(format!("or say what the mark in the numbers of the file means: {}", flags.join(" or ")))
+        }
+    };
+    let is_gap = written(text).contains("leave out the row");
+    let can_be_said = is_gap && !text.contains(['\'', '`']);
+    if can_be_said {
+        why.help(format!("or say that such cells have no value: `--missing '{text}'`"))
+    } else {
+        why
+    }
+}
+
 /// What to write in place of a text where a value is expected.
-pub(crate) fn cell(text: &str) -> String {
+pub(crate) fn written(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let shown = visible_name(text);
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -325,7 +402,7 @@ mod tests {
             ("1,x", "categories"),
             (",", "categories"),
         ] {
-            assert!(cell(text).contains(help), "{text}: {}", cell(text));
+            assert!(written(text).contains(help), "{text}: {}", written(text));
         }
     }
 }

@@ -165,6 +165,8 @@ pub struct Columns {
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
     /// How files differ in columns that are joined anyway.
     pub(crate) differing: Box<IndexMap<String, String>>,
+    /// How the file writes its table, where that is neither usual nor said by the user: sentences without a point.
+    pub assumed: Vec<String>,
     /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks
     /// for them.
     pub unusable: IndexMap<String, Unusable>,

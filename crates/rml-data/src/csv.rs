@@ -1,4 +1,4 @@
-//! Comma-separated values: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor
+//! Tables in text: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor
 //! stand in columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on. Columns that no input could
 //! take (texts, for example) are unusable, and those without a name are ignored.
 
@@ -15,7 +15,9 @@ use rml_ir::Shape;
 use crate::advice;
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
+use crate::dialect::{Known, find, sample_of};
 use crate::malformed::{self, Malformed, Wrong};
+use crate::mapping::ColumnMapping;
 use crate::records::{Cell, Records};
 use crate::selection::Selection;
 
@@ -49,20 +51,42 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Reads a table. Says how many rows it has.
-pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<(Columns, usize), Malformed> {
+/// Reads a file. `usual` separates the cells of files with its name.
+pub(crate) fn read_whole(
+    bytes: &[u8],
+    selection: &Selection,
+    usual: Option<char>,
+) -> Result<Columns, Malformed> {
+    malformed::text(bytes)?;
+    let known = find(sample_of(bytes), selection.dialect(), usual)?;
+    let (mut columns, _) = read(bytes, selection, &known)?;
+    columns.assumed = known.assumed;
+    Ok(columns)
+}
+
+/// Reads a table that is written in that way. Says how many rows it has.
+pub(crate) fn read(
+    bytes: &[u8],
+    selection: &Selection,
+    known: &Known,
+) -> Result<(Columns, usize), Malformed> {
     let text = malformed::text(bytes)?;
-    let mut records = Records::new(text);
+    let mut records = Records::new(text, known);
     let header = records.header()?;
-    let groups = groups(&header);
-    let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text, selection));
+    let groups =
+        mapped(groups(&header), &header, selection.mapping()).map_err(|why| match header.first() {
+            Some(first) => why.in_text(text, first.at),
+            None => why,
+        })?;
+    let own = selection.of_inputs();
+    let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text, &own));
     let mut columns: Vec<Column<'_>> = columns.collect();
     let mut memory = Reservation::default();
     let mut rows = 0;
     let mut cells = Vec::with_capacity(header.len());
     while records.next(&mut cells)? {
         for column in columns.iter_mut().filter(|column| !column.reading.is_refused()) {
-            row(column, rows, &cells, text, &mut memory)?;
+            row(column, rows, &cells, (text, known), &mut memory)?;
         }
         rows += 1;
     }
@@ -73,12 +97,15 @@ pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<(Columns, usiz
     Ok((table, rows))
 }
 
-/// Where the header ends, with its line; the end of the text, if that is no table.
-pub(crate) fn header_end(bytes: &[u8]) -> usize {
-    let Ok(text) = malformed::text(bytes) else { return bytes.len() };
-    let mut records = Records::new(text);
-    let is_table = records.header().is_ok();
-    if is_table { bytes.len() - records.rest().len() } else { bytes.len() }
+/// Where the header ends, with its line; the end of the text, if that is no table. `None` if the text ends before it.
+pub(crate) fn header_end(bytes: &[u8], known: &Known) -> Option<usize> {
+    let Ok(text) = malformed::text(bytes) else { return Some(bytes.len()) };
+    let mut records = Records::new(text, known);
+    match records.header() {
+        Ok(header) if header.is_empty() => None,
+        Ok(_) => Some(bytes.len() - records.rest().len()),
+        Err(_) => Some(bytes.len()),
+    }
 }
 
 /// Adds a row to a column.
@@ -86,25 +113,28 @@ fn row(
     column: &mut Column<'_>,
     row: usize,
     cells: &[Cell<'_>],
-    text: &str,
+    (text, known): (&str, &Known),
     memory: &mut Reservation,
 ) -> Result<(), Malformed> {
     let Column { name, dims, fields, reading } = column;
     let own = || fields.iter().map(|field| &cells[*field]);
-    let Some(first) = own().find(|cell| !cell.text.is_empty()) else { return Ok(()) };
+    let Some(first) = own().find(|cell| !known.is_missing(&cell.text)) else { return Ok(()) };
     let at = Place::new(first.at);
     let fault = Place::new(Fault::Other);
     let read = |builder: &mut Builder, memory: &mut Reservation| {
-        if let Some(gap) = own().find(|cell| cell.text.is_empty()) {
+        if let Some(gap) = own().find(|cell| known.is_missing(&cell.text)) {
             at.set(gap.at);
             fault.set(Fault::Gap);
-            let why = "some elements are absent here, others not: this cell is empty";
-            return Err(Wrong::Shape(why.to_owned()));
+            let cell = match &*gap.text {
+                "" => "this cell is empty".to_owned(),
+                text => format!("`{}` has no value", visible_name(text)),
+            };
+            return Err(Wrong::Shape(format!("some elements are absent here, others not: {cell}")));
         }
         for cell in own() {
             at.set(cell.at);
             fault.set(Fault::Cell);
-            let value = scalar(&cell.text)?;
+            let value = scalar(&cell.text, known)?;
             fault.set(Fault::Kind);
             builder.element(value, memory)?;
         }
@@ -113,7 +143,7 @@ fn row(
         builder.end(row, dims, memory)
     };
     let cell = || own().find(|cell| cell.at == at.get()).map_or("", |cell| &*cell.text);
-    reading.cell(name, memory, read, |why| advised(why, fault.get(), cell()).in_text(text, at.get()))
+    reading.cell(name, memory, read, |why| advised(why, fault.get(), cell(), known).in_text(text, at.get()))
 }
 
 /// Where a row is in error.
@@ -129,16 +159,16 @@ enum Fault {
 }
 
 /// The finding about a cell with that text, with what may stand there.
-fn advised(why: Malformed, fault: Fault, text: &str) -> Malformed {
+fn advised(why: Malformed, fault: Fault, text: &str, known: &Known) -> Malformed {
     if why.code != codes::DATA_TYPE {
         return match fault {
-            Fault::Gap => why.help("write a value into the empty cell, or leave the row out"),
+            Fault::Gap => why.help("write a value into that cell, or leave the row out"),
             _ => why,
         };
     }
     let why = why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent");
     match fault {
-        Fault::Cell if number(text).is_none() => why.help(advice::cell(text)),
+        Fault::Cell if value(text, known).is_none() => advice::cell(why, text, known),
         Fault::Kind => {
             why.help("write all cells of a column in one way: as integers, as numbers or as truth values")
         }
@@ -146,11 +176,16 @@ fn advised(why: Malformed, fault: Fault, text: &str) -> Malformed {
     }
 }
 
-fn scalar(text: &str) -> Result<Scalar, Wrong> {
+/// The number that a cell stands for, as the file writes numbers.
+fn value(text: &str, known: &Known) -> Option<Result<Scalar, String>> {
+    number(&known.plain(text)?)
+}
+
+fn scalar(text: &str, known: &Known) -> Result<Scalar, Wrong> {
     match text {
         "true" | "True" | "TRUE" => Ok(Scalar::Bool(true)),
         "false" | "False" | "FALSE" => Ok(Scalar::Bool(false)),
-        text => match number(text) {
+        text => match value(text, known) {
             Some(read) => read.map_err(Wrong::Text),
             None => Err(Wrong::Text(format!("`{}` is a text", visible_name(text)))),
         },
@@ -165,6 +200,28 @@ fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
         groups.entry(name).or_default().push((field, index));
     }
     groups
+}
+
+/// The same, with the columns that a mapping gives to inputs.
+fn mapped<'a>(
+    mut groups: IndexMap<&'a str, Parts>,
+    header: &'a [Cell<'_>],
+    mapping: &'a ColumnMapping,
+) -> Result<IndexMap<&'a str, Parts>, Malformed> {
+    if mapping.is_empty() {
+        return Ok(groups);
+    }
+    let names: Vec<&str> = header.iter().map(|cell| &*cell.text).collect();
+    let places = |name: &str| match names.iter().position(|other| *other == name) {
+        Some(place) => vec![place],
+        None => groups.get(name).map_or(Vec::new(), |parts| parts.iter().map(|part| part.0).collect()),
+    };
+    let resolved = mapping.resolved(&names, places)?;
+    for (input, fields, is_one) in resolved {
+        let index = |(i, field)| (field, if is_one { Vec::new() } else { vec![i] });
+        groups.insert(input, fields.into_iter().enumerate().map(index).collect());
+    }
+    Ok(groups)
 }
 
 /// The name of a tensor and a place in it, as in `x[0]` and `x[0,1]`.
@@ -228,7 +285,8 @@ mod tests {
     use crate::malformed::MAX_COLUMNS;
 
     fn read(bytes: &[u8]) -> Result<(Columns, usize), Malformed> {
-        super::read(bytes, &Selection::all())
+        let known = find(sample_of(bytes), &Default::default(), None)?;
+        super::read(bytes, &Selection::all(), &known)
     }
 
     #[test]

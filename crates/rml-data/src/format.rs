@@ -10,7 +10,7 @@ use rml_files::contents;
 use crate::columns::Columns;
 use crate::malformed::Malformed;
 use crate::selection::Selection;
-use crate::{csv, json, npz};
+use crate::{csv, dialect, json, npz};
 
 /// The formats of data files.
 ///
@@ -26,7 +26,7 @@ use crate::{csv, json, npz};
 pub enum Format {
     /// An archive of NumPy arrays.
     Npz,
-    /// Comma-separated values under a header row.
+    /// A table in text: values separated by commas, tabs or other characters.
     Csv,
     /// One JSON document.
     Json,
@@ -41,8 +41,8 @@ impl Format {
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
+            _ if dialect::is_table(path) => Some(Format::Csv),
             "npz" => Some(Format::Npz),
-            "csv" => Some(Format::Csv),
             "json" => Some(Format::Json),
             "jsonl" | "ndjson" => Some(Format::JsonLines),
             "parquet" => Some(Format::Parquet),
@@ -52,7 +52,19 @@ impl Format {
 }
 
 /// The extensions of the formats that are read, for messages.
-pub(crate) const EXTENSIONS: &str = ".npz, .csv, .json, .jsonl, .ndjson or .parquet";
+pub(crate) const EXTENSIONS: &str = ".npz, .csv, .tsv, .json, .jsonl, .ndjson or .parquet";
+
+/// The columns under the names of the inputs that they feed; those of text tables have them already.
+pub(crate) fn mapped(
+    mut columns: Columns,
+    format: Format,
+    selection: &Selection,
+) -> Result<Columns, Malformed> {
+    if format != Format::Csv && !selection.mapping().is_empty() {
+        selection.mapping().apply(&mut columns)?;
+    }
+    Ok(columns)
+}
 
 /// Reads a Parquet file.
 #[cfg(feature = "parquet")]
@@ -100,7 +112,6 @@ fn other_format(path: &Path) -> String {
             "an npz file has named arrays: in NumPy, `np.savez(\"{name}.npz\", x=np.load(\"{name}.npy\"))`"
         ),
         "xls" | "xlsx" | "ods" => "save the sheet as CSV, with a line of names above the values".to_owned(),
-        "tsv" => "write commas between the cells, and give the file the extension `.csv`".to_owned(),
         "pt" | "pth" | "pkl" | "pickle" | "mat" | "h5" | "hdf5" | "feather" | "arrow" => {
             "save its arrays by name with NumPy: `np.savez(\"data.npz\", x=.., y=..)`".to_owned()
         }
@@ -109,8 +120,8 @@ fn other_format(path: &Path) -> String {
 }
 
 impl Columns {
-    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the feature
-    /// of that name.
+    /// Reads a file by its extension: `.npz`, `.csv`, `.tsv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the
+    /// feature of that name.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.
@@ -130,7 +141,7 @@ impl Columns {
             .into());
         };
         let file = contents::data(path)?;
-        Self::parsed(&file.bytes, selection, format, &path.display().to_string())
+        Self::parse_selected(&file.bytes, format, &path.display().to_string(), selection)
     }
 
     /// Reads the bytes of a file; `origin` names it in messages.
@@ -138,17 +149,27 @@ impl Columns {
     /// # Errors
     /// Bytes that are not in that format.
     pub fn parse(bytes: &[u8], format: Format, origin: &str) -> Result<Self, Error> {
-        Self::parsed(bytes, &Selection::all(), format, origin)
+        Self::parse_selected(bytes, format, origin, &Selection::all())
     }
 
-    fn parsed(bytes: &[u8], selection: &Selection, format: Format, origin: &str) -> Result<Self, Error> {
+    /// As [`Columns::parse`], of the columns that are selected.
+    ///
+    /// # Errors
+    /// Bytes that are not in that format.
+    pub fn parse_selected(
+        bytes: &[u8],
+        format: Format,
+        origin: &str,
+        selection: &Selection,
+    ) -> Result<Self, Error> {
         let mut columns = match format {
             Format::Npz => npz::read(bytes, selection),
-            Format::Csv => csv::read(bytes, selection).map(|(columns, _)| columns),
+            Format::Csv => csv::read_whole(bytes, selection, dialect::usual(Path::new(origin))),
             Format::Json => json::read(bytes, selection),
             Format::JsonLines => json::read_lines(bytes, selection),
             Format::Parquet => parquet(bytes, selection),
         }
+        .and_then(|columns| mapped(columns, format, selection))
         .map_err(|e| e.at(origin))?;
         columns.origin = origin.to_owned();
         Ok(columns)

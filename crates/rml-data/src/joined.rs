@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, visible_name};
-use rml_ir::{Precision, Shape};
+use rml_ir::Shape;
 
-use crate::builder::{exact, gaps_in_sequences};
+use crate::builder::gaps_in_sequences;
 use crate::columns::{Column, Columns, Elements};
+use crate::concat::joined;
 use crate::format::{EXTENSIONS, Format};
 use crate::malformed::{Malformed, Unusable};
 use crate::selection::Selection;
@@ -113,6 +114,8 @@ impl Columns {
                 self.differing.entry(name).or_insert(how);
             }
         }
+        other.assumed.retain(|how| !self.assumed.contains(how));
+        self.assumed.append(&mut other.assumed);
         self.origin = format!("{ours}, {theirs}");
         Ok(())
     }
@@ -197,41 +200,6 @@ fn append(to: &mut Column, from: Column, ours: &str, theirs: &str) -> Result<(),
     }
     to.shape = Shape::new(&[&[rows + added], &cell_to[..]].concat());
     Ok(())
-}
-
-/// One after the other, in a type that has all of them; `None` if there is none.
-pub(crate) fn joined(first: Elements, second: Elements) -> Option<Elements> {
-    use Elements::{Bool, F32, F64, Int};
-    Some(match (first, second) {
-        (Bool(mut a), Bool(b)) => {
-            a.extend(b);
-            Bool(a)
-        }
-        (Int(mut a), Int(b)) => {
-            a.extend(b);
-            Int(a)
-        }
-        (F32(mut a), F32(b)) => {
-            a.extend(b);
-            F32(a)
-        }
-        (Bool(_), _) | (_, Bool(_)) => return None,
-        (a, b) => {
-            let mut a = doubles(a)?;
-            a.extend(doubles(b)?);
-            F64(a)
-        }
-    })
-}
-
-/// The same numbers in double precision; `None` if it does not have one of them.
-fn doubles(elements: Elements) -> Option<Vec<f64>> {
-    match elements {
-        Elements::Bool(_) => None,
-        Elements::Int(v) => v.into_iter().map(|x| exact(x, Precision::F64)).collect(),
-        Elements::F32(v) => Some(v.into_iter().map(f64::from).collect()),
-        Elements::F64(v) => Some(v),
-    }
 }
 
 #[cfg(test)]

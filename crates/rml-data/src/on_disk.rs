@@ -134,6 +134,11 @@ impl OnDisk {
         Ok(Self(Arc::new(Inner { stored, scratch })))
     }
 
+    /// The columns without their elements.
+    pub fn columns(&self) -> &Columns {
+        &self.0.stored.table
+    }
+
     /// Gives all elements of a column that is in the file, piece by piece; those of one that is in memory are in the
     /// table.
     ///

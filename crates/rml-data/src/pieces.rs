@@ -1,6 +1,6 @@
 //! Files of data that are read in pieces, each of which goes to the temporary file before the next is read.
 
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use rml_base::Error;
@@ -8,7 +8,8 @@ use rml_base::memory::{self, Reservation, Shortage};
 use rml_files::{Scratch, contents};
 
 use crate::columns::{Columns, Elements};
-use crate::format::Format;
+use crate::dialect::{Known, SAMPLE, find, sample_of, usual};
+use crate::format::{Format, mapped};
 use crate::malformed::Malformed;
 use crate::selection::Selection;
 use crate::stored::Stored;
@@ -16,8 +17,6 @@ use crate::{csv, json, npz};
 
 /// How many bytes of a file are read at a time, if no line and no element is longer.
 pub(crate) const PIECE: usize = 1 << 20;
-/// The byte order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a file by its extension, in pieces of about that many bytes.
 pub(crate) fn read(
@@ -29,24 +28,21 @@ pub(crate) fn read(
     let origin = path.display().to_string();
     let format = Format::of(path);
     let mut stored = match format {
-        Some(Format::Npz) => {
+        Some(Format::Npz) if selection.mapping().is_empty() => {
             let (file, length) = contents::pieces(path)?;
             arrays(scratch, file, length, selection, piece).map_err(|e| e.at(&origin))?
         }
         Some(Format::Csv | Format::JsonLines) => {
             let (file, _) = contents::pieces(path)?;
-            let lines = Lines {
-                reader: BufReader::new(file),
-                quoted: format == Some(Format::Csv),
-                count: 0,
-                piece,
-                selection,
+            let read = if format == Some(Format::Csv) {
+                tables(scratch, file, selection, (piece, usual(path)))
+            } else {
+                objects(scratch, Lines::new(file, piece, None, selection))
             };
-            let read = if lines.quoted { table(scratch, lines) } else { objects(scratch, lines) };
             read.map_err(|e| e.at(&origin))?
         }
         Some(Format::Parquet) => groups(scratch, path, selection, piece).map_err(|e| e.at(&origin))?,
-        Some(Format::Json) | None => Stored::of(scratch, Columns::read_one(path, selection)?)?,
+        Some(Format::Json | Format::Npz) | None => Stored::of(scratch, Columns::read_one(path, selection)?)?,
     };
     stored.table.origin = origin;
     Ok(stored)
@@ -74,6 +70,7 @@ fn groups(scratch: &Scratch, path: &Path, selection: &Selection, piece: usize) -
     let (file, length) = contents::pieces(path).map_err(Malformed::short)?;
     let (mut all, mut rows) = (Stored::default(), 0);
     crate::parquet::read(file, length, selection, piece / 8, &mut |columns, added| {
+        let columns = mapped(columns, Format::Parquet, selection)?;
         let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
         if added > 0 || rows == 0 {
             all.append_piece(rows, columns, added)?;
@@ -101,7 +98,8 @@ fn objects(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored,
         }
         let above = before.saturating_sub(1);
         let (columns, added) = json::lines(&piece, lines.selection, rows).map_err(|e| e.below(above))?;
-        let columns = Stored::of(scratch, below(columns, above)).map_err(Malformed::short)?;
+        let columns = mapped(below(columns, above), Format::JsonLines, lines.selection)?;
+        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;
         if added == 0 && lines.count == before {
@@ -110,15 +108,34 @@ fn objects(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored,
     }
 }
 
-/// Reads comma-separated values.
-fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored, Malformed> {
+/// Reads a table in text. `usual` separates the cells of files with its name.
+fn tables(
+    scratch: &Scratch,
+    mut file: impl Read,
+    selection: &Selection,
+    (piece, usual): (usize, Option<char>),
+) -> Result<Stored, Malformed> {
+    // The mark at the beginning, and a byte that says whether there is more.
+    let mut begin = Vec::new();
+    let read = (&mut file).take(SAMPLE as u64 + 4).read_to_end(&mut begin);
+    read.map_err(|e| Malformed::new("it cannot be read").note(rml_base::refusal(&e)))?;
+    let known = find(sample_of(&begin), selection.dialect(), usual)?;
+    let file = Cursor::new(begin).chain(file);
+    let mut stored = table(scratch, Lines::new(file, piece, Some(&known), selection), &known)?;
+    stored.table.assumed = known.assumed;
+    Ok(stored)
+}
+
+/// Reads a table in text that is written in that way.
+fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>, known: &Known) -> Result<Stored, Malformed> {
     let mut header = Vec::new();
-    while header.strip_prefix(MARK).unwrap_or(&header).trim_ascii().is_empty()
-        && lines.append_to(&mut header, 1)?
-    {}
+    let mut end = csv::header_end(&header, known);
+    while end.is_none() && lines.append_to(&mut header, 1)? {
+        end = csv::header_end(&header, known);
+    }
     let header_lines = lines.count;
     // A line may end with a carriage return alone, so rows may stand after the header.
-    let mut behind = header.split_off(csv::header_end(&header));
+    let mut behind = header.split_off(end.unwrap_or(header.len()));
     if let Some(end) = header.last_mut().filter(|end| **end == b'\r') {
         // It would be one with a line feed that a piece begins with.
         *end = b'\n';
@@ -132,7 +149,7 @@ fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored, M
             return Ok(all);
         }
         let above = before - header_lines;
-        let (columns, added) = csv::read(&piece, lines.selection).map_err(|e| e.below(above))?;
+        let (columns, added) = csv::read(&piece, lines.selection, known).map_err(|e| e.below(above))?;
         let columns = Stored::of(scratch, below(columns, above)).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;
@@ -151,8 +168,8 @@ fn below(mut columns: Columns, lines: usize) -> Columns {
 /// The lines of a text.
 struct Lines<'s, R> {
     reader: BufReader<R>,
-    /// Whether a line may continue within quotes.
-    quoted: bool,
+    /// How a table is written, of which a line may continue within quotes.
+    table: Option<&'s Known>,
     /// How many were read.
     count: usize,
     /// How many bytes a piece has, if no line is longer.
@@ -161,7 +178,11 @@ struct Lines<'s, R> {
     selection: &'s Selection,
 }
 
-impl<R: Read> Lines<'_, R> {
+impl<'s, R: Read> Lines<'s, R> {
+    fn new(file: R, piece: usize, table: Option<&'s Known>, selection: &'s Selection) -> Self {
+        Self { reader: BufReader::new(file), table, count: 0, piece, selection }
+    }
+
     /// Reads whole lines, that many bytes of them at least if there are as many. Says whether there was one.
     fn append_to(&mut self, piece: &mut Vec<u8>, enough: usize) -> Result<bool, Malformed> {
         use std::io::BufRead as _;
@@ -182,7 +203,11 @@ impl<R: Read> Lines<'_, R> {
                 return Ok(piece.len() > begin);
             }
             self.count += 1;
-            is_open ^= self.quoted && piece[at..].iter().filter(|b| **b == b'"').count() % 2 == 1;
+            let line = &piece[at..];
+            let is_comment = |table: &Known| !is_open && table.is_comment(&String::from_utf8_lossy(line));
+            is_open ^= self.table.is_some_and(|table| {
+                line.iter().filter(|b| **b == b'"').count() % 2 == 1 && !is_comment(table)
+            });
             if !is_open && piece.len() - begin >= enough {
                 return Ok(true);
             }

@@ -1,9 +1,10 @@
-//! Rows of comma-separated cells, as RFC 4180 has them: a cell either has no quotes at all, or begins and ends with one
-//! and has quotes within it twice. Blanks around a cell are ignored. Nothing is guessed: anything else is an error with
-//! its place.
+//! Rows of cells, as RFC 4180 has them, with any separator: a cell either has no quotes at all, or begins and ends with
+//! one and has quotes within it twice. Blanks around a cell are ignored. Nothing is guessed: anything else is an error
+//! with its place.
 
 use std::borrow::Cow;
 
+use crate::dialect::{Known, Names};
 use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 
 /// A cell, without its quotes and the blanks around it.
@@ -17,6 +18,7 @@ pub(crate) struct Cell<'a> {
 /// Reads a text row by row.
 pub(crate) struct Records<'a> {
     text: &'a str,
+    known: &'a Known,
     at: usize,
     /// How many cells the header has, once it was read.
     columns: usize,
@@ -25,13 +27,24 @@ pub(crate) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, columns: 0, named: 0 }
+    pub(crate) fn new(text: &'a str, known: &'a Known) -> Self {
+        Self { text, known, at: 0, columns: 0, named: 0 }
     }
 
-    /// The names in the first line that is not blank; none if there is no such line.
+    /// The names in the first line with any from where they may be; none if there is no such line. Columns that no line
+    /// names have numbers.
     pub(crate) fn header(&mut self) -> Result<Vec<Cell<'a>>, Malformed> {
-        while !self.rest().is_empty() && self.blank_line() {}
+        let from = match self.known.names {
+            Names::Numbered(columns) => {
+                (self.columns, self.named) = (columns, columns);
+                let named = |i: usize| Cell { text: Cow::Owned(i.to_string()), at: 0 };
+                return Ok((0..columns).map(named).collect());
+            }
+            Names::From(from) => from,
+        };
+        // The text may end before them.
+        self.at = if self.text.is_char_boundary(from) { from } else { self.text.len() };
+        while !self.rest().is_empty() && (self.blank_line() || self.comment_line()) {}
         let mut cells = Vec::new();
         if !self.rest().is_empty() {
             self.record(&mut cells, MAX_COLUMNS)?;
@@ -41,34 +54,7 @@ impl<'a> Records<'a> {
         if cells.len() > MAX_COLUMNS {
             return Err(too_many_columns());
         }
-        self.separated(&cells).map(|()| cells)
-    }
-
-    /// Refuses a header that is a comment, or one cell with the separator of another dialect in it.
-    fn separated(&self, header: &[Cell<'a>]) -> Result<(), Malformed> {
-        if let [Cell { text, at }, ..] = header
-            && text.starts_with("# ")
-            && self.text[*at..].starts_with('#')
-        {
-            return Err(Malformed::new("the first line begins with `#`, and names the columns")
-                .help("a CSV file has no comments: remove the `#`, or the whole line if another one has the names")
-                .in_text(self.text, *at));
-        }
-        let [Cell { text: Cow::Borrowed(name), at }] = header else { return Ok(()) };
-        let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
-        let found = separators.into_iter().find(|(separator, _)| name.contains(*separator));
-        let Some((separator, what)) = found.filter(|_| !self.text[*at..].starts_with('"')) else {
-            return Ok(());
-        };
-        let help = match separator {
-            ';' => {
-                "write commas between the cells, and numbers with a point, `1.5` (in pandas: `to_csv` as it is by default)"
-            }
-            _ => "write commas between the cells (in pandas: `to_csv` as it is by default)",
-        };
-        Err(Malformed::new(format!("the cells are separated by {what}, not by commas"))
-            .help(help)
-            .in_text(self.text, *at))
+        Ok(cells)
     }
 
     /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header, or fewer if those
@@ -79,6 +65,9 @@ impl<'a> Records<'a> {
                 return Ok(false);
             }
             let start = self.at;
+            if self.comment_line() {
+                continue;
+            }
             if !self.blank_line() {
                 break;
             }
@@ -102,18 +91,18 @@ impl<'a> Records<'a> {
                 "the row has {found} of {} cells, next to a line that begins with `#`",
                 self.columns
             ))
-            .help("a CSV file has no comments: remove the line")
+            .help("lines that begin with `#` are comments with `--comment '#'`")
         } else if cells.len() > self.columns {
             Malformed::new(format!("the row has more than {} cells", self.columns)).help(
                 "if the first cell of each row is its name, begin the header with a comma (in R: `write.csv`)",
             )
-            .help("a number has a point and no comma: `1.5`, `1000`")
+            .help("a number has a point and no comma: `1.5`, `1000`; in quotes, `--decimal ,` reads `\"1,5\"`")
         } else {
             let why = Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named));
             match cells.iter().any(|cell| cell.text.contains([';', '\t'])) {
-                true => why.help("write commas between the cells, as in the header"),
+                true => why.help("write the same separator between all cells as in the header"),
                 false => why.help(
-                    "write the cells that are missing; one without a value is empty, but has its comma",
+                    "write the cells that are missing; one without a value is empty, but has its separator",
                 ),
             }
         };
@@ -127,7 +116,7 @@ impl<'a> Records<'a> {
 
     /// Goes after a line of only blanks, if it stands here.
     fn blank_line(&mut self) -> bool {
-        let blanks = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        let blanks = self.rest().len() - self.rest().trim_start_matches(self.blanks()).len();
         let end = &self.rest()[blanks..];
         let is_blank = end.is_empty() || end.starts_with(['\n', '\r']);
         if is_blank {
@@ -135,6 +124,21 @@ impl<'a> Records<'a> {
             self.line_end();
         }
         is_blank
+    }
+
+    /// What counts as blank around cells.
+    fn blanks(&self) -> &'static [char] {
+        if self.known.separator == '\t' { &[' '] } else { &[' ', '\t'] }
+    }
+
+    /// Goes after a comment, if one stands here.
+    fn comment_line(&mut self) -> bool {
+        let is_comment = !self.rest().is_empty() && self.known.is_comment(self.rest());
+        if is_comment {
+            self.at += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
+            self.line_end();
+        }
+        is_comment
     }
 
     /// Goes after the end of a line.
@@ -157,8 +161,8 @@ impl<'a> Records<'a> {
             if cells.len() > most {
                 return Ok(());
             }
-            match self.rest().strip_prefix(',') {
-                Some(_) => self.at += 1,
+            match self.rest().strip_prefix(self.known.separator) {
+                Some(_) => self.at += self.known.separator.len_utf8(),
                 None => {
                     self.line_end();
                     return Ok(());
@@ -167,14 +171,14 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// A cell up to the comma or the end of the line after it.
+    /// A cell up to the separator or the end of the line after it.
     fn cell(&mut self) -> Result<Cell<'a>, Malformed> {
-        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        self.at += self.rest().len() - self.rest().trim_start_matches(self.blanks()).len();
         let at = self.at;
         if self.rest().starts_with('"') {
             return Ok(Cell { text: self.quoted()?, at });
         }
-        let len = self.rest().find([',', '\n', '\r']).unwrap_or(self.rest().len());
+        let len = self.rest().find([self.known.separator, '\n', '\r']).unwrap_or(self.rest().len());
         let text = &self.rest()[..len];
         if let Some(quote) = text.find('"') {
             return Err(Malformed::new("a quote within a cell that does not begin with one")
@@ -204,8 +208,8 @@ impl<'a> Records<'a> {
             text += "\"";
             self.at += 1;
         }
-        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
-        if self.rest().is_empty() || self.rest().starts_with([',', '\n', '\r']) {
+        self.at += self.rest().len() - self.rest().trim_start_matches(self.blanks()).len();
+        if self.rest().is_empty() || self.rest().starts_with([self.known.separator, '\n', '\r']) {
             return Ok(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
                 Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
@@ -224,7 +228,8 @@ mod tests {
 
     /// The rows, cells separated by `|`; or what is wrong.
     fn read(text: &str) -> Result<Vec<String>, String> {
-        let mut records = Records::new(text);
+        let known = Known::default();
+        let mut records = Records::new(text, &known);
         let joined = |cells: &[Cell<'_>]| cells.iter().map(|c| &*c.text).collect::<Vec<_>>().join("|");
         let read = |records: &mut Records<'_>| -> Result<Vec<String>, Malformed> {
             let mut rows = vec![joined(&records.header()?)];

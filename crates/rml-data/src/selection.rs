@@ -1,12 +1,18 @@
-//! Which columns are read.
+//! What is read of data files, and how.
 
 use std::collections::BTreeSet;
 
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error, suggest, visible_name};
+
 use crate::builder::{Builder, Reading};
 use crate::columns::LENGTHS;
+use crate::dialect::Dialect;
 use crate::malformed::Malformed;
+use crate::mapping::ColumnMapping;
 
-/// Which columns are read. Those that it leaves out take no memory, and are [unusable](crate::Columns::unusable).
+/// Which columns are read, and how. Those that it leaves out take no memory, and are
+/// [unusable](crate::Columns::unusable).
 ///
 /// ```
 /// # use rml_data as rml;
@@ -20,22 +26,69 @@ use crate::malformed::Malformed;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Selection(Option<BTreeSet<String>>);
+pub struct Selection {
+    /// The names; `None` = all.
+    names: Option<BTreeSet<String>>,
+    dialect: Dialect,
+    mapping: ColumnMapping,
+}
 
 impl Selection {
     /// All columns.
     pub fn all() -> Self {
-        Self(None)
+        Self::default()
     }
 
     /// The columns of those names, and the one that says how long windows are.
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
-        Self(Some(names.into_iter().map(Into::into).collect()))
+        Self { names: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
+    }
+
+    /// The same, with tables in text files written in that way.
+    #[must_use]
+    pub fn written(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
+    /// The same, with those columns for inputs.
+    ///
+    /// # Errors
+    /// The mapping names an input that is not among the names.
+    pub fn mapped(self, mapping: ColumnMapping) -> Result<Self, Error> {
+        if let Some(names) = &self.names
+            && let Some(input) = mapping.inputs().find(|input| *input != LENGTHS && !names.contains(*input))
+        {
+            let what = format!("the program has no input `{}` for `--columns`", visible_name(input));
+            let known: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let d = Diagnostic::error(codes::BAD_OPTION, what);
+            let d = d.note(format!("inputs are {}", known.join(", ")));
+            return Err(match suggest(input, names.iter().map(String::as_str)) {
+                Some(near) => d.help(format!("there is `{near}`")).into(),
+                None => d.help("write the name of an input before the `=`").into(),
+            });
+        }
+        Ok(Self { mapping, ..self })
     }
 
     /// Whether a column is read.
     pub fn has(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|names| name == LENGTHS || names.contains(name))
+        let names = self.names.as_ref();
+        names.is_none_or(|names| name == LENGTHS || names.contains(name)) || self.mapping.uses(name)
+    }
+
+    /// How tables in text files are written, as far as the user says it.
+    pub(crate) fn dialect(&self) -> &Dialect {
+        &self.dialect
+    }
+
+    /// Which columns feed inputs of other names.
+    pub(crate) fn mapping(&self) -> &ColumnMapping {
+        &self.mapping
+    }
+
+    /// The same, where columns have the names of inputs.
+    pub(crate) fn of_inputs(&self) -> Self {
+        Self { names: self.names.clone(), ..Self::default() }
     }
 
     /// The column of that name before its first cell.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Profiling, Program};
+use super::{Computing, Profiling, Program, Table};
 
 /// What to run, and on what.
 #[derive(Args, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Over {
     /// The node to run; by default the only one that no other node calls
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Inputs by name, one row a cycle: .json, .jsonl, .csv or .npz
+    /// Inputs by name, one row a cycle: .json, .jsonl, .csv, .tsv or .npz
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs: Option<PathBuf>,
     /// How many cycles to run; by default those of the inputs
@@ -26,6 +26,8 @@ pub(crate) struct Over {
     /// Let NaN in the inputs through
     #[arg(long)]
     pub(crate) allow_nan: bool,
+    #[command(flatten)]
+    pub(crate) table: Table,
 }
 
 /// A run whose cells are shown.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Profiling, Program};
+use super::{Computing, Profiling, Program, Table};
 use crate::values::{self, Report};
 
 /// `rml train`.
@@ -131,6 +131,8 @@ pub(crate) struct Train {
     #[arg(long)]
     pub(crate) allow_nan: bool,
     #[command(flatten)]
+    pub(crate) table: Table,
+    #[command(flatten)]
     pub(crate) profiling: Profiling,
     #[command(flatten)]
     pub(crate) computing: Computing,
@@ -215,6 +217,8 @@ pub(crate) struct Infer {
     /// Let NaN in the data through
     #[arg(long)]
     pub(crate) allow_nan: bool,
+    #[command(flatten)]
+    pub(crate) table: Table,
     #[command(flatten)]
     pub(crate) profiling: Profiling,
     #[command(flatten)]

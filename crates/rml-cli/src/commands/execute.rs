@@ -50,7 +50,7 @@ pub(super) fn prepare(
     let options = Options { all_vars, probes: args.probe.clone(), ..options };
     let program = measuring.time(Phase::Compile, || rml::compile(&source, &options))?;
     output.report(program.warnings(), program.sources());
-    let inputs = measuring.time(Phase::Data, || inputs(&args.over, &source))?;
+    let inputs = measuring.time(Phase::Data, || inputs(&args.over, &source, output))?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
     Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, ..RunOptions::default() }))
@@ -63,9 +63,13 @@ pub(crate) fn over(args: &Over) -> Result<(Source, Options), Stop> {
 }
 
 /// The inputs of a program, from the file that the flags name.
-pub(crate) fn inputs(args: &Over, source: &Source) -> Result<Columns, Stop> {
-    Ok(match &args.inputs {
-        Some(file) => Columns::read_selected(&[file], &rml::columns_for(source, args.node.as_deref())?)?,
-        None => Columns::default(),
-    })
+pub(crate) fn inputs(args: &Over, source: &Source, output: &mut Output) -> Result<Columns, Stop> {
+    let Some(file) = &args.inputs else {
+        super::refuse_unused("they are about the file of `--inputs`", &args.table.given())?;
+        return Ok(Columns::default());
+    };
+    let selection = args.table.selection(rml::columns_for(source, args.node.as_deref())?)?;
+    let columns = Columns::read_selected(&[file], &selection)?;
+    super::note_assumed(&columns, output);
+    Ok(columns)
 }

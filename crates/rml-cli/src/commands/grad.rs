@@ -10,7 +10,7 @@ use crate::output::{Output, Stop};
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let options = options(&args.of, &args.computing)?;
     let (source, compile) = over(&args.of.over)?;
-    let found = rml::grad(&source, &compile, &inputs(&args.of.over, &source)?, &options)?;
+    let found = rml::grad(&source, &compile, &inputs(&args.of.over, &source, output)?, &options)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
         GradFormat::Json => output.in_pieces(true, |out| {
@@ -26,7 +26,8 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     let options = options(&args.of, &args.computing)?;
     let (source, compile) = over(&args.of.over)?;
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
-    let found = rml::gradcheck(&source, &compile, &inputs(&args.of.over, &source)?, &options, &check)?;
+    let found =
+        rml::gradcheck(&source, &compile, &inputs(&args.of.over, &source, output)?, &options, &check)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
         CheckFormat::Json => output.print_json(&found.to_json()),

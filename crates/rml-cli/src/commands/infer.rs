@@ -52,10 +52,12 @@ fn infer_measured(
         interrupt: None,
     };
     if args.stream {
+        super::refuse_unused("they are about files of `--data`", &args.table.given())?;
         return stream(Stream::new(source, &options)?, args.strict, output);
     }
-    let data =
-        measuring.time(Phase::Data, || super::dataset(&args.data, args.on_disk, source, Some(&args.node)))?;
+    let data = measuring.time(Phase::Data, || {
+        super::dataset(&args.data, (args.on_disk, &args.table), (source, Some(&args.node)), output)
+    })?;
     over_data(args, source, &*data, &options, output)
 }
 

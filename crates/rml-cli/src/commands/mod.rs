@@ -112,22 +112,33 @@ fn given(program: &args::Program) -> [(&'static str, bool); 3] {
     [("set", !program.set.is_empty()), ("batch", program.batch.is_some()), ("f64", program.f64)]
 }
 
-/// What a node of a source may ask for of the data in those files, in memory or not.
+/// What a node of a source may ask for of the data in those files, in memory or not. A note says how they are read.
 fn dataset(
     files: &[PathBuf],
-    on_disk: bool,
-    source: &Source,
-    node: Option<&str>,
+    (on_disk, table): (bool, &args::Table),
+    (source, node): (&Source, Option<&str>),
+    output: &mut Output,
 ) -> Result<Box<dyn Dataset>, Stop> {
-    let selection = rml::columns_for(source, node)?;
+    let selection = table.selection(rml::columns_for(source, node)?)?;
     if on_disk {
-        return Ok(Box::new(OnDisk::read_selected(files, &selection)?));
+        let data = OnDisk::read_selected(files, &selection)?;
+        note_assumed(data.columns(), output);
+        return Ok(Box::new(data));
     }
     let columns = Columns::read_selected(files, &selection).map_err(|e| match e.code() {
         Some(MEMORY_LIMIT) => e.note("with `--on-disk`, data may be larger than memory"),
         _ => e,
     });
-    Ok(Box::new(columns?))
+    let columns = columns?;
+    note_assumed(&columns, output);
+    Ok(Box::new(columns))
+}
+
+/// Says how tables were read whose dialect was found.
+fn note_assumed(columns: &Columns, output: &mut Output) {
+    if !columns.assumed.is_empty() && !output.json() {
+        output.note(&format!("{}: {}\n", columns.called(), columns.assumed.join("; ")));
+    }
 }
 
 fn precision(f64: bool) -> Precision {

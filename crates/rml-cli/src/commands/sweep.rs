@@ -25,11 +25,16 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let jobs = args.jobs.unwrap_or(cores).min(runs);
     let threads = args.computing.threads.unwrap_or(cores / jobs).max(1);
     let engine = super::engine_with(&args.computing, Some(threads))?;
-    let train = TrainOptions { validate: validate(args, &source)?, ..options(args, &signals, engine)? };
+    let train =
+        TrainOptions { validate: validate(args, &source, output)?, ..options(args, &signals, engine)? };
     if let Some(plot) = &args.plot {
         super::check_output(plot, &source, rml::data_files(&args.data)?.iter().map(Some))?;
     }
-    let data = super::dataset(&args.data, args.on_disk, &source, args.node.as_deref())?;
+    if args.data.is_empty() {
+        super::refuse_unused("they are about files of `--data`", &args.table.given())?;
+    }
+    let (how, node) = ((args.on_disk, &args.table), args.node.as_deref());
+    let data = super::dataset(&args.data, how, (&source, node), output)?;
     let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
     let mut progress = Lines { output, runs: 0 };
     let report = rml::sweep(&source, &*data, &options, &mut progress)?;

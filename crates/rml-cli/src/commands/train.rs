@@ -78,10 +78,13 @@ fn train_measured(
     output: &mut Output,
 ) -> Result<(), Stop> {
     let engine = measuring.engine(super::engine(&args.computing)?);
-    let validate = measuring.time(Phase::Data, || validate(args, source))?;
+    let validate = measuring.time(Phase::Data, || validate(args, source, output))?;
     let options = TrainOptions { validate, ..options(args, signals, engine)? };
-    let data = measuring
-        .time(Phase::Data, || super::dataset(&args.data, args.on_disk, source, args.node.as_deref()))?;
+    if args.data.is_empty() {
+        super::refuse_unused("they are about files of `--data`", &args.table.given())?;
+    }
+    let (how, node) = ((args.on_disk, &args.table), args.node.as_deref());
+    let data = measuring.time(Phase::Data, || super::dataset(&args.data, how, (source, node), output))?;
     let mut display = Display::new(output).keeping(page.is_some());
     let outcome = rml::train(source, &*data, &options, &mut display);
     let (seen, record) = display.close();
@@ -137,13 +140,13 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
 }
 
 /// What epochs are compared by.
-pub(super) fn validate(args: &Train, source: &Source) -> Result<Option<Validate>, Stop> {
+pub(super) fn validate(args: &Train, source: &Source, output: &mut Output) -> Result<Option<Validate>, Stop> {
     Ok(match &args.validate {
         None => None,
         Some(Validation::Split(split)) => Some(Validate::Split(*split)),
         Some(Validation::File(file)) => {
-            let node = args.node.as_deref();
-            let data = super::dataset(std::slice::from_ref(file), args.on_disk, source, node)?;
+            let (how, node) = ((args.on_disk, &args.table), args.node.as_deref());
+            let data = super::dataset(std::slice::from_ref(file), how, (source, node), output)?;
             Some(Validate::Data(data.into()))
         }
     })

@@ -391,7 +391,7 @@ impl Printer<'_> {
             body: [Def::Load(Self::variants(&write.value, p))].into_iter().collect(),
             stores: vec![(access, Val(0))],
         };
-        // What takes the register's place is there already.
+        // What takes the register's place needs no copy.
         let is_there = write.value.iter().all(|v| self.layout.place(v.access.slot) == register);
         let copy = if is_there { String::new() } else { self.chosen(nest) };
         let holds: Vec<String> = write.when.iter().map(|guard| self.guard(guard)).collect();

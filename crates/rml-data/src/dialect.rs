@@ -1,0 +1,217 @@
+//! How a text file writes a table: what separates cells, how numbers look, which cells have no value.
+
+mod find;
+mod sample;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+
+pub(crate) use find::find;
+pub(crate) use sample::{SAMPLE, sample_of};
+
+/// The cells that have no value unless the user names others. The empty cell never has one.
+pub(crate) const MISSING: [&str; 13] =
+    ["NA", "N/A", "#N/A", "n/a", "<NA>", "null", "NULL", "Null", "None", "none", "?", "-", "--"];
+
+/// What the user says about the tables in text files. What is left open is found in each file.
+///
+/// ```
+/// # use rml_base::Error;
+/// # fn main() -> Result<(), Error> {
+/// use rml_data::{Columns, Dialect, Format, Selection};
+///
+/// let text = b"x;y\n1,250;2\n";
+/// let read = |dialect: Dialect| {
+///     Columns::parse_selected(text, Format::Csv, "table.csv", &Selection::all().written(dialect))
+/// };
+/// let decimal = read(Dialect { decimal: Some(','), ..Dialect::default() })?;
+/// let thousands = read(Dialect { thousands: Some(','), ..Dialect::default() })?;
+/// assert_eq!(decimal.columns["x"].elements, rml_data::Elements::F64(vec![1.25]));
+/// assert_eq!(thousands.columns["x"].elements, rml_data::Elements::Int(vec![1250]));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Dialect {
+    /// What separates cells.
+    pub separator: Option<char>,
+    /// What precedes the fraction of a number.
+    pub decimal: Option<char>,
+    /// What separates groups of three digits.
+    pub thousands: Option<char>,
+    /// The cells that have no value, beside the empty cell.
+    pub missing: Option<Vec<String>>,
+    /// Whether the first line names the columns. Columns without names are called `0`, `1`, ..
+    pub header: Option<bool>,
+    /// What a line begins with that is a comment.
+    pub comment: Option<String>,
+}
+
+impl Dialect {
+    /// Whether its parts fit each other.
+    ///
+    /// # Errors
+    /// One character has two meanings.
+    pub fn check(&self) -> Result<(), Error> {
+        let decimal = self.decimal.unwrap_or(if self.thousands == Some('.') { ',' } else { '.' });
+        let twice = self.thousands.filter(|mark| *mark == decimal);
+        let Some(mark) = twice else { return Ok(()) };
+        let what = format!("`{mark}` cannot both precede the fraction and separate thousands");
+        let other = if mark == ',' { '.' } else { ',' };
+        Err(Diagnostic::error(codes::BAD_OPTION, what)
+            .help(format!("if `{mark}` separates thousands: `--thousands {mark} --decimal {other}`"))
+            .into())
+    }
+}
+
+/// What separates the cells of a table in a file of that name; `None` = nothing is usual.
+pub(crate) fn usual(path: &Path) -> Option<char> {
+    match extension(path)?.as_str() {
+        "tsv" | "tab" => Some('\t'),
+        "psv" => Some('|'),
+        _ => None,
+    }
+}
+
+/// Whether a file of that name is a table in text.
+pub(crate) fn is_table(path: &Path) -> bool {
+    extension(path).is_some_and(|extension| matches!(extension.as_str(), "csv" | "tsv" | "tab" | "psv"))
+}
+
+fn extension(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_ascii_lowercase())
+}
+
+/// How one file writes its table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    pub(crate) separator: char,
+    pub(crate) decimal: char,
+    pub(crate) thousands: Option<char>,
+    pub(crate) missing: Option<Vec<String>>,
+    pub(crate) comment: Option<String>,
+    pub(crate) names: Names,
+    /// What was found in the file, and is not what CSV has by default.
+    pub(crate) assumed: Vec<String>,
+}
+
+/// Where the names of columns are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Names {
+    /// In the first record from that byte on.
+    From(usize),
+    /// Nowhere: there are that many columns.
+    Numbered(usize),
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            separator: ',',
+            decimal: '.',
+            thousands: None,
+            missing: None,
+            comment: None,
+            names: Names::From(0),
+            assumed: Vec::new(),
+        }
+    }
+}
+
+impl Known {
+    /// Whether a cell has no value.
+    pub(crate) fn is_missing(&self, cell: &str) -> bool {
+        cell.is_empty()
+            || match &self.missing {
+                Some(words) => words.iter().any(|word| word == cell),
+                None => MISSING.contains(&cell),
+            }
+    }
+
+    /// Whether a line is a comment.
+    pub(crate) fn is_comment(&self, line: &str) -> bool {
+        let begin = self.comment.as_deref();
+        begin.is_some_and(|begin| line.trim_start_matches([' ', '\t']).starts_with(begin))
+    }
+
+    /// A cell as numbers are written elsewhere: without separators of thousands, with a decimal point. `None` if a
+    /// point or a separator is where the numbers of this file have none.
+    pub(crate) fn plain<'t>(&self, cell: &'t str) -> Option<Cow<'t, str>> {
+        plain(cell, self.decimal, self.thousands)
+    }
+}
+
+/// As [`Known::plain`], of numbers that are written in that way.
+pub(crate) fn plain(cell: &str, decimal: char, thousands: Option<char>) -> Option<Cow<'_, str>> {
+    if decimal == '.' && thousands.is_none_or(|mark| !cell.contains(mark)) {
+        return Some(Cow::Borrowed(cell));
+    }
+    let (whole, fraction) = match cell.split_once(decimal) {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (cell, None),
+    };
+    let whole = match thousands.filter(|mark| whole.contains(*mark)) {
+        Some(mark) => Cow::Owned(ungrouped(whole, mark)?),
+        None => Cow::Borrowed(whole),
+    };
+    let has_mark = |part: &str| part.contains('.') || thousands.is_some_and(|mark| part.contains(mark));
+    if has_mark(&whole) || fraction.is_some_and(has_mark) {
+        return None;
+    }
+    Some(match fraction {
+        Some(fraction) => Cow::Owned(format!("{whole}.{fraction}")),
+        None => whole,
+    })
+}
+
+/// Digits without the separators of groups; `None` if a group but the first has not three digits.
+fn ungrouped(whole: &str, mark: char) -> Option<String> {
+    let digits = whole.trim_start_matches(['-', '+']);
+    let mut groups = digits.split(mark);
+    let are_digits = |group: &str| group.bytes().all(|b| b.is_ascii_digit());
+    let first = groups.next().filter(|first| (1..=3).contains(&first.len()) && are_digits(first));
+    first?;
+    groups.all(|group| group.len() == 3 && are_digits(group)).then(|| whole.replace(mark, ""))
+}
+
+/// How a separator is called in messages and given on the command line.
+pub(crate) fn shown(separator: char) -> &'static str {
+    match separator {
+        ';' => "';'",
+        '\t' => "tab",
+        '|' => "'|'",
+        _ => ",",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_in_one_way() {
+        for (decimal, thousands, cell, expected) in [
+            ('.', None, "1.5", Some("1.5")),
+            ('.', Some(','), "1,234.5", Some("1234.5")),
+            ('.', Some(','), "-1,234,567", Some("-1234567")),
+            ('.', Some(','), "1,23", None),
+            ('.', Some(','), "1.5,000", None),
+            (',', None, "1,5", Some("1.5")),
+            (',', None, "-1,5e-3", Some("-1.5e-3")),
+            (',', None, "1.5", None),
+            (',', None, "7", Some("7")),
+            (',', Some('.'), "1.234,5", Some("1234.5")),
+            (',', Some('.'), "1.5", None),
+            (',', None, "1,2,3", Some("1.2,3")),
+            ('.', Some(' '), "12 345", Some("12345")),
+        ] {
+            assert_eq!(
+                plain(cell, decimal, thousands).as_deref(),
+                expected,
+                "{cell} {decimal} {thousands:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Which columns feed which inputs, where the names differ or an input takes several columns.
+
+use indexmap::IndexMap;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error, suggest, visible_name};
+use rml_ir::Shape;
+
+use crate::columns::{Column, Columns, Elements};
+use crate::concat::joined;
+use crate::malformed::Malformed;
+
+/// Which columns feed which inputs. Inputs that are not named take the columns of their names.
+///
+/// ```
+/// # use rml_base::Error;
+/// # fn main() -> Result<(), Error> {
+/// use rml_data::{Columns, Format, ColumnMapping, Selection};
+///
+/// let mapping = ColumnMapping::parse(&["x=open..close", "y=label"])?;
+/// let text = b"open,high,close,label\n1,2,3,4\n";
+/// let table = Columns::parse_selected(text, Format::Csv, "t.csv", &Selection::all().mapped(mapping)?)?;
+/// assert_eq!(table.columns["x"].shape.dims(), [1, 3]);
+/// assert_eq!(table.columns["y"].shape.dims(), [1]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ColumnMapping(IndexMap<String, Vec<Part>>);
+
+/// An input, the places of its columns, and whether it takes one column alone.
+type Fed<'m> = (&'m str, Vec<usize>, bool);
+
+/// Columns of an input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Part {
+    One(String),
+    /// From one column to another one, both included, in the order of the file.
+    Range(String, String),
+}
+
+impl ColumnMapping {
+    /// Reads `input=column`, `input=first,second` and `input=first..last`. A name with a comma or two points in it
+    /// stands in quotes.
+    ///
+    /// # Errors
+    /// A text of another form; an input that is named twice.
+    pub fn parse<S: AsRef<str>>(texts: &[S]) -> Result<Self, Error> {
+        let mut all = IndexMap::new();
+        for text in texts.iter().map(AsRef::as_ref) {
+            let (input, parts) = text
+                .split_once('=')
+                .and_then(|(input, list)| Some((input.trim(), parts(list)?)))
+                .filter(|(input, _)| !input.is_empty())
+                .ok_or_else(|| unread(text))?;
+            if all.insert(input.to_owned(), parts).is_some() {
+                let what = format!("the columns of input `{}` are given twice", visible_name(input));
+                let d = Diagnostic::error(codes::BAD_OPTION, what);
+                return Err(d.help(format!("name all of them at once: `--columns '{input}=a,b'`")).into());
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Whether it says nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The inputs that it names.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether a column may feed an input, as far as its name says it.
+    pub(crate) fn uses(&self, column: &str) -> bool {
+        self.0.values().flatten().any(|part| match part {
+            Part::One(name) => name == column,
+            Part::Range(_, _) => true,
+        })
+    }
+
+    /// For each input that is named: the places of its columns among all names, and whether it takes one column alone.
+    /// `places` says which have a name.
+    ///
+    /// # Errors
+    /// A column that does not exist; a range from a later column to an earlier one.
+    pub(crate) fn resolved<'m>(
+        &'m self,
+        names: &[&str],
+        places: impl Fn(&str) -> Vec<usize>,
+    ) -> Result<Vec<Fed<'m>>, Malformed> {
+        let find = |input: &str, name: &str| {
+            let found = places(name);
+            if found.is_empty() { Err(no_column(input, name, names)) } else { Ok(found) }
+        };
+        let resolve = |(input, parts): (&'m String, &Vec<Part>)| {
+            let mut all = Vec::new();
+            for part in parts {
+                match part {
+                    Part::One(name) => all.extend(find(input, name)?),
+                    Part::Range(first, last) => {
+                        let (from, to) = (find(input, first)?[0], find(input, last)?[0]);
+                        if from > to {
+                            let what = format!(
+                                "column `{}` comes before column `{}`",
+                                visible_name(last),
+                                visible_name(first)
+                            );
+                            return Err(Malformed::lacking(what)
+                                .note("a range goes from a column to a later one of the file")
+                                .help(format!("turn it around: `--columns '{input}={last}..{first}'`")));
+                        }
+                        all.extend(from..=to);
+                    }
+                }
+            }
+            let is_one = matches!(&parts[..], [Part::One(_)]) && all.len() == 1;
+            Ok((input.as_str(), all, is_one))
+        };
+        self.0.iter().map(resolve).collect()
+    }
+
+    /// Gives inputs their columns in a table that was read with other names.
+    ///
+    /// # Errors
+    /// A column that does not exist, or columns that are no vector together.
+    pub(crate) fn apply(&self, table: &mut Columns) -> Result<(), Malformed> {
+        let names: Vec<String> = table.columns.keys().chain(table.unusable.keys()).cloned().collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let place = |name: &str| names.iter().position(|other| *other == name).into_iter().collect();
+        let mut fed = Vec::new();
+        for (input, places, is_one) in self.resolved(&names, place)? {
+            let of: Vec<&str> = places.iter().map(|place| names[*place]).collect();
+            let unusable = of.iter().find_map(|name| table.unusable.get(*name)).cloned();
+            let lengths = of.first().filter(|_| is_one).and_then(|name| table.lengths.get(*name)).cloned();
+            let column = match (unusable, is_one) {
+                (Some(why), _) => Err(why),
+                (None, true) => Ok(table.columns[of[0]].clone()),
+                (None, false) => {
+                    let columns = of.iter().map(|name| &table.columns[*name]).collect::<Vec<_>>();
+                    stacked(&columns).map_err(Into::into)
+                }
+            };
+            fed.push((input, column, lengths));
+        }
+        for (input, column, lengths) in fed {
+            table.remove(input);
+            table.unusable.shift_remove(input);
+            match column {
+                Ok(column) => drop(table.columns.insert(input.to_owned(), column)),
+                Err(why) => drop(table.unusable.insert(input.to_owned(), why)),
+            }
+            if let Some(lengths) = lengths {
+                table.lengths.insert(input.to_owned(), lengths);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The parts of a list; `None` if it is none.
+fn parts(list: &str) -> Option<Vec<Part>> {
+    let mut rest = list.trim();
+    let mut parts = Vec::new();
+    loop {
+        let (first, after) = name(rest)?;
+        if let Some(after) = after.strip_prefix("..") {
+            let (last, after) = name(after.trim_start())?;
+            parts.push(Part::Range(first, last));
+            rest = after;
+        } else {
+            parts.push(Part::One(first));
+            rest = after;
+        }
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after.trim_start(),
+            None => return rest.is_empty().then_some(parts),
+        }
+    }
+}
+
+/// The name at the beginning, in quotes or not, and what follows.
+fn name(text: &str) -> Option<(String, &str)> {
+    let (name, rest) = match text.strip_prefix('"') {
+        Some(quoted) => {
+            let (name, rest) = quoted.split_once('"')?;
+            (name, rest.trim_start())
+        }
+        None => text.split_at(text.find(',').into_iter().chain(text.find("..")).min().unwrap_or(text.len())),
+    };
+    let name = name.trim();
+    (!name.is_empty()).then(|| (name.to_owned(), rest))
+}
+
+fn unread(text: &str) -> Error {
+    let what = format!("`{}` does not say which columns feed an input", visible_name(text));
+    Diagnostic::error(codes::BAD_OPTION, what)
+        .note("expected an input, `=` and names of columns")
+        .help("`--columns 'x=open,high,low'` makes a vector of three columns, and `--columns 'x=p0..p63'` one of those from `p0` to `p63`")
+        .into()
+}
+
+fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
+    let what = format!("there is no column `{}` for input `{}`", visible_name(name), visible_name(input));
+    let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
+    let more = if names.len() > 20 { ", .." } else { "" };
+    let why = Malformed::lacking(what).note(format!("the file has {}{more}", shown.join(", ")));
+    match suggest(name, names.iter().copied()) {
+        Some(near) => why.help(format!("there is `{near}`")),
+        None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {
+            why.help("no line of the file names the columns, so they have numbers")
+        }
+        None => why.help("write the name of a column of the file"),
+    }
+}
+
+/// A vector for each row, of columns with a single value for each.
+fn stacked(columns: &[&Column]) -> Result<Column, Malformed> {
+    let first = columns.first().copied().cloned().ok_or_else(|| Malformed::lacking("no column is named"))?;
+    let is_single = |column: &&&Column| column.shape.rank() == 1;
+    if let Some(other) = columns.iter().find(|column| !is_single(column)) {
+        let what = format!("a column of a vector has the shape {}", other.shape);
+        return Err(Malformed::of_shape(what)
+            .note("each column of a vector has one value in a row")
+            .help("name one column alone, whose rows are vectors"));
+    }
+    let same_rows = |column: &&Column| column.present == first.present && column.shape == first.shape;
+    if !columns.iter().all(same_rows) {
+        return Err(Malformed::of_shape("some elements are absent in a row in which others are not")
+            .help("write a value for each element, or leave the row out"));
+    }
+    let all = columns.iter().map(|column| column.elements.clone()).reduce_joined();
+    let all = all.ok_or_else(|| Malformed::of_type("truth values and numbers are mixed"))?;
+    let (n, k) = (first.elements.len(), columns.len());
+    let elements = match all {
+        Elements::Bool(v) => Elements::Bool(turned(&v, n, k)),
+        Elements::Int(v) => Elements::Int(turned(&v, n, k)),
+        Elements::F32(v) => Elements::F32(turned(&v, n, k)),
+        Elements::F64(v) => Elements::F64(turned(&v, n, k)),
+    };
+    Ok(Column { shape: Shape::new(&[first.rows(), k]), elements, present: first.present })
+}
+
+/// Elements of several columns, one after the other, in a type that has all of them.
+trait Joined: Iterator<Item = Elements> + Sized {
+    fn reduce_joined(mut self) -> Option<Elements> {
+        let first = self.next()?;
+        self.try_fold(first, joined)
+    }
+}
+
+impl<I: Iterator<Item = Elements>> Joined for I {}
+
+/// Columns of `n` elements as rows of `k`.
+fn turned<T: Copy>(columns: &[T], n: usize, k: usize) -> Vec<T> {
+    (0..n).flat_map(|row| (0..k).map(move |column| columns[column * n + row])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Format, Selection};
+
+    fn read(text: &str, format: Format, columns: &[&str]) -> Result<Columns, Error> {
+        let selection = Selection::all().mapped(ColumnMapping::parse(columns).unwrap()).unwrap();
+        Columns::parse_selected(text.as_bytes(), format, "t", &selection)
+    }
+
+    #[test]
+    fn columns_of_any_format_become_vectors() {
+        let csv = "a,b c,y,p[0],p[1]\n1,2.5,3,8,9\n4,5,6,6,7\n";
+        let json = r#"{"a": [1, 4], "b c": [2.5, 5], "y": [3, 6], "p": [[8, 9], [6, 7]]}"#;
+        for (text, format) in [(csv, Format::Csv), (json, Format::Json)] {
+            let table = read(text, format, &["x=y,a..b c", "z=a", "q=p", "y=b c"]).unwrap();
+            let x = &table.columns["x"];
+            assert_eq!(x.shape.dims(), [2, 3]);
+            assert_eq!(x.elements, Elements::F64(vec![3.0, 1.0, 2.5, 6.0, 4.0, 5.0]));
+            assert_eq!(table.columns["z"].elements, Elements::Int(vec![1, 4]));
+            assert_eq!(table.columns["q"].elements, Elements::Int(vec![8, 9, 6, 7]));
+            assert_eq!(table.columns["y"].elements, Elements::F64(vec![2.5, 5.0]));
+        }
+    }
+
+    #[test]
+    fn a_range_of_one_column_is_a_vector() {
+        let table = read("a,b\n1,2\n", Format::Csv, &["x=a..a"]).unwrap();
+        assert_eq!(table.columns["x"].shape.dims(), [1, 1]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        for format in [Format::Csv, Format::Json] {
+            let text = if format == Format::Csv { "open,b\n1,2\n" } else { r#"{"open": [1], "b": [2]}"# };
+            let error = |columns: &str| read(text, format, &[columns]).unwrap_err();
+            assert!(error("x=opne").to_string().contains("no column `opne` for input `x`"));
+            assert_eq!(error("x=opne").code(), Some(codes::MISSING_COLUMN));
+            assert!(error("x=b..open").to_string().contains("`open` comes before column `b`"));
+        }
+        for text in ["x", "=a", "x=", "x=a,", "x=\"a", "x=a..", "x=\"a\"b"] {
+            assert_eq!(ColumnMapping::parse(&[text]).unwrap_err().code(), Some(codes::BAD_OPTION), "{text}");
+        }
+        assert!(ColumnMapping::parse(&["x=a", "x=b"]).is_err());
+        assert!(ColumnMapping::parse(&["x=\"a,b\"..\"c..d\", e"]).is_ok());
+    }
+}
