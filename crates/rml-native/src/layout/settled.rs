@@ -1,8 +1,8 @@
 //! Reads of the last value that a loop fills under a condition.
 //!
-//! A gradient that is added up where `c` holds is taken where `c` holds for the first time: the loop backward has no
-//! later tick with `c`. What tells the first time is a register that is true when the window begins, and becomes false
-//! where `c` holds.
+//! A gradient that is added up where `c` is true is taken where `c` is true for the first time: the loop backward has
+//! no later tick with `c`. What tells the first time is a register that is true when the window begins, and becomes
+//! false where `c` is true.
 
 use rml_ir::Value;
 use rml_nest::{
@@ -64,8 +64,8 @@ pub(super) fn same(a: &[Guard], b: &[Guard]) -> bool {
     a.iter().all(|guard| b.contains(guard)) && b.iter().all(|guard| a.contains(guard))
 }
 
-/// Whether a loop of that order, which fills a slot where `when` holds, fills it at no tick after one at which something
-/// reads it at these positions under these conditions.
+/// Whether a loop of that order, which fills a slot where `when` holds, fills it at no tick after one at which it is
+/// read at these positions under these conditions.
 pub(super) fn is_last(
     firsts: &[First],
     (order, when): (Order, &[Guard]),
