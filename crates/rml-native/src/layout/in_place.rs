@@ -9,8 +9,8 @@ use rml_nest::{
 
 use super::{Room, last_reads, settled, write_reads};
 
-/// For each slot that takes the place of a register: which one. No operator that runs when it is filled, or later, may
-/// fail, and all that the register held before has been read.
+/// For each slot that takes the place of a register: which one. All reads of the register come before the slot is
+/// filled, and no operator may fail from then on.
 pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec<Slot, Option<Slot>> {
     let mut taken = IndexVec::filled(None, program.slots.len());
     for write in &program.commits {

@@ -131,7 +131,12 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
                 products::all(self, memory, (id, ready, products), here(tick), ticks);
                 true
             }
-            _ => {
+            Kernel::Convolve(_)
+            | Kernel::Softmax(..)
+            | Kernel::ScatterAdd(_)
+            | Kernel::Reduce(..)
+            | Kernel::Draw(_)
+            | Kernel::General(_) => {
                 let last = 2 * tick + ticks - 1;
                 (tick..tick + ticks).all(|t| {
                     let t = if ready.order == Order::Backward { last - t } else { t };

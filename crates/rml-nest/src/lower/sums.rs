@@ -110,7 +110,14 @@ impl Lowering<'_> {
         data.cases.iter().all(|case| match &case.rule {
             Rule::Sum { init: None, .. } => data.ty.is_num(),
             Rule::Sum { init: Some(Atom::Const(init)), .. } => !has_sign(&self.plan.consts[*init]),
-            _ => false,
+            Rule::Sum { init: Some(Atom::Tape(..)), .. }
+            | Rule::Apply { .. }
+            | Rule::Product { .. }
+            | Rule::Copy(_)
+            | Rule::Select { .. }
+            | Rule::Restart { .. }
+            | Rule::Input(_)
+            | Rule::Read { .. } => false,
         })
     }
 

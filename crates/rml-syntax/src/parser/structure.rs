@@ -46,7 +46,13 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// A constant as a node without inputs.
-    fn constant_node(&self, private: Option<Span>, name: Ident, rhs: &'a Expr<'a>, span: Span) -> Node<'a> {
+    pub(super) fn constant_node(
+        &self,
+        private: Option<Span>,
+        name: Ident,
+        rhs: &'a Expr<'a>,
+        span: Span,
+    ) -> Node<'a> {
         let output = Decl { name, member: None, node: None, ty: None, clock: None, span: name.span };
         let equation = Equation { lhs: self.slice(&[Lhs::Var(output)]), rhs, range: None, span };
         Node {

@@ -1,7 +1,7 @@
 //! Enumerations and records, `match`, and fields.
 
 use super::{Parse, Parser, Reported, Tree};
-use crate::ast::{Decl, Enum, Equation, Expr, ExprKind, Ident, Lhs, Literal, MatchCase, Node};
+use crate::ast::{Enum, Expr, ExprKind, Ident, Literal, MatchCase, Node};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
@@ -64,19 +64,8 @@ impl<'a> Parser<'_, 'a> {
 
     /// A case as a constant.
     fn case(&self, private: Option<Span>, name: Ident, value: i64) -> Node<'a> {
-        let span = name.span;
-        let output = Decl { name, member: None, node: None, ty: None, clock: None, span };
-        let rhs = self.bump.alloc(Expr { kind: ExprKind::Literal(Literal::Int(value)), span });
-        let equation = Equation { lhs: self.slice(&[Lhs::Var(output)]), rhs, range: None, span };
-        Node {
-            private,
-            name,
-            inputs: &[],
-            outputs: self.slice(&[output]),
-            equations: self.slice(&[equation]),
-            header_span: span,
-            span,
-        }
+        let rhs = self.bump.alloc(Expr { kind: ExprKind::Literal(Literal::Int(value)), span: name.span });
+        self.constant_node(private, name, rhs, name.span)
     }
 
     /// `[private] record name = (field: type, ..);`
