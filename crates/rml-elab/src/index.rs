@@ -3,7 +3,8 @@
 
 use indexmap::IndexMap;
 use rml_base::{FileId, Span};
-use rml_syntax::ast::{self, Ident, IndexExpr, MergeOperand, Symbol};
+use rml_syntax::ast::{self, Ident, IndexExpr, Symbol};
+use rml_syntax::operands::{MergeOperand, group_merge};
 
 use crate::hir::SourceId;
 use crate::load::{Loaded, LoadedFile};
@@ -489,9 +490,9 @@ impl Walk<'_, '_> {
             A::If { cond: a, then: b, other: c } | A::Merge { cond: a, on_true: b, on_false: c } => {
                 [a, b, c].into_iter().for_each(|e| self.expr(e));
             }
-            A::Juxtaposed { name, args, indices, .. } => {
+            A::Juxtaposed { name, args, suffixes, .. } => {
                 self.call(name, args);
-                indices.iter().for_each(|list| self.indices(list));
+                self.suffixes(suffixes);
             }
             A::MergeOperands(operands) => self.operands(operands),
             A::Field { base, .. } => self.expr(base),
@@ -507,20 +508,25 @@ impl Walk<'_, '_> {
 
     fn operands(&mut self, operands: &[ast::Expr<'_>]) {
         let (scopes, file, names) = (self.scopes, self.file, self.names);
-        for operand in
-            ast::group_merge(operands, |name| scopes.callable(file, names.resolve(&name)).is_some())
-        {
+        for operand in group_merge(operands, |name| scopes.callable(file, names.resolve(&name)).is_some()) {
             match operand {
                 MergeOperand::Expr(e) => self.expr(e),
                 MergeOperand::Name(name) => self.variable(name),
-                MergeOperand::Call { callee, args, indices, .. } => {
+                MergeOperand::Call { callee, args, suffixes, .. } => {
                     self.call(callee, args);
-                    indices.iter().for_each(|list| self.indices(list));
+                    self.suffixes(suffixes);
                 }
-                MergeOperand::Parenthesised { inner, indices } => {
+                MergeOperand::Parenthesised { inner, suffixes } => {
                     self.expr(inner);
-                    indices.iter().for_each(|list| self.indices(list));
+                    self.suffixes(suffixes);
                 }
+            }
+        }
+    }
+    fn suffixes(&mut self, suffixes: &[ast::Suffix<'_>]) {
+        for suffix in suffixes {
+            if let ast::Suffix::Index(list) = suffix {
+                self.indices(list);
             }
         }
     }

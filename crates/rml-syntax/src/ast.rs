@@ -406,14 +406,15 @@ pub enum ExprKind<'a> {
         name: Ident,
         /// The parenthesised list after it.
         args: &'a [Expr<'a>],
-        /// `[..]` after the parentheses, outermost last.
-        indices: &'a [&'a [IndexExpr<'a>]],
+        /// What follows the parentheses, outermost last.
+        suffixes: &'a [Suffix<'a>],
         /// The parenthesised list with its parentheses.
         args_span: Span,
     },
     /// A `merge` that its number of operands alone does not group (`merge c (x) f(y)`): a list that holds
-    /// [`ExprKind::Juxtaposed`], to be grouped into exactly three operands once names are resolved ([`group_merge`]).
-    /// Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`) the tree has a plain [`ExprKind::Merge`].
+    /// [`ExprKind::Juxtaposed`], to be grouped into exactly three operands once names are resolved
+    /// ([`group_merge`](crate::operands::group_merge)). Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`)
+    /// the tree has a plain [`ExprKind::Merge`].
     MergeOperands(&'a [Expr<'a>]),
     /// `_` as an argument, as in `dense(64, _)`: an input that is left open.
     Hole,
@@ -470,6 +471,15 @@ pub enum UnaryOp {
     Not,
 }
 
+/// What may follow an operand: `[..]` or `.h`.
+#[derive(Clone, Copy, Debug)]
+pub enum Suffix<'a> {
+    /// `[..]`
+    Index(&'a [IndexExpr<'a>]),
+    /// `.h`
+    Field(Ident),
+}
+
 /// Infix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -506,55 +516,4 @@ impl BinaryOp {
             BinaryOp::Div => "/",
         }
     }
-}
-
-/// One operand of a `merge` after grouping.
-#[derive(Clone, Copy, Debug)]
-pub enum MergeOperand<'a> {
-    /// An expression as it stands.
-    Expr(&'a Expr<'a>),
-    /// A juxtaposition taken as a call, with index lists after it.
-    Call {
-        /// The callee.
-        callee: Ident,
-        /// The arguments.
-        args: &'a [Expr<'a>],
-        /// Index lists after the call.
-        indices: &'a [&'a [IndexExpr<'a>]],
-        /// The whole operand.
-        span: Span,
-    },
-    /// The name of a juxtaposition taken as two operands.
-    Name(Ident),
-    /// The parenthesised expression of a juxtaposition taken as two operands.
-    Parenthesised {
-        /// The expression between the parentheses.
-        inner: &'a Expr<'a>,
-        /// Index lists after it.
-        indices: &'a [&'a [IndexExpr<'a>]],
-    },
-}
-
-/// Groups the operands of [`ExprKind::MergeOperands`]: a juxtaposition is a call iff `is_callable` says that its name
-/// is a node or function in scope (`docs/language/grammar.md`, the operands of `merge`). Returns the operands in order;
-/// the caller checks that there are three. A juxtaposition of several arguments is always a call.
-pub fn group_merge<'a>(
-    operands: &'a [Expr<'a>],
-    mut is_callable: impl FnMut(Symbol) -> bool,
-) -> Vec<MergeOperand<'a>> {
-    let mut grouped = Vec::with_capacity(3);
-    for operand in operands {
-        match operand.kind {
-            ExprKind::Juxtaposed { name, args, indices, .. } => {
-                if args.len() == 1 && !is_callable(name.name) {
-                    grouped.push(MergeOperand::Name(name));
-                    grouped.push(MergeOperand::Parenthesised { inner: &args[0], indices });
-                } else {
-                    grouped.push(MergeOperand::Call { callee: name, args, indices, span: operand.span });
-                }
-            }
-            _ => grouped.push(MergeOperand::Expr(operand)),
-        }
-    }
-    grouped
 }

@@ -3,7 +3,7 @@
 
 use crate::ast::{
     ClockExpr, DTypeName, Decl, Dim, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath, IndexExpr,
-    Item, Lhs, Literal, Node, Symbol, TypeExpr, UnaryOp,
+    Item, Lhs, Literal, Node, Suffix, Symbol, TypeExpr, UnaryOp,
 };
 use lasso::Rodeo;
 use std::fmt::Write;
@@ -262,17 +262,25 @@ impl Dump<'_> {
             ExprKind::Merge { cond, on_true, on_false } => self.form("merge", &[cond, on_true, on_false]),
             ExprKind::Every { call, end } => self.form("every", &[call, end]),
             ExprKind::Restart { call, cond } => self.form("restart", &[call, cond]),
-            ExprKind::Juxtaposed { name, args, indices, .. } => {
+            ExprKind::Juxtaposed { name, args, suffixes, .. } => {
                 self.put("(juxtaposed ");
                 self.name(*name);
                 for arg in *args {
                     self.put(" ");
                     self.expr(arg);
                 }
-                for list in *indices {
-                    self.put(" [");
-                    self.indices(list);
-                    self.put("]");
+                for suffix in *suffixes {
+                    match suffix {
+                        Suffix::Index(list) => {
+                            self.put(" [");
+                            self.indices(list);
+                            self.put("]");
+                        }
+                        Suffix::Field(field) => {
+                            self.put(" .");
+                            self.name(*field);
+                        }
+                    }
                 }
                 self.put(")");
             }

@@ -4,6 +4,7 @@ pub mod ast;
 mod dump;
 mod format;
 mod lexer;
+pub mod operands;
 mod parser;
 pub mod precedence;
 mod token;

@@ -2,7 +2,8 @@
 
 use rml_base::codes::{elab as codes, syntax};
 use rml_base::{Diagnostic, Span, suggest};
-use rml_syntax::ast::{self, Ident, MergeOperand};
+use rml_syntax::ast::{self, Ident};
+use rml_syntax::operands::{MergeOperand, group_merge};
 
 use super::imports;
 use super::node::Lower;
@@ -50,9 +51,10 @@ impl Lower<'_, '_> {
             A::Restart { call, cond } => self.restart(call, cond),
             A::Field { base, field } => self.field(base, field),
             A::Match { value, cases } => self.matched(value, cases, span),
-            A::Juxtaposed { name, args, indices, .. } => {
+            A::Juxtaposed { name, args, suffixes, .. } => {
                 let kind = self.call(name, args, span);
-                return self.indexed(kind, span, indices);
+                let call = self.exprs.push(Expr { kind, span });
+                return self.followed(call, span, suffixes);
             }
             A::Hole => self.hole(span),
             A::Error => ExprKind::Error(Vec::new()),
@@ -110,10 +112,13 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn indexed(&mut self, kind: ExprKind, span: Span, lists: &[&[ast::IndexExpr<'_>]]) -> ExprId {
-        let mut id = self.exprs.push(Expr { kind, span });
-        for list in lists {
-            let kind = ExprKind::Index { base: id, indices: self.indices(list) };
+    /// An operand of `merge` with the suffixes behind it.
+    fn followed(&mut self, mut id: ExprId, span: Span, suffixes: &[ast::Suffix<'_>]) -> ExprId {
+        for suffix in suffixes {
+            let kind = match suffix {
+                ast::Suffix::Index(list) => ExprKind::Index { base: id, indices: self.indices(list) },
+                ast::Suffix::Field(field) => self.field_of(id, *field),
+            };
             id = self.exprs.push(Expr { kind, span });
         }
         id
@@ -410,7 +415,7 @@ impl Lower<'_, '_> {
     fn merge(&mut self, operands: &[ast::Expr<'_>], span: Span) -> ExprKind {
         let (scopes, file, names) = (self.scopes, self.header.file, self.names);
         let is_node = |name: &str| self.node_formal(name).is_some() || scopes.callable(file, name).is_some();
-        let groups = ast::group_merge(operands, |name| is_node(names.resolve(&name)));
+        let groups = group_merge(operands, |name| is_node(names.resolve(&name)));
         let ids: Vec<ExprId> = groups
             .iter()
             .map(|group| match *group {
@@ -419,17 +424,14 @@ impl Lower<'_, '_> {
                     let kind = self.named(ident.name, ident.span);
                     self.exprs.push(Expr { kind, span: ident.span })
                 }
-                MergeOperand::Call { callee, args, indices, span } => {
+                MergeOperand::Call { callee, args, suffixes, span } => {
                     let kind = self.call(callee, args, span);
-                    self.indexed(kind, span, indices)
+                    let call = self.exprs.push(Expr { kind, span });
+                    self.followed(call, span, suffixes)
                 }
-                MergeOperand::Parenthesised { inner, indices } => {
-                    let mut id = self.expr(inner);
-                    for list in indices {
-                        let kind = ExprKind::Index { base: id, indices: self.indices(list) };
-                        id = self.exprs.push(Expr { kind, span: inner.span });
-                    }
-                    id
+                MergeOperand::Parenthesised { inner, suffixes } => {
+                    let id = self.expr(inner);
+                    self.followed(id, inner.span, suffixes)
                 }
             })
             .collect();

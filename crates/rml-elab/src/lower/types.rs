@@ -66,6 +66,12 @@ impl Lower<'_, '_> {
             }
         }
         let base = self.expr(base);
+        self.field_of(base, field)
+    }
+
+    /// `e.h` of a record.
+    pub(super) fn field_of(&self, base: ExprId, field: Ident) -> ExprKind {
+        let text = self.names.resolve(&field.name);
         ExprKind::Structure(Structure::Field { base, field: text.into(), span: field.span })
     }
 

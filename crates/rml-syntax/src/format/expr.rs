@@ -6,7 +6,7 @@
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
 use super::list::bracketed;
-use crate::ast::{Dim, Expr, ExprKind, Literal, UnaryOp};
+use crate::ast::{Dim, Expr, ExprKind, Literal, Suffix, UnaryOp};
 use crate::precedence::{self, Level};
 use rml_base::Span;
 
@@ -110,15 +110,18 @@ impl<'t> Formatter<'t> {
                 let operands = operands.iter().map(|o| self.operand(o, false)).collect();
                 merge_of(operands)
             }
-            ExprKind::Juxtaposed { name, args, indices, args_span } => {
+            ExprKind::Juxtaposed { name, args, suffixes, args_span } => {
                 let mut parts = vec![self.verbatim(name.span)];
                 parts.push(text(if name.span.end == args_span.start { "(" } else { " (" }));
                 for arg in *args {
                     parts.push(nest(1, self.expr(arg, Level::If)));
                 }
                 parts.push(text(")"));
-                for list in *indices {
-                    parts.push(self.indices(list));
+                for suffix in *suffixes {
+                    parts.push(match suffix {
+                        Suffix::Index(list) => self.indices(list),
+                        Suffix::Field(field) => Doc::Concat(vec![text("."), self.verbatim(field.span)]),
+                    });
                 }
                 Doc::Concat(parts)
             }
@@ -299,10 +302,10 @@ fn is_merge(expr: &Expr<'_>) -> bool {
     matches!(expr.kind, ExprKind::Merge { .. } | ExprKind::MergeOperands(_))
 }
 
-/// `f(x)`, `f(x)[i]`
+/// `f(x)`, `f(x)[i]`, `f(x).h`
 fn is_unary_call(operand: &Expr<'_>) -> bool {
     match &operand.kind {
-        ExprKind::Index { base, .. } => is_unary_call(base),
+        ExprKind::Index { base, .. } | ExprKind::Field { base, .. } => is_unary_call(base),
         ExprKind::Call { args, .. } => args.len() == 1,
         _ => false,
     }

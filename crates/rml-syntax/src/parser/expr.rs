@@ -2,7 +2,7 @@
 //! one.
 
 use super::{Parse, Parser, Tree};
-use crate::ast::{BinaryOp, Expr, ExprKind, Ident, IndexExpr, Literal, UnaryOp};
+use crate::ast::{BinaryOp, Expr, ExprKind, Ident, IndexExpr, Literal, Suffix, UnaryOp};
 use crate::precedence::{self, Level};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -116,22 +116,43 @@ impl<'a> Parser<'_, 'a> {
 
     /// Index lists and fields after `base`.
     pub(super) fn indexed(&mut self, mut base: Tree<'a>) -> Parse<Tree<'a>> {
-        while self.kind() == Kind::LBracket || self.at_field() {
-            if self.eat(Kind::Dot).is_some() {
-                let field = self.name("the name of a field")?;
-                let kind = ExprKind::Field { base: base.expr, field };
-                base = self.tree(kind, base.outer.to(field.span), base.height)?;
-                continue;
-            }
-            let (indices, height) = self.index_list()?;
-            let span = base.outer.to(self.last_span());
-            base = self.tree(ExprKind::Index { base: base.expr, indices }, span, base.height.max(height))?;
+        while let Some((suffix, height)) = self.suffix()? {
+            base = self.suffixed(base, suffix, height, self.last_span())?;
         }
         Ok(base)
     }
 
+    /// `[..]` or `.h`, and how deep it is nested.
+    pub(super) fn suffix(&mut self) -> Parse<Option<(Suffix<'a>, usize)>> {
+        if self.kind() == Kind::LBracket {
+            let (indices, height) = self.index_list()?;
+            return Ok(Some((Suffix::Index(indices), height)));
+        }
+        if self.at_field() {
+            self.next();
+            let field = self.name("the name of a field")?;
+            return Ok(Some((Suffix::Field(field), 0)));
+        }
+        Ok(None)
+    }
+
+    /// `base` with a suffix that ends at `end`.
+    pub(super) fn suffixed(
+        &mut self,
+        base: Tree<'a>,
+        suffix: Suffix<'a>,
+        height: usize,
+        end: Span,
+    ) -> Parse<Tree<'a>> {
+        let kind = match suffix {
+            Suffix::Index(indices) => ExprKind::Index { base: base.expr, indices },
+            Suffix::Field(field) => ExprKind::Field { base: base.expr, field },
+        };
+        self.tree(kind, base.outer.to(end), base.height.max(height))
+    }
+
     /// `[index, ..]`
-    pub(super) fn index_list(&mut self) -> Parse<Indices<'a>> {
+    fn index_list(&mut self) -> Parse<Indices<'a>> {
         let open = self.take();
         let mut indices = Vec::new();
         let mut height = 0;

@@ -11,7 +11,7 @@
 //! - otherwise: those with a blank before the parenthesis are two operands, if that makes the count right.
 
 use super::{MAX_DEPTH, MAX_NESTING, Parse, Parser, Reported, Tree};
-use crate::ast::{Expr, ExprKind, Ident, IndexExpr};
+use crate::ast::{Expr, ExprKind, Ident, Suffix};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
@@ -26,21 +26,28 @@ enum Operand<'a> {
     Juxtaposed(Juxtaposed<'a>),
 }
 
+/// An index list or a field after a parenthesis.
+struct Trailing<'a> {
+    suffix: Suffix<'a>,
+    height: usize,
+    span: Span,
+}
+
 struct Juxtaposed<'a> {
     name: Ident,
     arg: Tree<'a>,
     args: &'a [Expr<'a>],
     args_span: Span,
-    indices: Vec<(&'a [IndexExpr<'a>], usize, Span)>,
+    suffixes: Vec<Trailing<'a>>,
 }
 
 impl Juxtaposed<'_> {
     fn height(&self) -> usize {
-        self.indices.iter().map(|i| i.1).max().unwrap_or(0).max(self.arg.height)
+        self.suffixes.iter().map(|s| s.height).max().unwrap_or(0).max(self.arg.height)
     }
 
     fn span(&self) -> Span {
-        self.name.span.to(self.indices.last().map_or(self.args_span, |i| i.2))
+        self.name.span.to(self.suffixes.last().map_or(self.args_span, |s| s.span))
     }
 
     /// Whether a blank or comment stands before the parenthesis.
@@ -120,7 +127,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(operands)
     }
 
-    /// `name (args)[..]`; not ambiguous unless there is exactly one argument.
+    /// `name (args)[..].h`; not ambiguous unless there is exactly one argument.
     fn juxtaposed(&mut self) -> Parse<Operand<'a>> {
         let callee = self.text_of(self.peek());
         let name = self.name("an operand of `merge`")?;
@@ -142,15 +149,14 @@ impl<'a> Parser<'_, 'a> {
         match trees.as_slice() {
             [arg] if !trailing_comma => {
                 let arg = *arg;
-                let mut indices = Vec::new();
-                while self.kind() == Kind::LBracket {
-                    let (list, height) = self.index_list()?;
-                    indices.push((list, height, self.last_span()));
-                    if indices.len() > MAX_NESTING {
+                let mut suffixes = Vec::new();
+                while let Some((suffix, height)) = self.suffix()? {
+                    suffixes.push(Trailing { suffix, height, span: self.last_span() });
+                    if suffixes.len() > MAX_NESTING {
                         return Err(self.nesting_limit(args_span));
                     }
                 }
-                Ok(Operand::Juxtaposed(Juxtaposed { name, arg, args, args_span, indices }))
+                Ok(Operand::Juxtaposed(Juxtaposed { name, arg, args, args_span, suffixes }))
             }
             _ => {
                 let height = trees.iter().map(|t| t.height).max().unwrap_or(0);
@@ -174,11 +180,11 @@ impl<'a> Parser<'_, 'a> {
                     span = span.to(tree.outer);
                 }
                 Operand::Juxtaposed(j) => {
-                    let lists: Vec<_> = j.indices.iter().map(|i| i.0).collect();
-                    let indices = self.slice(&lists);
+                    let suffixes: Vec<_> = j.suffixes.iter().map(|s| s.suffix).collect();
+                    let suffixes = self.slice(&suffixes);
                     let kind =
-                        ExprKind::Juxtaposed { name: j.name, args: j.args, indices, args_span: j.args_span };
-                    let tree = self.tree(kind, j.span(), j.height() + j.indices.len() + 1)?;
+                        ExprKind::Juxtaposed { name: j.name, args: j.args, suffixes, args_span: j.args_span };
+                    let tree = self.tree(kind, j.span(), j.height() + j.suffixes.len() + 1)?;
                     list.push(*tree.expr);
                     height = height.max(tree.height);
                     span = span.to(tree.outer);
@@ -197,13 +203,13 @@ impl<'a> Parser<'_, 'a> {
                 Operand::Plain(tree) => stack.push(tree),
                 Operand::Juxtaposed(j) => {
                     if split(&j) {
-                        let value = self.index_all(Tree { outer: j.args_span, ..j.arg }, &j.indices)?;
+                        let value = self.followed(Tree { outer: j.args_span, ..j.arg }, &j.suffixes)?;
                         let name = self.tree(ExprKind::Var(j.name.name), j.name.span, 0)?;
                         stack.extend([value, name]);
                     } else {
                         let kind = ExprKind::Call { callee: j.name, args: j.args };
                         let call = self.tree(kind, j.name.span.to(j.args_span), j.arg.height)?;
-                        stack.push(self.index_all(call, &j.indices)?);
+                        stack.push(self.followed(call, &j.suffixes)?);
                     }
                 }
                 Operand::Merge(start) => {
@@ -219,14 +225,9 @@ impl<'a> Parser<'_, 'a> {
         stack.pop().ok_or(Reported)
     }
 
-    fn index_all(
-        &mut self,
-        mut base: Tree<'a>,
-        indices: &[(&'a [IndexExpr<'a>], usize, Span)],
-    ) -> Parse<Tree<'a>> {
-        for (list, height, end) in indices {
-            let kind = ExprKind::Index { base: base.expr, indices: list };
-            base = self.tree(kind, base.outer.to(*end), base.height.max(*height))?;
+    fn followed(&mut self, mut base: Tree<'a>, suffixes: &[Trailing<'a>]) -> Parse<Tree<'a>> {
+        for Trailing { suffix, height, span } in suffixes {
+            base = self.suffixed(base, *suffix, *height, *span)?;
         }
         Ok(base)
     }
