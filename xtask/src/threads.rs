@@ -15,7 +15,7 @@ pub(crate) fn loom() -> Result<(), String> {
 /// The tests of code with `unsafe` that runs without libraries and without instructions of one processor: the arena,
 /// the threads that share it, and the kernels as every processor runs them.
 const INTERPRETED: [(&str, &[&str]); 2] = [
-    ("rml-backend-cpu", &["plan::cells", "plan::threads::pool", "plan::threads::tests"]),
+    ("rml-backend-cpu", &["plan::cells", "pool", "plan::threads::tests"]),
     ("rml-kernels", &["product::tests", "product::row", "transpose"]),
 ];
 
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn what_is_interpreted_exists() {
-        let model = ("rml-backend-cpu", &["plan::threads::pool::model"][..]);
+        let model = ("rml-backend-cpu", &["pool::model"][..]);
         for (package, modules) in INTERPRETED.into_iter().chain([model]) {
             let sources = root().join("crates").join(package).join("src");
             for module in modules {

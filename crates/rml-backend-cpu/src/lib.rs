@@ -3,6 +3,7 @@
 //! Functions run on one thread; [plans](plan) run on several where that pays off.
 
 pub mod plan;
+pub mod pool;
 
 use std::sync::Arc;
 

@@ -53,7 +53,8 @@ fn started(
     plan: &Arc<Plan>,
     ticks: usize,
 ) -> Result<Box<dyn Running>, Box<dyn Error>> {
-    let wish = Wish { threads: 1 };
+    let threads = std::env::var("RML_THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let wish = Wish { threads };
     let ready = executor.prepare(plan, &wish).map_err(|why| format!("{why:?}"))?;
     let mut running = ready.start(None)?;
     for (id, register) in plan.registers.iter_enumerated() {

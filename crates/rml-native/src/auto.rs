@@ -89,6 +89,7 @@ impl Executor for Auto {
         let plan = Arc::clone(plan);
         let later = Later {
             plan,
+            wish: wish.clone(),
             native,
             patience: self.patience,
             job: Mutex::default(),
@@ -125,6 +126,7 @@ impl Prepared for Ready {
 #[derive(Debug)]
 struct Later {
     plan: Arc<Plan>,
+    wish: Wish,
     native: Native,
     patience: Duration,
     job: Mutex<Option<JoinHandle<()>>>,
@@ -142,9 +144,9 @@ impl Later {
             return;
         }
         let (plan, native, ready) = (Arc::clone(&self.plan), self.native.clone(), Arc::clone(&self.ready));
-        let stop = Arc::clone(&self.stop);
+        let (wish, stop) = (self.wish.clone(), Arc::clone(&self.stop));
         let compile = move || {
-            let _ = ready.set(native.compiled(&plan, &stop));
+            let _ = ready.set(native.compiled(&plan, &wish, &stop));
         };
         *job = std::thread::Builder::new().name("compile".to_owned()).spawn(compile).ok();
         if job.is_none() {

@@ -3,6 +3,8 @@
 
 use std::any::Any;
 use std::ffi::{c_int, c_long, c_void};
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
@@ -20,6 +22,39 @@ struct Window<N> {
     ticks: c_long,
     context: *mut c_void,
     call: extern "C" fn(*mut c_void, c_long, c_long, c_long, c_long) -> c_int,
+    from: c_long,
+    to: c_long,
+    part: c_long,
+    parts: c_long,
+    shard: c_long,
+}
+
+/// What a thread runs of a function: some ticks, and the rows of one of several parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    pub(crate) ticks: Range<usize>,
+    pub(crate) part: usize,
+    pub(crate) parts: usize,
+    /// The memory that a thread has for its blocks.
+    pub(crate) shard: usize,
+}
+
+impl Part {
+    /// A window of that many ticks as a whole.
+    pub(crate) fn all(ticks: usize) -> Part {
+        Part { ticks: 0..ticks, part: 0, parts: 1, shard: 0 }
+    }
+}
+
+/// A function of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entry {
+    /// All of a node.
+    Node(usize),
+    /// Some stages of a node over all ticks.
+    Phase(usize),
+    /// What is left of the first node when the end of a window is found.
+    Rest,
 }
 
 /// The nodes of a program, compiled.
@@ -28,6 +63,7 @@ pub(crate) struct Code {
     /// Keeps the code in memory.
     _library: Library,
     nodes: Vec<*const c_void>,
+    phases: Vec<*const c_void>,
     /// What finds the end of a window, and what runs the rest of the first node then.
     search: Option<[*const c_void; 2]>,
 }
@@ -49,15 +85,121 @@ pub(crate) struct Memory<N> {
     pub(crate) ticks: usize,
 }
 
-/// What runs the calls of a program.
+/// The memory of a window as several threads use it at once, each for what is its part.
+///
+/// Elements that are written are nobody else's as long as they are borrowed: an operator does not write what it reads
+/// (invariant N5), and what threads do at the same time is apart ([`parts`](crate::parts)).
+#[derive(Debug)]
+pub(crate) struct Lent<'m, N> {
+    nums: Elements<N>,
+    ints: Elements<i64>,
+    bools: Elements<u8>,
+    set: Elements<u8>,
+    at: &'m [c_long],
+    pub(crate) ticks: usize,
+    memory: PhantomData<&'m mut Memory<N>>,
+}
+
+impl<N> Clone for Lent<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Lent<'_, N> {}
+
+// SAFETY: the elements may be sent and shared, and who borrows them for writing has them alone.
+unsafe impl<N: Send + Sync> Send for Lent<'_, N> {}
+// SAFETY: as above.
+unsafe impl<N: Send + Sync> Sync for Lent<'_, N> {}
+
+/// An array that is borrowed in pieces.
+#[derive(Debug)]
+struct Elements<T> {
+    first: *mut T,
+    len: usize,
+}
+
+impl<T> Clone for Elements<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Elements<T> {}
+
+impl<T> Elements<T> {
+    fn of(all: &mut [T]) -> Self {
+        Self { first: all.as_mut_ptr(), len: all.len() }
+    }
+
+    fn check(self, at: usize, len: usize) {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.len), "elements are in memory");
+    }
+}
+
+impl<N> Memory<N> {
+    /// The memory, for threads that share it.
+    pub(crate) fn lent(&mut self) -> Lent<'_, N> {
+        Lent {
+            nums: Elements::of(&mut self.nums),
+            ints: Elements::of(&mut self.ints),
+            bools: Elements::of(&mut self.bools),
+            set: Elements::of(&mut self.set),
+            at: &self.at,
+            ticks: self.ticks,
+            memory: PhantomData,
+        }
+    }
+}
+
+/// What borrows elements of an array.
+macro_rules! borrowed {
+    ($($array:ident: $type:ty, $read:ident, $write:ident;)*) => {$(
+        /// That many elements, to be read.
+        pub(crate) fn $read(self, at: usize, len: usize) -> &'m [$type] {
+            self.$array.check(at, len);
+            // SAFETY: the elements are there, and nobody writes them now: see the type.
+            unsafe { std::slice::from_raw_parts(self.$array.first.add(at), len) }
+        }
+
+        /// That many elements, to be written.
+        pub(crate) fn $write(self, at: usize, len: usize) -> &'m mut [$type] {
+            self.$array.check(at, len);
+            // SAFETY: the elements are there, and nobody else uses them now: see the type.
+            unsafe { std::slice::from_raw_parts_mut(self.$array.first.add(at), len) }
+        }
+    )*};
+}
+
+impl<'m, N> Lent<'m, N> {
+    borrowed! {
+        nums: N, nums, nums_mut;
+        ints: i64, ints, ints_mut;
+        bools: u8, bools, bools_mut;
+        set: u8, sets, sets_mut;
+    }
+
+    /// Where a slot begins.
+    pub(crate) fn at(self, slot: usize) -> usize {
+        usize::try_from(self.at[slot]).unwrap_or_default()
+    }
+
+    /// Whether a register is set.
+    pub(crate) fn is_set(self, register: usize) -> bool {
+        self.sets(register, 1)[0] != 0
+    }
+}
+
+/// What runs the calls of a part of a program.
 pub(crate) trait Calls<N> {
     /// Runs a call at `ticks` ticks from `tick` on, of a block that begins at `block`, or does something with
     /// registers, as the number says. False if it may have no result.
-    fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool;
+    fn call(&mut self, memory: Lent<'_, N>, id: i64, tick: usize, ticks: usize, block: isize) -> bool;
 }
 
 struct Context<'a, N> {
-    memory: *mut Memory<N>,
+    memory: Lent<'a, N>,
     calls: &'a mut dyn Calls<N>,
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -71,11 +213,10 @@ extern "C" fn call<N: Number>(
 ) -> c_int {
     // SAFETY: `run` gave the address of its context, which nothing else uses while the code runs.
     let context = unsafe { &mut *context.cast::<Context<'_, N>>() };
-    // SAFETY: the code has been given addresses in this memory, but it computes nothing until this function returns.
-    let memory = unsafe { &mut *context.memory };
-    let calls = &mut context.calls;
+    let (memory, calls) = (context.memory, &mut context.calls);
     let size = |x: c_long| usize::try_from(x).unwrap_or_default();
-    match catch_unwind(AssertUnwindSafe(|| calls.call(memory, id, size(tick), size(ticks), size(block)))) {
+    let block = isize::try_from(block).unwrap_or_default();
+    match catch_unwind(AssertUnwindSafe(|| calls.call(memory, id, size(tick), size(ticks), block))) {
         Ok(done) => c_int::from(!done),
         Err(panic) => {
             context.panic = Some(panic);
@@ -107,11 +248,15 @@ extern "C" fn atan2<N: Number>(x: N, y: N) -> N {
 }
 
 impl Code {
-    /// Loads a library with that many nodes.
+    /// Loads a library with that many nodes and phases.
     ///
     /// # Errors
     /// Why it cannot be loaded.
-    pub(crate) fn load<N: Number>(path: &Path, nodes: usize, finds: bool) -> Result<Code, String> {
+    pub(crate) fn load<N: Number>(
+        path: &Path,
+        [nodes, phases]: [usize; 2],
+        finds: bool,
+    ) -> Result<Code, String> {
         let failed = |e: libloading::Error| format!("cannot load {}: {e}", path.display());
         // SAFETY: the library was compiled from a program that this crate printed; it has no initialisers.
         let library = unsafe { Library::new(path) }.map_err(failed)?;
@@ -134,9 +279,11 @@ impl Code {
             let function = unsafe { library.get::<extern "C" fn(*const c_void) -> c_int>(name.as_bytes()) };
             function.map(|f| *f as *const c_void).map_err(failed)
         };
-        let all = (0..nodes).map(|k| address(&format!("node_{k}"))).collect::<Result<Vec<_>, _>>()?;
+        let all =
+            |name: &str, n| (0..n).map(|k| address(&format!("{name}_{k}"))).collect::<Result<Vec<_>, _>>();
+        let (nodes, phases) = (all("node", nodes)?, all("phase", phases)?);
         let search = if finds { Some([address("find")?, address("rest")?]) } else { None };
-        Ok(Code { _library: library, nodes: all, search })
+        Ok(Code { _library: library, nodes, phases, search })
     }
 
     /// Whether it finds the ends of windows.
@@ -144,24 +291,22 @@ impl Code {
         self.search.is_some()
     }
 
-    /// Runs all nodes; the first one only what is left of its last tick, if its end was found. False if an operator may
-    /// have no result.
+    /// Runs a part of a window. False if an operator may have no result.
     pub(crate) fn run<N: Number>(
         &self,
-        memory: &mut Memory<N>,
+        memory: Lent<'_, N>,
         calls: &mut dyn Calls<N>,
-        is_found: bool,
+        (function, range): (Entry, Part),
     ) -> bool {
-        let rest = self.search.filter(|_| is_found).map(|[_, rest]| rest);
-        let first = rest.or(self.nodes.first().copied());
-        let nodes = first.into_iter().chain(self.nodes.iter().skip(1).copied());
-        with_window(memory, calls, |window| {
-            nodes.into_iter().all(|node| {
-                // SAFETY: the symbol is `int node_K(const window *)`, or `rest` of the same type, of a library that was
-                // printed for this layout.
-                let node: extern "C" fn(*const Window<N>) -> c_int = unsafe { std::mem::transmute(node) };
-                node(window) == 0
-            })
+        let address = match function {
+            Entry::Node(k) => self.nodes[k],
+            Entry::Phase(k) => self.phases[k],
+            Entry::Rest => self.search.expect("it finds the ends of windows")[1],
+        };
+        with_window(memory, calls, range, |window| {
+            // SAFETY: the symbol is of this type, and of a library that was printed for this layout.
+            let node: extern "C" fn(*const Window<N>) -> c_int = unsafe { std::mem::transmute(address) };
+            node(window) == 0
         })
     }
 
@@ -169,7 +314,7 @@ impl Code {
     /// an operator may have no result.
     pub(crate) fn find<N: Number>(
         &self,
-        memory: &mut Memory<N>,
+        memory: Lent<'_, N>,
         calls: &mut dyn Calls<N>,
         from: usize,
         to: usize,
@@ -177,7 +322,7 @@ impl Code {
         let [find, _] = self.search?;
         let long = |x: usize| c_long::try_from(x).unwrap_or(c_long::MAX);
         let mut found = 0;
-        let done = with_window(memory, calls, |window| {
+        let done = with_window(memory, calls, Part::all(memory.ticks), |window| {
             // SAFETY: the symbol is `int find(const window *, long, long, long *)` of a library that was printed for
             // this layout.
             let find: extern "C" fn(*const Window<N>, c_long, c_long, *mut c_long) -> c_int =
@@ -190,23 +335,27 @@ impl Code {
 
 /// Lets code run with a window. A panic of what the code has called is resumed after it.
 fn with_window<N: Number, T>(
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     calls: &mut dyn Calls<N>,
+    range: Part,
     run: impl FnOnce(*const Window<N>) -> T,
 ) -> T {
-    let memory: *mut Memory<N> = memory;
     let mut context = Context { memory, calls, panic: None };
-    // SAFETY: the memory lives as long as this call; its arrays are neither moved nor resized by calls.
-    let own = unsafe { &mut *memory };
+    let long = |x: usize| c_long::try_from(x).unwrap_or(c_long::MAX);
     let window = Window {
-        nums: own.nums.as_mut_ptr(),
-        ints: own.ints.as_mut_ptr(),
-        bools: own.bools.as_mut_ptr(),
-        set: own.set.as_mut_ptr(),
-        at: own.at.as_ptr(),
-        ticks: c_long::try_from(own.ticks).unwrap_or(c_long::MAX),
+        nums: memory.nums.first,
+        ints: memory.ints.first,
+        bools: memory.bools.first,
+        set: memory.set.first,
+        at: memory.at.as_ptr(),
+        ticks: long(memory.ticks),
         context: (&raw mut context).cast(),
         call: call::<N>,
+        from: long(range.ticks.start),
+        to: long(range.ticks.end),
+        part: long(range.part),
+        parts: long(range.parts),
+        shard: long(range.shard),
     };
     let result = run(&raw const window);
     if let Some(panic) = context.panic.take() {

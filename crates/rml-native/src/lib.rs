@@ -7,25 +7,27 @@
 //! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
 //! is not printed, the embedded executor runs: programs whose blocks wait for values of later ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use rml_backend::{self as backend, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_backend_cpu::Cpu;
+use rml_backend_cpu::pool::MOST;
 use rml_base::codes::backend as codes;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
 use rml_executor::{About, Accuracy, Executor, Footprint, Handover, Prepared, Refused, Running, Wish};
 use rml_ir::{Precision, Type, Value};
-use rml_nest::{Ends, Home, Node, Output, Program, Slot, Work};
+use rml_nest::{Ends, Home, Node, Output, Program, Slot, Stage, Work};
 use rml_plan::Plan;
 
 mod auto;
 mod compile;
 mod ffi;
 mod layout;
+mod parts;
 mod prepare;
 mod print;
 mod run;
@@ -33,6 +35,7 @@ mod run;
 pub use auto::Auto;
 use ffi::Code;
 use layout::Layout;
+use parts::{Limits, Shared, Sharing};
 
 /// Runs plans as machine code.
 #[derive(Clone, Debug)]
@@ -40,6 +43,7 @@ pub struct Native {
     compiler: &'static compile::Compiler,
     /// Where compiled programs are kept.
     programs: Option<PathBuf>,
+    limits: Limits,
 }
 
 impl Native {
@@ -55,13 +59,27 @@ impl Native {
                      `--backend cpu` needs none, and computes the same bits",
             )
         })?;
-        Ok(Native { compiler, programs: options.programs.clone() })
+        Ok(Native { compiler, programs: options.programs.clone(), limits: Limits::USUAL })
+    }
+
+    /// The same, where threads share whatever they can, however little it is. If they go `in_turn`, one thread runs all
+    /// parts, forward and backward in turn: the bits are the same if no part needs another one.
+    #[must_use]
+    pub fn sharing_all(self, in_turn: bool) -> Native {
+        Native { limits: Limits::none(in_turn), ..self }
     }
 
     /// A plan as compiled code; none if the embedded executor runs it, or it cannot be compiled.
-    fn compiled(&self, plan: &Arc<Plan>, stop: &AtomicBool) -> Option<Arc<dyn Prepared>> {
-        let module = Module::new(plan, self, stop).ok()?;
-        Some(Compiled::ready(module, plan, &Wish::default()))
+    fn compiled(&self, plan: &Arc<Plan>, wish: &Wish, stop: &AtomicBool) -> Option<Arc<dyn Prepared>> {
+        let module = Module::new(plan, (self, wish.threads), stop).ok()?;
+        Some(Compiled::ready(module, plan, wish))
+    }
+
+    /// Whether that many threads share some of a plan's work, if it is compiled and there is enough of it.
+    pub fn shares(&self, plan: &Plan, threads: usize) -> bool {
+        let Ok((program, starts)) = nests(plan) else { return false };
+        let (_, shared, _) = shared(&program, &starts, (threads, self.limits));
+        !shared.nodes.iter().all(Sharing::is_alone)
     }
 
     /// The C text of a plan; or why it is not printed.
@@ -70,8 +88,8 @@ impl Native {
     /// Why the embedded executor runs it.
     pub fn text(plan: &Plan) -> Result<String, &'static str> {
         let (program, starts) = nests(plan)?;
-        let layout = Layout::new(&program, &starts);
-        Ok(print::print(&program, &layout).text)
+        let (layout, shared, _) = shared(&program, &starts, (1, Limits::USUAL));
+        Ok(print::print(&program, &layout, &shared))
     }
 }
 
@@ -116,7 +134,7 @@ impl Executor for Native {
     }
 
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
-        match Module::new(plan, self, &AtomicBool::new(false)) {
+        match Module::new(plan, (self, wish.threads), &AtomicBool::new(false)) {
             Ok(module) => Ok(Compiled::ready(module, plan, wish)),
             Err(Why::Embedded) => Executor::prepare(&Cpu, plan, wish),
             Err(Why::Failed(why)) => Err(Refused::new(why)),
@@ -142,6 +160,25 @@ fn nests(plan: &Plan) -> Result<(Program, Vec<Option<Value>>), &'static str> {
     Ok((prepare::simplified(rml_nest::fuse(&program), &starts), starts))
 }
 
+/// The places of a program in memory, how threads share it, and its calls.
+fn shared(
+    program: &Program,
+    starts: &[Option<Value>],
+    (threads, limits): (usize, Limits),
+) -> (Layout, Shared, Vec<run::Ready>) {
+    let layout = Layout::new(program, starts, threads);
+    let ready = |(node, stage): (usize, usize)| {
+        let own = (&program.nodes[node], &program.nodes[node].stages[stage]);
+        let (node, Stage { work: Work::Call(call), when, .. }) = own else {
+            unreachable!("calls alone are numbered")
+        };
+        run::Ready::new(program, call, when, node.order)
+    };
+    let calls: BTreeMap<_, _> = print::calls(program).into_iter().map(|id| (id, ready(id))).collect();
+    let shared = Shared::new(program, &layout, &calls, (threads, limits));
+    (layout, shared, calls.into_values().collect())
+}
+
 /// A plan that is compiled.
 #[derive(Debug)]
 struct Module {
@@ -149,6 +186,7 @@ struct Module {
     layout: Layout,
     code: Code,
     calls: Vec<run::Ready>,
+    shared: Shared,
     inputs: Vec<Slot>,
     registers: Vec<Slot>,
     /// The registers that each node writes.
@@ -162,26 +200,21 @@ struct Module {
 }
 
 impl Module {
-    fn new(plan: &Arc<Plan>, native: &Native, stop: &AtomicBool) -> Result<Module, Why> {
+    fn new(plan: &Arc<Plan>, (native, threads): (&Native, usize), stop: &AtomicBool) -> Result<Module, Why> {
+        let threads = threads.clamp(1, MOST);
         let plan = &*rml_plan::pack(Arc::clone(plan));
         let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
-        let layout = Layout::new(&program, &starts);
-        let print::Text { text, calls } = print::print(&program, &layout);
+        let (layout, shared, calls) = shared(&program, &starts, (threads, native.limits));
+        let text = print::print(&program, &layout, &shared);
         let (path, folder) = compile::library(&text, native.compiler, native.programs.as_deref(), stop)
             .map_err(Why::Failed)?;
-        let nodes = program.nodes.len();
+        let functions = [program.nodes.len(), shared.phases().count()];
         let finds = matches!(program.ends, Ends::Found { .. });
         let code = match program.precision {
-            Precision::F32 => Code::load::<f32>(&path, nodes, finds),
-            Precision::F64 => Code::load::<f64>(&path, nodes, finds),
+            Precision::F32 => Code::load::<f32>(&path, functions, finds),
+            Precision::F64 => Code::load::<f64>(&path, functions, finds),
         };
         let code = code.map_err(Why::Failed)?;
-        let ready = |(node, stage): &(usize, usize)| {
-            let (node, stage) = (&program.nodes[*node], &program.nodes[*node].stages[*stage]);
-            let Work::Call(call) = &stage.work else { unreachable!("calls alone are numbered") };
-            run::Ready::new(&program, call, &stage.when, node.order)
-        };
-        let calls = calls.iter().map(ready).collect();
         let inputs = program.inputs().collect();
         let registers: Vec<Slot> = program.registers().collect();
         let number = |slot: Slot| registers.iter().position(|own| *own == slot);
@@ -206,6 +239,7 @@ impl Module {
             layout,
             code,
             calls,
+            shared,
             inputs,
             registers,
             written,

@@ -18,27 +18,33 @@ pub struct Form {
     pub(super) vector: Option<Dim>,
     /// All dimensions, from the outermost loop to the innermost.
     pub(super) order: Vec<Dim>,
+    /// The dimension of the outermost loop, which runs from `lo` to `hi`.
+    pub(super) parted: Option<Dim>,
 }
 
 impl Form {
-    /// Of a nest each load of which has one variant.
-    pub fn new(mut nest: Nest, types: IndexVec<Val, DType>) -> Form {
-        while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim)) {
+    /// Of a nest each load of which has one variant. A dimension that is `parted` stays apart from others, and its loop
+    /// is around all of them; the text takes `lo` and `hi` from where it stands.
+    pub fn new(mut nest: Nest, types: IndexVec<Val, DType>, mut parted: Option<Dim>) -> Form {
+        while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted)) {
             join(&mut nest, dim);
+            parted = parted.map(|own| if own > dim { Dim::from_index(own.index() - 1) } else { own });
         }
-        if let Some((dim, parts)) = cut(&nest) {
+        if let Some((dim, parts)) = cut(&nest).filter(|(dim, _)| Some(*dim) != parted) {
             split(&mut nest, dim, parts);
+            parted = parted.map(|own| if own > dim { Dim::from_index(own.index() + 1) } else { own });
         }
         for dim in nest.dims.ids().filter(|dim| nest.dims[*dim] == 1).collect::<Vec<_>>() {
             accesses(&mut nest).for_each(|access| access.strides[dim.index()] = 0);
         }
-        let vector = vector(&nest);
+        let vector = vector(&nest, parted);
         let is_folded = |dim: &Dim| folds(&nest).any(|folded| folded == *dim);
         let (folded, kept): (Vec<Dim>, Vec<Dim>) =
             nest.dims.ids().filter(|dim| Some(*dim) != vector).partition(is_folded);
-        let order = kept.into_iter().chain(folded).chain(vector).collect();
+        let mut order: Vec<Dim> = kept.into_iter().chain(folded).chain(vector).collect();
+        order.sort_by_key(|dim| Some(*dim) != parted);
         let spans = nest.spans();
-        Form { nest, types, spans, vector, order }
+        Form { nest, types, spans, vector, order, parted }
     }
 
     /// The dimensions that a store goes through.
@@ -64,8 +70,11 @@ fn strides(nest: &Nest) -> Vec<Vec<isize>> {
 }
 
 /// Whether a dimension and the next one are one row of elements for all accesses, and neither is folded.
-fn joins(nest: &Nest, dim: Dim) -> bool {
+fn joins(nest: &Nest, dim: Dim, parted: Option<Dim>) -> bool {
     let next = Dim::from_index(dim.index() + 1);
+    if [Some(dim), Some(next)].contains(&parted) {
+        return false;
+    }
     let Some(n) = nest.dims.get(next) else { return false };
     let is_row = |s: &Vec<isize>| s[dim.index()] == s[next.index()] * n.cast_signed();
     folds(nest).all(|folded| folded != dim && folded != next) && strides(nest).iter().all(is_row)
@@ -89,7 +98,7 @@ fn join(nest: &mut Nest, dim: Dim) {
 
 /// The dimension to be cut, if there are partial sums of too many points, and into how many parts.
 fn cut(nest: &Nest) -> Option<(Dim, usize)> {
-    let dim = vector(nest)?;
+    let dim = vector(nest, None)?;
     let n = nest.dims[dim];
     if folds(nest).next().is_none() || folds(nest).any(|folded| folded == dim) || n <= ROW {
         return None;
@@ -112,8 +121,9 @@ fn split(nest: &mut Nest, dim: Dim, parts: usize) {
     renumber(nest, |own| if own > at { own + 1 } else { own });
 }
 
-/// The dimension along which most elements that are loaded or stored follow each other.
-fn vector(nest: &Nest) -> Option<Dim> {
+/// The dimension along which most elements that are loaded or stored follow each other; not the one that is `parted`,
+/// if there is another one.
+fn vector(nest: &Nest, parted: Option<Dim>) -> Option<Dim> {
     let strides = strides(nest);
     let gain = |dim: &Dim| {
         let of = |s: &Vec<isize>| {
@@ -129,7 +139,7 @@ fn vector(nest: &Nest) -> Option<Dim> {
     };
     nest.dims
         .ids()
-        .filter(|dim| nest.dims[*dim] > 1)
+        .filter(|dim| nest.dims[*dim] > 1 && Some(*dim) != parted)
         .max_by_key(|dim| (gain(dim), dim.index()))
         .or(nest.dims.ids().last())
 }

@@ -150,7 +150,9 @@ impl<'a, D: Dialect> Loops<'a, D> {
     /// The dimension along which such chains are side by side.
     fn side(&self, val: Val) -> Option<Dim> {
         let span = &self.form.spans[val];
-        let is_own = |dim: &&Dim| span.contains(dim) && self.form.nest.dims[**dim] > 1;
+        let is_own = |dim: &&Dim| {
+            span.contains(dim) && self.form.nest.dims[**dim] > 1 && self.form.parted != Some(**dim)
+        };
         self.form.order.iter().rev().find(is_own).copied()
     }
 
@@ -176,8 +178,8 @@ impl<'a, D: Dialect> Loops<'a, D> {
                 let array = self.open(*val, dim, fixed, scope);
                 inner.open.insert(*val, array);
             }
-            let n = self.form.nest.dims[dim];
-            self.line(format!("for (long {dim} = 0; {dim} < {n}; {dim}++) {{"));
+            let head = self.head(dim);
+            self.line(format!("{head} {{"));
             self.depth += 1;
             self.block(group, &[fixed, &[dim]].concat(), &mut inner);
             self.depth -= 1;
@@ -382,10 +384,20 @@ impl<'a, D: Dialect> Loops<'a, D> {
         scope.arrays.insert(val, array);
     }
 
+    /// The head of the loop over a dimension.
+    fn head(&self, dim: Dim) -> String {
+        let n = self.form.nest.dims[dim];
+        match self.form.parted == Some(dim) {
+            true => format!("for (long {dim} = lo; {dim} < hi; {dim}++)"),
+            false => format!("for (long {dim} = 0; {dim} < {n}; {dim}++)"),
+        }
+    }
+
     /// Loops over all points of some dimensions; the next line is what they do.
     fn points_of(&mut self, dims: &[Dim]) {
         for dim in dims {
-            self.line(format!("for (long {dim} = 0; {dim} < {}; {dim}++)", self.form.nest.dims[*dim]));
+            let head = self.head(*dim);
+            self.line(head);
         }
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Layout {
     dtypes: IndexVec<Slot, DType>,
     /// The ticks of the block of the node that fills a slot.
     block_of: IndexVec<Slot, usize>,
+    /// How many threads have memory of their own for blocks.
+    shards: usize,
     /// The registers whose places slots take.
     taken: IndexVec<Slot, Option<Slot>>,
 }
@@ -109,8 +111,8 @@ impl Uses {
 }
 
 impl Layout {
-    /// `starts` is what registers hold when they are not set, if that is a constant.
-    pub(crate) fn new(program: &Program, starts: &[Option<Value>]) -> Layout {
+    /// For that many threads. `starts` is what registers hold when they are not set, if that is a constant.
+    pub(crate) fn new(program: &Program, starts: &[Option<Value>], threads: usize) -> Layout {
         let Uses { reads, fills } = Uses::of(program);
         let firsts = settled::firsts(program, starts);
         let end = program.nodes.len();
@@ -140,14 +142,16 @@ impl Layout {
         let block = |k: usize| (BLOCK / bytes(k).max(1)).clamp(1, LONGEST);
         let blocks: Vec<usize> = (0..end).map(block).collect();
         let block_of = fills.iter().map(|nodes| nodes.first().map_or(1, |k| blocks[*k])).collect();
-        Layout { rooms, blocks, lives, widths, dtypes, block_of, taken }
+        let shards = if program.ahead == 0 { threads } else { 1 };
+        Layout { rooms, blocks, lives, widths, dtypes, block_of, shards, taken }
     }
 
     /// The elements of a slot for a window of that many ticks.
     fn len(&self, slot: Slot, ticks: usize) -> usize {
         let values = match self.rooms[slot] {
             Room::One => 1,
-            Room::Block => self.block_of[slot].min(ticks),
+            Room::Block if self.shards == 1 => self.block_of[slot].min(ticks),
+            Room::Block => self.shards * self.block_of[slot],
             Room::Ticks => ticks,
         };
         (self.widths[slot] * values).next_multiple_of(ALIGNED)

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::ops::Range;
 
 use rml_base::EntityId;
 use rml_c::Scalars;
 use rml_ir::{DType, Position, Precision};
-use rml_nest::{Access, Def, Guard, Nest, Node, Order, Program, Slot, Stage, Test, Tick, Val, Work};
+use rml_nest::{Access, Def, Dim, Guard, Nest, Node, Order, Program, Slot, Stage, Test, Tick, Val, Work};
 
 use crate::layout::{Layout, Room};
+use crate::parts::{Phase, Shared};
 
 mod chains;
 mod ends;
@@ -27,7 +29,9 @@ typedef struct {
     long ticks;
     void *context;
     int (*call)(void *context, long id, long tick, long ticks, long block);
+    long from, to, part, parts, shard;
 } window;
+#define ROWS(n) (n) * w->part / w->parts, (n) * (w->part + 1) / w->parts
 #define KEEP INT32_MIN
 #define LOOPS static __attribute__((noinline))
 ";
@@ -45,12 +49,13 @@ num (*math_sin)(num), (*math_cos)(num), (*math_pow)(num, num), (*math_atan2)(num
 #define atan2 math_atan2
 ";
 
-/// A program as C.
-#[derive(Debug)]
-pub(crate) struct Text {
-    pub(crate) text: String,
-    /// The stages that are calls, by the number that C calls them by.
-    pub(crate) calls: Vec<(usize, usize)>,
+/// The stages that are calls, by node and stage: C calls them by their numbers here.
+pub(crate) fn calls(program: &Program) -> Vec<(usize, usize)> {
+    let of = |(k, node): (usize, &'_ Node)| {
+        let calls = node.stages.iter().enumerate().filter(|(_, stage)| matches!(stage.work, Work::Call(_)));
+        calls.map(move |(s, _)| (k, s)).collect::<Vec<_>>()
+    };
+    program.nodes.iter().enumerate().flat_map(of).collect()
 }
 
 /// The type of an element in memory.
@@ -67,25 +72,30 @@ fn var_type(dtype: DType) -> &'static str {
     if dtype == DType::Bool { "int" } else { c_type(dtype) }
 }
 
-/// Prints a program.
-pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
+/// A program as C, for threads that share it like that.
+pub(crate) fn print(program: &Program, layout: &Layout, shared: &Shared) -> String {
     let scalars = Scalars::new(program.precision);
     let mut printer = Printer {
         program,
         layout,
+        shared,
+        parted: None,
         scalars: &scalars,
         registers: program.registers().collect(),
         functions: BTreeMap::new(),
         body: String::new(),
-        calls: Vec::new(),
+        calls: calls(program),
         turned: turned::Turned::default(),
         holds_sets: false,
     };
     for (k, node) in program.nodes.iter().enumerate() {
         printer.node(k, node);
     }
+    for (number, (k, phase)) in shared.phases().enumerate() {
+        printer.phase(number, (k, &program.nodes[k]), phase);
+    }
     printer.search();
-    let Printer { body, calls, .. } = printer;
+    let Printer { body, .. } = printer;
     let num = if program.precision == Precision::F32 { "float" } else { "double" };
     let mut text = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n".to_owned();
     let word = if program.precision == Precision::F32 { "int32_t" } else { "int64_t" };
@@ -97,13 +107,15 @@ pub(crate) fn print(program: &Program, layout: &Layout) -> Text {
     text += folds::ROWS;
     text += &chains::text(if program.precision == Precision::F32 { 4 } else { 8 }).replace("rml_fma", fma);
     text += HEAD;
-    text += &body;
-    Text { text, calls }
+    text + &body
 }
 
 struct Printer<'a> {
     program: &'a Program,
     layout: &'a Layout,
+    shared: &'a Shared,
+    /// The dimension of which threads compute parts.
+    parted: Option<Dim>,
     scalars: &'a Scalars,
     registers: Vec<Slot>,
     /// The functions of nests, by their text.
@@ -119,19 +131,13 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn node(&mut self, k: usize, node: &Node) {
         self.turned = turned::Turned::of(node);
-        let is_call = |stage: &&Stage| matches!(stage.work, Work::Call(_));
-        let calls = node.stages.iter().enumerate().filter(|(_, stage)| is_call(stage));
-        self.calls.extend(calls.map(|(s, _)| (k, s)));
         let mut text = String::new();
         if node.order == Order::Over {
             let block = self.layout.blocks[k];
-            text += &format!("    for (long block = 0; block < w->ticks; block += {block}) {{\n");
-            text +=
-                &format!("    const long end = block + {block} < w->ticks ? block + {block} : w->ticks;\n");
-            for (s, stage) in node.stages.iter().enumerate() {
-                let texts = Position::ALL.map(|p| self.stage((k, s), stage, p));
-                text += &self.over((k, s), stage, &texts);
-            }
+            text += &format!("    for (long begin = w->from; begin < w->to; begin += {block}) {{\n");
+            text += &format!("    const long block = begin - w->shard * {block}; (void)block;\n");
+            text += &format!("    const long end = begin + {block} < w->to ? begin + {block} : w->to;\n");
+            text += &self.stages((k, node), 0..node.stages.len());
             text += "    }\n";
         } else if self.program.ahead == 0 && is_sum(node, self.layout) {
             text += &self.sum(k, node);
@@ -149,6 +155,38 @@ impl Printer<'_> {
         }
         let head = format!("int node_{k}(const window *w)");
         self.function(&head, node, &format!("{text}    return bad;\n"));
+    }
+
+    /// Some stages of a node over all ticks.
+    fn stages(&mut self, (k, node): (usize, &Node), some: Range<usize>) -> String {
+        let mut text = String::new();
+        for s in some {
+            let texts = Position::ALL.map(|p| self.stage((k, s), &node.stages[s], p));
+            text += &self.over((k, s), &node.stages[s], &texts);
+        }
+        text
+    }
+
+    /// A phase of a node as a function: its stages at all ticks, or at the only one; the last phase writes registers.
+    fn phase(&mut self, number: usize, (k, node): (usize, &Node), phase: &Phase) {
+        self.turned = turned::Turned::of(node);
+        let some = phase.stages.clone();
+        let (begin, text) = if node.order == Order::Over {
+            ("begin = 0, end = w->ticks", self.stages((k, node), some))
+        } else {
+            let only = Position::Only;
+            let mut text: String =
+                some.clone().filter_map(|s| self.stage((k, s), &node.stages[s], only)).collect();
+            if some.start == node.stages.len() {
+                text += &self.writes(node, only);
+            }
+            ("t = 0", text)
+        };
+        let begin = format!("    const long block = 0, {begin};\n    (void)block;\n");
+        let unused =
+            if node.order == Order::Over { "    (void)begin, (void)end;\n" } else { "    (void)t;\n" };
+        let head = format!("int phase_{number}(const window *w)");
+        self.function(&head, node, &format!("{begin}{unused}{text}    return bad;\n"));
     }
 
     /// What a node does at a tick of that position, from a stage on.
@@ -235,13 +273,13 @@ impl Printer<'_> {
             let _ = writeln!(text, "    const long to = end < all ? end : all;");
             let _ = writeln!(
                 text,
-                "    if (block < to && w->call(w->context, {call}, block, to - block, block)) {{ return 1; }} }}"
+                "    if (begin < to && w->call(w->context, {call}, begin, to - begin, block)) {{ return 1; }} }}"
             );
             return text;
         }
         if is_call && stage.at.contains(Position::Middle) {
             let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
-            let _ = writeln!(text, "    {{ long from = block, to = end;");
+            let _ = writeln!(text, "    {{ long from = begin, to = end;");
             for (p, cond, skip) in [
                 (Position::Only, "w->ticks == 1", "to = from"),
                 (Position::First, "w->ticks > 1 && from == 0", "from = 1"),
@@ -258,7 +296,7 @@ impl Printer<'_> {
             return text;
         }
         if texts[Position::Middle.index()].is_some() {
-            text += "    for (long t = block; t < end; t++) {\n";
+            text += "    for (long t = begin; t < end; t++) {\n";
             text += &by_position(texts);
             text += "    }\n";
             return text;
@@ -266,9 +304,9 @@ impl Printer<'_> {
         let edge = |p: Position| texts[p.index()].clone().unwrap_or_default();
         let (only, first, last) = (edge(Position::Only), edge(Position::First), edge(Position::Last));
         if only == first && !only.is_empty() {
-            let _ = writeln!(text, "    if (block == 0) {{ const long t = 0; (void)t;\n{only}    }}");
+            let _ = writeln!(text, "    if (begin == 0) {{ const long t = 0; (void)t;\n{only}    }}");
         } else if !only.is_empty() || !first.is_empty() {
-            let _ = writeln!(text, "    if (block == 0) {{ const long t = 0; (void)t;");
+            let _ = writeln!(text, "    if (begin == 0) {{ const long t = 0; (void)t;");
             let _ = writeln!(text, "    if (w->ticks == 1) {{\n{only}    }} else {{\n{first}    }} }}");
         }
         if !last.is_empty() {
@@ -291,7 +329,13 @@ impl Printer<'_> {
                 let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
                 format!("        if (w->call(w->context, {call}, t, 1, block)) {{ return 1; }}\n")
             }
-            Work::Nest(nest) => self.nest(nest, p),
+            Work::Nest(nest) => {
+                let (k, s) = id;
+                self.parted = self.shared.divided[k][s].as_ref().and_then(|divided| divided.dim);
+                let text = self.nest(nest, p);
+                self.parted = None;
+                text
+            }
         };
         let limit = (self.short(stage) > 0).then(|| format!("t < w->ticks - {}", self.short(stage)));
         let conds: Vec<String> =

@@ -113,9 +113,15 @@ impl Printer<'_> {
         };
         let stores: Vec<Option<Base>> = nest.stores.iter().map(store).collect();
         let types = rml_nest::dtypes(self.program, &nest).expect("N5: values have types");
-        let form = Form::new(nest, types);
+        let rows = self.parted.map(|dim| nest.dims[dim]);
+        let form = Form::new(nest, types, self.parted);
         let loops = Loops::new(&form, &places, &stores, &mut Native(self.scalars), 1).print();
-        let list = params.declared();
+        let (mut list, mut addresses) = (params.declared(), params.addresses());
+        if let Some(n) = rows {
+            list.push("const long lo, const long hi".to_owned());
+            addresses.push(format!("ROWS({n})"));
+        }
+        let list = list.join(", ");
         let function = format!("({list}) {{\n    bool bad = false;\n{loops}    return bad;\n}}\n");
         let name = match self.functions.get(&function) {
             Some(name) => name.clone(),
@@ -126,7 +132,7 @@ impl Printer<'_> {
                 name
             }
         };
-        format!("        bad |= {name}({});\n", params.addresses())
+        format!("        bad |= {name}({});\n", addresses.join(", "))
     }
 
     /// Where the loads of a nest find their elements. All addresses become parameters.
@@ -211,17 +217,17 @@ impl Params {
         })
     }
 
-    fn declared(&self) -> String {
+    fn declared(&self) -> Vec<String> {
         let one = |(i, param): (usize, &Param)| {
             let of = if param.stored { "" } else { "const " };
             let alone = if param.shared { "" } else { "restrict " };
             format!("{of}{} *{alone}p{i}", c_type(param.dtype))
         };
-        self.0.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+        self.0.iter().enumerate().map(one).collect()
     }
 
-    fn addresses(&self) -> String {
-        self.0.iter().map(|param| param.address.as_str()).collect::<Vec<_>>().join(", ")
+    fn addresses(&self) -> Vec<String> {
+        self.0.iter().map(|param| param.address.clone()).collect()
     }
 }
 

@@ -1,13 +1,16 @@
 //! Operators of whole tensors, which compiled code calls back for.
 
+use std::ops::Range;
+
 use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
-use rml_ir::{DType, Data, Precision, Shape};
+use rml_ir::{DType, Precision, Shape};
 use rml_nest::{Call, Guard, Home, Order, Program, Slot, Tick};
 
-use super::view::{At, Slots, View};
+use super::view::{At, Slots, View, append_strided, put, strided};
 use crate::Module;
-use crate::ffi::{Calls, Memory};
+use crate::ffi::{Calls, Lent};
 use crate::layout::Room;
+use crate::parts::{Divided, Rows, Touch, part};
 
 mod products;
 
@@ -78,35 +81,96 @@ impl Ready {
         let when = when.to_vec();
         Ready { out: call.out, dtype, width, operands, start, kernel, order, when }
     }
+
+    /// How its rows are divided among threads; none if one thread computes it.
+    pub(crate) fn divided(&self) -> Option<Divided> {
+        let rows = |n: usize, len: usize| Some(Rows { n, step: len / n });
+        let (most, out, operands) = match &self.kernel {
+            Kernel::Products(products) => products.rows(self.start.as_ref())?,
+            Kernel::Softmax(_, columns) => {
+                let (n, x) = (self.width / (*columns).max(1), &self.operands[0]);
+                (n, rows(n.max(1), self.width), vec![(x, rows(n.max(1), self.width))])
+            }
+            Kernel::Convolve(by) => {
+                let ([out, a, _], [left, right]) = (by.sizes(), [&self.operands[0], &self.operands[1]]);
+                match (by.examples(), by.rows()) {
+                    (Some(n), _) => (n, rows(n.max(1), out), vec![(left, rows(n.max(1), a)), (right, None)]),
+                    (None, Some((n, _))) => (n, rows(n.max(1), out), vec![(left, None), (right, None)]),
+                    (None, None) => return None,
+                }
+            }
+            Kernel::ScatterAdd(_) | Kernel::Reduce(..) | Kernel::Draw(_) | Kernel::General(_) => return None,
+        };
+        if most < 2 {
+            return None;
+        }
+        let mut touches = vec![Touch { slot: self.out, rows: out, writes: true }];
+        for (view, rows) in operands {
+            for (_, access) in rml_nest::accesses(&view.source) {
+                // Rows follow each other only in what is stored row by row, from its first element on.
+                let rows = rows.filter(|_| view.is_dense && access.offset == 0);
+                touches.push(Touch { slot: access.slot, rows, writes: false });
+            }
+        }
+        Some(Divided { dim: None, most, cost: self.cost(), touches })
+    }
+
+    /// Nanoseconds at a tick, roughly.
+    pub(crate) fn cost(&self) -> f64 {
+        let width = self.width as f64;
+        match &self.kernel {
+            Kernel::Products(products) => products.terms() * 0.02,
+            Kernel::Convolve(by) => by.work() * 0.04,
+            Kernel::Softmax(..) => width * 2.0,
+            Kernel::Reduce(..) => self.operands[0].len() as f64 * 0.1,
+            Kernel::ScatterAdd(_) | Kernel::Draw(_) | Kernel::General(_) => width,
+        }
+    }
 }
 
-/// What calls need besides the memory of the window.
+/// What the calls of a thread need besides the memory of the window.
 #[derive(Debug)]
 pub(super) struct State<N: Number> {
     /// Matrices laid out for products, one for each call.
     pub(super) packs: Vec<products::Pack<N>>,
     /// Copies of operands that are not stored as a kernel wants them.
     pub(super) scratch: [Vec<N>; 3],
+}
+
+impl<N: Number> State<N> {
+    /// Of a program with that many calls.
+    pub(super) fn new(calls: usize) -> Self {
+        let packs = (0..calls).map(|_| Pack::default()).collect();
+        State { packs, scratch: [Vec::new(), Vec::new(), Vec::new()] }
+    }
+}
+
+/// Which values a window sees.
+#[derive(Clone, Debug)]
+pub(super) struct Versions {
     /// How often each register has changed.
-    pub(super) versions: Vec<u64>,
+    pub(super) registers: Vec<u64>,
     /// How many windows have begun.
     pub(super) windows: u64,
 }
 
-/// Runs the calls of a window.
+/// Runs the calls of a thread in a window.
 pub(super) struct Runner<'a, N: Number> {
     pub(super) module: &'a Module,
     pub(super) slots: Slots<'a>,
     pub(super) state: &'a mut State<N>,
+    pub(super) versions: &'a Versions,
     /// What registers are after the last tick that is done, if ticks ahead write them.
-    pub(super) kept: &'a mut super::Kept,
+    pub(super) kept: super::Kept,
+    /// The number of the part that this thread computes, and how many there are.
+    pub(super) part: (usize, usize),
 }
 
 impl<N: Number> Calls<N> for Runner<'_, N> {
-    fn call(&mut self, memory: &mut Memory<N>, id: i64, tick: usize, ticks: usize, block: usize) -> bool {
+    fn call(&mut self, memory: Lent<'_, N>, id: i64, tick: usize, ticks: usize, block: isize) -> bool {
         let all = memory.ticks;
         if id == i64::from(i32::MIN) {
-            self.kept.extend(super::kept(self.module, memory, &self.module.written[block]));
+            self.kept.extend(super::kept(self.module, memory, &self.module.written[block.unsigned_abs()]));
             return true;
         }
         let Ok(id) = usize::try_from(id) else {
@@ -148,45 +212,38 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
 }
 
 impl<N: Number> Runner<'_, N> {
+    /// Of `n` rows those that this thread computes.
+    pub(super) fn rows(&self, n: usize) -> Range<usize> {
+        part(n, self.part.1, self.part.0)
+    }
+
     /// Leaves a register unset: it holds what it starts with.
-    fn unset(&mut self, memory: &mut Memory<N>, register: usize) {
+    fn unset(&mut self, memory: Lent<'_, N>, register: usize) {
         super::put_start(self.module, memory, register);
     }
 
     /// Computes a call at a tick. False if it may have no result.
-    fn one(&mut self, memory: &mut Memory<N>, ready: &Ready, at: At) -> bool {
+    fn one(&mut self, memory: Lent<'_, N>, ready: &Ready, at: At) -> bool {
         let out = self.slots.base(memory, ready.out, Tick::Now, at);
         match &ready.kernel {
             Kernel::Products(_) => unreachable!("products run for many ticks"),
             Kernel::Softmax(log, columns) => {
                 let x = self.operand(memory, &ready.operands[0], at, 0);
-                let (x, to) = self.two(memory, x, out, ready.width);
-                N::softmax(*log, *columns, x, to);
+                let rows = self.rows(ready.width / (*columns).max(1));
+                let some = rows.start * columns..rows.end * columns;
+                let to = memory.nums_mut(out + some.start, some.len());
+                N::softmax(*log, *columns, piece(memory, x, some, &self.state.scratch[0]), to);
             }
             Kernel::Reduce(by, around) => {
                 let x = self.operand(memory, &ready.operands[0], at, 0);
-                let split = Split::new(&mut memory.nums, out, ready.width);
-                let x = split.operand(x, ready.operands[0].len(), &self.state.scratch[0]);
-                return N::reduce(*by, *around, x, split.out);
+                let x = piece(memory, x, 0..ready.operands[0].len(), &self.state.scratch[0]);
+                return N::reduce(*by, *around, x, memory.nums_mut(out, ready.width));
             }
-            Kernel::Convolve(by) => {
-                let [_, a, b] = by.sizes();
-                let left = self.operand(memory, &ready.operands[0], at, 0);
-                let right = self.operand(memory, &ready.operands[1], at, 1);
-                let scratch = &self.state.scratch;
-                let split = Split::new(&mut memory.nums, out, ready.width);
-                N::convolve(
-                    by,
-                    None,
-                    split.operand(left, a, &scratch[0]),
-                    split.operand(right, b, &scratch[1]),
-                    split.out,
-                );
-            }
+            Kernel::Convolve(by) => self.convolve(memory, ready, by, (out, at)),
             Kernel::Draw(op) => {
-                let int = |view: &View| memory.ints[self.slots.find(memory, &view.source, at).0];
+                let int = |view: &View| memory.ints(self.slots.find(memory, &view.source, at).0, 1)[0];
                 let (key, tick) = (int(&ready.operands[0]), int(&ready.operands[1]));
-                N::draw(op, key, tick, &mut memory.nums[out..out + ready.width]);
+                N::draw(op, key, tick, memory.nums_mut(out, ready.width));
             }
             Kernel::ScatterAdd(around) => return self.scatter_add(memory, ready, *around, out, at),
             Kernel::General(op) => {
@@ -199,9 +256,33 @@ impl<N: Number> Runner<'_, N> {
         true
     }
 
+    fn convolve(&mut self, memory: Lent<'_, N>, ready: &Ready, by: &Convolution, (out, at): (usize, At)) {
+        let [len, a, b] = by.sizes();
+        let left = self.operand(memory, &ready.operands[0], at, 0);
+        let right = self.operand(memory, &ready.operands[1], at, 1);
+        let x = |some: Range<usize>| piece(memory, left, some, &self.state.scratch[0]);
+        let y = piece(memory, right, 0..b, &self.state.scratch[1]);
+        match (self.part.1, by.examples(), by.rows()) {
+            (1, ..) | (_, None, None) => N::convolve(by, None, x(0..a), y, memory.nums_mut(out, len)),
+            (_, Some(n), _) => {
+                let rows = self.rows(n);
+                let (own, each) = (a / n, len / n);
+                let mut some = by.clone();
+                some.set_examples(rows.len());
+                let to = memory.nums_mut(out + rows.start * each, rows.len() * each);
+                N::convolve(&some, None, x(rows.start * own..rows.end * own), y, to);
+            }
+            (_, None, Some((n, row))) => {
+                let rows = self.rows(n);
+                let to = memory.nums_mut(out + rows.start * row, rows.len() * row);
+                N::convolve(by, Some(&rows), x(0..a), y, to);
+            }
+        }
+    }
+
     fn scatter_add(
         &mut self,
-        memory: &mut Memory<N>,
+        memory: Lent<'_, N>,
         ready: &Ready,
         around: Around,
         out: usize,
@@ -209,23 +290,22 @@ impl<N: Number> Runner<'_, N> {
     ) -> bool {
         let positions = &ready.operands[0];
         let (first, strides) = self.slots.find(memory, &positions.source, at);
-        let mut places = Vec::new();
-        super::view::gather(&memory.ints, first, strides, &positions.dims, &mut places);
+        let places = strided(|at, len| memory.ints(at, len), first, strides, &positions.dims);
         let values = self.operand(memory, &ready.operands[1], at, 0);
         let len = ready.operands[1].len();
         if places.iter().any(|place| usize::try_from(*place).ok().is_none_or(|i| i >= around.n)) {
             return false;
         }
         match &ready.start {
-            Some(start) => products::begin(self, memory, start, (out, ready.width), at),
-            None => memory.nums[out..out + ready.width].fill(N::default()),
+            Some(start) => products::begin(self, memory, start, (out, 0..ready.width), at),
+            None => memory.nums_mut(out, ready.width).fill(N::default()),
         }
         // Rows that are added at the same position are added up first.
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by_key(|i| places[*i]);
         let scratch = &self.state.scratch[0];
-        let split = Split::new(&mut memory.nums, out, ready.width);
-        let from = split.operand(values, len, scratch);
+        let from = piece(memory, values, 0..len, scratch);
+        let result = memory.nums_mut(out, ready.width);
         let (n, inner) = (places.len(), around.inner);
         let mut sum = vec![N::default(); inner];
         for block in 0..around.outer {
@@ -236,7 +316,7 @@ impl<N: Number> Runner<'_, N> {
                     sum.iter_mut().zip(row).for_each(|(x, y)| *x += *y);
                 }
                 let place = usize::try_from(places[same[0]]).unwrap_or_default();
-                let to = &mut split.out[(block * around.n + place) * inner..][..inner];
+                let to = &mut result[(block * around.n + place) * inner..][..inner];
                 to.iter_mut().zip(&sum).for_each(|(x, y)| *x += *y);
             }
         }
@@ -246,7 +326,7 @@ impl<N: Number> Runner<'_, N> {
     /// Where a tensor of numbers is row by row: in memory, or none if it was copied to that scratch array.
     pub(super) fn operand(
         &mut self,
-        memory: &Memory<N>,
+        memory: Lent<'_, N>,
         view: &View,
         at: At,
         scratch: usize,
@@ -257,64 +337,21 @@ impl<N: Number> Runner<'_, N> {
         }
         let to = &mut self.state.scratch[scratch];
         to.clear();
-        super::view::gather(&memory.nums, first, strides, &view.dims, to);
+        append_strided(|at, len| memory.nums(at, len), first, strides, &view.dims, to);
         None
     }
-
-    fn two<'m>(
-        &'m self,
-        memory: &'m mut Memory<N>,
-        x: Option<usize>,
-        out: usize,
-        width: usize,
-    ) -> (&'m [N], &'m mut [N]) {
-        let split = Split::new(&mut memory.nums, out, width);
-        (split.take(x, width, &self.state.scratch[0]), split.out)
-    }
 }
 
-/// A result apart from what is read.
-pub(super) struct Split<'m, N> {
-    before: &'m [N],
-    pub(super) out: &'m mut [N],
-    after: &'m [N],
-    /// Where `after` begins.
-    end: usize,
-}
-
-impl<'m, N> Split<'m, N> {
-    pub(super) fn new(all: &'m mut [N], out: usize, len: usize) -> Self {
-        let (before, rest) = all.split_at_mut(out);
-        let (result, after) = rest.split_at_mut(len);
-        Split { before, out: result, after, end: out + len }
-    }
-
-    fn take(&self, at: Option<usize>, len: usize, scratch: &'m [N]) -> &'m [N] {
-        match at {
-            None => &scratch[..len],
-            Some(at) if at >= self.end => &self.after[at - self.end..][..len],
-            Some(at) => &self.before[at..at + len],
-        }
-    }
-
-    /// An operand in memory, or in a scratch array.
-    pub(super) fn operand(&self, at: Option<usize>, len: usize, scratch: &'m [N]) -> &'m [N] {
-        self.take(at, len, scratch)
-    }
-}
-
-/// Puts elements at a place.
-pub(super) fn put<N: Number>(memory: &mut Memory<N>, dtype: DType, at: usize, data: &Data) {
-    match (dtype, data) {
-        (DType::Int, Data::Int(all)) => memory.ints[at..at + all.len()].copy_from_slice(all),
-        (DType::Bool, Data::Bool(all)) => {
-            memory.bools[at..at + all.len()].iter_mut().zip(all).for_each(|(to, x)| *to = u8::from(*x));
-        }
-        _ => {
-            if let Some(all) = N::of(data) {
-                memory.nums[at..at + all.len()].copy_from_slice(all);
-            }
-        }
+/// Elements of an operand: in memory, or in a scratch array.
+pub(super) fn piece<'a, N>(
+    memory: Lent<'a, N>,
+    at: Option<usize>,
+    some: Range<usize>,
+    scratch: &'a [N],
+) -> &'a [N] {
+    match at {
+        None => &scratch[some],
+        Some(at) => memory.nums(at + some.start, some.len()),
     }
 }
 

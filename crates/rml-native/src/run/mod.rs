@@ -8,27 +8,30 @@ use rml_base::memory::{self, Shortage};
 use rml_base::{Diagnostic, EntityId};
 use rml_executor::{Fault, Running, TooLong};
 use rml_ir::op::Number;
-use rml_ir::{Data, Position, Shape, Value};
+use rml_ir::{DType, Data, Position, Shape, Value};
 use rml_nest::{Home, Kind, Program, Slot, Write};
 
 use crate::Module;
-use crate::ffi::Memory;
+use crate::ffi::{Lent, Memory};
 
 mod calls;
 mod switch;
+mod threads;
 mod view;
 
 pub(crate) use calls::Ready;
-use calls::{Pack, Runner, State, put};
+use calls::Versions;
 pub(crate) use switch::Switch;
-use view::{At, Slots, gathered};
+use threads::Threads;
+use view::{At, Slots, gathered, put};
 
 /// A program that runs.
 #[derive(Debug)]
 pub(crate) struct Machine<N: Number> {
     module: Arc<Module>,
     memory: Memory<N>,
-    state: State<N>,
+    threads: Threads<N>,
+    versions: Versions,
     /// For how many ticks there is room.
     room: usize,
     search: Search,
@@ -52,38 +55,36 @@ enum Search {
 }
 
 /// Registers as they are.
-fn kept<N: Number>(module: &Module, memory: &Memory<N>, registers: &[usize]) -> Kept {
+fn kept<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize]) -> Kept {
     let one = |register: &usize| {
         let slot = module.registers[*register];
-        (*register, memory.set[*register], elements(module, memory, slot))
+        (*register, memory.sets(*register, 1)[0], elements(module, memory, slot))
     };
     registers.iter().map(one).collect()
 }
 
 /// Takes registers back to what they were.
-fn put_kept<N: Number>(module: &Module, memory: &mut Memory<N>, kept: &Kept) {
+fn put_kept<N: Number>(module: &Module, memory: Lent<'_, N>, kept: &Kept) {
     for (register, set, value) in kept {
         let slot = module.registers[*register];
-        let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
-        put(memory, value.dtype(), at, value);
-        memory.set[*register] = *set;
+        put(memory, value.dtype(), memory.at(slot.index()), value);
+        memory.sets_mut(*register, 1)[0] = *set;
     }
 }
 
 /// The elements of a register.
-fn elements<N: Number>(module: &Module, memory: &Memory<N>, slot: Slot) -> Data {
+fn elements<N: Number>(module: &Module, memory: Lent<'_, N>, slot: Slot) -> Data {
     let ty = &module.program.slots[slot].ty;
-    let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
+    let at = memory.at(slot.index());
     gathered(memory, ty.dtype, at, &[1], &[ty.shape.len()])
 }
 
 /// Puts what a register starts with where it is, and leaves it unset.
-fn put_start<N: Number>(module: &Module, memory: &mut Memory<N>, register: usize) {
-    memory.set[register] = 0;
+fn put_start<N: Number>(module: &Module, memory: Lent<'_, N>, register: usize) {
+    memory.sets_mut(register, 1)[0] = 0;
     if let Some(start) = &module.starts[register] {
         let slot = module.registers[register];
-        let at = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
-        put(memory, start.dtype(), at, &start.to_data());
+        put(memory, start.dtype(), memory.at(slot.index()), &start.to_data());
     }
 }
 
@@ -101,26 +102,32 @@ impl<N: Number> Machine<N> {
     pub(crate) fn new(module: Arc<Module>) -> Result<Self, Shortage> {
         memory::ask(module.footprint.at(1))?;
         let registers = module.registers.len();
-        let packs = module.calls.iter().map(|_| Pack::default()).collect();
-        let state = State {
-            packs,
-            scratch: [Vec::new(), Vec::new(), Vec::new()],
-            versions: vec![1; registers],
-            windows: 0,
-        };
+        let threads = Threads::new(&module);
+        let versions = Versions { registers: vec![1; registers], windows: 0 };
         let memory = Memory { set: vec![0; registers], ..Memory::default() };
         let (search, saved, early) = (Search::None, Vec::new(), Vec::new());
-        let mut machine = Machine { module, memory, state, room: 0, search, saved, early };
+        let mut machine = Machine { module, memory, threads, versions, room: 0, search, saved, early };
         machine.bind(1);
         let module = Arc::clone(&machine.module);
         for (slot, data) in module.program.slots.iter_enumerated() {
             if let Home::Const(value) = &data.home {
                 let at = machine.at(slot);
-                put(&mut machine.memory, data.ty.dtype, at, &value.to_data());
+                put(machine.memory.lent(), data.ty.dtype, at, &value.to_data());
             }
         }
-        (0..registers).for_each(|register| put_start(&module, &mut machine.memory, register));
+        (0..registers).for_each(|register| put_start(&module, machine.memory.lent(), register));
         Ok(machine)
+    }
+
+    /// The elements of a register.
+    fn elements(&self, slot: Slot) -> Data {
+        let (at, n) = (self.at(slot), self.module.program.slots[slot].ty.shape.len());
+        let memory = &self.memory;
+        match self.module.layout.dtype(slot) {
+            DType::Num => N::data(memory.nums[at..at + n].to_vec()),
+            DType::Int => Data::Int(memory.ints[at..at + n].to_vec()),
+            DType::Bool => Data::Bool(memory.bools[at..at + n].iter().map(|x| *x != 0).collect()),
+        }
     }
 
     fn at(&self, slot: Slot) -> usize {
@@ -152,18 +159,18 @@ impl<N: Number> Machine<N> {
         let module = Arc::clone(&self.module);
         for (register, slot) in module.registers.iter().enumerate() {
             if let Home::Register { kind: Kind::Local, .. } = module.program.slots[*slot].home {
-                put_start(&module, &mut self.memory, register);
+                put_start(&module, self.memory.lent(), register);
             }
         }
-        self.saved = kept(&module, &self.memory, &module.written.concat());
-        self.state.windows += 1;
+        self.saved = kept(&module, self.memory.lent(), &module.written.concat());
+        self.versions.windows += 1;
     }
 
     /// Takes registers back to before a window.
     fn undo(&mut self) {
         let saved = std::mem::take(&mut self.saved);
-        put_kept(&Arc::clone(&self.module), &mut self.memory, &saved);
-        saved.iter().for_each(|(register, ..)| self.state.versions[*register] += 1);
+        put_kept(&Arc::clone(&self.module), self.memory.lent(), &saved);
+        saved.iter().for_each(|(register, ..)| self.versions.registers[*register] += 1);
         self.search = Search::None;
     }
 
@@ -180,10 +187,6 @@ impl<N: Number> Machine<N> {
         (self.search != Search::None).then(|| self.saved.iter().find(is_own)).flatten()
     }
 
-    fn slots(module: &Module) -> Slots<'_> {
-        Slots { layout: &module.layout, registers: &module.registers }
-    }
-
     fn here(&self, t: usize) -> At {
         At { t, ticks: self.memory.ticks, block: 0 }
     }
@@ -191,7 +194,7 @@ impl<N: Number> Machine<N> {
     /// What registers get when all nodes have run.
     fn commit(&mut self) {
         let module = Arc::clone(&self.module);
-        let slots = Self::slots(&module);
+        let slots = module.slots();
         if module.program.commits.iter().all(|write| !reads_register(&module.program, write)) {
             return self.commit_in_place(&module);
         }
@@ -207,40 +210,40 @@ impl<N: Number> Machine<N> {
             match value {
                 Some(value) => {
                     let at = self.at(slot);
-                    put(&mut self.memory, module.layout.dtype(slot), at, &value);
+                    put(self.memory.lent(), module.layout.dtype(slot), at, &value);
                     self.memory.set[register] = 1;
                 }
-                None => put_start(&module, &mut self.memory, register),
+                None => put_start(&module, self.memory.lent(), register),
             }
-            self.state.versions[register] += 1;
+            self.versions.registers[register] += 1;
         }
     }
 
     /// Where no register is read, each gets its value as it comes.
     fn commit_in_place(&mut self, module: &Module) {
-        let slots = Self::slots(module);
+        let slots = module.slots();
         for t in 0..self.memory.ticks {
             let at = self.here(t);
             for write in module.program.commits.iter().filter(|write| write.at.contains(at.position())) {
                 let register = module.register(write.register);
-                if write.unless.iter().any(|cond| slots.truth(&self.memory, cond, at)) {
-                    put_start(module, &mut self.memory, register);
-                } else if slots.holds(&self.memory, &write.when, at) {
+                if write.unless.iter().any(|cond| slots.truth(self.memory.lent(), cond, at)) {
+                    put_start(module, self.memory.lent(), register);
+                } else if slots.holds(self.memory.lent(), &write.when, at) {
                     let ty = &module.program.slots[write.register].ty;
-                    let (first, strides) = slots.find(&self.memory, &write.value, at);
+                    let (first, strides) = slots.find(self.memory.lent(), &write.value, at);
                     let to = self.at(write.register);
-                    view::copy(&mut self.memory, ty.dtype, (first, strides), ty.shape.dims(), to);
+                    view::copy(self.memory.lent(), ty.dtype, (first, strides), ty.shape.dims(), to);
                     self.memory.set[register] = 1;
                 } else {
                     continue;
                 }
-                self.state.versions[register] += 1;
+                self.versions.registers[register] += 1;
             }
         }
     }
 
-    fn written(&self, slots: &Slots<'_>, write: &Write, t: usize) -> Option<(Slot, Option<Data>)> {
-        let (memory, at) = (&self.memory, self.here(t));
+    fn written(&mut self, slots: &Slots<'_>, write: &Write, t: usize) -> Option<(Slot, Option<Data>)> {
+        let (at, memory) = (self.here(t), self.memory.lent());
         if write.unless.iter().any(|cond| slots.truth(memory, cond, at)) {
             return Some((write.register, None));
         }
@@ -253,15 +256,16 @@ impl<N: Number> Machine<N> {
     }
 
     /// The elements of an output at a tick; none if it is absent.
-    fn output(&self, output: usize, t: usize) -> Option<Data> {
-        let (slots, at) = (Self::slots(&self.module), self.here(t));
-        let output = &self.module.program.outputs[output];
+    fn output(&mut self, output: usize, t: usize) -> Option<Data> {
+        let (module, at) = (Arc::clone(&self.module), self.here(t));
+        let slots = module.slots();
+        let output = &module.program.outputs[output];
         let (_, when, source) = output.cases.iter().find(|(own, ..)| own.contains(at.position()))?;
-        if !slots.holds(&self.memory, when, at) {
+        if !slots.holds(self.memory.lent(), when, at) {
             return None;
         }
-        let (first, strides) = slots.find(&self.memory, source, at);
-        Some(gathered(&self.memory, output.ty.dtype, first, strides, output.ty.shape.dims()))
+        let (first, strides) = slots.find(self.memory.lent(), source, at);
+        Some(gathered(self.memory.lent(), output.ty.dtype, first, strides, output.ty.shape.dims()))
     }
 }
 
@@ -305,15 +309,13 @@ impl<N: Number> Running for Machine<N> {
             self.give_up();
             self.begin();
         }
-        let (slots, mut kept) = (Self::slots(&module), Vec::new());
-        let mut runner = Runner { module: &module, slots, state: &mut self.state, kept: &mut kept };
-        if !module.code.run(&mut self.memory, &mut runner, is_found) {
+        let Some(kept) = self.threads.window(&module, self.memory.lent(), &self.versions, is_found) else {
             self.undo();
             return Err(Fault::Suspect);
-        }
-        put_kept(&module, &mut self.memory, &kept);
+        };
+        put_kept(&module, self.memory.lent(), &kept);
         self.search = Search::None;
-        module.written.iter().flatten().for_each(|register| self.state.versions[*register] += 1);
+        module.written.iter().flatten().for_each(|register| self.versions.registers[*register] += 1);
         let done = ticks.saturating_sub(module.program.ahead as usize);
         self.memory.ticks = done;
         self.early = module
@@ -339,11 +341,9 @@ impl<N: Number> Running for Machine<N> {
                 0
             }
         };
-        let (slots, mut kept) = (Self::slots(&module), Vec::new());
-        let mut runner = Runner { module: &module, slots, state: &mut self.state, kept: &mut kept };
         // No tick is the last one before it is found.
         self.memory.ticks = ticks + 1;
-        let found = module.code.find(&mut self.memory, &mut runner, from, ticks);
+        let found = self.threads.find(&module, self.memory.lent(), &self.versions, from..ticks);
         self.memory.ticks = ticks;
         match found {
             None => {
@@ -380,7 +380,7 @@ impl<N: Number> Running for Machine<N> {
         let (module, slot) = (&self.module, self.module.registers[register]);
         let (set, data) = match self.before(register) {
             Some((_, set, data)) => (*set, data.clone()),
-            None => (self.memory.set[register], elements(module, &self.memory, slot)),
+            None => (self.memory.set[register], self.elements(slot)),
         };
         let shape = || Shape::new(module.program.slots[slot].ty.shape.dims());
         (set != 0).then(|| Held::Host(Value::new(shape(), data)))
@@ -392,8 +392,8 @@ impl<N: Number> Running for Machine<N> {
 
     fn unset_register(&mut self, register: usize) {
         self.give_up();
-        put_start(&Arc::clone(&self.module), &mut self.memory, register);
-        self.state.versions[register] += 1;
+        put_start(&Arc::clone(&self.module), self.memory.lent(), register);
+        self.versions.registers[register] += 1;
     }
 
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
@@ -401,9 +401,9 @@ impl<N: Number> Running for Machine<N> {
         let slot = self.module.registers[register];
         let value = value.to_host()?.to_precision(self.module.program.precision);
         let at = self.at(slot);
-        put(&mut self.memory, value.dtype(), at, &value.to_data());
+        put(self.memory.lent(), value.dtype(), at, &value.to_data());
         self.memory.set[register] = 1;
-        self.state.versions[register] += 1;
+        self.versions.registers[register] += 1;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use rml_ir::op::Number;
 use rml_ir::{DType, Data, Position, Shape, Value};
 use rml_nest::{Access, Guard, Operand, Program, Slot, Source, Test, Tick, dense};
 
-use crate::ffi::Memory;
+use crate::ffi::Lent;
 use crate::layout::{Layout, Room};
 
 /// A tensor that a call reads.
@@ -60,7 +60,8 @@ impl View {
 pub(super) struct At {
     pub(super) t: usize,
     pub(super) ticks: usize,
-    pub(super) block: usize,
+    /// The tick whose values are the first ones of the memory for blocks.
+    pub(super) block: isize,
 }
 
 impl At {
@@ -77,8 +78,8 @@ pub(super) struct Slots<'a> {
 
 impl Slots<'_> {
     /// Where the value of a slot begins, as seen from a tick.
-    pub(super) fn base<N>(&self, memory: &Memory<N>, slot: Slot, tick: Tick, at: At) -> usize {
-        let first = usize::try_from(memory.at[slot.index()]).unwrap_or_default();
+    pub(super) fn base<N>(&self, memory: Lent<'_, N>, slot: Slot, tick: Tick, at: At) -> usize {
+        let first = memory.at(slot.index());
         let t = match tick {
             Tick::Now => at.t,
             Tick::Before => at.t - 1,
@@ -88,28 +89,28 @@ impl Slots<'_> {
         };
         let index = match self.layout.rooms[slot] {
             Room::One => 0,
-            Room::Block => t - at.block,
+            Room::Block => t.saturating_add_signed(-at.block),
             Room::Ticks => t,
         };
         first + index * self.layout.width(slot)
     }
 
-    pub(super) fn truth<N>(&self, memory: &Memory<N>, cond: &Access, at: At) -> bool {
-        memory.bools[self.base(memory, cond.slot, cond.tick, at) + cond.offset] != 0
+    pub(super) fn truth<N>(&self, memory: Lent<'_, N>, cond: &Access, at: At) -> bool {
+        memory.bools(self.base(memory, cond.slot, cond.tick, at) + cond.offset, 1)[0] != 0
     }
 
-    pub(super) fn holds<N>(&self, memory: &Memory<N>, when: &[Guard], at: At) -> bool {
+    pub(super) fn holds<N>(&self, memory: Lent<'_, N>, when: &[Guard], at: At) -> bool {
         when.iter().all(|guard| self.truth(memory, &guard.cond, at) == guard.value)
     }
 
     /// The access of the first variant that applies.
-    pub(super) fn chosen<'s, N>(&self, memory: &Memory<N>, source: &'s Source, at: At) -> &'s Access {
+    pub(super) fn chosen<'s, N>(&self, memory: Lent<'_, N>, source: &'s Source, at: At) -> &'s Access {
         let p = at.position();
         let passes = |test: &Test| match test {
             Test::Is(guard) => self.truth(memory, &guard.cond, at) == guard.value,
             Test::IsSet(register) => {
                 let r = self.registers.iter().position(|own| own == register);
-                r.is_some_and(|r| memory.set[r] != 0)
+                r.is_some_and(|r| memory.is_set(r))
             }
         };
         let found =
@@ -118,13 +119,18 @@ impl Slots<'_> {
     }
 
     /// The first element of a tensor, and its strides.
-    pub(super) fn find<'s, N>(&self, memory: &Memory<N>, source: &'s Source, at: At) -> (usize, &'s [isize]) {
+    pub(super) fn find<'s, N>(
+        &self,
+        memory: Lent<'_, N>,
+        source: &'s Source,
+        at: At,
+    ) -> (usize, &'s [isize]) {
         let access = self.chosen(memory, source, at);
         (self.base(memory, access.slot, access.tick, at) + access.offset, &access.strides)
     }
 
     /// A tensor as a value.
-    pub(super) fn value<N: Number>(&self, memory: &Memory<N>, view: &View, at: At) -> Value {
+    pub(super) fn value<N: Number>(&self, memory: Lent<'_, N>, view: &View, at: At) -> Value {
         let (first, strides) = self.find(memory, &view.source, at);
         Value::new(Shape::new(&view.dims), gathered(memory, view.dtype, first, strides, &view.dims))
     }
@@ -132,60 +138,96 @@ impl Slots<'_> {
 
 /// The elements at strided places.
 pub(super) fn gathered<N: Number>(
-    memory: &Memory<N>,
+    memory: Lent<'_, N>,
     dtype: DType,
     first: usize,
     strides: &[isize],
     dims: &[usize],
 ) -> Data {
     match dtype {
-        DType::Num => {
-            let mut all = Vec::new();
-            gather(&memory.nums, first, strides, dims, &mut all);
-            N::data(all)
-        }
-        DType::Int => {
-            let mut all = Vec::new();
-            gather(&memory.ints, first, strides, dims, &mut all);
-            Data::Int(all)
-        }
+        DType::Num => N::data(strided(|at, len| memory.nums(at, len), first, strides, dims)),
+        DType::Int => Data::Int(strided(|at, len| memory.ints(at, len), first, strides, dims)),
         DType::Bool => {
-            let mut all = Vec::new();
-            gather(&memory.bools, first, strides, dims, &mut all);
+            let all: Vec<u8> = strided(|at, len| memory.bools(at, len), first, strides, dims);
             Data::Bool(all.into_iter().map(|x| x != 0).collect())
         }
     }
 }
 
+/// The elements at strided places of an array of which pieces are read.
+pub(super) fn strided<'m, T: Copy + 'm>(
+    read: impl Fn(usize, usize) -> &'m [T],
+    first: usize,
+    strides: &[isize],
+    dims: &[usize],
+) -> Vec<T> {
+    let mut to = Vec::new();
+    append_strided(read, first, strides, dims, &mut to);
+    to
+}
+
+/// Appends the elements at strided places of an array of which pieces are read.
+pub(super) fn append_strided<'m, T: Copy + 'm>(
+    read: impl Fn(usize, usize) -> &'m [T],
+    first: usize,
+    strides: &[isize],
+    dims: &[usize],
+    to: &mut Vec<T>,
+) {
+    if dims.contains(&0) {
+        return;
+    }
+    let (mut before, mut after) = (0, 0);
+    for (n, stride) in dims.iter().zip(strides) {
+        let reach = (n - 1) * stride.unsigned_abs();
+        if *stride < 0 { before += reach } else { after += reach }
+    }
+    gather(read(first - before, before + after + 1), before, strides, dims, to);
+}
+
 /// Copies the elements at strided places to `to` and what follows; they do not overlap, or are there.
 pub(super) fn copy<N: Number>(
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     dtype: DType,
     (first, strides): (usize, &[isize]),
     dims: &[usize],
     to: usize,
 ) {
-    fn of<T: Copy>(all: &mut [T], first: usize, strides: &[isize], dims: &[usize], to: usize) {
-        let n: usize = dims.iter().product();
-        if strides == dense(dims) {
-            if first != to {
-                all.copy_within(first..first + n, to);
-            }
-            return;
-        }
-        let mut elements = Vec::new();
-        gather(all, first, strides, dims, &mut elements);
-        all[to..to + n].copy_from_slice(&elements);
+    let n: usize = dims.iter().product();
+    let is_row = strides == dense(dims);
+    if is_row && first == to {
+        return;
     }
-    match dtype {
-        DType::Num => of(&mut memory.nums, first, strides, dims, to),
-        DType::Int => of(&mut memory.ints, first, strides, dims, to),
-        DType::Bool => of(&mut memory.bools, first, strides, dims, to),
+    // A row that does not overlap its copy needs no place between.
+    if is_row && (first + n <= to || to + n <= first) {
+        match dtype {
+            DType::Num => memory.nums_mut(to, n).copy_from_slice(memory.nums(first, n)),
+            DType::Int => memory.ints_mut(to, n).copy_from_slice(memory.ints(first, n)),
+            DType::Bool => memory.bools_mut(to, n).copy_from_slice(memory.bools(first, n)),
+        }
+        return;
+    }
+    put(memory, dtype, to, &gathered(memory, dtype, first, strides, dims));
+}
+
+/// Puts elements at a place.
+pub(super) fn put<N: Number>(memory: Lent<'_, N>, dtype: DType, at: usize, data: &Data) {
+    match (dtype, data) {
+        (DType::Int, Data::Int(all)) => memory.ints_mut(at, all.len()).copy_from_slice(all),
+        (DType::Bool, Data::Bool(all)) => {
+            let to = memory.bools_mut(at, all.len());
+            to.iter_mut().zip(all).for_each(|(to, x)| *to = u8::from(*x));
+        }
+        _ => {
+            if let Some(all) = N::of(data) {
+                memory.nums_mut(at, all.len()).copy_from_slice(all);
+            }
+        }
     }
 }
 
 /// Appends the elements at strided places, row-major.
-pub(super) fn gather<T: Copy>(from: &[T], first: usize, strides: &[isize], dims: &[usize], to: &mut Vec<T>) {
+fn gather<T: Copy>(from: &[T], first: usize, strides: &[isize], dims: &[usize], to: &mut Vec<T>) {
     match (dims, strides) {
         ([], _) | (_, []) => to.push(from[first]),
         ([n], [1]) => to.extend_from_slice(&from[first..first + n]),

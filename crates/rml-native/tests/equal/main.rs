@@ -1,5 +1,6 @@
 //! Compiled programs against the reference of plans: the same outputs, registers and failures, bit by bit, over
-//! operators, examples, conformance vectors and random programs, in windows of 1, 2, 3 and 5 ticks.
+//! operators, examples, conformance vectors and random programs, in windows of 1, 2, 3 and 7 ticks; every other
+//! program in three parts that share whatever can be shared, on threads or in turn, in changing order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +33,8 @@ struct Coverage {
     found: usize,
     ahead: usize,
     by: usize,
+    /// How many programs threads share.
+    shared: usize,
 }
 
 impl Coverage {
@@ -49,8 +52,11 @@ impl Coverage {
             return;
         }
         let native = Native::open(&rml_backend::Options::default()).expect("a C compiler");
+        let native = native.sharing_all(self.programs % 4 == 0);
         let plan = Arc::new(plan);
-        match windows::run(&native, &plan, r) {
+        let threads = [3, 1][self.programs % 2];
+        self.shared += usize::from(threads > 1 && native.shares(&plan, threads));
+        match windows::run((&native, threads), &plan, r) {
             Ok(ran) => {
                 self.programs += 1;
                 self.windows += ran.windows;
@@ -101,7 +107,7 @@ fn examples_are_equal() {
             coverage.compare(&name, proved.plan, &mut Random(7));
         }
     }
-    assert!(coverage.programs >= 40 && coverage.found_ticks >= 50, "{coverage:?}");
+    assert!(coverage.programs >= 40 && coverage.found_ticks >= 50 && coverage.shared >= 15, "{coverage:?}");
 }
 
 #[test]

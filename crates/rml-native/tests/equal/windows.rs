@@ -8,7 +8,7 @@ use rml_plan::{Ends, Plan};
 use rml_testkit::Random;
 
 /// How long windows are, in turn.
-const LENGTHS: [usize; 6] = [2, 1, 3, 5, 1, 2];
+const LENGTHS: [usize; 6] = [2, 1, 7, 3, 1, 2];
 
 /// The most cycles in which a program finds the end of a window.
 const LONGEST: usize = 12;
@@ -23,10 +23,14 @@ pub(crate) struct Ran {
     pub(crate) ticks: usize,
 }
 
-/// Runs a plan on an executor and on the reference.
-pub(crate) fn run(executor: &dyn Executor, plan: &Arc<Plan>, r: &mut Random) -> Result<Ran, String> {
+/// Runs a plan on that many threads of an executor, and on the reference.
+pub(crate) fn run(
+    (executor, threads): (&dyn Executor, usize),
+    plan: &Arc<Plan>,
+    r: &mut Random,
+) -> Result<Ran, String> {
     let start = |executor: &dyn Executor| {
-        let prepared = executor.prepare(plan, &Wish::default()).map_err(|refused| refused.why)?;
+        let prepared = executor.prepare(plan, &Wish { threads }).map_err(|refused| refused.why)?;
         prepared.start(None).map_err(|short| short.to_string())
     };
     let (mut reference, mut own) = (start(&Reference)?, start(executor)?);

@@ -31,13 +31,12 @@ use super::{CHECKED, Suspect};
 mod cost;
 mod disjoint;
 mod ffi;
-mod pool;
 mod rows;
 mod spread;
 #[cfg(test)]
 mod tests;
 
-use pool::{MOST, Pool};
+use crate::pool::{MOST, Pool};
 
 /// Thresholds above which sharing work pays off.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,17 @@
 //! Products of matrices.
 
+use std::ops::Range;
+
 use rml_ir::Position;
 use rml_ir::op::Number;
 use rml_kernels::Packed;
 use rml_nest::{Access, Call, Contraction, Home, Order, Program, Tick, dense};
 
-use super::super::view::{self, At, View, scatter};
-use super::{Ready, Runner, Split, is_kept, is_single};
-use crate::ffi::Memory;
+use super::super::view::{At, View, scatter, strided};
+use super::{Ready, Runner, is_kept, is_single, piece};
+use crate::ffi::Lent;
 use crate::layout::Room;
+use crate::parts::Rows;
 
 /// How the matrices of an operand are stored.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -95,6 +98,39 @@ impl Products {
     }
 }
 
+impl Products {
+    /// Among how many threads they are divided at most, the rows of the result, and what else they read.
+    pub(super) fn rows<'v>(&'v self, start: Option<&'v View>) -> Option<Shares<'v>> {
+        let [m, k, n] = self.size;
+        if self.result.is_some() || m * k * n == 0 {
+            return None;
+        }
+        let rows = |n: usize, step: usize| Some(Rows { n, step });
+        let (most, out, left, right) = match (self.stack, self.forms) {
+            (1, [Form::Rows, _]) if m > 1 => (m / LEAST, rows(m, n), rows(m, k), None),
+            (1, [Form::Columns, Form::Rows]) => (m / LEAST, rows(m, n), None, None),
+            (1, _) => return None,
+            (stack, _) => (stack, rows(stack, m * n), rows(stack, m * k), rows(stack, k * n)),
+        };
+        let stored = |form: Form, rows: Option<Rows>| rows.filter(|_| form == Form::Rows);
+        let mut operands =
+            vec![(&self.left, stored(self.forms[0], left)), (&self.right, stored(self.forms[1], right))];
+        operands.extend(start.map(|start| (start, out)));
+        Some((most, out, operands))
+    }
+
+    /// How many products of two numbers are added.
+    pub(super) fn terms(&self) -> f64 {
+        self.size.iter().map(|n| *n as f64).product::<f64>() * self.stack as f64
+    }
+}
+
+/// Among how many threads work is divided at most, the rows of its result, and those of its operands.
+type Shares<'v> = (usize, Option<Rows>, Vec<(&'v View, Option<Rows>)>);
+
+/// Rows of a product for each thread: fewer make it slow.
+const LEAST: usize = 4;
+
 /// Which axis a label is.
 fn place(labels: &[char], label: &char) -> usize {
     labels.iter().position(|own| own == label).expect("it is the label of an axis")
@@ -129,7 +165,7 @@ fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
 /// Runs the products of a call at ticks that follow each other.
 pub(super) fn all<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     (id, ready, products): (usize, &Ready, &Products),
     at: At,
     ticks: usize,
@@ -149,7 +185,8 @@ pub(super) fn all<N: Number>(
         if let Some(start) = &products.start {
             let [m, _, n] = products.size;
             let out = runner.slots.base(memory, ready.out, Tick::Now, at);
-            begin(runner, memory, start, (out, m * n), here(edge));
+            let rows = runner.rows(m);
+            begin(runner, memory, start, (out, rows.start * n..rows.end * n), here(edge));
         }
         return summed(runner, memory, ready, products, at, ticks);
     }
@@ -175,7 +212,7 @@ pub(super) fn all<N: Number>(
 /// Runs the products of a call at ticks that are alike.
 fn run<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     (id, ready, products): (usize, &Ready, &Products),
     at: At,
     ticks: usize,
@@ -183,7 +220,7 @@ fn run<N: Number>(
     if ticks > 1 && is_summed(runner, ready, products, at) {
         return summed(runner, memory, ready, products, at, ticks);
     }
-    let is_joined = ticks > 1 && is_joined(runner, ready, products, at);
+    let is_joined = ticks > 1 && runner.part.1 == 1 && is_joined(runner, ready, products, at);
     let (rows, times) = if is_joined { (products.size[0] * ticks, 1) } else { (products.size[0], ticks) };
     for i in 0..times {
         let t = if products.order == Order::Backward && !is_joined { at.t + ticks - 1 - i } else { at.t + i };
@@ -194,7 +231,7 @@ fn run<N: Number>(
 /// Runs the products of a call at some ticks. If these have one right matrix, their left ones are brought together.
 pub(super) fn some<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     (id, ready, products): (usize, &Ready, &Products),
     at: At,
     ticks: &[usize],
@@ -203,7 +240,10 @@ pub(super) fn some<N: Number>(
     let (alike, others): (Vec<usize>, Vec<usize>) = ticks.iter().copied().partition(is_middle);
     let is_joined = alike.first().is_some_and(|t| {
         let is_as_it_is = products.start.is_none() && products.forms[1] != Form::Other;
-        alike.len() > 1 && is_as_it_is && is_joined(runner, ready, products, At { t: *t, ..at })
+        alike.len() > 1
+            && runner.part.1 == 1
+            && is_as_it_is
+            && is_joined(runner, ready, products, At { t: *t, ..at })
     });
     let single = if is_joined { others } else { ticks.to_vec() };
     let order: Vec<usize> = match products.order {
@@ -221,7 +261,7 @@ pub(super) fn some<N: Number>(
 /// One product of the left matrices of several ticks with the right matrix that they share.
 fn together<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     ready: &Ready,
     products: &Products,
     at: At,
@@ -234,16 +274,16 @@ fn together<N: Number>(
     rows.clear();
     for t in ticks {
         let from = runner.slots.find(memory, &products.left.source, here(*t)).0;
-        rows.extend_from_slice(&memory.nums[from..from + m * k]);
+        rows.extend_from_slice(memory.nums(from, m * k));
     }
     made.clear();
     made.resize(ticks.len() * m * n, N::default());
-    let b = &memory.nums[right..right + k * n];
+    let b = memory.nums(right, k * n);
     let turned = [false, products.forms[1] == Form::Columns];
     N::product((ticks.len() * m, k, n), &rows, b, turned, false, &mut made);
     for (t, result) in ticks.iter().zip(made.chunks_exact(m * n)) {
         let out = runner.slots.base(memory, ready.out, Tick::Now, here(*t));
-        memory.nums[out..out + m * n].copy_from_slice(result);
+        memory.nums_mut(out, m * n).copy_from_slice(result);
     }
     runner.state.scratch = [rows, Vec::new(), made];
 }
@@ -282,7 +322,7 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
 /// Adds up the products of several ticks.
 fn summed<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     ready: &Ready,
     products: &Products,
     at: At,
@@ -294,9 +334,10 @@ fn summed<N: Number>(
     let (left, right) = (first(&products.left), first(&products.right));
     let back = if products.order == Order::Backward { k } else { 0 };
     let rows = k * ticks;
-    let split = Split::new(&mut memory.nums, out, m * n);
-    let (a, b) = (split.operand(left, m * rows, &[]), split.operand(right, rows * n, &[]));
-    N::add_outer([m, rows, n], 0..m, a, b, back, split.out);
+    let own = runner.rows(m);
+    let to = memory.nums_mut(out + own.start * n, own.len() * n);
+    let (a, b) = (piece(memory, left, 0..m * rows, &[]), piece(memory, right, 0..rows * n, &[]));
+    N::add_outer([m, rows, n], own, a, b, back, to);
 }
 
 /// Whether the left matrices of these ticks are one matrix, and so are their results.
@@ -322,79 +363,96 @@ fn is_joined<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
         && starts
 }
 
-/// Runs products of that many rows at a tick.
+/// Runs products of that many rows at a tick, or those of them that are the thread's.
 fn one<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     (id, ready, products): (usize, &Ready, &Products),
     at: At,
     rows: usize,
 ) {
     let [_, k, n] = products.size;
-    let stack = products.stack;
     let out = runner.slots.base(memory, ready.out, Tick::Now, at);
-    let add = products.start.is_some();
+    // The products, and the rows of each, that are this thread's.
+    let (stack, own) = match products.stack {
+        1 => (0..1, runner.rows(rows)),
+        stack => (runner.rows(stack), 0..rows),
+    };
+    let (mk, kn, mn) = (rows * k, k * n, rows * n);
+    let made_at = stack.start * mn + own.start * n;
+    let made_len = stack.len() * own.len() * n;
     if let Some(start) = &products.start {
-        begin(runner, memory, start, (out, rows * n), at);
+        begin(runner, memory, start, (out, made_at..made_at + made_len), at);
     }
     let left = match products.forms[0] {
         Form::Rows | Form::Columns => Some(runner.slots.find(memory, &products.left.source, at).0),
         Form::Other => runner.operand(memory, &products.left, at, 0),
     };
-    let is_packed = stack == 1 && pack(runner, memory, id, products, at, rows);
+    let is_packed = products.stack == 1 && pack(runner, memory, id, products, at, rows);
     let right = match products.forms[1] {
         Form::Rows | Form::Columns => Some(runner.slots.find(memory, &products.right.source, at).0),
         Form::Other => runner.operand(memory, &products.right, at, 1),
     };
-    let (mk, kn, mn) = (rows * k, k * n, rows * n);
     let scratch = &mut runner.state.scratch;
     let mut made = std::mem::take(&mut scratch[2]);
     if products.result.is_some() {
         made.clear();
-        made.resize(stack * mn, N::default());
+        made.resize(stack.len() * mn, N::default());
     }
-    let split = Split::new(&mut memory.nums, out, stack * mn);
-    let a = split.operand(left, stack * mk, &scratch[0]);
-    let b = if is_packed { &[][..] } else { split.operand(right, stack * kn, &scratch[1]) };
-    let to: &mut [N] = if products.result.is_some() { &mut made } else { split.out };
+    let own_memory = memory.nums_mut(out + made_at, made_len);
+    let to: &mut [N] = if products.result.is_some() { &mut made } else { own_memory };
+    let is_some = own.len() < rows;
     let columns = products.forms.map(|form| form == Form::Columns);
-    for i in 0..stack {
-        let (a, to) = (&a[i * mk..(i + 1) * mk], &mut to[i * mn..(i + 1) * mn]);
+    for (i, to) in stack.zip(to.chunks_exact_mut((own.len() * n).max(1))) {
+        let a = |from: usize, to: usize| piece(memory, left, i * mk + from..i * mk + to, &scratch[0]);
+        let b = || piece(memory, right, i * kn..(i + 1) * kn, &scratch[1]);
+        let add = products.start.is_some();
         match runner.state.packs[id].packed.as_ref().filter(|_| is_packed) {
-            Some(packed) => N::product_packed(rows, a, packed, add, to),
-            None => N::product((rows, k, n), a, &b[i * kn..(i + 1) * kn], columns, add, to),
+            Some(packed) => {
+                N::product_packed(own.len(), a(own.start * k, own.end * k), packed, add, to);
+            }
+            None if is_some && columns[0] => {
+                if !add {
+                    to.fill(N::default());
+                }
+                N::add_outer([rows, k, n], own.clone(), a(0, mk), b(), 0, to);
+            }
+            None => {
+                let a = if columns[0] { a(0, mk) } else { a(own.start * k, own.end * k) };
+                N::product((own.len(), k, n), a, b(), columns, add, to);
+            }
         }
     }
     if let Some((dims, strides)) = &products.result {
-        scatter(&mut memory.nums, out, strides, dims, &made);
+        scatter(memory.nums_mut(out, made.len()), 0, strides, dims, &made);
     }
     runner.state.scratch[2] = made;
 }
 
-/// Copies what chains continue from to where they end.
+/// Copies what chains continue from to where they end: some of the elements from `out` on.
 pub(super) fn begin<N: Number>(
     runner: &Runner<'_, N>,
-    memory: &mut Memory<N>,
+    memory: Lent<'_, N>,
     start: &View,
-    (out, len): (usize, usize),
+    (out, some): (usize, Range<usize>),
     at: At,
 ) {
     let (first, strides) = runner.slots.find(memory, &start.source, at);
+    let to = out + some.start;
     if strides == dense(&start.dims) {
         if first != out {
-            memory.nums.copy_within(first..first + len, out);
+            memory.nums_mut(to, some.len()).copy_from_slice(memory.nums(first + some.start, some.len()));
         }
         return;
     }
-    let mut elements = Vec::new();
-    view::gather(&memory.nums, first, strides, &start.dims, &mut elements);
-    memory.nums[out..out + len].copy_from_slice(&elements);
+    let elements = strided(|at, len| memory.nums(at, len), first, strides, &start.dims);
+    memory.nums_mut(to, some.len()).copy_from_slice(&elements[some]);
 }
 
 /// Whether the right matrix is laid out for products; it is, if that pays for that many rows.
 fn pack<N: Number>(
     runner: &mut Runner<'_, N>,
-    memory: &Memory<N>,
+    memory: Lent<'_, N>,
     id: usize,
     products: &Products,
     at: At,
@@ -410,8 +468,8 @@ fn pack<N: Number>(
     let is_once = at.ticks == 1 || rows > products.size[0];
     let version = match register {
         None => 0,
-        Some(usize::MAX) => runner.state.windows,
-        Some(register) => runner.state.versions[register],
+        Some(usize::MAX) => runner.versions.windows,
+        Some(register) => runner.versions.registers[register],
     };
     let pack = &mut runner.state.packs[id];
     match pack.version {
@@ -425,7 +483,7 @@ fn pack<N: Number>(
     }
     let [_, k, n] = products.size;
     let first = runner.slots.find(memory, &products.right.source, at).0;
-    N::pack((k, n), turned, &memory.nums[first..first + k * n], &mut pack.packed);
+    N::pack((k, n), turned, memory.nums(first, k * n), &mut pack.packed);
     pack.version = Some((version, true));
     true
 }

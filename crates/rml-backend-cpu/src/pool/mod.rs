@@ -9,7 +9,7 @@ mod ffi;
 mod model;
 mod sync;
 
-pub(super) use ffi::{MOST, Pool};
+pub use ffi::{MOST, Pool};
 
 #[cfg(all(test, not(loom)))]
 mod tests {

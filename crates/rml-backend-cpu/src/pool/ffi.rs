@@ -17,13 +17,13 @@ const LOOKS: usize = if cfg!(all(loom, test)) { 1 } else { 1 << 11 };
 
 /// Threads beside that of the caller.
 #[derive(Debug)]
-pub(in super::super) struct Pool {
+pub struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
 }
 
 /// More threads than that are not told apart.
-pub(in super::super) const MOST: usize = 32;
+pub const MOST: usize = 32;
 
 /// The work, behind pointers; `call` does a part of it.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ impl Pool {
     ///
     /// # Errors
     /// The system gives no more threads.
-    pub(in super::super) fn new(threads: usize) -> io::Result<Self> {
+    pub fn new(threads: usize) -> io::Result<Self> {
         let workers = threads.min(MOST).saturating_sub(1);
         let shared = Arc::new(Shared {
             parts: AtomicU64::new(0),
@@ -95,7 +95,7 @@ impl Pool {
     ///
     /// # Panics
     /// If a call panics, or there are more seats than threads.
-    pub(in super::super) fn run<S: Send, F: Fn(usize, &mut S) + Sync>(&mut self, seats: &mut [S], f: &F) {
+    pub fn run<S: Send, F: Fn(usize, &mut S) + Sync>(&mut self, seats: &mut [S], f: &F) {
         unsafe fn call<S, F: Fn(usize, &mut S)>(function: *const (), seats: *mut (), i: usize) {
             // SAFETY: `run` made the pointers of a function and of more than `i` seats, which live until it returns; no
             // other call has this seat.
@@ -130,7 +130,7 @@ impl Pool {
     }
 
     /// Has workers that sleep search for work.
-    pub(in super::super) fn wake(&self) {
+    pub fn wake(&self) {
         // Either this sees that a worker is about to sleep, or the worker sees what was stored before: see `sleep`.
         fence(Ordering::SeqCst);
         for (asleep, worker) in self.shared.asleep.iter().zip(&self.workers) {

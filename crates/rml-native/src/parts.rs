@@ -1,0 +1,430 @@
+//! What several threads compute at the same time.
+//!
+//! - Stages over all ticks: each thread runs all of them at some of the ticks. If a window has few ticks, each thread
+//!   runs some stages for some of the rows, and then the next ones.
+//! - A loop whose stages all compute row by row: each thread runs it for some of the rows, from the first tick to the
+//!   last one, without waiting.
+//!
+//! None of this changes the sequence of operations for an element, so the bits do not depend on the number of threads.
+//! Threads never wait for each other within a function. So what one thread writes, no other one may touch: [`is_apart`]
+//! decides that by the rows that stages read and write.
+
+use std::collections::BTreeMap;
+
+use rml_base::EntityId;
+use rml_ir::op::{Binary, Op, Unary};
+use rml_nest::{Access, Def, Dim, Nest, Node, Order, Positions, Program, Slot, Stage, Work};
+
+use crate::layout::{Layout, Room};
+use crate::run::Ready;
+
+/// Thresholds above which sharing work pays off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Nanoseconds of work that pay for telling other threads of it.
+    job: f64,
+    /// Nanoseconds of work in a window that pay for waking other threads.
+    window: f64,
+    /// Whether one thread runs all parts, one after the other, in a different order in every other window.
+    in_turn: bool,
+}
+
+impl Limits {
+    /// As measured for the embedded executor, whose threads are the same.
+    pub(crate) const USUAL: Limits = Limits { job: 6_000.0, window: 100_000.0, in_turn: false };
+
+    /// Whatever can be shared is shared, for tests; by parts that run in turn, which shows whether they are apart.
+    pub(crate) fn none(in_turn: bool) -> Limits {
+        Limits { job: 0.0, window: 0.0, in_turn }
+    }
+}
+
+/// The elements of a slot that some rows touch: those between the first of these rows and the row after the last one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rows {
+    /// How many rows there are.
+    pub(crate) n: usize,
+    /// How many elements are between two rows.
+    pub(crate) step: usize,
+}
+
+/// What a stage reads or writes of a slot, if its rows are divided: some rows, or any elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Touch {
+    pub(crate) slot: Slot,
+    pub(crate) rows: Option<Rows>,
+    pub(crate) writes: bool,
+}
+
+/// A stage whose rows are divided.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Divided {
+    /// The dimension of a nest whose points are the rows.
+    pub(crate) dim: Option<Dim>,
+    /// Among how many threads at most.
+    pub(crate) most: usize,
+    /// Nanoseconds at a tick.
+    pub(crate) cost: f64,
+    pub(crate) touches: Vec<Touch>,
+}
+
+/// Some stages of a node, which run before the next ones begin.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Phase {
+    pub(crate) stages: std::ops::Range<usize>,
+    /// Among how many threads at most.
+    pub(crate) most: usize,
+    /// Nanoseconds at a tick.
+    pub(crate) cost: f64,
+}
+
+/// How a node can be shared.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Sharing {
+    /// Each thread runs some of the ticks, which take that many nanoseconds each.
+    ticks: Option<f64>,
+    /// Each thread runs some rows, from the first tick to the last one.
+    rows: Option<Phase>,
+    /// Each thread runs some rows of a phase, and then of the next one: in a window of few ticks, or of one tick if the
+    /// node is a loop. None if threads share none of them.
+    pub(crate) phases: Vec<Phase>,
+}
+
+impl Sharing {
+    /// Whether one thread runs it.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.ticks.is_none() && self.rows.is_none() && self.phases.is_empty()
+    }
+}
+
+/// How the nodes of a program are shared among threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) threads: usize,
+    pub(crate) nodes: Vec<Sharing>,
+    /// For each node: its stages whose rows are divided.
+    pub(crate) divided: Vec<Vec<Option<Divided>>>,
+    orders: Vec<Order>,
+    /// The ticks of a block, for each node.
+    blocks: Vec<usize>,
+    limits: Limits,
+}
+
+/// What threads do at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Share {
+    /// One does all.
+    Alone,
+    /// Each has some of the ticks.
+    Ticks,
+    /// That many threads have some of the rows.
+    Rows(usize),
+    /// Phases run one after the other.
+    Phases,
+}
+
+impl Shared {
+    /// For that many threads. `calls` are the calls of the program, by node and stage.
+    pub(crate) fn new(
+        program: &Program,
+        layout: &Layout,
+        calls: &BTreeMap<(usize, usize), Ready>,
+        (threads, limits): (usize, Limits),
+    ) -> Shared {
+        let is_shared = threads > 1 && program.ahead == 0;
+        let divided = |(k, node): (usize, &Node)| -> Vec<Option<Divided>> {
+            let stages = node.stages.iter().enumerate();
+            let own = |(s, stage): (usize, &Stage)| {
+                let found = match &stage.work {
+                    Work::Nest(nest) => nest_rows(nest),
+                    Work::Call(_) => calls[&(k, s)].divided(),
+                };
+                found.map(|divided| placed(divided, stage, layout))
+            };
+            stages.map(|stage| if is_shared { own(stage) } else { None }).collect()
+        };
+        let mut divided: Vec<_> = program.nodes.iter().enumerate().map(divided).collect();
+        let sharing = |(k, node): (usize, &Node)| match node.order {
+            _ if !is_shared => Sharing::default(),
+            Order::Over => {
+                let calls = |s: usize| calls.get(&(k, s)).map_or(0.0, Ready::cost);
+                let cost = |(s, stage): (usize, &Stage)| match &stage.work {
+                    Work::Nest(nest) => nest_cost(nest),
+                    Work::Call(_) => calls(s),
+                };
+                let cost = node.stages.iter().enumerate().map(cost).sum();
+                let ticks = is_apart_by_ticks(layout, node).then_some(cost);
+                Sharing { ticks, rows: None, phases: phases(node, &divided[k]) }
+            }
+            Order::Forward | Order::Backward => {
+                let rows = rows(node, &divided[k]);
+                Sharing { ticks: None, rows, phases: phases(node, &divided[k]) }
+            }
+        };
+        let nodes: Vec<Sharing> = program.nodes.iter().enumerate().map(sharing).collect();
+        for (own, node) in divided.iter_mut().zip(&nodes) {
+            if node.rows.is_none() && node.phases.is_empty() {
+                own.iter_mut().for_each(|stage| *stage = None);
+            }
+        }
+        let orders = program.nodes.iter().map(|node| node.order).collect();
+        Shared { threads, nodes, divided, orders, blocks: layout.blocks.clone(), limits }
+    }
+
+    /// The phases of all nodes that may run them, in the order of their numbers.
+    pub(crate) fn phases(&self) -> impl Iterator<Item = (usize, &Phase)> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.flat_map(|(k, node)| node.phases.iter().map(move |phase| (k, phase)))
+    }
+
+    /// How a node runs in a window of that many ticks.
+    pub(crate) fn share(&self, k: usize, ticks: usize) -> Share {
+        let Sharing { ticks: by_ticks, rows, phases } = &self.nodes[k];
+        let is_over = self.orders[k] == Order::Over;
+        let is_long = ticks >= 2 * self.threads || ticks > self.blocks[k] * self.threads;
+        match (by_ticks, rows) {
+            (Some(cost), _) if is_long && self.pays(*cost, ticks) => return Share::Ticks,
+            (_, Some(phase)) if self.parts(phase, ticks) > 1 => return Share::Rows(self.parts(phase, ticks)),
+            _ => {}
+        }
+        let are_run = if is_over { !is_long } else { ticks == 1 };
+        match are_run && phases.iter().any(|phase| self.parts(phase, ticks) > 1) {
+            true => Share::Phases,
+            false => Share::Alone,
+        }
+    }
+
+    /// Among how many threads a phase is divided.
+    pub(crate) fn parts(&self, phase: &Phase, ticks: usize) -> usize {
+        if self.pays(phase.cost, ticks) { self.threads.min(phase.most).max(1) } else { 1 }
+    }
+
+    fn pays(&self, cost: f64, ticks: usize) -> bool {
+        cost * ticks as f64 >= self.limits.job
+    }
+
+    /// Whether one thread runs all parts.
+    pub(crate) fn in_turn(&self) -> bool {
+        self.limits.in_turn
+    }
+
+    /// Whether windows of that many ticks have enough work for several threads.
+    pub(crate) fn is_worth(&self, ticks: usize) -> bool {
+        let cost = |(k, node): (usize, &Sharing)| -> f64 {
+            let cost = match self.share(k, ticks) {
+                Share::Alone => 0.0,
+                Share::Ticks => node.ticks.unwrap_or_default(),
+                Share::Rows(_) => node.rows.as_ref().map_or(0.0, |phase| phase.cost),
+                Share::Phases => {
+                    let shared = node.phases.iter().filter(|phase| self.parts(phase, ticks) > 1);
+                    shared.map(|phase| phase.cost).sum()
+                }
+            };
+            cost * ticks as f64
+        };
+        let all: f64 = self.nodes.iter().enumerate().map(cost).sum();
+        all > 0.0 && all >= self.limits.window
+    }
+}
+
+/// Of `n` things in `parts` parts, those of one part.
+pub(crate) fn part(n: usize, parts: usize, i: usize) -> std::ops::Range<usize> {
+    n * i / parts..n * (i + 1) / parts
+}
+
+/// A stage with the conditions under which it runs, and slots by their places in memory.
+fn placed(mut divided: Divided, stage: &Stage, layout: &Layout) -> Divided {
+    let conds = stage.when.iter().map(|guard| Touch { slot: guard.cond.slot, rows: None, writes: false });
+    divided.touches.extend(conds);
+    divided.touches.iter_mut().for_each(|touch| touch.slot = layout.place(touch.slot));
+    divided
+}
+
+/// Whether the stages of a node over all ticks may run at one tick while they run at another one: what has one place
+/// for all ticks is touched at the one tick alone at which it is filled.
+fn is_apart_by_ticks(layout: &Layout, node: &Node) -> bool {
+    let is_single = |at: Positions| at.is_within(Positions::STARTS) || at.is_within(Positions::ENDS);
+    let is_one = |slot: &Slot| layout.rooms[*slot] == Room::One;
+    let filled =
+        |stage: &Stage| stage.fills().filter(is_one).map(|slot| layout.place(slot)).collect::<Vec<_>>();
+    let places: Vec<Slot> = node.stages.iter().flat_map(filled).collect();
+    places.iter().all(|place| {
+        let touches = |stage: &&Stage| {
+            let mut slots = stage.fills().chain(stage.reads().into_iter().map(|(_, access)| access.slot));
+            slots.any(|slot| layout.place(slot) == *place)
+        };
+        let at = node.stages.iter().filter(touches).fold(Positions::NONE, |at, stage| at.or(stage.at));
+        is_single(at)
+    })
+}
+
+/// The phases of a node, the last one of which writes registers; none if threads share none of them.
+fn phases(node: &Node, divided: &[Option<Divided>]) -> Vec<Phase> {
+    let mut phases: Vec<Phase> = Vec::new();
+    let mut touches: Vec<Touch> = Vec::new();
+    for (s, own) in divided.iter().enumerate() {
+        let last = phases.last_mut().filter(|last| (last.most > 1) == own.is_some());
+        let joined: Vec<Touch> =
+            touches.iter().chain(own.iter().flat_map(|own| &own.touches)).copied().collect();
+        match (last, own) {
+            (Some(last), None) => last.stages.end = s + 1,
+            (Some(last), Some(own)) if is_apart(&joined) => {
+                last.stages.end = s + 1;
+                last.most = last.most.min(own.most);
+                last.cost += own.cost;
+                touches = joined;
+            }
+            _ => {
+                touches = own.iter().flat_map(|own| own.touches.clone()).collect();
+                let (most, cost) = own.as_ref().map_or((1, 0.0), |own| (own.most, own.cost));
+                phases.push(Phase { stages: s..s + 1, most, cost });
+            }
+        }
+    }
+    if phases.iter().all(|phase| phase.most < 2) {
+        return Vec::new();
+    }
+    if !node.writes.is_empty() {
+        phases.push(Phase { stages: node.stages.len()..node.stages.len(), most: 1, cost: 0.0 });
+    }
+    phases
+}
+
+/// A loop as one phase, if all of its stages compute row by row.
+fn rows(node: &Node, divided: &[Option<Divided>]) -> Option<Phase> {
+    if !node.writes.is_empty() {
+        return None;
+    }
+    let all: Vec<&Divided> = divided.iter().map(Option::as_ref).collect::<Option<_>>()?;
+    let touches: Vec<Touch> = all.iter().flat_map(|own| own.touches.clone()).collect();
+    let most = all.iter().map(|own| own.most).min()?;
+    let cost = all.iter().map(|own| own.cost).sum();
+    is_apart(&touches).then_some(Phase { stages: 0..divided.len(), most, cost })
+}
+
+/// Whether threads that each do this for some of the rows touch nothing that another one writes: of what is written,
+/// all touch the same rows.
+fn is_apart(touches: &[Touch]) -> bool {
+    touches.iter().filter(|touch| touch.writes).all(|written| {
+        let mut others = touches.iter().filter(|touch| touch.slot == written.slot);
+        match written.rows {
+            Some(_) => others.all(|touch| touch.rows == written.rows),
+            // Elements between those of other rows: nothing else may touch the slot.
+            None => others.count() == 1,
+        }
+    })
+}
+
+/// The rows of an access along a dimension, if they follow each other in memory.
+fn rows_of(dims: &[usize], access: &Access, dim: usize) -> Option<Rows> {
+    let step = usize::try_from(*access.strides.get(dim)?).ok().filter(|step| *step > 0)?;
+    let mut reach = access.offset;
+    for (i, (n, stride)) in dims.iter().zip(&access.strides).enumerate() {
+        if i != dim {
+            reach += usize::try_from(*stride).ok()? * n.checked_sub(1)?;
+        }
+    }
+    (reach < step).then_some(Rows { n: dims[dim], step })
+}
+
+/// The outermost dimension of a nest that can be divided: no value is folded along it, and what is stored depends on
+/// it.
+fn nest_rows(nest: &Nest) -> Option<Divided> {
+    let dims: Vec<usize> = nest.dims.iter().copied().collect();
+    let is_folded = |dim: Dim| nest.body.iter().any(|def| def.folded() == Some(dim));
+    let is_stored = |dim: Dim| nest.stores.iter().all(|(access, _)| access.strides[dim.index()] != 0);
+    let free: Vec<Dim> =
+        nest.dims.ids().filter(|dim| nest.dims[*dim] > 1 && !is_folded(*dim) && is_stored(*dim)).collect();
+    let dim = *free.first()?;
+    // Chains need another dimension along which they are side by side.
+    let has_chains = nest.body.iter().any(|def| matches!(def, Def::Chain { .. }));
+    let others = nest.dims.ids().filter(|own| *own != dim && nest.dims[*own] > 1 && !is_folded(*own)).count();
+    if has_chains && others == 0 {
+        return None;
+    }
+    let rows = |access: &Access| rows_of(&dims, access, dim.index());
+    let mut touches = Vec::new();
+    for def in nest.body.iter() {
+        for (_, access) in def.source().into_iter().flat_map(rml_nest::accesses) {
+            let rows = if matches!(def, Def::Take { .. }) { None } else { rows(&access) };
+            touches.push(Touch { slot: access.slot, rows, writes: false });
+        }
+    }
+    let stores = nest.stores.iter();
+    touches.extend(stores.map(|(access, _)| Touch { slot: access.slot, rows: rows(access), writes: true }));
+    Some(Divided { dim: Some(dim), most: dims[dim.index()], cost: nest_cost(nest), touches })
+}
+
+/// Nanoseconds of a nest at a tick, roughly.
+fn nest_cost(nest: &Nest) -> f64 {
+    let spans = nest.spans();
+    let points = |dims: &[Dim]| dims.iter().map(|dim| nest.dims[*dim]).product::<usize>() as f64;
+    let cost = |(val, def): (rml_nest::Val, &Def)| match def {
+        Def::Load(_) => points(&spans[val]) * 0.05,
+        Def::Take { .. } => points(&spans[val]),
+        Def::Apply(op, _) => points(&spans[val]) * if is_cheap(op) { 0.05 } else { 0.5 },
+        Def::Fold(_, _, of) => points(&spans[*of]) * 0.1,
+        Def::Chain { dim, .. } => points(&spans[val]) * nest.dims[*dim] as f64 * 0.05,
+    };
+    nest.body.iter_enumerated().map(cost).sum()
+}
+
+fn is_cheap(op: &Op) -> bool {
+    match op {
+        Op::Unary(f) => matches!(f, Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Flush),
+        Op::Binary(f) => {
+            matches!(f, Binary::Add | Binary::Sub | Binary::Mul | Binary::Minimum | Binary::Maximum)
+        }
+        Op::Compare(_) | Op::Where => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rml_nest::Tick;
+
+    fn access(offset: usize, strides: &[isize]) -> Access {
+        Access { slot: Slot::from_index(0), tick: Tick::Now, offset, strides: strides.to_vec() }
+    }
+
+    fn touch(slot: usize, rows: Option<(usize, usize)>, writes: bool) -> Touch {
+        let rows = rows.map(|(n, step)| Rows { n, step });
+        Touch { slot: Slot::from_index(slot), rows, writes }
+    }
+
+    #[test]
+    fn rows_follow_each_other_in_memory() {
+        let rows = |n, step| Some(Rows { n, step });
+        assert_eq!(rows_of(&[4, 8], &access(0, &[8, 1]), 0), rows(4, 8));
+        // A part of each row.
+        assert_eq!(rows_of(&[4, 2], &access(6, &[8, 1]), 0), rows(4, 8));
+        // Rows that begin with the second element go into the next row.
+        assert_eq!(rows_of(&[4, 3], &access(1, &[3, 1]), 0), None);
+        // Column by column, broadcast and backward.
+        assert_eq!(rows_of(&[4, 8], &access(0, &[1, 4]), 0), None);
+        assert_eq!(rows_of(&[4, 8], &access(0, &[0, 1]), 0), None);
+        assert_eq!(rows_of(&[4, 8], &access(24, &[-8, 1]), 0), None);
+    }
+
+    #[test]
+    fn threads_touch_nothing_that_another_one_writes() {
+        let rows = Some((4, 8));
+        assert!(is_apart(&[touch(0, rows, true), touch(0, rows, false), touch(1, None, false)]));
+        // Other rows, and all of them.
+        assert!(!is_apart(&[touch(0, rows, true), touch(0, Some((8, 4)), false)]));
+        assert!(!is_apart(&[touch(0, rows, true), touch(0, None, false)]));
+        // What is written between other rows may be touched by nothing else.
+        assert!(is_apart(&[touch(0, None, true), touch(1, rows, true)]));
+        assert!(!is_apart(&[touch(0, None, true), touch(0, None, true)]));
+    }
+
+    #[test]
+    fn parts_are_all() {
+        for (n, parts) in [(10, 3), (2, 3), (0, 2), (7, 1)] {
+            let all: Vec<usize> = (0..parts).flat_map(|i| part(n, parts, i)).collect();
+            assert_eq!(all, (0..n).collect::<Vec<_>>());
+        }
+    }
+}
