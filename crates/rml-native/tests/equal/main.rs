@@ -52,7 +52,7 @@ impl Coverage {
             return;
         }
         let native = Native::open(&rml_backend::Options::default()).expect("a C compiler");
-        let native = native.sharing_all(self.programs % 4 == 0);
+        let native = native.sharing_all(self.programs.is_multiple_of(4));
         let plan = Arc::new(plan);
         let threads = [3, 1][self.programs % 2];
         self.shared += usize::from(threads > 1 && native.shares(&plan, threads));
