@@ -6,7 +6,6 @@ use rml_nest::Home;
 use rml_plan::{Ends, Reg};
 
 use crate::function::{Function, Places, Written, declare_tick};
-use crate::layout::of_write;
 use crate::loops::{Base, Elements};
 use crate::registers::Starts;
 use crate::scope::{DONE, Scope, base};
@@ -192,7 +191,11 @@ fn keep(f: &mut Function<'_>) {
     let commits = &scope.program.commits;
     let written: BTreeSet<Reg> = commits.iter().map(|write| scope.reg(write.register)).collect();
     let is_register = |slot| matches!(scope.program.slots[slot].home, Home::Register { .. });
-    let read = commits.iter().flat_map(of_write).map(|access| access.slot).filter(|slot| is_register(*slot));
+    let read = commits
+        .iter()
+        .flat_map(rml_nest::rooms::write_reads)
+        .map(|access| access.slot)
+        .filter(|slot| is_register(*slot));
     let read: BTreeSet<Reg> = read.map(|slot| scope.reg(slot)).filter(|id| written.contains(id)).collect();
     for id in read {
         let ty = &scope.plan.registers[id].ty;

@@ -65,7 +65,8 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(plan: &'a Plan, options: &Options) -> Self {
         let mut program = rml_nest::fuse(&rml_nest::lower(&started(plan)));
         program.nodes = nodes(&program, options.cycles);
-        let layout = Layout::new(&program, options.cycles);
+        let starts: Vec<_> = plan.starts().iter().map(|start| start.value(plan).cloned()).collect();
+        let layout = Layout::new(&program, options.cycles, &starts);
         // Names that differ have fields that differ; a plan may give one output twice.
         let mut names = Names::default();
         let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(field(name), &[])).collect();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rml_base::EntityId;
 use rml_ir::{Type, Value};
+use rml_nest::rooms::parted;
 use rml_nest::{
     Access, Def, Ends, Home, Nest, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Test,
     Tick, Val, Variant, Work,
@@ -61,7 +62,8 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
     for node in 0..program.nodes.len() {
         forward(&mut program, node);
     }
-    program.nodes = std::mem::take(&mut program.nodes).into_iter().flat_map(parted).collect();
+    program.nodes =
+        std::mem::take(&mut program.nodes).into_iter().flat_map(|node| parted(node, Order::Over)).collect();
     for node in 0..program.nodes.len() {
         settle(&mut program, node);
     }
@@ -77,11 +79,12 @@ fn forward(program: &mut Program, n: usize) {
             program.nodes[n].stages.iter().filter(|stage| stage.fills().any(|own| own == slot)).count();
         let elsewhere = |(k, node): (usize, &Node)| {
             let reads = node.stages.iter().flat_map(Stage::reads).map(|(_, access)| access);
-            let mut reads = reads.chain(node.writes.iter().flat_map(crate::layout::write_reads));
+            let mut reads = reads.chain(node.writes.iter().flat_map(rml_nest::rooms::write_reads));
             reads.any(|access| access.slot == slot && (k != n || access.tick != Tick::Now))
         };
         let is_register = matches!(program.slots[register].home, Home::Register { .. });
-        let outside = crate::layout::last_reads(program).into_iter().chain(crate::layout::end_reads(program));
+        let outside =
+            rml_nest::rooms::last_reads(program).into_iter().chain(rml_nest::rooms::end_reads(program));
         if !is_register
             || fillers != 1
             || outside.into_iter().any(|access| access.slot == slot)
@@ -185,29 +188,4 @@ fn sources(stage: &mut Stage) -> impl Iterator<Item = &mut Source> {
         .flat_map(|call| call.start.iter_mut().chain(&mut call.operands))
         .map(|o| &mut o.source);
     loads.chain(operands)
-}
-
-/// A node over all ticks as several, in each of which stages read each other at the same tick alone.
-fn parted(node: Node) -> Vec<Node> {
-    if node.order != Order::Over {
-        return vec![node];
-    }
-    let mut nodes: Vec<Node> = Vec::new();
-    for stage in node.stages {
-        let reads_elsewhere = |own: &Node| {
-            let fills =
-                |access: &Access| own.stages.iter().any(|s| s.fills().any(|slot| slot == access.slot));
-            stage.reads().iter().any(|(_, access)| access.tick != Tick::Now && fills(access))
-        };
-        match nodes.last_mut().filter(|own| !reads_elsewhere(own)) {
-            Some(own) => own.stages.push(stage),
-            None => nodes.push(Node {
-                order: Order::Over,
-                by: Vec::new(),
-                stages: vec![stage],
-                writes: Vec::new(),
-            }),
-        }
-    }
-    nodes
 }

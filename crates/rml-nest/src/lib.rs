@@ -66,6 +66,7 @@ mod fuse;
 mod lower;
 mod parse;
 mod print;
+pub mod rooms;
 mod symbolic;
 mod verify;
 

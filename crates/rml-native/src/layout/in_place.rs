@@ -2,12 +2,11 @@
 //! not copied.
 
 use rml_base::IndexVec;
-use rml_nest::{
-    Access, Def, Ends, Home, Node, Order, Positions, Program, Slot, Source, Stage, Tick, Val, Work, Write,
-    dense,
-};
+use rml_nest::{Access, Ends, Home, Node, Order, Positions, Program, Slot, Stage, Tick, Write, dense};
 
-use super::{Room, last_reads, settled, write_reads};
+use rml_nest::rooms::{filled_when, is_added, last_reads, same, write_reads};
+
+use super::Room;
 
 /// For each slot that takes the place of a register: which one. All reads of the register come before the slot is
 /// filled, and no operator may fail from then on.
@@ -38,7 +37,7 @@ fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
     let fills = |stage: &&Stage| stage.fills().any(|own| own == slot);
     let count = node.writes.iter().filter(|other| other.register == register).count();
     let filled = node.stages.iter().filter(fills).fold(Positions::NONE, |at, stage| at.or(stage.at));
-    let when = settled::filled_when(node, slot);
+    let when = filled_when(node, slot);
     let others = node.writes.iter().filter(|other| other.register != register);
     let is_read = |access: &Access| access.slot == register;
     let is_first = |(s, stage): (usize, &Stage)| {
@@ -53,7 +52,7 @@ fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
         && write.unless.is_empty()
         && program.ahead == 0
         && filled.is_within(write.at)
-        && when.is_some_and(|when| settled::same(when, &write.when))
+        && when.is_some_and(|when| same(when, &write.when))
         && !others.flat_map(write_reads).any(|access| is_read(&access))
         && !program.commits.iter().any(|other| other.register == register)
         && node.stages.iter().enumerate().all(is_first)
@@ -111,44 +110,4 @@ fn is_read_first(node: &Node, slot: Slot, register: Slot) -> bool {
                 && reads.all(|(at, _)| at.is_within(begin))
                 && (!fills(stage) || is_added(&stage.work, slot, register))
     })
-}
-
-/// Whether a stage reads each element of two slots, of which it fills one, once and before it stores the same element.
-pub(super) fn is_added(work: &Work, slot: Slot, other: Slot) -> bool {
-    let is_own = |source: &Source| source.iter().any(|v| v.access.slot == slot || v.access.slot == other);
-    let nest = match work {
-        Work::Call(call) => {
-            return call.start.is_some() && !call.operands.iter().any(|operand| is_own(&operand.source));
-        }
-        Work::Nest(nest) => nest,
-    };
-    let stores: Vec<_> = nest.stores.iter().filter(|(access, _)| access.slot == slot).collect();
-    let [(store, stored)] = stores[..] else { return false };
-    let mut loads = nest.body.iter_enumerated().filter_map(|(val, def)| match def {
-        Def::Load(source) if is_own(source) => Some((val, source)),
-        Def::Load(_) | Def::Take { .. } | Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,
-    });
-    let takes = nest.body.iter().any(|def| matches!(def, Def::Take { source, .. } if is_own(source)));
-    let (Some((val, source)), None) = (loads.next(), loads.next()) else { return false };
-    let is_same = |a: &Access| {
-        a.slot != slot && a.slot != other || (a.offset, &a.strides) == (store.offset, &store.strides)
-    };
-    let uses: usize =
-        nest.body.iter().map(|def| def.operands().iter().filter(|arg| **arg == val).count()).sum();
-    let is_stored = nest.stores.iter().any(|(_, stored)| *stored == val);
-    !takes
-        && uses == 1
-        && !is_stored
-        && source.iter().all(|variant| is_same(&variant.access))
-        && is_made_of(&nest.body, *stored, val)
-}
-
-/// Whether a value is made of another one.
-fn is_made_of(body: &IndexVec<Val, Def>, val: Val, of: Val) -> bool {
-    let mut made: IndexVec<Val, bool> = IndexVec::new();
-    for (own, def) in body.iter_enumerated() {
-        let is_made = def.operands().iter().any(|operand| *operand == of || made[*operand]);
-        let _: Val = made.push(own != of && is_made);
-    }
-    made[val]
 }

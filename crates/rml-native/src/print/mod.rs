@@ -207,9 +207,9 @@ impl Printer<'_> {
         }
         for write in &node.writes {
             used.push(write.register);
-            used.extend(crate::layout::write_reads(write).iter().map(|access| access.slot));
+            used.extend(rml_nest::rooms::write_reads(write).iter().map(|access| access.slot));
         }
-        used.extend(crate::layout::end_reads(self.program).iter().map(|access| access.slot));
+        used.extend(rml_nest::rooms::end_reads(self.program).iter().map(|access| access.slot));
         used.iter_mut().for_each(|slot| *slot = self.layout.place(*slot));
         used.sort_unstable();
         used.dedup();

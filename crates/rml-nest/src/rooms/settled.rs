@@ -4,21 +4,23 @@
 //! no later tick with `c`. What tells the first time is a register that is true when the window begins, and becomes
 //! false where `c` is true.
 
-use rml_ir::Value;
-use rml_nest::{
+use crate::{
     Access, Def, Guard, Home, Kind, Node, Order, Positions, Program, Slot, Stage, Tick, Work, Write,
 };
+use rml_ir::Value;
 
 /// A truth value that a loop fills where its conditions hold, and which tells whether they have not held before.
-pub(super) struct First {
+#[derive(Debug)]
+pub struct First {
     cond: Guard,
     /// The conditions.
     when: Vec<Guard>,
     order: Order,
 }
 
-/// All that tell it.
-pub(super) fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
+/// All truth values that tell when conditions hold for the first time in a window. `starts` is what registers hold when
+/// they are not set, if that is a constant.
+pub fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
     let mut all = Vec::new();
     let registers: Vec<Slot> = program.registers().collect();
     for node in program.nodes.iter().filter(|node| node.order != Order::Over && node.by.is_empty()) {
@@ -60,7 +62,7 @@ fn told(node: &Node, stage: &Stage, write: &Write, start: bool) -> Option<First>
 }
 
 /// Whether two lists have the same conditions.
-pub(super) fn same(a: &[Guard], b: &[Guard]) -> bool {
+pub fn same(a: &[Guard], b: &[Guard]) -> bool {
     a.iter().all(|guard| b.contains(guard)) && b.iter().all(|guard| a.contains(guard))
 }
 
@@ -84,7 +86,7 @@ pub(super) fn is_last(
 }
 
 /// The conditions under which all stages of a node fill a slot; none if they differ.
-pub(super) fn filled_when(node: &Node, slot: Slot) -> Option<&[Guard]> {
+pub fn filled_when(node: &Node, slot: Slot) -> Option<&[Guard]> {
     let mut fillers = node.stages.iter().filter(|stage| stage.fills().any(|own| own == slot));
     let first = &fillers.next()?.when;
     fillers.all(|stage| same(&stage.when, first)).then_some(first)

@@ -1,0 +1,230 @@
+//! For how many ticks executors keep the values of a slot.
+//!
+//! A value that is read at its own tick alone needs one place, which the next tick takes. So does one that is read when
+//! its loop has passed the tick, before the loop fills it again; or after the loop, at the tick that it filled last.
+//! All others need a place for each tick of a window.
+
+mod settled;
+
+use rml_base::IndexVec;
+
+use crate::{
+    Access, Def, Ends, Guard, Node, Order, Positions, Program, Slot, Source, Tick, Val, Work, Write, accesses,
+};
+pub use settled::{First, filled_when, firsts, same};
+
+/// For how many ticks a slot has values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// One, which all ticks share.
+    One,
+    /// One, as far as a tick is over before the next one begins: its node reads it at its own tick, and nothing else
+    /// does.
+    Tick,
+    /// All ticks of a window.
+    Ticks,
+}
+
+/// A read of a slot: by which stage of which node, at which tick, at which positions and under which conditions. What
+/// is read by the writes of a node, or tells the end of a window, comes after its stages; what is read when all nodes
+/// have run, after the last node.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The node.
+    pub node: usize,
+    /// The stage of the node.
+    pub stage: usize,
+    /// The tick, as seen from the one that reads.
+    pub tick: Tick,
+    at: Positions,
+    when: Vec<Guard>,
+}
+
+/// What reads each slot, and the nodes and stages that fill it.
+#[derive(Debug)]
+pub struct Uses {
+    /// All reads of a slot.
+    pub reads: IndexVec<Slot, Vec<Read>>,
+    /// The node and the number of each stage that fills a slot.
+    pub fills: IndexVec<Slot, Vec<(usize, usize)>>,
+}
+
+impl Uses {
+    /// Of a program.
+    pub fn of(program: &Program) -> Uses {
+        let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
+        let mut fills = IndexVec::filled(Vec::new(), program.slots.len());
+        let mut put = |(node, stage): (usize, usize), at: Positions, when: &[Guard], access: &Access| {
+            let when = when.to_vec();
+            reads[access.slot].push(Read { node, stage, tick: access.tick, at, when });
+        };
+        for (node, own) in program.nodes.iter().enumerate() {
+            for (stage, work) in own.stages.iter().enumerate() {
+                let id = (node, stage);
+                work.when.iter().for_each(|guard| put(id, work.at, &[], &guard.cond));
+                for (at, access) in work.sources().into_iter().flat_map(accesses) {
+                    put(id, work.at.and(at), &work.when, &access);
+                }
+                work.fills().for_each(|slot| fills[slot].push(id));
+            }
+            for write in &own.writes {
+                let id = (node, own.stages.len());
+                write_reads(write).iter().for_each(|access| put(id, write.at, &[], access));
+            }
+        }
+        end_reads(program).iter().for_each(|access| put((0, usize::MAX), Positions::ALL, &[], access));
+        let id = (program.nodes.len(), 0);
+        for write in &program.commits {
+            let conds = write.when.iter().map(|guard| &guard.cond).chain(&write.unless);
+            conds.for_each(|access| put(id, write.at, &[], access));
+            for (at, access) in accesses(&write.value) {
+                put(id, write.at.and(at), &write.when, &access);
+            }
+        }
+        for (at, when, source) in program.outputs.iter().flat_map(|output| &output.cases) {
+            when.iter().for_each(|guard| put(id, *at, &[], &guard.cond));
+            accesses(source).iter().for_each(|(own, access)| put(id, at.and(*own), when, access));
+        }
+        Uses { reads, fills }
+    }
+
+    /// The room of a slot that stages fill.
+    pub fn room(&self, program: &Program, slot: Slot, firsts: &[First]) -> Room {
+        let fills = &self.fills[slot];
+        // What is filled at one tick of a window is read there, or seen from other ticks.
+        let filled = fills.iter().map(|(node, stage)| program.nodes[*node].stages[*stage].at);
+        let Some((own, _)) = fills.first().copied() else { return Room::One };
+        if filled.fold(Positions::NONE, Positions::or).is_edge() {
+            return Room::One;
+        }
+        if fills.iter().any(|(node, _)| *node != own) {
+            return Room::Ticks;
+        }
+        let reads = &self.reads[slot];
+        if reads.iter().all(|read| read.node == own && read.tick == Tick::Now) {
+            return Room::Tick;
+        }
+        let is_passed = |read: &Read| self.is_passed(program, (own, slot), read, firsts);
+        if program.ahead == 0 && reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
+    }
+
+    /// Whether a slot is read in its loop at the tick that the loop has passed, before it is filled again; or outside of
+    /// the loop after the last one.
+    fn is_passed(
+        &self,
+        program: &Program,
+        (own, slot): (usize, Slot),
+        read: &Read,
+        firsts: &[First],
+    ) -> bool {
+        let node = &program.nodes[own];
+        let (before, edge) = match node.order {
+            Order::Over => return false,
+            Order::Forward => (Tick::Before, Tick::Last),
+            Order::Backward => (Tick::After, Tick::First),
+        };
+        let is_read_first = |s: usize| {
+            let own = node.stages.get(s);
+            let is_apart = |f: usize| own.is_some_and(|stage| stage.at.and(node.stages[f].at).is_empty());
+            let is_added = |f: usize| s == f && is_added(&node.stages[f].work, slot, slot);
+            self.fills[slot].iter().all(|(_, f)| s < *f || is_apart(*f) || is_added(*f))
+        };
+        let is_last = |when| settled::is_last(firsts, (node.order, when), (read.at, &read.when));
+        match read.node == own {
+            true => read.tick == Tick::Now || read.tick == before && is_read_first(read.stage),
+            false if read.node < own => false,
+            false => {
+                read.tick == edge || read.tick == Tick::Now && filled_when(node, slot).is_some_and(is_last)
+            }
+        }
+    }
+}
+
+/// A node over all ticks as several nodes of that order, in each of which stages read no tick of each other that the
+/// node has not passed.
+pub fn parted(node: Node, order: Order) -> Vec<Node> {
+    if node.order != Order::Over {
+        return vec![node];
+    }
+    let is_passed = |tick: Tick| match (order, tick) {
+        (_, Tick::Now) => true,
+        (Order::Forward, Tick::Before | Tick::First) | (Order::Backward, Tick::After | Tick::Last) => true,
+        (Order::Over, _) | (Order::Forward | Order::Backward, _) => false,
+    };
+    let mut nodes: Vec<Node> = Vec::new();
+    for stage in node.stages {
+        let reads_elsewhere = |own: &Node| {
+            let fills =
+                |access: &Access| own.stages.iter().any(|s| s.fills().any(|slot| slot == access.slot));
+            stage.reads().iter().any(|(_, access)| !is_passed(access.tick) && fills(access))
+        };
+        match nodes.last_mut().filter(|own| !reads_elsewhere(own)) {
+            Some(own) => own.stages.push(stage),
+            None => nodes.push(Node { order, by: Vec::new(), stages: vec![stage], writes: Vec::new() }),
+        }
+    }
+    nodes
+}
+
+/// Everything that a write of a register reads.
+pub fn write_reads(write: &Write) -> Vec<Access> {
+    let guards = write.when.iter().map(|guard| guard.cond.clone());
+    let values = accesses(&write.value).into_iter().map(|(_, access)| access);
+    guards.chain(write.unless.iter().cloned()).chain(values).collect()
+}
+
+/// What tells the end of a window that the program finds: it is read in the first node.
+pub fn end_reads(program: &Program) -> Vec<Access> {
+    match &program.ends {
+        Ends::Nothing | Ends::Given(_) => Vec::new(),
+        Ends::Found { conds, .. } => conds.iter().map(|guard| guard.cond.clone()).collect(),
+    }
+}
+
+/// What is read when all nodes have run.
+pub fn last_reads(program: &Program) -> Vec<Access> {
+    let commits = program.commits.iter().flat_map(write_reads);
+    let outputs = program.outputs.iter().flat_map(|output| &output.cases).flat_map(|(_, when, source)| {
+        let guards = when.iter().map(|guard| guard.cond.clone());
+        guards.chain(accesses(source).into_iter().map(|(_, access)| access)).collect::<Vec<_>>()
+    });
+    commits.chain(outputs).collect()
+}
+
+/// Whether a stage reads each element of two slots, of which it fills one, once and before it stores the same element.
+pub fn is_added(work: &Work, slot: Slot, other: Slot) -> bool {
+    let is_own = |source: &Source| source.iter().any(|v| v.access.slot == slot || v.access.slot == other);
+    let nest = match work {
+        Work::Call(call) => {
+            return call.start.is_some() && !call.operands.iter().any(|operand| is_own(&operand.source));
+        }
+        Work::Nest(nest) => nest,
+    };
+    let stores: Vec<_> = nest.stores.iter().filter(|(access, _)| access.slot == slot).collect();
+    let [(store, stored)] = stores[..] else { return false };
+    let mut loads = nest.body.iter_enumerated().filter_map(|(val, def)| match def {
+        Def::Load(source) if is_own(source) => Some((val, source)),
+        Def::Load(_) | Def::Take { .. } | Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,
+    });
+    let takes = nest.body.iter().any(|def| matches!(def, Def::Take { source, .. } if is_own(source)));
+    let (Some((val, source)), None) = (loads.next(), loads.next()) else { return false };
+    let is_same = |a: &Access| {
+        a.slot != slot && a.slot != other || (a.offset, &a.strides) == (store.offset, &store.strides)
+    };
+    let uses: usize =
+        nest.body.iter().map(|def| def.operands().iter().filter(|arg| **arg == val).count()).sum();
+    let is_stored = nest.stores.iter().any(|(_, stored)| *stored == val);
+    let is_copied = *stored == val && uses == 0;
+    let feeds = uses == 1 && !is_stored && is_made_of(&nest.body, *stored, val);
+    !takes && (is_copied || feeds) && source.iter().all(|variant| is_same(&variant.access))
+}
+
+/// Whether a value is made of another one.
+fn is_made_of(body: &IndexVec<Val, Def>, val: Val, of: Val) -> bool {
+    let mut made: IndexVec<Val, bool> = IndexVec::new();
+    for (own, def) in body.iter_enumerated() {
+        let is_made = def.operands().iter().any(|operand| *operand == of || made[*operand]);
+        let _: Val = made.push(own != of && is_made);
+    }
+    made[val]
+}
