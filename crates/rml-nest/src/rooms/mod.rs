@@ -108,8 +108,8 @@ impl Uses {
         if program.ahead == 0 && reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
     }
 
-    /// Whether a slot is read in its loop at the tick that the loop has passed, before it is filled again; or outside of
-    /// the loop after the last one.
+    /// Whether a slot is read in its loop at the tick that the loop has passed, before it is filled again; or outside
+    /// of the loop after the last one.
     fn is_passed(
         &self,
         program: &Program,
