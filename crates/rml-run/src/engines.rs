@@ -70,11 +70,6 @@ impl Engine {
         Self::new(Arc::new(PlanEngine::default()))
     }
 
-    /// The same, with that many threads at most. The results do not depend on their number.
-    pub fn plan_with_threads(threads: NonZeroUsize) -> Self {
-        Self::new(Arc::new(PlanEngine::default().with_threads(threads)))
-    }
-
     /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is
     /// the same on each.
     pub fn plan_on(backend: Arc<dyn Backend>) -> Self {
@@ -86,7 +81,7 @@ impl Engine {
         Self::new(Arc::new(PlanEngine::on(executor)))
     }
 
-    /// The same, with that many threads at most.
+    /// The same, with that many threads at most. The results do not depend on their number.
     pub fn plan_by_with_threads(executor: Arc<dyn Executor>, threads: NonZeroUsize) -> Self {
         Self::new(Arc::new(PlanEngine::on(executor).with_threads(threads)))
     }

@@ -61,10 +61,6 @@ impl Setting {
     fn engine(&self) -> Engine {
         match self.engine.as_str() {
             "sim" => Engine::simulator(),
-            "cpu" => match std::num::NonZeroUsize::new(self.threads) {
-                Some(threads) => Engine::plan_with_threads(threads),
-                None => fail(&"--threads needs a thread at least"),
-            },
             name => {
                 let options = backend::Options { threads: Some(self.threads), ..backend::Options::default() };
                 done(backend::engine(backend::Runner::Plan, name, &options))

@@ -23,6 +23,7 @@ pub use rml_backend::{
     Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;
+use rml_executor::Executor;
 use rml_native::{Auto, Native};
 
 mod folders;
@@ -117,16 +118,17 @@ pub fn open(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Error> {
 pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, Error> {
     let backend = open(name, options)?;
     let threads = options.threads.and_then(NonZeroUsize::new);
-    let plan = match (name, threads) {
-        ("auto", None) => Engine::plan_by(Arc::new(Auto::open(options).map_err(failed)?)),
-        ("auto", Some(threads)) => {
-            Engine::plan_by_with_threads(Arc::new(Auto::open(options).map_err(failed)?), threads)
-        }
-        ("cpu", None) => Engine::plan(),
-        ("cpu", Some(threads)) => Engine::plan_with_threads(threads),
-        ("native", _) => Engine::plan_by(Arc::new(Native::open(options).map_err(failed)?)),
-        ("reference", _) => Engine::plan_by(Arc::new(rml_executor::Reference)),
-        _ => Engine::plan_on(Arc::clone(&backend)),
+    let executor: Option<Arc<dyn Executor>> = match name {
+        "auto" => Some(Arc::new(Auto::open(options).map_err(failed)?)),
+        "cpu" => Some(Arc::new(Cpu)),
+        "native" => Some(Arc::new(Native::open(options).map_err(failed)?)),
+        "reference" => Some(Arc::new(rml_executor::Reference)),
+        _ => None,
+    };
+    let plan = match (executor, threads) {
+        (Some(executor), Some(threads)) => Engine::plan_by_with_threads(executor, threads),
+        (Some(executor), None) => Engine::plan_by(executor),
+        (None, _) => Engine::plan_on(Arc::clone(&backend)),
     };
     let simulator = || Engine::simulator_on(Arc::clone(&backend));
     Ok(match runner {

@@ -1,10 +1,10 @@
-//! Any number of threads gives the bits of one.
+//! Any number of threads gives the bits of one, on both executors that share work among threads.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use rml::{
-    Column, Columns, Elements, Engine, Error, Evaluate, Shape, Source, TestSplit, TrainOptions, train,
+    Column, Columns, Elements, Engine, Error, Evaluate, Shape, Source, TestSplit, TrainOptions, backend,
+    train,
 };
 
 const CLASSIFIER: &str = "
@@ -73,16 +73,20 @@ fn trained(text: &str, data: &Columns, batch: usize, engine: Engine) -> Result<V
     Ok(std::fs::read(Path::new(&path)).unwrap())
 }
 
-fn with_threads(threads: usize) -> Engine {
-    Engine::plan_with_threads(NonZeroUsize::new(threads).unwrap())
+fn with_threads(backend: &str, threads: usize) -> Engine {
+    let options = backend::Options { threads: Some(threads), ..backend::Options::default() };
+    backend::engine(backend::Runner::Plan, backend, &options).unwrap()
 }
 
 #[track_caller]
 fn same_bits(what: &str, text: &str, data: &Columns, batch: usize) {
     let of = |engine| trained(text, data, batch, engine).unwrap_or_else(|e| panic!("{what}: {e}"));
-    let one = of(with_threads(1));
-    for threads in [2, 3, 5] {
-        assert!(of(with_threads(threads)) == one, "{what} with {threads} threads");
+    let one = of(with_threads("cpu", 1));
+    for (backend, threads) in
+        [("cpu", 2), ("cpu", 3), ("cpu", 5), ("native", 1), ("native", 2), ("native", 3)]
+    {
+        let some = of(with_threads(backend, threads));
+        assert!(some == one, "{what} by {backend} with {threads} threads");
     }
 }
 
@@ -129,8 +133,9 @@ node counted(units, x: num [batch.., d]) -> (o: num [batch.., units])
   n_before = to_int(zeros([batch.., d])) fby n;
 ";
     let data = data(33, Some(6), &[12]);
-    let of =
-        |threads| trained(&text, &data, 33, with_threads(threads)).expect_err("it overflows").to_string();
+    let of = |threads| {
+        trained(&text, &data, 33, with_threads("cpu", threads)).expect_err("it overflows").to_string()
+    };
     let one = of(1);
     assert!(one.contains("overflow"), "{one}");
     for threads in [2, 5] {
