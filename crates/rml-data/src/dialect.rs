@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
+use rml_files::Compression;
 
 pub(crate) use find::find;
 pub(crate) use sample::{SAMPLE, sample_of};
@@ -81,7 +82,7 @@ pub(crate) fn is_table(path: &Path) -> bool {
 }
 
 fn extension(path: &Path) -> Option<String> {
-    Some(path.extension()?.to_str()?.to_ascii_lowercase())
+    Some(Compression::of(path).1.extension()?.to_str()?.to_ascii_lowercase())
 }
 
 /// How one file writes its table.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, visible_name};
+use rml_files::is_standard_input;
 use rml_ir::Shape;
 
 use crate::builder::gaps_in_sequences;
@@ -13,15 +14,23 @@ use crate::format::{EXTENSIONS, Format};
 use crate::malformed::{Malformed, Unusable};
 use crate::selection::Selection;
 
-/// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of
-/// their names.
+/// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such as
+/// `part-*.csv` the files that it matches, both in the order of their names. `-` is standard input.
 ///
 /// # Errors
-/// A folder that cannot be read, or has no data file.
+/// A folder that cannot be read, or has no data file; a pattern that matches nothing.
 pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
+        if let Some(found) = rml_files::contents::matching(path)? {
+            files.extend(found);
+            continue;
+        }
         let Some(found) = rml_files::contents::files_in(path)? else {
+            if is_standard_input(path) && files.iter().any(|file| is_standard_input(file)) {
+                let d = Diagnostic::error(codes::BAD_OPTION, "standard input (`-`) is given twice");
+                return Err(d.help("give it once: its end is the end of the data").into());
+            }
             files.push(path.to_owned());
             continue;
         };

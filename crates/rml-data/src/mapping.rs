@@ -65,6 +65,15 @@ impl ColumnMapping {
         self.0.is_empty()
     }
 
+    /// Whether it names a column by a number.
+    pub(crate) fn has_numbers(&self) -> bool {
+        let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
+        self.0.values().flatten().any(|part| match part {
+            Part::One(name) => is_number(name),
+            Part::Range(first, last) => is_number(first) && is_number(last),
+        })
+    }
+
     /// The inputs that it names.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)

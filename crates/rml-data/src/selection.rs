@@ -8,6 +8,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use crate::builder::{Builder, Reading};
 use crate::columns::LENGTHS;
 use crate::dialect::Dialect;
+use crate::format::Format;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;
 
@@ -31,6 +32,10 @@ pub struct Selection {
     names: Option<BTreeSet<String>>,
     dialect: Dialect,
     mapping: ColumnMapping,
+    /// The inputs of the node that are no conditions, if they are known.
+    feeding: Vec<String>,
+    /// In place of what names of files say.
+    format: Option<Format>,
 }
 
 impl Selection {
@@ -42,6 +47,18 @@ impl Selection {
     /// The columns of those names, and the one that says how long windows are.
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self { names: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
+    }
+
+    /// The same, where a node takes numbers or classes of those names.
+    #[must_use]
+    pub fn feeding<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
+        Self { feeding: inputs.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same, of files that have that format, whatever they are called.
+    #[must_use]
+    pub fn in_format(self, format: Option<Format>) -> Self {
+        Self { format, ..self }
     }
 
     /// The same, with tables in text files written in that way.
@@ -79,6 +96,19 @@ impl Selection {
     /// How tables in text files are written, as far as the user says it.
     pub(crate) fn dialect(&self) -> &Dialect {
         &self.dialect
+    }
+
+    /// The only input, if there is one.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match &self.feeding[..] {
+            [input] => Some(input),
+            _ => None,
+        }
+    }
+
+    /// The format of all files, if the user says it.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
     }
 
     /// Which columns feed inputs of other names.
