@@ -65,7 +65,10 @@ fn divide(columns: &mut Columns) -> Result<(), Malformed> {
         return Err(too_many_columns());
     }
     let more = bytes_of(array.elements.len(), size_of::<f64>());
-    columns.memory.grow(more).map_err(|short| Malformed::short(short.diagnostic("the columns of the array")))?;
+    columns
+        .memory
+        .grow(more)
+        .map_err(|short| Malformed::short(short.diagnostic("the columns of the array")))?;
     let shape = Shape::new(&[&[rows], cell].concat());
     let part = shape.len() / rows.max(1);
     for i in 0..count {

@@ -73,6 +73,12 @@ pub(crate) fn find<'a>(
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
     let found = named(columns, (input, inputs), shapes)?;
+    if columns.names(&input.name).is_some() && input.ty.dtype != DType::Int {
+        let what = format!("column `{}` holds texts, input `{}` is {}", input.name, input.name, input.ty);
+        return Err(
+            Diagnostic::error(codes::DATA_TYPE, what).help("texts name the classes of an `int` input")
+        );
+    }
     if found.fits() {
         return Ok(found);
     }
@@ -314,6 +320,16 @@ pub fn by_cycle(
     for input in inputs {
         let expected = advice::prefixed("cycles", input.ty.shape.dims());
         let bound = find(columns, (input, inputs), &[&expected]).and_then(|column| {
+            if columns.names(&input.name).is_some() {
+                let what = format!(
+                    "column `{}` holds texts, and input `{}` is {}",
+                    input.name, input.name, input.ty
+                );
+                let d = Diagnostic::error(codes::DATA_TYPE, what);
+                return Err(
+                    d.help("write the number of each class: only training and inference know their names")
+                );
+            }
             if columns.lengths(&input.name).is_some() {
                 let what = format!("the rows of column `{}` are sequences of different lengths", input.name);
                 let d = Diagnostic::error(codes::DATA_SHAPE, what);

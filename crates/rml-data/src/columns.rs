@@ -163,6 +163,8 @@ pub struct Columns {
     /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells
     /// of all its rows one after the other.
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
+    /// The texts of columns that hold texts, by their numbers.
+    pub(crate) names: Box<IndexMap<String, Vec<String>>>,
     /// How files differ in columns that are joined anyway.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// How the file writes its table, where that is neither usual nor said by the user: sentences without a point.
@@ -189,6 +191,7 @@ impl Columns {
     pub(crate) fn remove(&mut self, name: &str) {
         self.columns.shift_remove(name);
         self.lengths.shift_remove(name);
+        self.names.shift_remove(name);
         self.differing.shift_remove(name);
     }
 
@@ -230,6 +233,7 @@ impl PartialEq for Columns {
         self.origin == other.origin
             && self.columns == other.columns
             && self.lengths == other.lengths
+            && self.names == other.names
             && self.unusable == other.unusable
     }
 }

@@ -76,8 +76,12 @@ impl Format {
                 match (is_whole, rest.trim_ascii_start().starts_with(b"{")) {
                     (true, true) => Ok(Format::JsonLines),
                     (false, false) if !rest.is_empty() => Ok(Format::Json),
-                    _ => Err(Malformed::new("its first line may be a document of JSON, or one of several rows")
-                        .help("say which: `--data-format json` for columns, `--data-format jsonl` for a row a line")),
+                    _ => Err(Malformed::new(
+                        "its first line may be a document of JSON, or one of several rows",
+                    )
+                    .help(
+                        "say which: `--data-format json` for columns, `--data-format jsonl` for a row a line",
+                    )),
                 }
             }
             _ => Ok(Format::Csv),
@@ -121,8 +125,7 @@ pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Form
 }
 
 /// The extensions of the formats that are read, for messages.
-pub(crate) const EXTENSIONS: &str = 
-    ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet, and of compressed files .csv.gz, .csv.zst and so on";
+pub(crate) const EXTENSIONS: &str = ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet, and of compressed files .csv.gz, .csv.zst and so on";
 
 /// The columns under the names of the inputs that they feed; those of text tables have them already.
 pub(crate) fn mapped(
@@ -178,7 +181,9 @@ fn other_format(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     match path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
         "zip" | "bz2" | "xz" => format!("unpack it first, to `{name}`"),
-        "gz" | "zst" => format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv.gz`"),
+        "gz" | "zst" => {
+            format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv.gz`")
+        }
         "xls" | "xlsx" | "ods" => "save the sheet as CSV, with a line of names above the values".to_owned(),
         "pt" | "pth" | "pkl" | "pickle" | "mat" | "h5" | "hdf5" | "feather" | "arrow" => {
             "save its arrays by name with NumPy: `np.savez(\"data.npz\", x=.., y=..)`".to_owned()

@@ -76,6 +76,7 @@ impl Columns {
     /// Adds the rows of another table.
     pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
         let (ours, theirs) = (self.origin.clone(), other.origin.clone());
+        self.number_as_here(&mut other);
         self.memory
             .grow(other.memory.bytes())
             .map_err(|short| short.diagnostic(format!("the data of {theirs} beside that of {ours}")))?;
@@ -105,7 +106,12 @@ impl Columns {
                 }
             }
             let has_gaps = before.present.is_some() || column.present.is_some();
+            let hold_texts =
+                [self.names.contains_key(&name) && !before.is_bare(), other.names.contains_key(&name)];
             let appended = match &lengths {
+                _ if hold_texts[0] != hold_texts[1] && !before.is_bare() && !column.is_bare() => {
+                    Err(texts_and_numbers(hold_texts[0], &ours, &theirs))
+                }
                 [Some(_), _] | [_, Some(_)] if has_gaps => Err(gaps_in_sequences()),
                 [Some(_), None] => Err(no_sequences(&ours, &theirs)),
                 [None, Some(_)] => Err(no_sequences(&theirs, &ours)),
@@ -139,6 +145,13 @@ fn lacking(name: &str, file: &str) -> Unusable {
 
 fn no_sequences(ours: &str, theirs: &str) -> Malformed {
     Malformed::of_shape(format!("its rows are sequences of different lengths in {ours}, and not in {theirs}"))
+}
+
+/// A column holds texts in one file alone.
+fn texts_and_numbers(first: bool, ours: &str, theirs: &str) -> Malformed {
+    let (texts, numbers) = if first { (ours, theirs) } else { (theirs, ours) };
+    Malformed::of_type(format!("it holds texts in {texts}, and numbers in {numbers}"))
+        .help("write the name of a class in each row, or its number")
 }
 
 /// How the rows of a column differ in two files.

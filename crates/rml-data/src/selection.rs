@@ -1,6 +1,6 @@
 //! What is read of data files, and how.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
@@ -9,6 +9,7 @@ use crate::builder::{Builder, Reading};
 use crate::columns::LENGTHS;
 use crate::dialect::Dialect;
 use crate::format::Format;
+use crate::labels::Texts;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;
 
@@ -36,6 +37,12 @@ pub struct Selection {
     feeding: Vec<String>,
     /// In place of what names of files say.
     format: Option<Format>,
+    /// The inputs that take integers, if they are known.
+    integers: Vec<String>,
+    /// The inputs that take texts.
+    texts: BTreeMap<String, Texts>,
+    /// The inputs that take elements that are absent among others.
+    filled: BTreeSet<String>,
 }
 
 impl Selection {
@@ -53,6 +60,22 @@ impl Selection {
     #[must_use]
     pub fn feeding<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
         Self { feeding: inputs.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same, where columns of some inputs hold texts, and elements of others may be absent.
+    pub(crate) fn taking(self, texts: BTreeMap<String, Texts>, filled: BTreeSet<String>) -> Self {
+        Self { texts, filled, ..self }
+    }
+
+    /// The same, where inputs of those names take integers, so that texts may name them.
+    #[must_use]
+    pub fn with_integers<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
+        Self { integers: inputs.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The inputs that take integers.
+    pub(crate) fn integers(&self) -> &[String] {
+        &self.integers
     }
 
     /// The same, of files that have that format, whatever they are called.
@@ -118,12 +141,24 @@ impl Selection {
 
     /// The same, where columns have the names of inputs.
     pub(crate) fn of_inputs(&self) -> Self {
-        Self { names: self.names.clone(), ..Self::default() }
+        let Self { names, texts, filled, .. } = self.clone();
+        Self { names, texts, filled, ..Self::default() }
+    }
+
+    /// Which texts a column takes, and whether its elements may be absent among others.
+    fn taken(&self, column: &str) -> (Texts, bool) {
+        let feeds = |input: &String| *input == column || self.mapping.gives(column, input);
+        let texts = self.texts.iter().filter(|(input, _)| feeds(input)).map(|(_, texts)| *texts).next();
+        (texts.unwrap_or_default(), self.filled.iter().any(feeds))
     }
 
     /// The column of that name before its first cell.
     pub(crate) fn reading(&self, name: &str, cells: impl FnOnce() -> Builder) -> Reading {
-        if self.has(name) { Reading::Cells(cells()) } else { Reading::Refused(left_out()) }
+        if !self.has(name) {
+            return Reading::Refused(left_out());
+        }
+        let (texts, has_gaps) = self.taken(name);
+        Reading::Cells(cells().taking(texts, has_gaps))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bumpalo::Bump;
 use rml_base::{FileId, Sources};
-use rml_syntax::ast::{Dim, ExprKind, Node};
+use rml_syntax::ast::{DTypeName, Dim, ExprKind, Node};
 
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
@@ -23,6 +23,10 @@ pub struct Interface {
     batched: Vec<String>,
     /// Formals without a type, which can be set.
     untyped: Vec<String>,
+    /// Formals of integers or of an enumeration.
+    integers: Vec<String>,
+    /// Formals of truth values.
+    conditions: Vec<String>,
     /// Whether `batch` stands in any shape of the interface, or is itself a formal.
     pub has_batch: bool,
 }
@@ -31,6 +35,13 @@ impl Interface {
     /// Whether the declared shape of a formal begins with `batch`.
     pub fn is_batched(&self, input: &str) -> bool {
         self.batched.iter().any(|b| b == input)
+    }
+
+    /// The formals that have a type which is not `bool`.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        let others = [&self.untyped, &self.conditions];
+        let is_value = move |input: &&String| !others.iter().any(|list| list.contains(input));
+        self.inputs.iter().filter(is_value).map(String::as_str)
     }
 
     /// Whether a formal has no type, so that it can be set from outside.
@@ -54,6 +65,11 @@ impl Interfaces {
         is_here.then(|| self.0.iter().flat_map(|interface| interface.inputs.iter().cloned()).collect())
     }
 
+    /// The inputs of all nodes that take integers.
+    pub(crate) fn integers(&self) -> BTreeSet<String> {
+        self.0.iter().flat_map(|interface| interface.integers.iter().cloned()).collect()
+    }
+
     /// The interface of that node.
     pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
@@ -63,6 +79,7 @@ impl Interfaces {
 fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
     let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
     let (mut inputs, mut batched, mut untyped) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut integers, mut conditions) = (Vec::new(), Vec::new());
     let mut has_batch = false;
     for decl in node.inputs {
         let name = names.resolve(&decl.name.name);
@@ -72,12 +89,18 @@ fn read(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
             untyped.push(name.to_owned());
             continue;
         };
+        match ty.dtype {
+            DTypeName::Int | DTypeName::Named(_) => integers.push(name.to_owned()),
+            DTypeName::Bool => conditions.push(name.to_owned()),
+            DTypeName::Num => {}
+        }
         has_batch |= ty.dims.iter().any(is_batch);
         if ty.dims.first().is_some_and(is_batch) {
             batched.push(name.to_owned());
         }
     }
-    Interface { name: names.resolve(&node.name.name).to_owned(), inputs, batched, untyped, has_batch }
+    let name = names.resolve(&node.name.name).to_owned();
+    Interface { name, inputs, batched, untyped, integers, conditions, has_batch }
 }
 
 #[cfg(test)]

@@ -121,6 +121,14 @@ pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error
     Ok(source.front()?.interfaces().get(node).cloned())
 }
 
+/// The inputs that take integers, of all nodes of the text of a source.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn integer_inputs(source: &Source) -> Result<BTreeSet<String>, Error> {
+    Ok(source.front()?.interfaces().integers())
+}
+
 /// The names that columns of data may have to feed a node of a source, or another node that runs beside it: those of
 /// the inputs of all nodes of its text. `None` if the text does not have the node, which may have inputs of its own.
 ///

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, memory};
+use rml_data::Preparation;
 use rml_driver::Program;
 use rml_files::contents;
 use rml_ir::{DType, Data, Shape, Type, Value};
@@ -130,6 +131,11 @@ impl Checkpoint {
     /// States in the course of a training run.
     pub(crate) fn at(states: IndexMap<Arc<str>, Value>, position: Position) -> Self {
         Self { position: Some(position), ..Self::of_states(states) }
+    }
+
+    /// How the data of its training was prepared.
+    pub fn preparation(&self) -> Preparation {
+        self.position.as_ref().map(|position| position.preparation.clone()).unwrap_or_default()
     }
 
     /// The name of the file it was read from.
@@ -275,6 +281,19 @@ pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Dia
     Some(d.help("without the setting, the value of the training is used"))
 }
 
+/// A warning that values are given as they are to a program whose training brought them to another scale.
+pub(crate) fn unprepared(position: Option<&Position>) -> Option<Diagnostic> {
+    let changed = position?.preparation.changed_inputs();
+    let names = changed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let first = changed.first()?;
+    let what = format!("the training of the checkpoint standardised {names}, which is not done here");
+    let d = Diagnostic::warning(codes::NOT_PREPARED, what);
+    let d = d.note("only `rml train` and `rml infer` prepare data as the checkpoint says");
+    Some(d.help(format!(
+        "give `{first}` in the scale of the training: less its mean, and divided by its deviation"
+    )))
+}
+
 /// Whether a value can become a state of that type without loss.
 fn fits(value: &Value, ty: &Type, program: &Program) -> bool {
     let single = matches!(value.to_data(), Data::F32(_));
@@ -352,7 +371,14 @@ pub(crate) mod tests {
         let origin = Origin { program: "00".into(), data: "ff".into(), columns: vec!["x".into()] };
         let list = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)]);
         let set = [("rate".into(), StaticValue::Num(0.1)), ("shape".into(), list)];
-        Position { setup, reached, origin, best: None, set: Some(set.into()) }
+        Position {
+            setup,
+            reached,
+            origin,
+            preparation: Preparation::default(),
+            best: None,
+            set: Some(set.into()),
+        }
     }
 
     #[test]

@@ -205,9 +205,12 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
-    let bind = || Windows::bind(data, program.inputs(), program.precision(), options.allow_nan);
-    let windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
+    let preparation = checkpoint.preparation();
+    let how = (program.precision(), options.allow_nan);
+    let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());
+    let mut windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
     family.refuse_undeclared(size, &windows)?;
+    windows.prepare(&preparation);
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);

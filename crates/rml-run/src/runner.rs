@@ -11,7 +11,8 @@ use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Dataset, Selection, Windows};
 use rml_driver::{
-    Analysis, BATCH, Options, Program, Source, Stacked, Unit, input_names, interface, keep_inputs,
+    Analysis, BATCH, Options, Program, Source, Stacked, Unit, input_names, integer_inputs, interface,
+    keep_inputs,
 };
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
@@ -97,7 +98,10 @@ pub(crate) fn asked_batch(
 /// # Errors
 /// A source that cannot be read.
 pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Error> {
-    Ok(input_names(source, node)?.map_or_else(Selection::all, Selection::of))
+    let Some(names) = input_names(source, node)? else { return Ok(Selection::all()) };
+    let interface = interface(source, node.unwrap_or("train"))?;
+    let values = interface.iter().flat_map(|interface| interface.values());
+    Ok(Selection::of(names).feeding(values).with_integers(integer_inputs(source)?))
 }
 
 /// How many windows to stack: as asked for, else the default where the node can stack.
@@ -346,7 +350,10 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
                 format!("the cell of column `{column}` in row {row} of {origin} is empty (rows count from 0), so `{column}` is absent there")
             });
             d.notes.splice(0..0, notes);
-            d.help.insert(0, "write a value into the empty cell, or leave the row out".to_owned());
+            let fill = format!("--fill '{}=mean'", gaps[0].0);
+            let help =
+                format!("write a value into the empty cell, leave the row out, or fill all gaps: `{fill}`");
+            d.help.insert(0, help);
             // The data is at fault: which equations it meets on the way says nothing more.
             let (inputs, others): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut d.labels).into_iter().partition(|l| l.message.starts_with("the input `"));

@@ -17,7 +17,7 @@ use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
 use super::start::Common;
 use crate::checkpoint::{Policy, Reached};
-use crate::infer::lines::{Format, Line, object, quoted};
+use crate::infer::lines::{Format, Line, quoted};
 use crate::infer::stream::{Running, ask_for_answers};
 use crate::runner::Averages;
 use crate::session::Session;
@@ -137,7 +137,7 @@ impl<'a> TrainStream<'a> {
         if line.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let fed = object(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
+        let fed = self.lines.format.read(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
         fed.map_err(|error| quoted(error, line))
     }
 
@@ -288,5 +288,5 @@ impl Blocks for Lines {
 fn format(common: &mut Common, options: &TrainOptions) -> Result<Format, Error> {
     let stacked = common.family.stacked(common.size)?.outputs.iter().map(ToString::to_string).collect();
     let single = common.family.stacks && common.size == 1 && options.batch.is_none();
-    Ok(Format { single, stacked, allow_nan: options.allow_nan })
+    Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation: Arc::default() })
 }
