@@ -1,5 +1,7 @@
 //! Columns of data by name.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
@@ -165,6 +167,8 @@ pub struct Columns {
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
     /// The texts of columns that hold texts, by their numbers.
     pub(crate) names: Box<IndexMap<String, Vec<String>>>,
+    /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
+    pub(crate) cases: BTreeMap<String, Vec<String>>,
     /// How files differ in columns that are joined anyway.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// How the file writes its table, where that is neither usual nor said by the user: sentences without a point.

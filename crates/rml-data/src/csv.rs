@@ -141,7 +141,9 @@ fn row(
         builder.end(row, dims, memory)
     };
     let cell = || own().find(|cell| cell.at == at.get()).map_or("", |cell| &*cell.text);
-    reading.cell(name, memory, read, |why| advised(why, fault.get(), cell(), known).in_text(text, at.get()))
+    reading.cell(name, memory, read, |why| {
+        advised(why, name, fault.get(), (cell(), known)).in_text(text, at.get())
+    })
 }
 
 /// Adds the element that a cell stands for.
@@ -178,10 +180,12 @@ enum Fault {
 }
 
 /// The finding about a cell with that text, with what may stand there.
-fn advised(why: Malformed, fault: Fault, text: &str, known: &Known) -> Malformed {
+fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Known)) -> Malformed {
     if why.code != codes::DATA_TYPE {
         return match fault {
-            Fault::Gap => why.help("write a value into that cell, or leave the row out"),
+            Fault::Gap => why.help("write a value into that cell, or leave the row out").help(format!(
+                "or fill all gaps of the input: `--fill '{name}=mean'` or `--fill '{name}=0'`"
+            )),
             _ => why,
         };
     }

@@ -67,6 +67,7 @@ impl Columns {
         let files = data_files(paths)?;
         let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
         let mut all = Self::read_one(first, selection)?;
+        all.cases.clone_from(selection.cases());
         for file in others {
             all.append(Self::read_one(file, selection)?)?;
         }

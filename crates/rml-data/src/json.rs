@@ -444,8 +444,11 @@ mod tests {
 
     #[test]
     fn cells_of_a_line() {
-        let one = |text: &str| cells(&format!("{{\"x\": {text}}}")).unwrap().swap_remove("x").unwrap();
-        let value = |text: &str| one(text).unwrap().map(|c| (c.shape.dims().to_vec(), c.elements)).unwrap();
+        let one = |text: &str| {
+            cells(&format!("{{\"x\": {text}}}"), &Preparation::default()).unwrap().swap_remove("x").unwrap()
+        };
+        let value =
+            |text: &str| one(text).unwrap().map(|c| (c.0.shape.dims().to_vec(), c.0.elements)).unwrap();
         assert_eq!(value("3"), (vec![1], Elements::Int(vec![3])));
         assert_eq!(value("[[true], [false]]"), (vec![1, 2, 1], Elements::Bool(vec![true, false])));
         assert_eq!(value("[1, 2, 3.5, 4]"), (vec![1, 4], Elements::F64(vec![1.0, 2.0, 3.5, 4.0])));
@@ -471,10 +474,10 @@ mod tests {
             ("{\"x\": 1} 2", "trailing"),
             ("{\"x\": 1, \"x\": 2}", "the key `x` occurs twice"),
         ] {
-            let found = cells(text).unwrap_err().why;
+            let found = cells(text, &Preparation::default()).unwrap_err().why;
             assert!(found.contains(why), "{text}: {found}");
         }
-        assert_eq!(cells("\u{feff}{}").unwrap(), IndexMap::new());
+        assert_eq!(cells("\u{feff}{}", &Preparation::default()).unwrap(), IndexMap::new());
     }
 
     /// Gaps take no memory: this would be 40 GB of them.

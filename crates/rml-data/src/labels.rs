@@ -89,8 +89,17 @@ impl Columns {
     }
 }
 
-/// The classes of an input whose column holds texts: those that are known, or else the texts in their order; and the
-/// class of each number of the column.
+/// The classes of an input.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Classes {
+    /// Their names, in the order of their numbers.
+    pub(crate) names: Vec<String>,
+    /// The class of each number of the column, if it holds texts.
+    pub(crate) numbers: Option<Vec<i64>>,
+}
+
+/// The classes of an input: the cases of its enumeration, or those that are known, or else the texts of its column in
+/// their order. An input has none if its column holds no texts and no names are known.
 ///
 /// # Errors
 /// A text that is no known class.
@@ -98,25 +107,34 @@ pub(crate) fn classes(
     data: &dyn Dataset,
     input: &InputInfo,
     known: Option<&[String]>,
-) -> Result<Option<(Vec<String>, Vec<i64>)>, Diagnostic> {
-    let Some(names) = data.table().names(&input.name) else { return Ok(None) };
-    let classes = match known {
-        Some(known) => known.to_vec(),
-        None => {
+) -> Result<Option<Classes>, Diagnostic> {
+    let table = data.table();
+    let known = table.cases.get(&*input.name).map(Vec::as_slice).or(known);
+    let classes = match (table.names(&input.name), known) {
+        (None, None) => return Ok(None),
+        (None, Some(known)) => return Ok(Some(Classes { names: known.to_vec(), numbers: None })),
+        (Some(_), Some(known)) => known.to_vec(),
+        (Some(names), None) => {
             let mut sorted = names.to_vec();
             sorted.sort();
             sorted
         }
     };
+    let names = table.names(&input.name).unwrap_or_default();
     let all: IndexSet<&str> = classes.iter().map(String::as_str).collect();
-    let class =
-        |name: &String| all.get_index_of(name.as_str()).map(|class| i64::try_from(class).unwrap_or(i64::MAX));
-    let numbers: Vec<Option<i64>> = names.iter().map(class).collect();
+    let number = |name: &String| all.get_index_of(name.as_str()).and_then(|class| i64::try_from(class).ok());
+    let numbers: Vec<Option<i64>> = names.iter().map(number).collect();
     if let Some(unknown) = numbers.iter().position(Option::is_none) {
         let row = first_row(data, &input.name, unknown)?;
-        return Err(unknown_label(&input.name, row, data.table().called(), &names[unknown], &classes));
+        return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
     }
-    Ok(Some((classes, numbers.into_iter().flatten().collect())))
+    Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
+}
+
+/// Whether a class is called as other values look, so that every cell of a column is a text.
+pub(crate) fn look_like_values(classes: &[String]) -> bool {
+    let is_value = |name: &String| name.parse::<f64>().is_ok() || matches!(&**name, "true" | "false");
+    classes.iter().any(is_value)
 }
 
 /// The first row of a column that has a number.

@@ -4,7 +4,7 @@
 //! A [`Recipe`] is what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows that are trained
 //! on, with the numbers that came out. A checkpoint holds it, so that other data is prepared in the same way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::{Column, Elements};
 use crate::dialect::Dialect;
-use crate::labels::{Texts, listed, unknown_value};
+use crate::labels::{Texts, listed, look_like_values, unknown_value};
 use crate::mapping::{self, ColumnMapping};
 use crate::prepare::Steps;
 use crate::selection::Selection;
@@ -120,7 +120,16 @@ impl Recipe {
     /// The mapping names an input that the program does not have.
     pub fn selection(&self, columns: Selection) -> Result<Selection, Error> {
         let named = columns.integers().iter().map(|input| (input.clone(), Texts::Names)).collect::<Vec<_>>();
-        let stated = self.classes.keys().map(|input| (input.clone(), Texts::All));
+        for (input, classes) in &self.classes {
+            if let Some(cases) = columns.cases().get(input).filter(|cases| *cases != classes) {
+                let what = format!("`--classes` cannot be used for input `{input}`, which is an enumeration");
+                let d = Diagnostic::error(codes::BAD_OPTION, what)
+                    .note(format!("its cases are {}", listed(cases)));
+                return Err(d.help("leave the option out: the cases are the classes").into());
+            }
+        }
+        let texts = |classes: &[String]| if look_like_values(classes) { Texts::All } else { Texts::Names };
+        let stated = self.classes.iter().map(|(input, classes)| (input.clone(), texts(classes)));
         let texts = named.into_iter().chain(stated).collect();
         let filled = self.fills.keys().cloned().collect();
         Ok(columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled))
@@ -172,7 +181,8 @@ impl Recipe {
 /// An option names an input that does not exist.
 fn no_input(flag: &str, name: &str, inputs: &[&InputInfo]) -> Diagnostic {
     let what = format!("the program has no input `{}` for `--{flag}`", visible_name(name));
-    let names: Vec<String> = inputs.iter().map(|input| input.name.to_string()).collect();
+    let names: BTreeSet<&str> = inputs.iter().map(|input| &*input.name).collect();
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let d = Diagnostic::error(codes::BAD_OPTION, what).note(format!("inputs are {}", listed(&names)));
     match suggest(name, names.iter().map(String::as_str)) {
         Some(near) => d.help(format!("there is `{near}`")),
@@ -207,7 +217,7 @@ pub struct Preparation {
     /// What was asked for.
     #[serde(skip_serializing_if = "is_default")]
     pub asked: Recipe,
-    /// The classes of all inputs whose columns held texts, in the order of their numbers.
+    /// The classes of all inputs whose values have names, in the order of their numbers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, Vec<String>>,
     /// What happens to the values of an input.
@@ -254,6 +264,13 @@ impl Preparation {
         *self == Self::default()
     }
 
+    /// The same, where values of inputs have those names unless others are known.
+    #[must_use]
+    pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
+        self.classes.extend(cases);
+        self
+    }
+
     /// Whether gaps of an input are filled.
     pub fn fills(&self, input: &str) -> bool {
         self.steps.get(input).is_some_and(|steps| steps.fill.is_some())
@@ -274,6 +291,9 @@ impl Preparation {
         let Elements::Int(v) = &column.elements else { return Ok(column.clone()) };
         let class = |x: &i64| {
             let name = names.and_then(|names| names.get(usize::try_from(*x).ok()?).cloned());
+            if name.is_none() && !look_like_values(classes) {
+                return Ok(*x);
+            }
             let name = name.unwrap_or_else(|| x.to_string());
             let class = classes.iter().position(|class| *class == name);
             class

@@ -39,6 +39,8 @@ pub struct Selection {
     format: Option<Format>,
     /// The inputs that take integers, if they are known.
     integers: Vec<String>,
+    /// The names of the values of inputs that are cases of an enumeration.
+    cases: BTreeMap<String, Vec<String>>,
     /// The inputs that take texts.
     texts: BTreeMap<String, Texts>,
     /// The inputs that take elements that are absent among others.
@@ -64,13 +66,25 @@ impl Selection {
 
     /// The same, where columns of some inputs hold texts, and elements of others may be absent.
     pub(crate) fn taking(self, texts: BTreeMap<String, Texts>, filled: BTreeSet<String>) -> Self {
-        Self { texts, filled, ..self }
+        Self { texts: self.texts.into_iter().chain(texts).collect(), filled, ..self }
     }
 
     /// The same, where inputs of those names take integers, so that texts may name them.
     #[must_use]
     pub fn with_integers<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
         Self { integers: inputs.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same, where values of inputs have names, in the order of their numbers.
+    #[must_use]
+    pub fn with_cases(self, cases: BTreeMap<String, Vec<String>>) -> Self {
+        let texts = cases.keys().map(|input| (input.clone(), Texts::Names)).collect();
+        Self { cases, texts, ..self }
+    }
+
+    /// The names of the values of inputs that are cases of an enumeration.
+    pub(crate) fn cases(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.cases
     }
 
     /// The inputs that take integers.

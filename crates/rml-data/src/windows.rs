@@ -14,7 +14,7 @@ use rml_ir::{Data, InputInfo, Precision, Shape, Type, Value};
 use crate::advice::prefixed;
 use crate::cells::Cells;
 use crate::columns::Elements;
-use crate::labels;
+use crate::labels::{self, Classes};
 use crate::prepare::{Moments, Steps, fitted};
 use crate::recipe::{Fill, Preparation};
 
@@ -42,8 +42,8 @@ struct Bound {
     role: Role,
     /// The input whose value says when this one is present.
     clock: Option<Clock>,
-    /// The classes that its column names, and the class of each number of the column.
-    classes: Option<(Vec<String>, Vec<i64>)>,
+    /// The names of its values.
+    classes: Option<Classes>,
     /// What happens to its values.
     steps: Steps,
 }
@@ -161,7 +161,12 @@ impl Windows {
 
     /// The values of an input in those cycles as the program gets them, one below the other, its clock aside; `None` =
     /// its row is absent, or there are no cycles.
-    fn values(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
+    pub(crate) fn values(
+        &self,
+        i: usize,
+        windows: &[usize],
+        cycles: &[usize],
+    ) -> Result<Option<Value>, Diagnostic> {
         let bound = &self.inputs[i];
         let (Bound { info, steps, .. }, Some(data)) = (bound, bound.cells()) else {
             return self.stored(i, windows, cycles);
@@ -180,7 +185,7 @@ impl Windows {
             let dims = std::iter::once(cycles.len()).chain(stacked).chain(cell.shape.dims().iter().copied());
             Some(Value::new(dims.collect(), filled.to_data()))
         } else {
-            return Err(disagree(info, windows, "absent in some of them"));
+            return Err(self.lacking(i, windows));
         };
         Ok(values.map(|values| steps.applied(values, cell.shape.len())))
     }
@@ -202,7 +207,7 @@ impl Windows {
             return Ok(None);
         }
         if rows.len() < windows.len() {
-            return Err(disagree(info, windows, "absent in some of them"));
+            return Err(self.lacking(i, windows));
         }
         let at = |row: usize, t: usize| match role {
             Role::Cycle(_) => row * self.cycles + t,
@@ -232,10 +237,24 @@ impl Windows {
             short.diagnostic(format!("the values of input `{}` in a batch of windows", info.name))
         })?;
         let value = data.gather(&cells, &ty.shape)?;
-        Ok(Some(match &self.inputs[i].classes {
-            Some((_, numbers)) => renumbered(&value, numbers),
+        let numbers = self.inputs[i].classes.as_ref().and_then(|classes| classes.numbers.as_ref());
+        Ok(Some(match numbers {
+            Some(numbers) => renumbered(&value, numbers),
             None => value,
         }))
+    }
+
+    /// Some of the windows that are stacked have no value of an input.
+    fn lacking(&self, i: usize, windows: &[usize]) -> Diagnostic {
+        let info = &self.inputs[i].info;
+        let lacks = |window: usize| self.inputs[i].cells().is_some_and(|cells| cells.place(window).is_none());
+        let first = windows.iter().copied().filter(|window| lacks(*window)).min().unwrap_or_default();
+        let all = (0..self.count).filter(|window| lacks(*window)).count();
+        let what = format!("input `{}` has no value in window {first} of {}", info.name, self.origin);
+        let note = format!("{all} of {} windows have none, and others are stacked with them", self.count);
+        let fills = format!("`--fill '{0}=mean'` or `--fill '{0}=0'`", info.name);
+        let help = format!("fill all gaps, {fills}, or leave these rows out");
+        Diagnostic::error(codes::DATA_SHAPE, what).note(note).help(help)
     }
 
     /// The inputs.
@@ -243,13 +262,9 @@ impl Windows {
         self.inputs.iter().map(|bound| &bound.info)
     }
 
-    /// The inputs whose columns hold texts, with their classes in the order of their numbers.
+    /// The inputs whose values have names, with these in the order of their numbers.
     pub fn classes(&self) -> impl Iterator<Item = (&str, &[String])> {
-        let classes = |bound: &'_ Bound| bound.classes.is_some();
-        self.inputs.iter().filter(move |bound| classes(bound)).filter_map(|bound| {
-            let (names, _) = bound.classes.as_ref()?;
-            Some((&*bound.info.name, &names[..]))
-        })
+        self.inputs.iter().filter_map(|bound| Some((&*bound.info.name, &bound.classes.as_ref()?.names[..])))
     }
 
     /// Prepares the values of all inputs in that way, whenever they are read.
@@ -283,7 +298,7 @@ impl Windows {
                 moments.add(&value);
             }
         }
-        let classes = bound.classes.as_ref().map(|(names, _)| &names[..]);
+        let classes = bound.classes.as_ref().map(|classes| &classes.names[..]);
         fitted(&bound.info, (fill, scales), &moments, classes)
     }
 }

@@ -11,8 +11,8 @@ use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Dataset, Selection, Windows};
 use rml_driver::{
-    Analysis, BATCH, Options, Program, Source, Stacked, Unit, input_names, integer_inputs, interface,
-    keep_inputs,
+    Analysis, BATCH, Options, Program, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
+    interface, keep_inputs,
 };
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
@@ -101,7 +101,8 @@ pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Err
     let Some(names) = input_names(source, node)? else { return Ok(Selection::all()) };
     let interface = interface(source, node.unwrap_or("train"))?;
     let values = interface.iter().flat_map(|interface| interface.values());
-    Ok(Selection::of(names).feeding(values).with_integers(integer_inputs(source)?))
+    let selection = Selection::of(names).feeding(values).with_integers(integer_inputs(source)?);
+    Ok(selection.with_cases(enumerated_inputs(source)?))
 }
 
 /// How many windows to stack: as asked for, else the default where the node can stack.

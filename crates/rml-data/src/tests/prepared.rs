@@ -121,7 +121,11 @@ fn gaps_are_filled_by_the_mean_of_the_training_part_or_a_value() {
     let rows = "a,b,y\n1,,dog\n,,cat\n,2,\n";
     let json = r#"[{"x": [1, null], "y": "dog"}, {"y": "cat"}, {"x": [null, 2], "y": null}]"#;
     for (name, text) in [("t.csv", rows), ("t.json", json)] {
-        let asked = if name == "t.csv" { given.clone() } else { Recipe { columns: Default::default(), ..given.clone() } };
+        let asked = if name == "t.csv" {
+            given.clone()
+        } else {
+            Recipe { columns: Default::default(), ..given.clone() }
+        };
         for data in read(&[(name, text)], &asked).unwrap() {
             let (x, y) = prepared(&*data, &asked, &[0]).unwrap();
             assert_eq!((&x[..], &y[..]), (&[1.0, -1.0, -1.0, -1.0, -1.0, 2.0][..], &[1, 0, 0][..]), "{name}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::Feed;
-use rml_driver::{Program, keep_inputs};
+use rml_driver::{Program, enumerated_inputs, keep_inputs};
 use rml_engine::{End, Feeding, Row, Use};
 
 use super::lines::{Format, Line, lacking, quoted, refuse_foreign};
@@ -96,7 +96,7 @@ impl Stream {
         // Whether the states fit is known now, not only when the first line comes.
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
-        let preparation = Arc::new(checkpoint.preparation());
+        let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint.select(&program, Policy::Inference).map_err(|d| program.error(d))?;
         let (single, allow_nan) = (asked.is_none() && family.stacks, options.allow_nan);
