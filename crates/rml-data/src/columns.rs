@@ -191,6 +191,13 @@ impl Columns {
         if self.origin.is_empty() { "the data" } else { &self.origin }
     }
 
+    /// Adds a column of texts: for each element the number of its text among `names`.
+    pub fn insert_texts(&mut self, name: impl Into<String>, column: Column, names: Vec<String>) {
+        let name = name.into();
+        self.names.insert(name.clone(), names);
+        self.columns.insert(name, column);
+    }
+
     /// Takes a column out.
     pub(crate) fn remove(&mut self, name: &str) {
         self.columns.shift_remove(name);

@@ -143,6 +143,13 @@ impl Recipe {
         Self { columns, dialect, ..other }
     }
 
+    /// The same, where values of inputs have those names unless others are known.
+    #[must_use]
+    pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
+        self.classes.extend(cases);
+        self
+    }
+
     /// Whether it asks for nothing but how files are read.
     pub fn prepares_nothing(&self) -> bool {
         self.classes.is_empty() && self.fills.is_empty() && self.standardised.is_empty()
@@ -257,6 +264,24 @@ impl Preparation {
     /// The recipe by which other data is read: what was asked for, with all classes.
     pub fn recipe(&self) -> Recipe {
         Recipe { classes: self.classes.clone(), ..self.asked.clone() }
+    }
+
+    /// A preparation as a text.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The preparation that a text says.
+    ///
+    /// # Errors
+    /// A text that says none.
+    pub fn of_text(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|why| {
+            let d = Diagnostic::error(codes::BAD_OPTION, "a text does not say how data is prepared");
+            d.note(why.to_string())
+                .help("take it from the states of a training, and leave it as it is")
+                .into()
+        })
     }
 
     /// Whether data is not prepared.

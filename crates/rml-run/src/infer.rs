@@ -10,7 +10,7 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Columns, Dataset, Windows, missing};
-use rml_driver::{BATCH, Options, Program, Source, keep_inputs};
+use rml_driver::{BATCH, Options, Program, Source, enumerated_inputs, keep_inputs};
 use rml_engine::Outputs;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
@@ -205,7 +205,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
-    let preparation = checkpoint.preparation();
+    let preparation = checkpoint.preparation().with_cases(enumerated_inputs(source)?);
     let how = (program.precision(), options.allow_nan);
     let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());
     let mut windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;

@@ -171,7 +171,7 @@ pub(crate) fn program(
     let program = compile(source, &options)?;
     let position = checkpoint.and_then(|c| c.position.as_ref());
     let warnings =
-        checkpoint::changed(position, &options.set).into_iter().chain(checkpoint::unprepared(position));
+        checkpoint::changed(position, &options.set).into_iter().chain(checkpoint::unprepared(checkpoint));
     Ok(program.with_warnings(warnings))
 }
 

@@ -6,7 +6,7 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Dataset, Kept, Parts, Preparation, Recipe, Windows, order};
-use rml_driver::{Options, Program, Source, interface};
+use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
 
 use super::confusion;
 use super::confusion::Classes;
@@ -47,7 +47,8 @@ impl<'a> OnData<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         let mut common = Common::new(source, Some(data), options, options.stats)?;
-        let (recipe, allow_nan) = (common.recipe(options), options.allow_nan);
+        let recipe = common.recipe(options).with_cases(enumerated_inputs(source)?);
+        let allow_nan = options.allow_nan;
         let bound = || bind(data, &common.program, allow_nan, &recipe);
         let mut windows = options
             .engine
