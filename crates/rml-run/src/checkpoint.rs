@@ -149,6 +149,19 @@ impl Checkpoint {
         self.position.as_ref().map_or(&self.preparation, |position| &position.preparation).clone()
     }
 
+    /// A warning for those who give values as they are to a program with these states: the training brought them to
+    /// another scale.
+    pub fn unprepared(&self) -> Option<Diagnostic> {
+        let preparation = self.preparation();
+        let changed = preparation.changed_inputs();
+        let names = changed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let first = changed.first()?;
+        let what = format!("the training of the checkpoint standardised {names}, which is not done here");
+        let help = format!("give `{first}` in that scale: less its mean, and divided by its deviation");
+        let d = Diagnostic::warning(codes::NOT_PREPARED, what);
+        Some(d.note("only `rml train` and `rml infer` prepare data as the checkpoint says").help(help))
+    }
+
     /// The name of the file it was read from.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
@@ -292,20 +305,6 @@ pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Dia
         d.note(format!("`{name}` was {}, is {now}", before[name]))
     });
     Some(d.help("without the setting, the value of the training is used"))
-}
-
-/// A warning that values are given as they are to a program whose training brought them to another scale.
-pub(crate) fn unprepared(checkpoint: Option<&Checkpoint>) -> Option<Diagnostic> {
-    let preparation = checkpoint?.preparation();
-    let changed = preparation.changed_inputs();
-    let names = changed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let first = changed.first()?;
-    let what = format!("the training of the checkpoint standardised {names}, which is not done here");
-    let d = Diagnostic::warning(codes::NOT_PREPARED, what);
-    let d = d.note("only `rml train` and `rml infer` prepare data as the checkpoint says");
-    Some(d.help(format!(
-        "give `{first}` in the scale of the training: less its mean, and divided by its deviation"
-    )))
 }
 
 /// Whether a value can become a state of that type without loss.

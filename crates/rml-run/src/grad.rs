@@ -149,7 +149,7 @@ impl Start {
         let position = self.checkpoint.as_ref().and_then(|c| c.position.as_ref());
         checkpoint::changed(position, &options.set)
             .into_iter()
-            .chain(checkpoint::unprepared(self.checkpoint.as_ref()))
+            .chain(self.checkpoint.as_ref().and_then(Checkpoint::unprepared))
             .collect()
     }
 

@@ -170,8 +170,9 @@ pub(crate) fn program(
     }
     let program = compile(source, &options)?;
     let position = checkpoint.and_then(|c| c.position.as_ref());
-    let warnings =
-        checkpoint::changed(position, &options.set).into_iter().chain(checkpoint::unprepared(checkpoint));
+    let warnings = checkpoint::changed(position, &options.set)
+        .into_iter()
+        .chain(checkpoint.and_then(Checkpoint::unprepared));
     Ok(program.with_warnings(warnings))
 }
 
