@@ -27,7 +27,8 @@ node infer(x: num [batch, 2], y: int [batch]) -> (logits: num [batch, 2], loss: 
 
 def rows():
     kinds = ["owl" if i % 2 == 0 else "emu" for i in range(40)]
-    return kinds, [None if i % 7 == 3 else 3000.0 + 2000 * (i % 2) + i for i in range(40)], [0.5 + 0.3 * (i % 2) for i in range(40)]
+    a = [None if i % 7 == 3 else 3000.0 + 2000 * (i % 2) + i for i in range(40)]
+    return kinds, a, [0.5 + 0.3 * (i % 2) for i in range(40)]
 
 
 @pytest.fixture

@@ -125,7 +125,8 @@ pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Form
 }
 
 /// The extensions of the formats that are read, for messages.
-pub(crate) const EXTENSIONS: &str = ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet, and of compressed files .csv.gz, .csv.zst and so on";
+pub(crate) const EXTENSIONS: &str =
+    ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet; compressed, .csv.gz, .csv.zst and so on";
 
 /// The columns under the names of the inputs that they feed; those of text tables have them already.
 pub(crate) fn mapped(

@@ -14,8 +14,8 @@ use crate::format::{EXTENSIONS, Format};
 use crate::malformed::{Malformed, Unusable};
 use crate::selection::Selection;
 
-/// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such as
-/// `part-*.csv` the files that it matches, both in the order of their names. `-` is standard input.
+/// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such
+/// as `part-*.csv` the files that it matches, both in the order of their names. `-` is standard input.
 ///
 /// # Errors
 /// A folder that cannot be read, or has no data file; a pattern that matches nothing.

@@ -1,5 +1,5 @@
-//! What happens to the values of an input between its column and the program: a class for each text, a value where there
-//! is none, one scale.
+//! What happens to the values of an input between its column and the program: a class for each text, a value where
+//! there is none, one scale.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
@@ -61,8 +61,8 @@ impl Steps {
         v.iter().enumerate().map(one).collect()
     }
 
-    /// Values of windows, stacked in each of some cycles, where windows without a value have what fills gaps. `there` are
-    /// the places of the windows that have values.
+    /// Values of windows, stacked in each of some cycles, where windows without a value have what fills gaps. `there`
+    /// are the places of the windows that have values.
     pub(crate) fn filled(
         &self,
         values: Option<Value>,

@@ -1,8 +1,8 @@
 //! How a table becomes inputs: which columns feed which input, how text is read, which texts are which classes, what
 //! stands where there is no value, and which inputs are brought to one scale.
 //!
-//! A [`Recipe`] is what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows that are trained
-//! on, with the numbers that came out. A checkpoint holds it, so that other data is prepared in the same way.
+//! A [`Recipe`] is what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows that are
+//! trained on, with the numbers that came out. A checkpoint holds it, so that other data is prepared in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

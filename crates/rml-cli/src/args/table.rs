@@ -112,8 +112,8 @@ pub(crate) struct Preparing {
     /// on, or the name of a class. By default that is an error. May be given several times
     #[arg(long, value_name = "INPUT=VALUE|mean", help_heading = "Data files")]
     pub(crate) fill: Vec<String>,
-    /// Bring the elements of an input to the mean 0 and the standard deviation 1 in the windows that are trained on. May
-    /// be given several times
+    /// Bring the elements of an input to the mean 0 and the standard deviation 1 in the windows that are trained on.
+    /// May be given several times
     #[arg(long, value_name = "INPUT", alias = "standardize", help_heading = "Data files")]
     pub(crate) standardise: Vec<String>,
 }
