@@ -249,6 +249,14 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
     let more = if names.len() > 20 { ", .." } else { "" };
     let why = Malformed::lacking(what).note(format!("the file has {}{more}", shown.join(", ")));
+    let is_own =
+        |other: &&str| *other == input || other.strip_prefix(input).is_some_and(|rest| rest.starts_with('['));
+    let why = match names.iter().any(is_own) {
+        true => {
+            why.help(format!("to read the column of the input's own name: `--columns '{input}={input}'`"))
+        }
+        false => why,
+    };
     match suggest(name, names.iter().copied()) {
         Some(near) => why.help(format!("there is `{near}`")),
         None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {

@@ -252,8 +252,9 @@ impl Windows {
         let all = (0..self.count).filter(|window| lacks(*window)).count();
         let what = format!("input `{}` has no value in window {first} of {}", info.name, self.origin);
         let note = format!("{all} of {} windows have none, and others are stacked with them", self.count);
-        let fills = format!("`--fill '{0}=mean'` or `--fill '{0}=0'`", info.name);
-        let help = format!("fill all gaps, {fills}, or leave these rows out");
+        let mean =
+            if info.ty.is_num() { format!("`--fill '{}=mean'` or ", info.name) } else { String::new() };
+        let help = format!("fill all gaps, {mean}`--fill '{}=0'`, or leave these rows out", info.name);
         Diagnostic::error(codes::DATA_SHAPE, what).note(note).help(help)
     }
 

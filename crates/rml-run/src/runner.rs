@@ -351,7 +351,7 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
                 format!("the cell of column `{column}` in row {row} of {origin} is empty (rows count from 0), so `{column}` is absent there")
             });
             d.notes.splice(0..0, notes);
-            let fill = format!("--fill '{}=mean'", gaps[0].0);
+            let fill = format!("--fill '{}=0'", gaps[0].0);
             let help =
                 format!("write a value into the empty cell, leave the row out, or fill all gaps: `{fill}`");
             d.help.insert(0, help);

@@ -19,7 +19,7 @@ pub(crate) struct Train {
     pub(crate) program: Program,
     /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window. Given several
     /// times, a folder of files, or a pattern such as 'part-*.csv.gz': the windows of all of them. - is standard input
-    #[arg(long, value_name = "FILE|DIR|PATTERN|-")]
+    #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
     /// Keep the data in a temporary file in place of memory, and read windows when they are trained on: the same bits,
     /// for data that is larger than the memory
@@ -200,7 +200,7 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
     /// Columns by input name, as for training
-    #[arg(long, value_name = "FILE|DIR|PATTERN|-")]
+    #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
     /// Keep the data in a temporary file in place of memory, and read windows when they are run
     #[arg(long, requires = "data", conflicts_with = "stream")]
