@@ -184,7 +184,7 @@ fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Know
     if why.code != codes::DATA_TYPE {
         return match fault {
             Fault::Gap => why.help("write a value into that cell, or leave the row out").help(format!(
-                "or fill all gaps of the input: `--fill '{name}=mean'` or `--fill '{name}=0'`"
+                "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
             )),
             _ => why,
         };

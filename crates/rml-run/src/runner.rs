@@ -319,7 +319,11 @@ impl<'f> Runner<'f> {
 /// of an absent variable, with the cells that are empty.
 fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     if error.code() == Some(SYNC_ERROR) {
-        return with_gaps(error, &data.gaps(windows));
+        let gaps = data.gaps(windows);
+        let fill = |(name, ..): &(&str, usize, &str)| {
+            format!("or fill all gaps in `rml train`: `--fill '{name}=0'`")
+        };
+        return with_gaps(error, &gaps, gaps.first().map(fill));
     }
     if error.code() != Some(POSITION_OUTSIDE) {
         return error;
@@ -340,7 +344,8 @@ fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
 }
 
 /// An error of an absent variable, which may come from empty cells of the data: those of these columns, rows and files.
-pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
+/// `other` is what else helps.
+pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)], other: Option<String>) -> Error {
     if gaps.is_empty() {
         return error;
     }
@@ -351,10 +356,8 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
                 format!("the cell of column `{column}` in row {row} of {origin} is empty (rows count from 0), so `{column}` is absent there")
             });
             d.notes.splice(0..0, notes);
-            let fill = format!("--fill '{}=0'", gaps[0].0);
-            let help =
-                format!("write a value into the empty cell, leave the row out, or fill all gaps: `{fill}`");
-            d.help.insert(0, help);
+            let help = "write a value into the empty cell, or leave the row out".to_owned();
+            d.help.splice(0..0, std::iter::once(help).chain(other.clone()));
             // The data is at fault: which equations it meets on the way says nothing more.
             let (inputs, others): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut d.labels).into_iter().partition(|l| l.message.starts_with("the input `"));
