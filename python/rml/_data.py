@@ -30,6 +30,13 @@ class States(Dict[str, Any]):
         self.preparation = preparation
 
 
+def _states(params: Any) -> Any:
+    """A dict of states, or the path of a checkpoint."""
+    if isinstance(params, Mapping):
+        return params if isinstance(params, dict) else dict(params)
+    return params if params is None else os.fspath(params)
+
+
 def _reading(
     data: Data | None,
     *,

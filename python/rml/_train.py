@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from . import _native
-from ._data import Data, Params, Path, _from_files, _present, _reading, _windows
+from ._data import Data, Params, Path, _from_files, _present, _reading, _states, _windows
 from ._program import _Computing, _where
 
 __all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInfo", "infer", "train"]
@@ -399,7 +399,7 @@ def infer(
         name=where,
         text=text,
         node=node,
-        params=dict(params) if isinstance(params, Mapping) and not isinstance(params, dict) else params,
+        params=_states(params),
         set=dict(set or {}),
         batch=batch,
         precision=precision,
