@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Sequence, Union
+from types import SimpleNamespace
+from typing import Any, Dict, Mapping, Sequence, Union
 
 import numpy as np
 
@@ -15,7 +16,52 @@ Data = Union[Mapping[str, Any], Path, Sequence[Path]]
 Params = Union[Mapping[str, Any], Path]
 """States by path, or a checkpoint file."""
 
-_Column = "tuple[str, np.ndarray[Any, Any], int, list[int] | None]"
+_Column = "tuple[str, np.ndarray[Any, Any], int, list[int] | None, list[str] | None]"
+
+
+class States(Dict[str, Any]):
+    """States by path. `preparation` says how the data of their training was prepared, in a form that `infer` and `save`
+    read."""
+
+    preparation: str = ""
+
+    def __init__(self, states: Mapping[str, Any] = {}, preparation: str = "") -> None:
+        super().__init__(states)
+        self.preparation = preparation
+
+
+def _states(params: Any) -> Any:
+    """A dict of states, or the path of a checkpoint."""
+    if isinstance(params, Mapping):
+        return params if isinstance(params, dict) else dict(params)
+    return params if params is None else os.fspath(params)
+
+
+def _reading(
+    data: Data | None,
+    *,
+    columns: Mapping[str, str | Sequence[str]] | None,
+    table: Mapping[str, Any] | None,
+    classes: Mapping[str, Sequence[str]] | None = None,
+    fill: Mapping[str, Any] | None = None,
+    standardise: str | Sequence[str] = (),
+) -> SimpleNamespace:
+    """How columns become inputs."""
+    if (columns or table) and (data is None or isinstance(data, Mapping)):
+        raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
+    known = dict(separator=None, decimal=None, thousands=None, missing=None, header=None, comment=None, format=None)
+    for name, value in dict(table or {}).items():
+        if name not in known:
+            raise ValueError(f"expected one of {', '.join(known)}, found {name!r}")
+        known[name] = [value] if name == "missing" and isinstance(value, str) else value
+    quoted = lambda names: ",".join(f'"{name}"' for name in names)
+    return SimpleNamespace(
+        columns=[f"{key}={of if isinstance(of, str) else quoted(of)}" for key, of in dict(columns or {}).items()],
+        classes=[f"{key}={quoted(names)}" for key, names in dict(classes or {}).items()],
+        fill=[f"{key}={value}" for key, value in dict(fill or {}).items()],
+        standardise=[standardise] if isinstance(standardise, str) else list(standardise),
+        **known,
+    )
 
 
 def _refused(code: str, message: str, *notes: str) -> Error:
@@ -98,7 +144,7 @@ def _present(outputs: dict[str, Any]) -> dict[str, Any]:
     return masked
 
 
-def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
+def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None, list[str] | None]:
     """A column: the rows that are present, how many there are in all, and the numbers of those that are present,
     unless all are."""
     what = f"column `{name}`"
@@ -106,21 +152,32 @@ def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, lis
         return _masked_column(name, what, values)
     if isinstance(values, (list, tuple)) and any(row is None for row in values):
         present = [n for n, row in enumerate(values) if row is not None]
-        return name, _array(what, [values[n] for n in present]), len(values), present
-    array = _array(what, values)
+        rows, names = _numbered(_array(what, [values[n] for n in present]))
+        return name, rows, len(values), present, names
+    array, names = _numbered(_array(what, values))
     if array.ndim == 0:
         raise _refused("input-type", f"{what} has no rows", "expected one row a cycle or window, found a single value")
-    return name, array, len(array), None
+    return name, array, len(array), None, names
 
 
-def _masked_column(name: str, what: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
+def _numbered(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], list[str] | None]:
+    """Texts as numbers, and the texts."""
+    if array.dtype.kind not in "UO" or not array.size or not all(isinstance(x, str) for x in array.flat):
+        return array, None
+    texts, numbers = np.unique(array.astype(str), return_inverse=True)
+    return numbers.reshape(array.shape).astype(np.int64), texts.tolist()
+
+
+def _masked_column(
+    name: str, what: str, values: Any
+) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None, list[str] | None]:
     mask = np.ma.getmaskarray(values).reshape(len(values), -1)
     absent = mask.all(axis=1) if mask.shape[1] else np.zeros(len(values), bool)
     if (mask.any(axis=1) != absent).any():
         raise _refused("input-type", f"{what} has a row that is masked in part", "a row is present or absent as a whole")
     present = np.flatnonzero(~absent)
-    rows = np.ma.getdata(values)[present]
-    return name, rows, len(values), None if len(present) == len(values) else present.tolist()
+    rows, names = _numbered(np.ma.getdata(values)[present])
+    return name, rows, len(values), None if len(present) == len(values) else present.tolist(), names
 
 
 def _masked(values: np.ndarray[Any, Any], rows: int, present: list[int]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._check import Check, _check
-from ._data import Data, Params, _table
+from ._data import Data, Params, _states, _table
 from ._session import Session
 
 __all__ = ["Chronogram", "Gradients", "Port", "Program", "backends", "compile", "grad"]
@@ -290,7 +290,7 @@ def backends() -> dict[str, list[str] | str]:
 
 
 def _params(params: Params | None) -> Any:
-    return dict(params) if isinstance(params, Mapping) else params
+    return _states(params)
 
 
 @dataclass(frozen=True)

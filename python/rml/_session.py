@@ -8,7 +8,7 @@ from typing import Any, Iterable, Mapping
 import numpy as np
 
 from . import _native
-from ._data import Data, Params, _table
+from ._data import Data, Params, _states, _table
 
 __all__ = ["Outputs", "Session", "Waiting"]
 
@@ -151,7 +151,7 @@ class Session:
     def load(self, params: Params) -> None:
         """Takes states from a checkpoint, or from a dict such as `states` of another session. All parameters must be
         there; other states are taken where they are present and fit."""
-        self._native.load(dict(params) if isinstance(params, Mapping) else os.fspath(params))
+        self._native.load(_states(params))
 
 
 def _rows(rows: Iterable[tuple[int, dict[str, np.ndarray[Any, Any] | None]]]) -> list[Outputs]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from . import _native
-from ._data import Data, Params, Path, _from_files, _present, _windows
+from ._data import Data, Params, Path, _from_files, _present, _reading, _states, _windows
 from ._program import _Computing, _where
 
 __all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInfo", "infer", "train"]
@@ -241,6 +241,11 @@ def train(
     precision: str = "f32",
     allow_nan: bool = False,
     on_disk: bool = False,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    table: Mapping[str, Any] | None = None,
+    classes: Mapping[str, Sequence[str]] | None = None,
+    fill: Mapping[str, Any] | None = None,
+    standardise: str | Sequence[str] = (),
     save: Path | None = None,
     save_every: int = 1,
     best: Path | None = None,
@@ -274,6 +279,14 @@ def train(
     `metric`, such as `"accuracy:max"`; `patience` ends the training after that many epochs without a better one; `log`
     names a folder for the metrics. `engine`, `backend`, `device` and `threads` are as for `Program.session`. With
     `on_disk`, data in files that is larger than the memory is read in pieces, with the same bits.
+
+    `columns` says which columns of files feed an input: `{"x": ["open", "close"], "y": "label"}`, or `"p0..p63"` for
+    those from one to another. `table` says how tables in text are written: `separator`, `decimal`, `thousands`,
+    `missing`, `header`, `comment`, and `format` the format of all files. A column of texts names the classes of an
+    integer input, sorted, or as `classes` says: `{"y": ["cat", "dog"]}`. `fill` puts a value where there is none, or
+    NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are brought to the mean 0 and the standard
+    deviation 1. Means and deviations are those of the windows that are trained on. States and checkpoints hold all of
+    this, and `infer` does the same with its data.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them
     ends the loop that asks for epochs, and `close` the training. Failures are raised as `Error` where the next epoch is
@@ -319,6 +332,9 @@ def train(
         precision=precision,
         allow_nan=allow_nan,
         on_disk=on_disk,
+        reading=_reading(
+            data, columns=columns, table=table, classes=classes, fill=fill, standardise=standardise
+        ),
         save=save,
         save_every=save_every,
         best=best,
@@ -360,6 +376,8 @@ def infer(
     fresh: bool = False,
     allow_nan: bool = False,
     on_disk: bool = False,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    table: Mapping[str, Any] | None = None,
     engine: str = "auto",
     backend: str = "cpu",
     device: str = "cpu",
@@ -381,7 +399,7 @@ def infer(
         name=where,
         text=text,
         node=node,
-        params=dict(params) if isinstance(params, Mapping) else params,
+        params=_states(params),
         set=dict(set or {}),
         batch=batch,
         precision=precision,
@@ -390,6 +408,7 @@ def infer(
         fresh=fresh,
         allow_nan=allow_nan,
         on_disk=on_disk,
+        reading=_reading(data, columns=columns, table=table),
         computing=_Computing(engine, backend, device, threads),
     )
     which, windows, metrics, kept = _native.infer(_windows(data), asked)

@@ -8,13 +8,13 @@ from typing import Any, Mapping
 import numpy as np
 
 from . import _native
-from ._data import Params, Path
+from ._data import Params, Path, States, _states
 from ._program import Program
 
 __all__ = ["export_weights", "import_weights", "load", "save"]
 
 
-def load(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+def load(path: Path) -> States:
     """The states in a checkpoint by path, as `rml train --save` writes it."""
     return _native.read_checkpoint(path)
 
@@ -29,7 +29,7 @@ def save(path: Path, states: Mapping[str, Any]) -> None:
     ...     load(os.path.join(folder, "net.safetensors"))
     {'k': array(2., dtype=float32)}
     """
-    _native.write_checkpoint(path, dict(states))
+    _native.write_checkpoint(path, _states(states))
 
 
 def import_weights(
@@ -60,7 +60,7 @@ def export_weights(
 ) -> dict[str, np.ndarray[Any, Any]]:
     """The way back of `import_weights`: the tensors of another library by name. What is no parameter is taken from
     `like`, tensors of the same network there; without it, left out."""
-    given = dict(params) if isinstance(params, Mapping) else params
+    given = _states(params)
     return _native.export_weights(program._native, given, _mapping(mapping), None if like is None else _tensors(like))
 
 

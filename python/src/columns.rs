@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{Column, Columns, DType, Data, Dataset, Elements, OnDisk, Precision, Shape, Source, Type, Value};
+use rml::{
+    Column, Columns, DType, Data, Dataset, Elements, Format, OnDisk, Precision, Recipe, Shape, Source, Type,
+    Value,
+};
 
 use crate::unlocked;
 use crate::value::{Array, from_data};
@@ -22,22 +25,30 @@ pub(crate) enum Table<'py> {
 }
 
 /// A column: its name, the rows that are present, one below the other, how many rows there are in all, and the numbers
-/// of those that are present; `None` = all.
-type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>);
+/// of those that are present; `None` = all. The texts that the numbers of the rows stand for, if they are texts.
+type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>, Option<Vec<String>>);
+
+/// How files are read.
+pub(crate) struct How {
+    pub(crate) on_disk: bool,
+    pub(crate) format: Option<Format>,
+    pub(crate) recipe: Recipe,
+}
 
 impl Table<'_> {
     /// What trains and infers from the table: its columns, or of files those that a node of the source may ask for.
     pub(crate) fn dataset(
         self,
         py: Python<'_>,
-        on_disk: bool,
+        how: &How,
         source: &Source,
         node: Option<&str>,
     ) -> PyResult<Box<dyn Dataset>> {
         match self {
             Table::Files(files) if !files.is_empty() => unlocked(py, || {
-                let selection = rml::columns_for(source, node)?;
-                Ok(if on_disk {
+                let selection = rml::columns_for(source, node)?.in_format(how.format);
+                let selection = how.recipe.selection(selection)?;
+                Ok(if how.on_disk {
                     Box::new(OnDisk::read_selected(&files, &selection)?) as Box<dyn Dataset>
                 } else {
                     Box::new(Columns::read_selected(&files, &selection)?)
@@ -54,7 +65,7 @@ impl Table<'_> {
             Table::Files(_) => Ok(Columns::new("the table")),
             Table::Columns(given) => {
                 let mut columns = Columns::new("the table");
-                for (name, rows, count, present) in given {
+                for (name, rows, count, present, names) in given {
                     let Some(data) = Array::elements_of(&rows) else {
                         let dtype = rows.getattr("dtype")?;
                         columns.unusable.insert(name, format!("its elements are of type {dtype}").into());
@@ -63,7 +74,10 @@ impl Table<'_> {
                     let array = Array { dims: rows.shape().to_vec(), data };
                     let dims: Vec<usize> = [count].iter().chain(array.dims.iter().skip(1)).copied().collect();
                     let column = Column { shape: Shape::new(&dims), elements: array.elements(), present };
-                    columns.columns.insert(name, column);
+                    match names {
+                        Some(names) => columns.insert_texts(name, column, names),
+                        None => drop(columns.columns.insert(name, column)),
+                    }
                 }
                 Ok(columns)
             }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{DType, InferOptions, Precision, Split};
+use rml::{Checkpoint, DType, InferOptions, Precision, Split};
 
-use crate::columns::{Table, arrays};
-use crate::options::{Computing, precision, settings, source};
+use crate::columns::{How, Table, arrays};
+use crate::options::{Computing, Reading, precision, settings, source};
 use crate::states::parameters;
-use crate::{Named, error, interruptible};
+use crate::{Named, error, interruptible, unlocked};
 
 /// What is asked of an inference; the attributes of Python's object.
 #[derive(FromPyObject)]
@@ -28,6 +28,7 @@ pub(crate) struct Asked<'py> {
     fresh: bool,
     allow_nan: bool,
     on_disk: bool,
+    reading: Reading,
     computing: Computing,
 }
 
@@ -53,15 +54,18 @@ fn split(name: &str) -> PyResult<Split> {
 #[pyfunction]
 pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -> PyResult<Found<'py>> {
     let source = source(asked.name, asked.text);
-    let data = data.dataset(py, asked.on_disk, &source, Some(&asked.node))?;
     let runner = asked.computing.runner()?;
     let precision = asked.precision.as_deref().map(precision).transpose()?;
+    let params = |p: Bound<'py, PyAny>| parameters(&p, precision.unwrap_or(Precision::F32), |_| DType::Num);
+    let checkpoint = asked.params.map(params).transpose()?;
+    let checkpoint = checkpoint.map(|params| unlocked(py, || params.checkpoint())).transpose()?;
+    let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
+    let recipe = asked.reading.recipe(py)?.or_read_as(recorded.recipe());
+    let how = How { on_disk: asked.on_disk, format: asked.reading.format()?, recipe };
+    let data = data.dataset(py, &how, &source, Some(&asked.node))?;
     let options = InferOptions {
         node: asked.node,
-        params: asked
-            .params
-            .map(|p| parameters(&p, precision.unwrap_or(Precision::F32), |_| DType::Num))
-            .transpose()?,
+        params: checkpoint.map(Into::into),
         set: settings(&asked.set)?,
         batch: asked.batch,
         precision,

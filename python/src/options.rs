@@ -6,7 +6,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
 use rml::backend::{self, Runner};
-use rml::{Engine, Error, Precision, Settings, Source, StaticValue};
+use rml::{ColumnMapping, Dialect, Engine, Error, Format, Precision, Recipe, Settings, Source, StaticValue};
+
+use crate::error;
 
 /// Arrays deeper than that are refused.
 const MAX_DEPTH: usize = 16;
@@ -64,6 +66,67 @@ pub(crate) fn precision(name: &str) -> PyResult<Precision> {
         _ => Err(PyValueError::new_err(format!("the precision is \"f32\" or \"f64\", not {name:?}"))),
     }
 }
+
+/// How columns become inputs, as the package prepares it.
+#[derive(FromPyObject, Clone)]
+pub(crate) struct Reading {
+    columns: Vec<String>,
+    separator: Option<char>,
+    decimal: Option<char>,
+    thousands: Option<char>,
+    missing: Option<Vec<String>>,
+    header: Option<bool>,
+    comment: Option<String>,
+    format: Option<String>,
+    classes: Vec<String>,
+    fill: Vec<String>,
+    standardise: Vec<String>,
+}
+
+impl Reading {
+    /// The recipe that it says.
+    pub(crate) fn recipe(&self, py: Python<'_>) -> PyResult<Recipe> {
+        self.read().map_err(|e| error::raised(py, &e))
+    }
+
+    fn read(&self) -> Result<Recipe, Error> {
+        let dialect = Dialect {
+            separator: self.separator,
+            decimal: self.decimal,
+            thousands: self.thousands,
+            missing: self.missing.clone(),
+            header: self.header,
+            comment: self.comment.clone(),
+        };
+        dialect.check()?;
+        Ok(Recipe {
+            columns: ColumnMapping::parse(&self.columns)?,
+            dialect,
+            classes: Recipe::parse_classes(&self.classes)?,
+            fills: Recipe::parse_fills(&self.fill)?,
+            standardised: self.standardise.clone(),
+        })
+    }
+
+    /// The format of all files, if it is said.
+    pub(crate) fn format(&self) -> PyResult<Option<Format>> {
+        let Some(name) = self.format.as_deref() else { return Ok(None) };
+        let found = FORMATS.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
+        found.map(Some).ok_or_else(|| {
+            let known = FORMATS.map(|(name, _)| format!("{name:?}")).join(", ");
+            PyValueError::new_err(format!("the format of data is one of {known}, not {name:?}"))
+        })
+    }
+}
+
+const FORMATS: [(&str, Format); 6] = [
+    ("csv", Format::Csv),
+    ("json", Format::Json),
+    ("jsonl", Format::JsonLines),
+    ("npz", Format::Npz),
+    ("npy", Format::Npy),
+    ("parquet", Format::Parquet),
+];
 
 /// What computes, as a caller names it.
 #[derive(FromPyObject, Clone)]

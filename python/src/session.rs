@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{DType, End, Error, Feed, Outputs};
+use rml::{DType, Diagnostics, End, Error, Feed, Outputs};
 
 use crate::columns::{Table, stacked};
 use crate::states::parameters;
@@ -171,6 +171,9 @@ impl Session {
     /// Takes all parameters, and other states that fit, from a dict or a checkpoint file.
     fn load(&self, py: Python<'_>, params: &Bound<'_, PyAny>) -> PyResult<()> {
         let params = parameters(params, self.program.precision(), |key| self.state(key))?;
-        self.with(py, |session| session.begin_with(&params))
+        let checkpoint = unlocked(py, || params.checkpoint())?;
+        let warnings = checkpoint.unprepared().map(Diagnostics::from).unwrap_or_default();
+        error::warn(py, &warnings, self.program.sources())?;
+        self.with(py, |session| session.begin_with(&checkpoint.into()))
     }
 }

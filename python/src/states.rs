@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{Checkpoint, DType, Parameters, Precision, Value};
+use rml::{Checkpoint, DType, Parameters, Precision, Preparation, Value};
 
+use crate::error;
 use crate::value::{Array, array};
 
 /// A dict of arrays, or the path of a checkpoint. `dtype` says what a state of that path holds.
@@ -15,7 +16,7 @@ pub(crate) fn parameters(
     dtype: impl Fn(&str) -> DType,
 ) -> PyResult<Parameters> {
     let Ok(dict) = given.cast::<PyDict>() else { return Ok(Parameters::File(given.extract()?)) };
-    Ok(checkpoint(dict, precision, dtype)?.into())
+    Ok(checkpoint(dict, precision, dtype)?.prepared(preparation(given)?).into())
 }
 
 fn checkpoint(
@@ -31,6 +32,26 @@ fn checkpoint(
     let mut states = states.iter().map(one).collect::<PyResult<Vec<(Arc<str>, Value)>>>()?;
     states.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(Checkpoint::of_states(states.into_iter().collect()))
+}
+
+/// How the data of the training was prepared that states come from, as they say it.
+pub(crate) fn preparation(states: &Bound<'_, PyAny>) -> PyResult<Preparation> {
+    match states.getattr_opt("preparation")? {
+        Some(text) if text.is_truthy()? => {
+            Preparation::of_text(&text.extract::<String>()?).map_err(|e| error::raised(states.py(), &e))
+        }
+        _ => Ok(Preparation::default()),
+    }
+}
+
+/// States as a dict of arrays that says how the data of their training was prepared.
+pub(crate) fn prepared<'py>(
+    states: Bound<'py, PyDict>,
+    preparation: &Preparation,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = states.py().import("rml._data")?.getattr("States")?;
+    let text = if preparation.is_empty() { String::new() } else { preparation.to_text() };
+    class.call1((states, text))
 }
 
 /// States as a dict of arrays.

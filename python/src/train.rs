@@ -10,15 +10,15 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
-    Columns, Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate, Length, Metrics,
-    Observer, Progress, Session, Source, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until,
-    Validate, Value,
+    Checkpoint, Columns, Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate,
+    Length, Metrics, Observer, Preparation, Progress, Session, Source, Sources, TestSplit, TrainInfo,
+    TrainOptions, TrainReport, Until, Validate, Value,
 };
 
-use crate::columns::Table;
-use crate::options::{Computing, precision, settings, source};
-use crate::states::states;
-use crate::{Named, PULSE, error};
+use crate::columns::{How, Table};
+use crate::options::{Computing, Reading, precision, settings, source};
+use crate::states::{prepared, states};
+use crate::{Named, PULSE, error, unlocked};
 
 /// Windows kept apart: how many, or which share, or a text as for the command.
 #[derive(FromPyObject)]
@@ -70,6 +70,7 @@ pub(crate) struct Asked<'py> {
     shuffle: bool,
     precision: String,
     allow_nan: bool,
+    reading: Reading,
     save: Option<PathBuf>,
     save_every: u64,
     best: Option<PathBuf>,
@@ -81,6 +82,16 @@ pub(crate) struct Asked<'py> {
 }
 
 impl Asked<'_> {
+    /// How files are read: as it is asked, and otherwise as the run to resume read them.
+    fn reading(&self, py: Python<'_>) -> PyResult<How> {
+        let asked = self.reading.recipe(py)?;
+        let recipe = match &self.resume {
+            Some(file) => asked.or_read_as(unlocked(py, || Checkpoint::read(file))?.preparation().recipe()),
+            None => asked,
+        };
+        Ok(How { on_disk: self.on_disk, format: self.reading.format()?, recipe })
+    }
+
     /// How to train, but for the engine.
     fn options(self, py: Python<'_>, source: &Source, has_data: bool) -> PyResult<TrainOptions> {
         let until = self.until.as_deref().map(Until::parse).transpose().map_err(|e| error::raised(py, &e))?;
@@ -91,10 +102,11 @@ impl Asked<'_> {
             report: self.report,
             ..Length::default()
         };
+        let how = self.reading(py)?;
         let validate = match (self.validate, self.validate_data) {
             (Some(part), _) => Some(Validate::Split(part.split()?)),
             (None, Some(table)) => {
-                let data = table.dataset(py, self.on_disk, source, self.node.as_deref())?;
+                let data = table.dataset(py, &how, source, self.node.as_deref())?;
                 Some(Validate::Data(data.into()))
             }
             (None, None) => None,
@@ -120,6 +132,7 @@ impl Asked<'_> {
             shuffle: self.shuffle,
             precision: precision(&self.precision)?,
             allow_nan: self.allow_nan,
+            recipe: self.reading.recipe(py)?,
             save: self.save,
             save_every: self.save_every,
             best: self.best,
@@ -141,8 +154,8 @@ enum Event {
     End(Box<Result<TrainReport, Error>>, Held),
 }
 
-/// All states by path, and whether each is a parameter.
-type Held = Vec<(Arc<str>, Value, bool)>;
+/// All states by path, and whether each is a parameter; how the data was prepared that they are learned from.
+type Held = (Vec<(Arc<str>, Value, bool)>, Arc<Preparation>);
 
 /// Reports the training, and ends it where nobody listens any more.
 struct Teller {
@@ -162,6 +175,7 @@ impl Teller {
 
 impl Observer for Teller {
     fn start(&mut self, info: &TrainInfo) {
+        self.learned.1 = Arc::new(info.position.preparation.clone());
         self.tell(Event::Start(Box::new(info.clone())));
     }
 
@@ -180,7 +194,7 @@ impl Observer for Teller {
             let parameter = is_parameter(&key);
             (key, value, parameter)
         };
-        self.learned =
+        self.learned.0 =
             session.states().map(|states| states.into_iter().map(held).collect()).unwrap_or_default();
     }
 
@@ -210,13 +224,14 @@ pub(crate) fn train(
 ) -> PyResult<Training> {
     let (source, runner) = (source(asked.name.clone(), asked.text.take()), asked.computing.runner()?);
     let node = asked.node.clone();
-    let read = |table: Table<'_>| table.dataset(py, asked.on_disk, &source, node.as_deref());
+    let how = asked.reading(py)?;
+    let read = |table: Table<'_>| table.dataset(py, &how, &source, node.as_deref());
     let data = data.map(read).transpose()?;
     let computing = asked.computing.clone();
     let options = asked.options(py, &source, data.is_some())?;
     let interrupt = Arc::new(AtomicBool::new(false));
     let (events, told) = sync_channel(0);
-    let mut teller = Teller { events, interrupt: Arc::clone(&interrupt), batches, learned: Vec::new() };
+    let mut teller = Teller { events, interrupt: Arc::clone(&interrupt), batches, learned: Held::default() };
     let work = move || {
         let trained = computing.open(runner).and_then(|engine| {
             let interrupt = Some(Arc::clone(&teller.interrupt));
@@ -336,9 +351,11 @@ impl Drop for Training {
 
 /// All states, and the paths of the parameters among them.
 fn put_learned(dict: &Bound<'_, PyDict>, learned: Held) -> PyResult<()> {
+    let (learned, preparation) = learned;
     let parameters = learned.iter().filter(|(.., parameter)| *parameter).map(|(key, ..)| key.to_string());
     dict.set_item("parameters", parameters.collect::<Vec<_>>())?;
-    dict.set_item("states", states(dict.py(), learned.into_iter().map(|(key, value, _)| (key, value)))?)
+    let states = states(dict.py(), learned.into_iter().map(|(key, value, _)| (key, value)))?;
+    dict.set_item("states", prepared(states, &preparation)?)
 }
 
 fn epoch(dict: &Bound<'_, PyDict>, summary: EpochSummary) -> PyResult<()> {

@@ -8,15 +8,16 @@ use pyo3::types::PyDict;
 use rml::{Checkpoint, DType, ExportOptions, FileTensor, Mapping, Stored, TensorFile, Value};
 
 use crate::program::Program;
-use crate::states::{parameters, states};
+use crate::states::{parameters, preparation, prepared, states};
 use crate::value::{Array, from_data};
 use crate::{error, unlocked};
 
 /// The states in a checkpoint file.
 #[pyfunction]
-pub(crate) fn read_checkpoint(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn read_checkpoint(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let read = unlocked(py, || Checkpoint::read(&path))?;
-    states(py, read.states)
+    let preparation = read.preparation();
+    prepared(states(py, read.states)?, &preparation)
 }
 
 /// Writes states to a checkpoint file; arrays keep their precision.
@@ -29,7 +30,7 @@ pub(crate) fn write_checkpoint(py: Python<'_>, path: PathBuf, given: &Bound<'_, 
         held.push((Arc::from(key), Value::new(rml::Shape::new(&array.dims), array.data)));
     }
     held.sort_by(|a: &(Arc<str>, Value), b| a.0.cmp(&b.0));
-    let checkpoint = Checkpoint::of_states(held.into_iter().collect());
+    let checkpoint = Checkpoint::of_states(held.into_iter().collect()).prepared(preparation(given)?);
     unlocked(py, || checkpoint.write(&path))
 }
 

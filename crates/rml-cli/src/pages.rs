@@ -73,6 +73,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("missing-column", include_str!("../../../docs/errors/missing-column.md")),
     ("data-type", include_str!("../../../docs/errors/data-type.md")),
     ("data-shape", include_str!("../../../docs/errors/data-shape.md")),
+    ("not-prepared", include_str!("../../../docs/errors/not-prepared.md")),
+    ("unknown-class", include_str!("../../../docs/errors/unknown-class.md")),
     ("nan-in-data", include_str!("../../../docs/errors/nan-in-data.md")),
     ("empty-data", include_str!("../../../docs/errors/empty-data.md")),
     ("unknown-input", include_str!("../../../docs/errors/unknown-input.md")),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rml::{
     Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Session, Sources, TrainInfo, TrainRecord,
-    Updates,
+    Updates, visible_name,
 };
 
 use crate::output::Output;
@@ -145,6 +145,9 @@ impl Observer for Display<'_> {
             let _ = write!(text, ", continuing after {what} {}", info.epochs_done);
         }
         self.line(&text);
+        for (input, classes) in &info.position.preparation.classes {
+            self.line(&format!("{} has {} classes: {}", visible_name(input), classes.len(), named(classes)));
+        }
     }
 
     fn batch(&mut self, progress: &Progress<'_>) {
@@ -237,4 +240,12 @@ pub(crate) fn continued(states: &[String]) -> String {
     };
     let names = names.join(", ");
     format!("begins with the states at the end of training: {names}{more} (`--fresh` resets them)\n")
+}
+
+/// The names of classes, not too many of them.
+fn named(classes: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let shown: Vec<String> =
+        classes.iter().take(SHOWN).map(|class| visible_name(class).to_string()).collect();
+    shown.join(", ") + if classes.len() > SHOWN { ", .." } else { "" }
 }

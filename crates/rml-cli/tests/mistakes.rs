@@ -87,7 +87,7 @@ const DATA: &[(&str, &str, &str)] = &[
     ("transposed", "d.json", "{\"x\": [[1, 2, 3], [1, 2, 3]], \"y\": [3, 4, 5]}"),
     ("single_quotes", "d.json", "{'x': [[1, 2]], 'y': [3]}"),
     ("trailing_comma", "d.json", "{\"x\": [[1, 2],], \"y\": [3]}"),
-    ("array_file", "d.npy", "\x01NUMPY"),
+    ("array_file", "d.npy", "x[0],x[1],y\n"),
     ("text_file", "d.txt", "x[0],x[1],y\n"),
     ("sheet", "d.xlsx", "PK"),
     ("not_a_number", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,nan,3.5\n"),

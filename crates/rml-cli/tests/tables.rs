@@ -123,7 +123,10 @@ fn columns_feed_inputs_by_a_mapping() {
         }
     }
     let infer = |flags: &str| folder.rml(&format!("infer p.rml --params t.safetensors {flags}")).out;
-    assert_eq!(infer(&format!("--data t.csv {map}")), infer("--data own.csv"));
+    assert_eq!(infer(&format!("--data t.csv {map}")), infer("--data own.csv --columns x=x --columns y=y"));
+    assert_eq!(infer("--data t.csv"), infer(&format!("--data t.csv {map}")));
+    let own = folder.rml("infer p.rml --params t.safetensors --data own.csv");
+    own.fails(1, &["missing-column", "no column `a` for input `x`", "`--columns 'x=x'`"]);
     let wrong = |columns: &str| folder.rml(&format!("train p.rml --data t.csv --columns {columns}"));
     wrong("x=a,bb").fails(1, &["missing-column", "t.csv: line 1, column 1", "`bb`", "`a`, `b`, `c`"]);
     wrong("z=a").fails(1, &["bad-option", "no input `z`", "`x`, `y`"]);

@@ -373,7 +373,8 @@ pub(crate) fn written(text: &str) -> String {
     if let Some(inner) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).filter(|t| number(t)) {
         return format!("write the number without quotes: `{inner}`");
     }
-    "write numbers for categories and dates; in pandas, `codes, names = pandas.factorize(table[\"..\"])` numbers the texts of a column".to_owned()
+    "write numbers for categories and dates; in `rml train`, texts are the classes of an input that is declared as `int`"
+        .to_owned()
 }
 
 /// A shape whose first dimensions have names.

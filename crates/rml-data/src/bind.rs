@@ -5,6 +5,8 @@
 //! array `[N, T, ..]` is `N` windows of `T` cycles and an array `[N, ..]` has one value a window; a truth value that
 //! has no column and is named `end`, or is the clock of another input, is true in the last cycle of each window.
 
+use std::borrow::Cow;
+
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, visible_name};
@@ -13,6 +15,7 @@ use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 use crate::advice;
 use crate::builder::exact;
 use crate::columns::{Column, Columns, Elements, place};
+use crate::labels::{self, classes};
 use crate::text;
 
 /// Elements converted to the type of an input.
@@ -73,6 +76,12 @@ pub(crate) fn find<'a>(
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
     let found = named(columns, (input, inputs), shapes)?;
+    if columns.names(&input.name).is_some() && input.ty.dtype != DType::Int {
+        let what = format!("column `{}` holds texts, input `{}` is {}", input.name, input.name, input.ty);
+        return Err(
+            Diagnostic::error(codes::DATA_TYPE, what).help("texts name the classes of an `int` input")
+        );
+    }
     if found.fits() {
         return Ok(found);
     }
@@ -314,6 +323,18 @@ pub fn by_cycle(
     for input in inputs {
         let expected = advice::prefixed("cycles", input.ty.shape.dims());
         let bound = find(columns, (input, inputs), &[&expected]).and_then(|column| {
+            let known = columns.cases.get(&*input.name);
+            let classes = known.map(|known| classes(columns, input, Some(known))).transpose()?.flatten();
+            if columns.names(&input.name).is_some() && known.is_none() {
+                let what = format!(
+                    "column `{}` holds texts, and input `{}` is {}",
+                    input.name, input.name, input.ty
+                );
+                let d = Diagnostic::error(codes::DATA_TYPE, what);
+                return Err(
+                    d.help("write the number of each class: only training and inference know their names")
+                );
+            }
             if columns.lengths(&input.name).is_some() {
                 let what = format!("the rows of column `{}` are sequences of different lengths", input.name);
                 let d = Diagnostic::error(codes::DATA_SHAPE, what);
@@ -328,7 +349,12 @@ pub fn by_cycle(
                 _ => {
                     rows = Some((column.rows(), &input.name));
                     let place = |i| format!("cycle {i} of {}", columns.called());
-                    convert(&input.name, column, &input.ty, precision, allow_nan, &place)
+                    let numbers = classes.and_then(|classes| classes.numbers);
+                    let column = match numbers {
+                        Some(numbers) => Cow::Owned(renumbered(column, &numbers)),
+                        None => Cow::Borrowed(column),
+                    };
+                    convert(&input.name, &column, &input.ty, precision, allow_nan, &place)
                 }
             }
         });
@@ -338,6 +364,13 @@ pub fn by_cycle(
         }
     }
     if findings.is_empty() { Ok((all, rows.map_or(0, |r| r.0))) } else { Err(findings) }
+}
+
+/// The column with cases in place of the numbers of texts.
+fn renumbered(column: &Column, numbers: &[i64]) -> Column {
+    let mut column = column.clone();
+    labels::renumber(&mut column.elements, numbers);
+    column
 }
 
 pub(crate) fn uneven(input: &InputInfo, rows: usize, other: &str, others: usize) -> Diagnostic {

@@ -6,6 +6,7 @@ use rml_base::visible_name;
 use rml_ir::{Precision, Shape};
 
 use crate::columns::{Column, Columns, Elements};
+use crate::labels::{Numbered, Texts};
 use crate::malformed::{Malformed, Wrong};
 
 /// What stands in one place of a cell.
@@ -14,6 +15,21 @@ pub(crate) enum Scalar {
     Bool(bool),
     Int(i64),
     Num(f64),
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Scalar::Bool(b) => write!(f, "{b}"),
+            Scalar::Int(i) => write!(f, "{i}"),
+            Scalar::Num(x) => write!(f, "{x:?}"),
+        }
+    }
+}
+
+/// A text among numbers, or a number among texts.
+fn mixed(cell: &str) -> Wrong {
+    Wrong::Text(format!("texts and numbers are mixed: `{}`", visible_name(cell)))
 }
 
 /// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it
@@ -63,9 +79,25 @@ enum Cells {
     Bool(Vec<bool>),
     Int(Vec<i64>),
     Num(Vec<f64>),
+    Label(Vec<i64>, Numbered),
 }
 
 impl Cells {
+    /// Adds a text that names a class.
+    fn push_label(&mut self, text: &str, memory: &mut Reservation) -> Result<(), Wrong> {
+        match self {
+            Cells::None => {
+                *self = Cells::Label(Vec::new(), Numbered::default());
+                self.push_label(text, memory)
+            }
+            Cells::Label(v, names) => {
+                let number = names.number(text, memory)?;
+                Ok(push(v, number, memory)?)
+            }
+            Cells::Bool(_) | Cells::Int(_) | Cells::Num(_) => Err(mixed(text)),
+        }
+    }
+
     fn push(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
         match (&mut *self, scalar) {
             (Cells::None, _) => {
@@ -85,6 +117,7 @@ impl Cells {
                 *self = Cells::Num(numbers.collect::<Result<_, _>>()?);
                 return self.push(scalar, memory);
             }
+            (Cells::Label(_, _), scalar) => return Err(mixed(&scalar.to_string())),
             (Cells::Bool(_), _) | (_, Scalar::Bool(_)) => {
                 return Err("truth values and numbers are mixed".into());
             }
@@ -116,10 +149,21 @@ pub(crate) struct Builder {
     rows: Option<Vec<usize>>,
     /// How many entries each cell has, once two had different numbers of them.
     lengths: Option<Vec<usize>>,
+    /// Which texts it takes.
+    texts: Texts,
+    /// Whether elements may be absent among others; then they are NaN.
+    has_gaps: bool,
 }
 
-/// A column that was read, and the lengths of its rows if those are sequences of different lengths.
-pub(crate) type Built = (Column, Option<Vec<usize>>);
+/// A column that was read.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) column: Column,
+    /// The lengths of its rows if those are sequences of different lengths.
+    pub(crate) lengths: Option<Vec<usize>>,
+    /// What its numbers stand for, if it holds texts.
+    pub(crate) names: Option<Vec<String>>,
+}
 
 impl Builder {
     /// A column whose cells have that shape.
@@ -127,9 +171,39 @@ impl Builder {
         Self { shape: Some(shape.to_vec()), ..Self::default() }
     }
 
+    /// The same, which takes those texts, and elements that are absent among others or not.
+    pub(crate) fn taking(self, texts: Texts, has_gaps: bool) -> Self {
+        Self { texts, has_gaps, ..self }
+    }
+
+    /// Whether it takes a text, which is a number otherwise or not.
+    pub(crate) fn takes(&self, is_number: bool) -> bool {
+        self.texts == Texts::All || (self.texts == Texts::Names && !is_number)
+    }
+
     /// Adds an element of the cell that is being read.
     pub(crate) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
-        self.cells.push(scalar, memory)
+        match scalar {
+            Scalar::Bool(_) | Scalar::Int(_) if self.texts == Texts::All => {
+                self.cells.push_label(&scalar.to_string(), memory)
+            }
+            _ => self.cells.push(scalar, memory),
+        }
+    }
+
+    /// Adds a text, which names a class.
+    pub(crate) fn label(&mut self, text: &str, memory: &mut Reservation) -> Result<(), Wrong> {
+        self.cells.push_label(text, memory)
+    }
+
+    /// Whether elements may be absent among others.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.has_gaps
+    }
+
+    /// Adds an element that is absent among others.
+    pub(crate) fn gap(&mut self, memory: &mut Reservation) -> Result<(), Wrong> {
+        self.cells.push(Scalar::Num(f64::NAN), memory)
     }
 
     /// Ends the cell of that row, whose elements have that shape. Rows come in their order.
@@ -168,7 +242,7 @@ impl Builder {
         let elements = match &self.cells {
             Cells::None => 0,
             Cells::Bool(v) => bytes_of(v.capacity(), size_of::<bool>()),
-            Cells::Int(v) => bytes_of(v.capacity(), size_of::<i64>()),
+            Cells::Int(v) | Cells::Label(v, _) => bytes_of(v.capacity(), size_of::<i64>()),
             Cells::Num(v) => bytes_of(v.capacity(), size_of::<f64>()),
         };
         elements + vector(&self.rows) + vector(&self.lengths)
@@ -179,28 +253,33 @@ impl Builder {
     /// # Errors
     /// Why it is none.
     fn built(mut self, rows: usize) -> Result<Built, Malformed> {
-        let Some(lengths) = self.lengths.take() else { return Ok((self.column(rows), None)) };
+        let Some(lengths) = self.lengths.take() else {
+            let (column, names) = self.named_column(rows);
+            return Ok(Built { column, lengths: None, names });
+        };
         if self.rows.is_some() || self.count < rows {
             return Err(gaps_in_sequences());
         }
         let shape: Shape = std::iter::once(lengths.iter().sum())
             .chain(self.shape.iter().flat_map(|shape| shape.iter().skip(1).copied()))
             .collect();
-        Ok((Column { shape, ..self.column(rows) }, Some(lengths)))
+        let (column, names) = self.named_column(rows);
+        Ok(Built { column: Column { shape, ..column }, lengths: Some(lengths), names })
     }
 
-    /// The column, of that many rows, all of one shape.
-    pub(crate) fn column(self, rows: usize) -> Column {
-        let elements = match self.cells {
-            Cells::None => Elements::Int(Vec::new()),
-            Cells::Bool(v) => Elements::Bool(v),
-            Cells::Int(v) => Elements::Int(v),
-            Cells::Num(v) => Elements::F64(v),
+    /// The column, of that many rows, all of one shape, and the texts that its numbers stand for.
+    pub(crate) fn named_column(self, rows: usize) -> (Column, Option<Vec<String>>) {
+        let (elements, names) = match self.cells {
+            Cells::None => (Elements::Int(Vec::new()), None),
+            Cells::Bool(v) => (Elements::Bool(v), None),
+            Cells::Int(v) => (Elements::Int(v), None),
+            Cells::Num(v) => (Elements::F64(v), None),
+            Cells::Label(v, names) => (Elements::Int(v), Some(names.names())),
         };
         let shape = std::iter::once(rows).chain(self.shape.unwrap_or_default()).collect();
         // Without a gap before it, the last row that was read may still lack rows after it.
         let present = self.rows.or_else(|| (self.count < rows).then(|| (0..self.count).collect()));
-        Column { shape, elements, present }
+        (Column { shape, elements, present }, names)
     }
 }
 
@@ -264,8 +343,9 @@ impl Columns {
     /// Adds a column that was read.
     pub(crate) fn insert(&mut self, name: String, built: Result<Built, Malformed>) {
         match built {
-            Ok((column, lengths)) => {
+            Ok(Built { column, lengths, names }) => {
                 self.lengths.extend(lengths.map(|lengths| (name.clone(), lengths)));
+                self.names.extend(names.map(|names| (name.clone(), names)));
                 self.columns.insert(name, column);
             }
             Err(why) => {
@@ -291,10 +371,11 @@ mod tests {
             }
             builder.built(count).map_err(|why| Wrong::Text(why.what()))
         };
-        let (column, lengths) = built(&[(0, &[2, 3]), (1, &[2, 3]), (2, &[1, 3]), (3, &[0, 3])], 4).unwrap();
+        let Built { column, lengths, .. } =
+            built(&[(0, &[2, 3]), (1, &[2, 3]), (2, &[1, 3]), (3, &[0, 3])], 4).unwrap();
         assert_eq!((column.shape.dims(), lengths), (&[5, 3][..], Some(vec![2, 2, 1, 0])));
         assert!(column.fits());
-        assert_eq!(built(&[(0, &[2]), (1, &[2])], 2).unwrap().1, None);
+        assert_eq!(built(&[(0, &[2]), (1, &[2])], 2).unwrap().lengths, None);
         for (rows, count) in [(vec![(0, &[2][..]), (2, &[1])], 3), (vec![(0, &[2]), (1, &[1])], 3)] {
             assert!(
                 matches!(built(&rows, count), Err(Wrong::Text(why)) if why.contains("some rows have none"))
@@ -336,7 +417,7 @@ mod tests {
                 builder.element(*scalar, &mut memory)?;
                 builder.end(row, &[], &mut memory)?;
             }
-            Ok::<_, Wrong>(builder.column(scalars.len()).elements)
+            Ok::<_, Wrong>(builder.named_column(scalars.len()).0.elements)
         };
         let (exact, not) = (Scalar::Int(1 << 53), Scalar::Int((1 << 53) + 1));
         assert_eq!(read(&[exact, not]).unwrap(), Elements::Int(vec![1 << 53, (1 << 53) + 1]));

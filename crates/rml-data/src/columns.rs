@@ -1,5 +1,7 @@
 //! Columns of data by name.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
@@ -163,6 +165,10 @@ pub struct Columns {
     /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells
     /// of all its rows one after the other.
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
+    /// The texts of columns that hold texts, by their numbers.
+    pub(crate) names: Box<IndexMap<String, Vec<String>>>,
+    /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
+    pub(crate) cases: BTreeMap<String, Vec<String>>,
     /// How files differ in columns that are joined anyway.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// How the file writes its table, where that is neither usual nor said by the user: sentences without a point.
@@ -185,10 +191,18 @@ impl Columns {
         if self.origin.is_empty() { "the data" } else { &self.origin }
     }
 
+    /// Adds a column of texts: for each element the number of its text among `names`.
+    pub fn insert_texts(&mut self, name: impl Into<String>, column: Column, names: Vec<String>) {
+        let name = name.into();
+        self.names.insert(name.clone(), names);
+        self.columns.insert(name, column);
+    }
+
     /// Takes a column out.
     pub(crate) fn remove(&mut self, name: &str) {
         self.columns.shift_remove(name);
         self.lengths.shift_remove(name);
+        self.names.shift_remove(name);
         self.differing.shift_remove(name);
     }
 
@@ -230,6 +244,7 @@ impl PartialEq for Columns {
         self.origin == other.origin
             && self.columns == other.columns
             && self.lengths == other.lengths
+            && self.names == other.names
             && self.unusable == other.unusable
     }
 }

@@ -122,7 +122,8 @@ fn row(
     let at = Place::new(first.at);
     let fault = Place::new(Fault::Other);
     let read = |builder: &mut Builder, memory: &mut Reservation| {
-        if let Some(gap) = own().find(|cell| known.is_missing(&cell.text)) {
+        let gap = own().find(|cell| known.is_missing(&cell.text));
+        if let Some(gap) = gap.filter(|_| !builder.has_gaps()) {
             at.set(gap.at);
             fault.set(Fault::Gap);
             let cell = match &*gap.text {
@@ -133,17 +134,37 @@ fn row(
         }
         for cell in own() {
             at.set(cell.at);
-            fault.set(Fault::Cell);
-            let value = scalar(&cell.text, known)?;
-            fault.set(Fault::Kind);
-            builder.element(value, memory)?;
+            element(builder, &cell.text, known, &fault, memory)?;
         }
         at.set(first.at);
         fault.set(Fault::Other);
         builder.end(row, dims, memory)
     };
     let cell = || own().find(|cell| cell.at == at.get()).map_or("", |cell| &*cell.text);
-    reading.cell(name, memory, read, |why| advised(why, fault.get(), cell(), known).in_text(text, at.get()))
+    reading.cell(name, memory, read, |why| {
+        advised(why, name, fault.get(), (cell(), known)).in_text(text, at.get())
+    })
+}
+
+/// Adds the element that a cell stands for.
+fn element(
+    builder: &mut Builder,
+    text: &str,
+    known: &Known,
+    fault: &Place<Fault>,
+    memory: &mut Reservation,
+) -> Result<(), Wrong> {
+    fault.set(Fault::Kind);
+    if known.is_missing(text) {
+        return builder.gap(memory);
+    }
+    if builder.takes(truth(text).is_some() || value(text, known).is_some()) {
+        return builder.label(text, memory);
+    }
+    fault.set(Fault::Cell);
+    let value = scalar(text, known)?;
+    fault.set(Fault::Kind);
+    builder.element(value, memory)
 }
 
 /// Where a row is in error.
@@ -159,10 +180,12 @@ enum Fault {
 }
 
 /// The finding about a cell with that text, with what may stand there.
-fn advised(why: Malformed, fault: Fault, text: &str, known: &Known) -> Malformed {
+fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Known)) -> Malformed {
     if why.code != codes::DATA_TYPE {
         return match fault {
-            Fault::Gap => why.help("write a value into that cell, or leave the row out"),
+            Fault::Gap => why.help("write a value into that cell, or leave the row out").help(format!(
+                "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
+            )),
             _ => why,
         };
     }
@@ -181,11 +204,19 @@ fn value(text: &str, known: &Known) -> Option<Result<Scalar, String>> {
     number(&known.plain(text)?)
 }
 
-fn scalar(text: &str, known: &Known) -> Result<Scalar, Wrong> {
+/// The truth value that a cell stands for.
+fn truth(text: &str) -> Option<bool> {
     match text {
-        "true" | "True" | "TRUE" => Ok(Scalar::Bool(true)),
-        "false" | "False" | "FALSE" => Ok(Scalar::Bool(false)),
-        text => match value(text, known) {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+fn scalar(text: &str, known: &Known) -> Result<Scalar, Wrong> {
+    match truth(text) {
+        Some(truth) => Ok(Scalar::Bool(truth)),
+        None => match value(text, known) {
             Some(read) => read.map_err(Wrong::Text),
             None => Err(Wrong::Text(format!("`{}` is a text", visible_name(text)))),
         },

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
+use rml_files::Compression;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use find::find;
 pub(crate) use sample::{SAMPLE, sample_of};
@@ -33,7 +35,8 @@ pub(crate) const MISSING: [&str; 13] =
 /// assert_eq!(thousands.columns["x"].elements, rml_data::Elements::Int(vec![1250]));
 /// # Ok(()) }
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Dialect {
     /// What separates cells.
     pub separator: Option<char>,
@@ -50,6 +53,18 @@ pub struct Dialect {
 }
 
 impl Dialect {
+    /// The same, with what another one says where this one says nothing.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            separator: self.separator.or(other.separator),
+            decimal: self.decimal.or(other.decimal),
+            thousands: self.thousands.or(other.thousands),
+            missing: self.missing.or(other.missing),
+            header: self.header.or(other.header),
+            comment: self.comment.or(other.comment),
+        }
+    }
+
     /// Whether its parts fit each other.
     ///
     /// # Errors
@@ -81,7 +96,7 @@ pub(crate) fn is_table(path: &Path) -> bool {
 }
 
 fn extension(path: &Path) -> Option<String> {
-    Some(path.extension()?.to_str()?.to_ascii_lowercase())
+    Some(Compression::of(path).1.extension()?.to_str()?.to_ascii_lowercase())
 }
 
 /// How one file writes its table.

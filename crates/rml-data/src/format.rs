@@ -5,8 +5,9 @@ use std::path::Path;
 use rml_base::codes::run as codes;
 use rml_base::memory;
 use rml_base::{Diagnostic, Error};
-use rml_files::contents;
+use rml_files::{Compression, Unpacked, contents, is_standard_input};
 
+use crate::array;
 use crate::columns::Columns;
 use crate::malformed::Malformed;
 use crate::selection::Selection;
@@ -20,12 +21,15 @@ use crate::{csv, dialect, json, npz};
 /// use rml::Format;
 ///
 /// assert_eq!(Format::of(Path::new("table.csv")), Some(Format::Csv));
+/// assert_eq!(Format::of(Path::new("table.csv.gz")), Some(Format::Csv));
 /// assert_eq!(Format::of(Path::new("notes.txt")), None);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// An archive of NumPy arrays.
     Npz,
+    /// One NumPy array.
+    Npy,
     /// A table in text: values separated by commas, tabs or other characters.
     Csv,
     /// One JSON document.
@@ -37,22 +41,92 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension names.
+    /// The format that a file's extension names, the one before `.gz` or `.zst` if it is compressed.
     pub fn of(path: &Path) -> Option<Format> {
+        let (_, path) = &Compression::of(path);
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
             _ if dialect::is_table(path) => Some(Format::Csv),
             "npz" => Some(Format::Npz),
+            "npy" => Some(Format::Npy),
             "json" => Some(Format::Json),
             "jsonl" | "ndjson" => Some(Format::JsonLines),
             "parquet" => Some(Format::Parquet),
             _ => None,
         }
     }
+
+    /// The format of data without a name that begins with those bytes.
+    ///
+    /// # Errors
+    /// JSON that may be one document or a line of several.
+    fn of_bytes(begin: &[u8]) -> Result<Format, Malformed> {
+        let text = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
+        match text {
+            [b'P', b'K', 3, 4, ..] => Ok(Format::Npz),
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Format::Npy),
+            [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
+            [b'[', ..] => Ok(Format::Json),
+            [b'{', ..] => {
+                let (line, rest) = match text.iter().position(|b| *b == b'\n') {
+                    Some(end) => text.split_at(end),
+                    None => (text, &[][..]),
+                };
+                let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+                match (is_whole, rest.trim_ascii_start().starts_with(b"{")) {
+                    (true, true) => Ok(Format::JsonLines),
+                    (false, false) if !rest.is_empty() => Ok(Format::Json),
+                    _ => Err(Malformed::new(
+                        "its first line may be a document of JSON, or one of several rows",
+                    )
+                    .help(
+                        "say which: `--data-format json` for columns, `--data-format jsonl` for a row a line",
+                    )),
+                }
+            }
+            _ => Ok(Format::Csv),
+        }
+    }
+}
+
+/// What messages call the data of a path.
+pub(crate) fn origin(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// The format of a file, as the user or its name says it; `None` if its first bytes say it.
+///
+/// # Errors
+/// A name that says none.
+pub(crate) fn format_of(path: &Path, selection: &Selection) -> Result<Option<Format>, Error> {
+    let format = selection.format().or_else(|| Format::of(path));
+    if format.is_some() || is_standard_input(path) {
+        return Ok(format);
+    }
+    let what = format!("{} is in no format that is known", path.display());
+    let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
+    Err(d.note(format!("the extension says the format: {EXTENSIONS}")).help(other_format(path)).into())
+}
+
+/// Whether a file has to be read from its beginning to its end, since it is compressed or has no name.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    is_standard_input(path) || Compression::of(path).0 != Compression::Plain
+}
+
+/// Opens data that is read from its beginning to its end.
+pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Format), Error> {
+    let named = format_of(path, selection)?;
+    let mut data = Unpacked::open(path)?;
+    let format = match named {
+        Some(format) => format,
+        None => Format::of_bytes(&data.begin(dialect::SAMPLE)?).map_err(|e| e.at(&origin(path)))?,
+    };
+    Ok((data, format))
 }
 
 /// The extensions of the formats that are read, for messages.
-pub(crate) const EXTENSIONS: &str = ".npz, .csv, .tsv, .json, .jsonl, .ndjson or .parquet";
+pub(crate) const EXTENSIONS: &str =
+    ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet; compressed, .csv.gz, .csv.zst and so on";
 
 /// The columns under the names of the inputs that they feed; those of text tables have them already.
 pub(crate) fn mapped(
@@ -107,21 +181,21 @@ fn written(format: Option<Format>) -> u64 {
 fn other_format(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     match path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "gz" | "zip" | "bz2" | "xz" => format!("unpack it first, to `{name}`"),
-        "npy" => format!(
-            "an npz file has named arrays: in NumPy, `np.savez(\"{name}.npz\", x=np.load(\"{name}.npy\"))`"
-        ),
+        "zip" | "bz2" | "xz" => format!("unpack it first, to `{name}`"),
+        "gz" | "zst" => {
+            format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv.gz`")
+        }
         "xls" | "xlsx" | "ods" => "save the sheet as CSV, with a line of names above the values".to_owned(),
         "pt" | "pth" | "pkl" | "pickle" | "mat" | "h5" | "hdf5" | "feather" | "arrow" => {
             "save its arrays by name with NumPy: `np.savez(\"data.npz\", x=.., y=..)`".to_owned()
         }
-        _ => format!("if its cells are separated by commas, rename it to `{name}.csv`"),
+        _ => format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv`"),
     }
 }
 
 impl Columns {
-    /// Reads a file by its extension: `.npz`, `.csv`, `.tsv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the
-    /// feature of that name.
+    /// Reads a file by its extension: `.npz`, `.npy`, `.csv`, `.tsv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet`
+    /// with the feature of that name; `.gz` or `.zst` after it says that it is compressed. `-` is standard input.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.
@@ -131,17 +205,14 @@ impl Columns {
 
     /// The same, of the columns that are selected.
     pub(crate) fn read_one(path: &Path, selection: &Selection) -> Result<Self, Error> {
-        let Some(format) = Format::of(path) else {
-            return Err(Diagnostic::error(
-                codes::UNKNOWN_FORMAT,
-                format!("{} is in no format that is known", path.display()),
-            )
-            .note(format!("the extension says the format: {EXTENSIONS}"))
-            .help(other_format(path))
-            .into());
+        let (file, format) = match format_of(path, selection)? {
+            Some(format) if !is_stream(path) => (contents::data(path)?, format),
+            _ => {
+                let (data, format) = open(path, selection)?;
+                (data.contents()?, format)
+            }
         };
-        let file = contents::data(path)?;
-        Self::parse_selected(&file.bytes, format, &path.display().to_string(), selection)
+        Self::parse_selected(&file.bytes, format, &origin(path), selection)
     }
 
     /// Reads the bytes of a file; `origin` names it in messages.
@@ -164,6 +235,7 @@ impl Columns {
     ) -> Result<Self, Error> {
         let mut columns = match format {
             Format::Npz => npz::read(bytes, selection),
+            Format::Npy => array::read(bytes, Path::new(origin), selection),
             Format::Csv => csv::read_whole(bytes, selection, dialect::usual(Path::new(origin))),
             Format::Json => json::read(bytes, selection),
             Format::JsonLines => json::read_lines(bytes, selection),
@@ -198,7 +270,8 @@ impl Columns {
     /// Another extension.
     pub fn check_format(path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
-        if matches!(Format::of(path), Some(Format::Npz | Format::Json)) {
+        let is_plain = Compression::of(path).0 == Compression::Plain;
+        if is_plain && matches!(Format::of(path), Some(Format::Npz | Format::Json)) {
             return Ok(());
         }
         let what = format!("{} is in no format that can be written", path.display());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, visible_name};
+use rml_files::is_standard_input;
 use rml_ir::Shape;
 
 use crate::builder::gaps_in_sequences;
@@ -13,15 +14,23 @@ use crate::format::{EXTENSIONS, Format};
 use crate::malformed::{Malformed, Unusable};
 use crate::selection::Selection;
 
-/// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of
-/// their names.
+/// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such
+/// as `part-*.csv` the files that it matches, both in the order of their names. `-` is standard input.
 ///
 /// # Errors
-/// A folder that cannot be read, or has no data file.
+/// A folder that cannot be read, or has no data file; a pattern that matches nothing.
 pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
+        if let Some(found) = rml_files::contents::matching(path)? {
+            files.extend(found);
+            continue;
+        }
         let Some(found) = rml_files::contents::files_in(path)? else {
+            if is_standard_input(path) && files.iter().any(|file| is_standard_input(file)) {
+                let d = Diagnostic::error(codes::BAD_OPTION, "standard input (`-`) is given twice");
+                return Err(d.help("give it once: its end is the end of the data").into());
+            }
             files.push(path.to_owned());
             continue;
         };
@@ -58,6 +67,7 @@ impl Columns {
         let files = data_files(paths)?;
         let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
         let mut all = Self::read_one(first, selection)?;
+        all.cases.clone_from(selection.cases());
         for file in others {
             all.append(Self::read_one(file, selection)?)?;
         }
@@ -67,6 +77,7 @@ impl Columns {
     /// Adds the rows of another table.
     pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
         let (ours, theirs) = (self.origin.clone(), other.origin.clone());
+        self.number_as_here(&mut other);
         self.memory
             .grow(other.memory.bytes())
             .map_err(|short| short.diagnostic(format!("the data of {theirs} beside that of {ours}")))?;
@@ -96,7 +107,12 @@ impl Columns {
                 }
             }
             let has_gaps = before.present.is_some() || column.present.is_some();
+            let hold_texts =
+                [self.names.contains_key(&name) && !before.is_bare(), other.names.contains_key(&name)];
             let appended = match &lengths {
+                _ if hold_texts[0] != hold_texts[1] && !before.is_bare() && !column.is_bare() => {
+                    Err(texts_and_numbers(hold_texts[0], &ours, &theirs))
+                }
                 [Some(_), _] | [_, Some(_)] if has_gaps => Err(gaps_in_sequences()),
                 [Some(_), None] => Err(no_sequences(&ours, &theirs)),
                 [None, Some(_)] => Err(no_sequences(&theirs, &ours)),
@@ -130,6 +146,13 @@ fn lacking(name: &str, file: &str) -> Unusable {
 
 fn no_sequences(ours: &str, theirs: &str) -> Malformed {
     Malformed::of_shape(format!("its rows are sequences of different lengths in {ours}, and not in {theirs}"))
+}
+
+/// A column holds texts in one file alone.
+fn texts_and_numbers(first: bool, ours: &str, theirs: &str) -> Malformed {
+    let (texts, numbers) = if first { (ours, theirs) } else { (theirs, ours) };
+    Malformed::of_type(format!("it holds texts in {texts}, and numbers in {numbers}"))
+        .help("write the name of a class in each row, or its number")
 }
 
 /// How the rows of a column differ in two files.

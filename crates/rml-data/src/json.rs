@@ -2,6 +2,8 @@
 //! object a line. `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
 //! Rows need not have the same keys: what a row does not name is absent there.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::memory::Reservation;
@@ -11,7 +13,9 @@ use serde_json::Value as Json;
 
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
+use crate::labels::Texts;
 use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
+use crate::recipe::Preparation;
 use crate::scan::{Ill, Scan, said};
 use crate::selection::Selection;
 
@@ -210,7 +214,7 @@ fn cell(
     }
     let read = |builder: &mut Builder, memory: &mut Reservation| {
         let mut extent = Extent::default();
-        tensor(scan, 0, &mut extent, &mut |scalar| builder.element(scalar, memory))?;
+        tensor(scan, 0, &mut extent, &mut |said| put(builder, said, memory))?;
         builder.end(row, &extent.shape(), memory)
     };
     reading.cell(name, memory, read, |why| start.place(advised(why).in_row(before + row)))?;
@@ -230,30 +234,58 @@ fn advised(why: Malformed) -> Malformed {
         .help("write numbers for categories and dates, and `null` where there is no value")
 }
 
-/// A cell as a column of one row; `None` = absent, `Err` = why it is no value.
-pub type Cell = Result<Option<Column>, Wrong>;
+/// A cell as a column of one row, and what its numbers stand for if it holds texts; `None` = absent, `Err` = why it is
+/// no value. What is `null` among elements is NaN.
+pub type Cell = Result<Option<(Column, Option<Vec<String>>)>, Wrong>;
 
-/// Reads an object of cells that stands in a line of its own. A byte order mark before it is ignored.
+/// What stands in a place of a cell.
+enum Said<'s> {
+    Value(Scalar),
+    Text(Cow<'s, str>),
+    Null,
+}
+
+/// Adds an element to a column.
+fn put(builder: &mut Builder, said: Said<'_>, memory: &mut Reservation) -> Result<(), Wrong> {
+    match said {
+        Said::Value(scalar) => builder.element(scalar, memory),
+        Said::Text(text) if builder.takes(false) => builder.label(&text, memory),
+        Said::Text(text) => Err(format!("the text {:?} is no value", visible_name(&text)).into()),
+        Said::Null if builder.has_gaps() => builder.gap(memory),
+        Said::Null => Err("`null` inside a tensor".into()),
+    }
+}
+
+/// Reads an object of cells that stands in a line of its own, which are prepared so. A byte order mark before it is
+/// ignored.
 ///
 /// # Errors
 /// A line that is no JSON object.
-pub fn cells(line: &str) -> Result<IndexMap<String, Cell>, Ill> {
+pub fn cells(line: &str, preparation: &Preparation) -> Result<IndexMap<String, Cell>, Ill> {
     let mut scan = Scan::new(line.strip_prefix('\u{feff}').unwrap_or(line))?;
     if !scan.sees('{') {
         return Err(Ill { line: 1, column: 1, why: "expected {\"x\": .., ..}".to_owned() });
     }
     let mut memory = Reservation::default();
-    let mut one = |mut scan: Scan<'_>| {
+    let mut one = |name: &str, mut scan: Scan<'_>| {
         if scan.is_null() {
             return Ok(None);
         }
-        let mut builder = Builder::default();
+        let texts = if preparation.classes.contains_key(name) { Texts::Names } else { Texts::Refused };
+        let mut builder = Builder::default().taking(texts, preparation.fills(name));
         let mut extent = Extent::default();
-        tensor(&mut scan, 0, &mut extent, &mut |scalar| builder.element(scalar, &mut memory))?;
+        tensor(&mut scan, 0, &mut extent, &mut |said| put(&mut builder, said, &mut memory))?;
         builder.end(0, &extent.shape(), &mut memory)?;
-        Ok(Some(builder.column(1)))
+        Ok(Some(builder.named_column(1)))
     };
-    Ok(scan.entries()?.into_iter().map(|(name, scan)| (name.into_owned(), one(scan))).collect())
+    Ok(scan
+        .entries()?
+        .into_iter()
+        .map(|(name, scan)| {
+            let cell = one(&name, scan);
+            (name.into_owned(), cell)
+        })
+        .collect())
 }
 
 /// The shape of a tensor while it is read.
@@ -280,7 +312,7 @@ fn tensor(
     scan: &mut Scan<'_>,
     depth: usize,
     extent: &mut Extent,
-    push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>,
+    push: &mut dyn FnMut(Said<'_>) -> Result<(), Wrong>,
 ) -> Result<(), Wrong> {
     if scan.accept('[') {
         if depth == MAX_RANK {
@@ -305,25 +337,32 @@ fn tensor(
         return Err(uneven());
     }
     extent.rank = Some(depth);
-    push(scalar(scan)?)
+    push(element(scan)?)
 }
 
 /// The element that stands here.
-fn scalar(scan: &mut Scan<'_>) -> Result<Scalar, Wrong> {
+fn element<'s>(scan: &mut Scan<'s>) -> Result<Said<'s>, Wrong> {
     if scan.sees('{') {
         return Err("an object is not a value".into());
     }
     match scan.token() {
-        "true" => Ok(Scalar::Bool(true)),
-        "false" => Ok(Scalar::Bool(false)),
-        "null" => Err("`null` inside a tensor".into()),
-        token if token.starts_with('"') => match &*said(token)? {
-            "NaN" => Ok(Scalar::Num(f64::NAN)),
-            "Infinity" => Ok(Scalar::Num(f64::INFINITY)),
-            "-Infinity" => Ok(Scalar::Num(f64::NEG_INFINITY)),
-            text => Err(format!("the text {:?} is no value", visible_name(text)).into()),
-        },
-        token => Ok(number(token).unwrap_or_else(|| Err(format!("`{}` is no number", visible_name(token))))?),
+        "true" => Ok(Said::Value(Scalar::Bool(true))),
+        "false" => Ok(Said::Value(Scalar::Bool(false))),
+        "null" => Ok(Said::Null),
+        token if token.starts_with('"') => {
+            let text = said(token)?;
+            Ok(match &*text {
+                "NaN" => Said::Value(Scalar::Num(f64::NAN)),
+                "Infinity" => Said::Value(Scalar::Num(f64::INFINITY)),
+                "-Infinity" => Said::Value(Scalar::Num(f64::NEG_INFINITY)),
+                _ => Said::Text(text),
+            })
+        }
+        token => {
+            let read =
+                number(token).unwrap_or_else(|| Err(format!("`{}` is no number", visible_name(token))));
+            Ok(Said::Value(read?))
+        }
     }
 }
 
@@ -405,8 +444,11 @@ mod tests {
 
     #[test]
     fn cells_of_a_line() {
-        let one = |text: &str| cells(&format!("{{\"x\": {text}}}")).unwrap().swap_remove("x").unwrap();
-        let value = |text: &str| one(text).unwrap().map(|c| (c.shape.dims().to_vec(), c.elements)).unwrap();
+        let one = |text: &str| {
+            cells(&format!("{{\"x\": {text}}}"), &Preparation::default()).unwrap().swap_remove("x").unwrap()
+        };
+        let value =
+            |text: &str| one(text).unwrap().map(|c| (c.0.shape.dims().to_vec(), c.0.elements)).unwrap();
         assert_eq!(value("3"), (vec![1], Elements::Int(vec![3])));
         assert_eq!(value("[[true], [false]]"), (vec![1, 2, 1], Elements::Bool(vec![true, false])));
         assert_eq!(value("[1, 2, 3.5, 4]"), (vec![1, 4], Elements::F64(vec![1.0, 2.0, 3.5, 4.0])));
@@ -432,10 +474,10 @@ mod tests {
             ("{\"x\": 1} 2", "trailing"),
             ("{\"x\": 1, \"x\": 2}", "the key `x` occurs twice"),
         ] {
-            let found = cells(text).unwrap_err().why;
+            let found = cells(text, &Preparation::default()).unwrap_err().why;
             assert!(found.contains(why), "{text}: {found}");
         }
-        assert_eq!(cells("\u{feff}{}").unwrap(), IndexMap::new());
+        assert_eq!(cells("\u{feff}{}", &Preparation::default()).unwrap(), IndexMap::new());
     }
 
     /// Gaps take no memory: this would be 40 GB of them.

@@ -1,12 +1,14 @@
 //! External data: tables of columns in files, and their binding to the inputs of a program.
 //!
-//! [`Columns`] are read from and written to npz, csv, JSON and JSON lines, and with the feature `parquet` read from
-//! Parquet; files are not trusted, so the sizes that they declare are compared with their real content before anything
-//! is allocated, and every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`];
-//! a [`Dataset`] is either. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; a
-//! [`Feed`] is the value of one input in one cycle. Nothing here knows how a program is compiled or run.
+//! [`Columns`] are read from npz, npy, csv, JSON and JSON lines, and with the feature `parquet` read from Parquet;
+//! files are not trusted, so the sizes that they declare are compared with their real content before anything is
+//! allocated, and every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`]; a
+//! [`Dataset`] is either. A [`Recipe`] says how columns become inputs, and a [`Preparation`] is one that was fitted to
+//! training data. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; a [`Feed`]
+//! is the value of one input in one cycle. Nothing here knows how a program is compiled or run.
 
 mod advice;
+mod array;
 mod bind;
 mod builder;
 mod cells;
@@ -19,6 +21,7 @@ mod format;
 pub mod half;
 mod joined;
 mod json;
+mod labels;
 mod malformed;
 mod mapping;
 mod npy;
@@ -27,6 +30,8 @@ mod on_disk;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pieces;
+mod prepare;
+mod recipe;
 mod records;
 mod scan;
 mod selection;
@@ -49,6 +54,7 @@ pub use json::{Cell, cells, line_advice};
 pub use malformed::{Unusable, Wrong};
 pub use mapping::ColumnMapping;
 pub use on_disk::{Dataset, OnDisk};
+pub use recipe::{Fill, Preparation, Recipe};
 pub use scan::Ill;
 pub use selection::Selection;
 pub use split::{Kept, Parts, order, split};

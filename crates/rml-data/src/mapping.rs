@@ -1,12 +1,15 @@
 //! Which columns feed which inputs, where the names differ or an input takes several columns.
 
-use indexmap::IndexMap;
+use std::collections::BTreeMap;
+
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::Shape;
+use serde::{Deserialize, Serialize};
 
 use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
+use crate::labels;
 use crate::malformed::Malformed;
 
 /// Which columns feed which inputs. Inputs that are not named take the columns of their names.
@@ -23,14 +26,14 @@ use crate::malformed::Malformed;
 /// assert_eq!(table.columns["y"].shape.dims(), [1]);
 /// # Ok(()) }
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ColumnMapping(IndexMap<String, Vec<Part>>);
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ColumnMapping(BTreeMap<String, Vec<Part>>);
 
 /// An input, the places of its columns, and whether it takes one column alone.
 type Fed<'m> = (&'m str, Vec<usize>, bool);
 
 /// Columns of an input.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Part {
     One(String),
     /// From one column to another one, both included, in the order of the file.
@@ -44,7 +47,7 @@ impl ColumnMapping {
     /// # Errors
     /// A text of another form; an input that is named twice.
     pub fn parse<S: AsRef<str>>(texts: &[S]) -> Result<Self, Error> {
-        let mut all = IndexMap::new();
+        let mut all = BTreeMap::new();
         for text in texts.iter().map(AsRef::as_ref) {
             let (input, parts) = text
                 .split_once('=')
@@ -63,6 +66,32 @@ impl ColumnMapping {
     /// Whether it says nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether a column may feed that input, as far as its name says it.
+    pub(crate) fn gives(&self, column: &str, input: &str) -> bool {
+        let feeds = |part: &Part| match part {
+            Part::One(name) => name == column,
+            Part::Range(_, _) => true,
+        };
+        self.0.get(input).is_some_and(|parts| parts.iter().any(feeds))
+    }
+
+    /// The same with the inputs of another one, where this one does not name them.
+    pub(crate) fn or(mut self, other: Self) -> Self {
+        for (input, parts) in other.0 {
+            self.0.entry(input).or_insert(parts);
+        }
+        self
+    }
+
+    /// Whether it names a column by a number.
+    pub(crate) fn has_numbers(&self) -> bool {
+        let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
+        self.0.values().flatten().any(|part| match part {
+            Part::One(name) => is_number(name),
+            Part::Range(first, last) => is_number(first) && is_number(last),
+        })
     }
 
     /// The inputs that it names.
@@ -131,18 +160,22 @@ impl ColumnMapping {
         for (input, places, is_one) in self.resolved(&names, place)? {
             let of: Vec<&str> = places.iter().map(|place| names[*place]).collect();
             let unusable = of.iter().find_map(|name| table.unusable.get(*name)).cloned();
+            let mut names: Option<Vec<String>> = None;
             let lengths = of.first().filter(|_| is_one).and_then(|name| table.lengths.get(*name)).cloned();
             let column = match (unusable, is_one) {
                 (Some(why), _) => Err(why),
-                (None, true) => Ok(table.columns[of[0]].clone()),
+                (None, true) => {
+                    names = table.names(of[0]).map(<[String]>::to_vec);
+                    Ok(table.columns[of[0]].clone())
+                }
                 (None, false) => {
-                    let columns = of.iter().map(|name| &table.columns[*name]).collect::<Vec<_>>();
-                    stacked(&columns).map_err(Into::into)
+                    let columns = renumbered(table, &of, &mut names);
+                    stacked(&columns.iter().collect::<Vec<_>>()).map_err(Into::into)
                 }
             };
-            fed.push((input, column, lengths));
+            fed.push((input, column, lengths, names));
         }
-        for (input, column, lengths) in fed {
+        for (input, column, lengths, names) in fed {
             table.remove(input);
             table.unusable.shift_remove(input);
             match column {
@@ -152,9 +185,21 @@ impl ColumnMapping {
             if let Some(lengths) = lengths {
                 table.lengths.insert(input.to_owned(), lengths);
             }
+            if let Some(names) = names {
+                table.names.insert(input.to_owned(), names);
+            }
         }
         Ok(())
     }
+}
+
+/// The names of a list; `None` if it is none, or has a range.
+pub(crate) fn names(list: &str) -> Option<Vec<String>> {
+    let one = |part| match part {
+        Part::One(name) => Some(name),
+        Part::Range(_, _) => None,
+    };
+    parts(list)?.into_iter().map(one).collect()
 }
 
 /// The parts of a list; `None` if it is none.
@@ -204,6 +249,14 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
     let more = if names.len() > 20 { ", .." } else { "" };
     let why = Malformed::lacking(what).note(format!("the file has {}{more}", shown.join(", ")));
+    let is_own =
+        |other: &&str| *other == input || other.strip_prefix(input).is_some_and(|rest| rest.starts_with('['));
+    let why = match names.iter().any(is_own) {
+        true => {
+            why.help(format!("to read the column of the input's own name: `--columns '{input}={input}'`"))
+        }
+        false => why,
+    };
     match suggest(name, names.iter().copied()) {
         Some(near) => why.help(format!("there is `{near}`")),
         None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {
@@ -211,6 +264,19 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
         }
         None => why.help("write the name of a column of the file"),
     }
+}
+
+/// Those columns, with numbers of texts that are the same in all of them.
+fn renumbered(table: &Columns, columns: &[&str], names: &mut Option<Vec<String>>) -> Vec<Column> {
+    let one = |name: &&str| {
+        let mut column = table.columns[*name].clone();
+        if let Some(theirs) = table.names(name) {
+            let numbers = labels::merged(names.get_or_insert_default(), theirs);
+            labels::renumber(&mut column.elements, &numbers);
+        }
+        column
+    };
+    columns.iter().map(one).collect()
 }
 
 /// A vector for each row, of columns with a single value for each.

@@ -45,7 +45,10 @@ impl Stored {
 
 /// How many bytes the header takes in all, from the first bytes of a file.
 pub(crate) fn header_len(start: &[u8]) -> Result<usize, Malformed> {
-    let not_npy = || Malformed::new("not a NumPy array: the file does not begin with `\\x93NUMPY`");
+    let not_npy = || {
+        Malformed::new("not a NumPy array: the file does not begin with `\\x93NUMPY`")
+            .help("an npy file is written by NumPy's `save`; check that the extension names the format")
+    };
     let start: &[u8; 12] = start.first_chunk().ok_or_else(not_npy)?;
     let [m @ .., major, minor, a, b, c, d] = *start;
     if m != *b"\x93NUMPY" {

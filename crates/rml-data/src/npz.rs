@@ -100,12 +100,16 @@ fn arrays(
                 columns.columns.insert(name, column);
             }
             Err(why) => {
-                let numbers = "store numbers (in NumPy: dtype float64 or int64) or truth values";
-                columns.unusable.insert(name, Malformed::of_type(why).help(numbers).into());
+                columns.unusable.insert(name, no_numbers(why).into());
             }
         }
     }
     Ok(columns)
+}
+
+/// An array whose elements no input takes.
+pub(crate) fn no_numbers(why: String) -> Malformed {
+    Malformed::of_type(why).help("store numbers (in NumPy: dtype float64 or int64) or truth values")
 }
 
 /// How many entries the directory of an archive counts, by its end record; `None` where that is too short to say. The
@@ -117,7 +121,18 @@ fn counted(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The same of one array.
-type Piece<'p> = (usize, &'p mut dyn FnMut(&Elements) -> Result<(), Malformed>);
+pub(crate) type Piece<'p> = (usize, &'p mut dyn FnMut(&Elements) -> Result<(), Malformed>);
+
+/// Reads the one array of a file of that length. The elements of one that can be read in pieces go to `put`, and are
+/// not in the column.
+pub(crate) fn single(
+    mut from: impl Read,
+    length: u64,
+    memory: &mut Reservation,
+    put: Option<Piece<'_>>,
+) -> Result<Result<Column, String>, Malformed> {
+    array(&mut from, length, &mut u64::MAX.clone(), memory, put)
+}
 
 /// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column.
 /// The elements go to `put`, if there is one and they can be read in pieces.

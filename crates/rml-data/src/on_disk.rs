@@ -131,6 +131,7 @@ impl OnDisk {
             if i == 0 { stored = next } else { stored.append(next)? }
         }
         stored.refuse_inexact(&scratch)?;
+        stored.table.cases.clone_from(selection.cases());
         Ok(Self(Arc::new(Inner { stored, scratch })))
     }
 
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!(same(&[("a.jsonl", late.as_bytes())], &[], false), Ok(4));
         let gaps = "{\"x\": [1.0, 2.0]}\n\n{\"x\": [1.0, 2.0], \"y\": 3}\n{\"y\": 4, \"x\": null}\n";
         assert_eq!(
-            same(&[("a.jsonl", gaps.as_bytes())], &[], false).map_err(|e| e.contains("absent")),
+            same(&[("a.jsonl", gaps.as_bytes())], &[], false).map_err(|e| e.contains("has no value")),
             Err(true)
         );
         let table = "y,x[0],\"x[1]\"\r\n1,0.5,1\r\n\"2\",7,8\r\n3,9,1e3\n";

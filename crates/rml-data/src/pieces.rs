@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rml_base::Error;
 use rml_base::memory::{self, Reservation, Shortage};
-use rml_files::{Scratch, contents};
+use rml_files::{Scratch, Unpacked, contents};
 
 use crate::columns::{Columns, Elements};
 use crate::dialect::{Known, SAMPLE, find, sample_of, usual};
@@ -13,7 +13,7 @@ use crate::format::{Format, mapped};
 use crate::malformed::Malformed;
 use crate::selection::Selection;
 use crate::stored::Stored;
-use crate::{csv, json, npz};
+use crate::{array, csv, format, json, npz};
 
 /// How many bytes of a file are read at a time, if no line and no element is longer.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -25,41 +25,77 @@ pub(crate) fn read(
     selection: &Selection,
     piece: usize,
 ) -> Result<Stored, Error> {
-    let origin = path.display().to_string();
-    let format = Format::of(path);
-    let mut stored = match format {
-        Some(Format::Npz) if selection.mapping().is_empty() => {
-            let (file, length) = contents::pieces(path)?;
-            arrays(scratch, file, length, selection, piece).map_err(|e| e.at(&origin))?
+    let origin = format::origin(path);
+    let mut stored = match format::format_of(path, selection)? {
+        Some(format) if !format::is_stream(path) => file(scratch, path, format, (selection, piece))?,
+        _ => {
+            let (data, format) = format::open(path, selection)?;
+            stream(scratch, data, format, (path, selection, piece))?
         }
-        Some(Format::Csv | Format::JsonLines) => {
-            let (file, _) = contents::pieces(path)?;
-            let read = if format == Some(Format::Csv) {
-                tables(scratch, file, selection, (piece, usual(path)))
-            } else {
-                objects(scratch, Lines::new(file, piece, None, selection))
-            };
-            read.map_err(|e| e.at(&origin))?
-        }
-        Some(Format::Parquet) => groups(scratch, path, selection, piece).map_err(|e| e.at(&origin))?,
-        Some(Format::Json | Format::Npz) | None => Stored::of(scratch, Columns::read_one(path, selection)?)?,
     };
     stored.table.origin = origin;
     Ok(stored)
 }
 
-/// Reads an npz archive.
+/// Reads data that has to be read from its beginning to its end.
+fn stream(
+    scratch: &Scratch,
+    data: Unpacked,
+    format: Format,
+    (path, selection, piece): (&Path, &Selection, usize),
+) -> Result<Stored, Error> {
+    let read = match format {
+        Format::Csv => tables(scratch, data, selection, (piece, usual(path))),
+        Format::JsonLines => objects(scratch, Lines::new(data, piece, None, selection)),
+        Format::Json | Format::Npz | Format::Npy | Format::Parquet => {
+            let file = data.contents()?;
+            let columns = Columns::parse_selected(&file.bytes, format, &format::origin(path), selection)?;
+            return Ok(Stored::of(scratch, columns)?);
+        }
+    };
+    Ok(read.map_err(|e| e.at(&format::origin(path)))?)
+}
+
+/// Reads a file that is not compressed.
+fn file(
+    scratch: &Scratch,
+    path: &Path,
+    format: Format,
+    (selection, piece): (&Selection, usize),
+) -> Result<Stored, Error> {
+    let origin = path.display().to_string();
+    let has_mapping = !selection.mapping().is_empty();
+    let read = match format {
+        Format::Json | Format::Npz | Format::Npy if has_mapping || format == Format::Json => {
+            return Ok(Stored::of(scratch, Columns::read_one(path, selection)?)?);
+        }
+        Format::Npz | Format::Npy | Format::Json => {
+            let (file, length) = contents::pieces(path)?;
+            arrays(scratch, (file, length), (path, format), selection, piece)
+        }
+        Format::Csv => tables(scratch, contents::pieces(path)?.0, selection, (piece, usual(path))),
+        Format::JsonLines => objects(scratch, Lines::new(contents::pieces(path)?.0, piece, None, selection)),
+        Format::Parquet => groups(scratch, path, selection, piece),
+    };
+    Ok(read.map_err(|e| e.at(&origin))?)
+}
+
+/// Reads an npz archive, or a single array.
 fn arrays(
     scratch: &Scratch,
-    file: impl Read + Seek,
-    length: u64,
+    (file, length): (impl Read + Seek, u64),
+    (path, format): (&Path, Format),
     selection: &Selection,
     piece: usize,
 ) -> Result<Stored, Malformed> {
     let mut stored = Stored::default();
     let mut put =
         |name: &str, elements: &Elements| stored.put(scratch, name, elements).map_err(Malformed::short);
-    let table = npz::read_in_pieces(BufReader::new(file), length, selection, (piece, &mut put))?;
+    let (file, put): (_, npz::Put<'_>) = (BufReader::new(file), (piece, &mut put));
+    let table = match format {
+        Format::Npy => array::read_by(file, length, path, selection, Some(put))?,
+        _ => npz::read_in_pieces(file, length, selection, put)?,
+    };
     stored.keep(scratch, table).map_err(Malformed::short)?;
     Ok(stored)
 }

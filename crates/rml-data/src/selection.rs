@@ -1,6 +1,6 @@
 //! What is read of data files, and how.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
@@ -8,6 +8,8 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use crate::builder::{Builder, Reading};
 use crate::columns::LENGTHS;
 use crate::dialect::Dialect;
+use crate::format::Format;
+use crate::labels::Texts;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;
 
@@ -31,6 +33,18 @@ pub struct Selection {
     names: Option<BTreeSet<String>>,
     dialect: Dialect,
     mapping: ColumnMapping,
+    /// The inputs of the node that are no conditions, if they are known.
+    feeding: Vec<String>,
+    /// In place of what names of files say.
+    format: Option<Format>,
+    /// The inputs that take integers, if they are known.
+    integers: Vec<String>,
+    /// The names of the values of inputs that are cases of an enumeration.
+    cases: BTreeMap<String, Vec<String>>,
+    /// The inputs that take texts.
+    texts: BTreeMap<String, Texts>,
+    /// The inputs that take elements that are absent among others.
+    filled: BTreeSet<String>,
 }
 
 impl Selection {
@@ -42,6 +56,46 @@ impl Selection {
     /// The columns of those names, and the one that says how long windows are.
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self { names: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
+    }
+
+    /// The same, where a node takes numbers or classes of those names.
+    #[must_use]
+    pub fn feeding<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
+        Self { feeding: inputs.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same, where columns of some inputs hold texts, and elements of others may be absent.
+    pub(crate) fn taking(self, texts: BTreeMap<String, Texts>, filled: BTreeSet<String>) -> Self {
+        Self { texts: self.texts.into_iter().chain(texts).collect(), filled, ..self }
+    }
+
+    /// The same, where inputs of those names take integers, so that texts may name them.
+    #[must_use]
+    pub fn with_integers<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
+        Self { integers: inputs.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same, where values of inputs have names, in the order of their numbers.
+    #[must_use]
+    pub fn with_cases(self, cases: BTreeMap<String, Vec<String>>) -> Self {
+        let texts = cases.keys().map(|input| (input.clone(), Texts::Names)).collect();
+        Self { cases, texts, ..self }
+    }
+
+    /// The names of the values of inputs that are cases of an enumeration.
+    pub(crate) fn cases(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.cases
+    }
+
+    /// The inputs that take integers.
+    pub(crate) fn integers(&self) -> &[String] {
+        &self.integers
+    }
+
+    /// The same, of files that have that format, whatever they are called.
+    #[must_use]
+    pub fn in_format(self, format: Option<Format>) -> Self {
+        Self { format, ..self }
     }
 
     /// The same, with tables in text files written in that way.
@@ -81,6 +135,19 @@ impl Selection {
         &self.dialect
     }
 
+    /// The only input, if there is one.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match &self.feeding[..] {
+            [input] => Some(input),
+            _ => None,
+        }
+    }
+
+    /// The format of all files, if the user says it.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
+    }
+
     /// Which columns feed inputs of other names.
     pub(crate) fn mapping(&self) -> &ColumnMapping {
         &self.mapping
@@ -88,12 +155,24 @@ impl Selection {
 
     /// The same, where columns have the names of inputs.
     pub(crate) fn of_inputs(&self) -> Self {
-        Self { names: self.names.clone(), ..Self::default() }
+        let Self { names, texts, filled, .. } = self.clone();
+        Self { names, texts, filled, ..Self::default() }
+    }
+
+    /// Which texts a column takes, and whether its elements may be absent among others.
+    fn taken(&self, column: &str) -> (Texts, bool) {
+        let feeds = |input: &String| *input == column || self.mapping.gives(column, input);
+        let texts = self.texts.iter().filter(|(input, _)| feeds(input)).map(|(_, texts)| *texts).next();
+        (texts.unwrap_or_default(), self.filled.iter().any(feeds))
     }
 
     /// The column of that name before its first cell.
     pub(crate) fn reading(&self, name: &str, cells: impl FnOnce() -> Builder) -> Reading {
-        if self.has(name) { Reading::Cells(cells()) } else { Reading::Refused(left_out()) }
+        if !self.has(name) {
+            return Reading::Refused(left_out());
+        }
+        let (texts, has_gaps) = self.taken(name);
+        Reading::Cells(cells().taking(texts, has_gaps))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Columns whose elements are in a temporary file.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::memory::Reservation;
@@ -11,6 +12,7 @@ use rml_ir::{Precision, Shape};
 use crate::builder::{exact, gaps_in_sequences, inexact};
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::joined::as_sequences;
+use crate::labels;
 use crate::malformed::Malformed;
 use crate::npy;
 
@@ -34,6 +36,8 @@ pub(crate) struct Segment {
     descr: &'static str,
     /// Where they begin in the file.
     at: u64,
+    /// For numbers of texts, those that they have in the whole column.
+    numbers: Option<Arc<[i64]>>,
 }
 
 impl Segment {
@@ -41,12 +45,31 @@ impl Segment {
         self.start + self.len
     }
 
+    /// Gives texts other numbers.
+    fn renumber(&mut self, numbers: &[i64]) {
+        let all = match &self.numbers {
+            None => numbers.to_vec(),
+            Some(before) => {
+                let mut all = Elements::Int(before.to_vec());
+                labels::renumber(&mut all, numbers);
+                let Elements::Int(all) = all else { return };
+                all
+            }
+        };
+        let is_same = all.iter().enumerate().all(|(i, number)| usize::try_from(*number) == Ok(i));
+        self.numbers = (!is_same).then(|| all.into());
+    }
+
     /// Those elements of the column, all of which are here.
     pub(crate) fn read(&self, scratch: &Scratch, range: Range<usize>) -> Result<Elements, Diagnostic> {
         let size = npy::size(self.descr);
         let mut bytes = vec![0; range.len() * size];
         scratch.read(self.at + ((range.start - self.start) * size) as u64, &mut bytes)?;
-        Ok(npy::of_raw(self.descr, &bytes))
+        let mut elements = npy::of_raw(self.descr, &bytes);
+        if let Some(numbers) = &self.numbers {
+            labels::renumber(&mut elements, numbers);
+        }
+        Ok(elements)
     }
 }
 
@@ -62,7 +85,7 @@ impl Stored {
         let at = scratch.append(&bytes)?;
         let segments = self.segments.entry(name.to_owned()).or_default();
         let start = segments.last().map_or(0, Segment::end);
-        segments.push(Segment { start, len: elements.len(), descr, at });
+        segments.push(Segment { start, len: elements.len(), descr, at, numbers: None });
         Ok(())
     }
 
@@ -89,7 +112,11 @@ impl Stored {
     }
 
     /// Adds the rows of another file.
-    pub(crate) fn append(&mut self, other: Self) -> Result<(), Error> {
+    pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
+        for (name, numbers) in self.table.number_as_here(&mut other.table) {
+            let segments = other.segments.get_mut(&name);
+            segments.into_iter().flatten().for_each(|segment| segment.renumber(&numbers));
+        }
         self.table.append(other.table)?;
         for (name, segments) in other.segments {
             let own = self.segments.entry(name).or_default();

@@ -1,5 +1,7 @@
 //! Columns against inputs: conversions, readings, and what is refused.
 
+mod prepared;
+
 use std::sync::Arc;
 
 use rml_base::Diagnostics;

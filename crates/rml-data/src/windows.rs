@@ -9,10 +9,14 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, memory};
 use rml_engine::{self as block, Block};
-use rml_ir::{Data, InputInfo, Shape, Type, Value};
+use rml_ir::{Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::advice::prefixed;
 use crate::cells::Cells;
+use crate::columns::Elements;
+use crate::labels::{self, Classes};
+use crate::prepare::{Moments, Steps, fitted};
+use crate::recipe::{Fill, Preparation};
 
 pub use bind::missing;
 
@@ -38,6 +42,10 @@ struct Bound {
     role: Role,
     /// The input whose value says when this one is present.
     clock: Option<Clock>,
+    /// The names of its values.
+    classes: Option<Classes>,
+    /// What happens to its values.
+    steps: Steps,
 }
 
 #[derive(Debug)]
@@ -151,9 +159,39 @@ impl Windows {
         Ok(there)
     }
 
-    /// The values of an input in those cycles, one below the other, its clock aside; `None` = its row is absent, or
-    /// there are no cycles.
-    fn values(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
+    /// The values of an input in those cycles as the program gets them, one below the other, its clock aside; `None` =
+    /// its row is absent, or there are no cycles.
+    pub(crate) fn values(
+        &self,
+        i: usize,
+        windows: &[usize],
+        cycles: &[usize],
+    ) -> Result<Option<Value>, Diagnostic> {
+        let bound = &self.inputs[i];
+        let (Bound { info, steps, .. }, Some(data)) = (bound, bound.cells()) else {
+            return self.stored(i, windows, cycles);
+        };
+        let cell = cell_type(info);
+        let there: Vec<usize> =
+            (0..windows.len()).filter(|place| data.place(windows[*place]).is_some()).collect();
+        let values = if steps.fill.is_none() || there.len() == windows.len() || cycles.is_empty() {
+            self.stored(i, windows, cycles)?
+        } else if info.batched || windows.len() == 1 {
+            let present: Vec<usize> = there.iter().map(|place| windows[*place]).collect();
+            let values = self.stored(i, &present, cycles)?;
+            let double = data.precision() == Precision::F64;
+            let filled = steps.filled(values, &cell, (cycles.len(), windows.len()), &there, double);
+            let stacked = info.batched.then_some(windows.len());
+            let dims = std::iter::once(cycles.len()).chain(stacked).chain(cell.shape.dims().iter().copied());
+            Some(Value::new(dims.collect(), filled.to_data()))
+        } else {
+            return Err(self.lacking(i, windows));
+        };
+        Ok(values.map(|values| steps.applied(values, cell.shape.len())))
+    }
+
+    /// The same, as the data has them, but for classes in place of texts.
+    fn stored(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
         let Bound { info, role, .. } = &self.inputs[i];
         let data = match role {
             Role::End if cycles.is_empty() => return Ok(None),
@@ -169,7 +207,7 @@ impl Windows {
             return Ok(None);
         }
         if rows.len() < windows.len() {
-            return Err(disagree(info, windows, "absent in some of them"));
+            return Err(self.lacking(i, windows));
         }
         let at = |row: usize, t: usize| match role {
             Role::Cycle(_) => row * self.cycles + t,
@@ -198,8 +236,91 @@ impl Windows {
         memory::ask(ty.bytes(data.precision())).map_err(|short| {
             short.diagnostic(format!("the values of input `{}` in a batch of windows", info.name))
         })?;
-        data.gather(&cells, &ty.shape).map(Some)
+        let value = data.gather(&cells, &ty.shape)?;
+        let numbers = self.inputs[i].classes.as_ref().and_then(|classes| classes.numbers.as_ref());
+        Ok(Some(match numbers {
+            Some(numbers) => renumbered(&value, numbers),
+            None => value,
+        }))
     }
+
+    /// Some of the windows that are stacked have no value of an input.
+    fn lacking(&self, i: usize, windows: &[usize]) -> Diagnostic {
+        let info = &self.inputs[i].info;
+        let lacks = |window: usize| self.inputs[i].cells().is_some_and(|cells| cells.place(window).is_none());
+        let first = windows.iter().copied().filter(|window| lacks(*window)).min().unwrap_or_default();
+        let all = (0..self.count).filter(|window| lacks(*window)).count();
+        let what = format!("input `{}` has no value in window {first} of {}", info.name, self.origin);
+        let note = format!("{all} of {} windows have none, and others are stacked with them", self.count);
+        let mean =
+            if info.ty.is_num() { format!("`--fill '{}=mean'` or ", info.name) } else { String::new() };
+        let help = format!("fill all gaps, {mean}`--fill '{}=0'`, or leave these rows out", info.name);
+        Diagnostic::error(codes::DATA_SHAPE, what).note(note).help(help)
+    }
+
+    /// The inputs.
+    pub(crate) fn infos(&self) -> impl Iterator<Item = &InputInfo> {
+        self.inputs.iter().map(|bound| &bound.info)
+    }
+
+    /// The inputs whose values have names, with these in the order of their numbers.
+    pub fn classes(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.inputs.iter().filter_map(|bound| Some((&*bound.info.name, &bound.classes.as_ref()?.names[..])))
+    }
+
+    /// Prepares the values of all inputs in that way, whenever they are read.
+    pub fn prepare(&mut self, preparation: &Preparation) {
+        for bound in &mut self.inputs {
+            bound.steps = preparation.steps.get(&*bound.info.name).cloned().unwrap_or_default();
+        }
+    }
+
+    /// What is to happen to the values of an input, as far as it depends on those of some windows.
+    ///
+    /// # Errors
+    /// Data that cannot be read; values that cannot be prepared so.
+    pub(crate) fn fit(
+        &self,
+        name: &str,
+        fill: Option<&Fill>,
+        scales: bool,
+        set: &[usize],
+    ) -> Result<Steps, Diagnostic> {
+        let Some(i) = self.inputs.iter().position(|bound| *bound.info.name == *name) else {
+            return Ok(Steps::default());
+        };
+        let bound = &self.inputs[i];
+        let mut moments = Moments::new(cell_type(&bound.info).shape.len().max(1));
+        let is_used = scales || fill == Some(&Fill::Mean);
+        for window in set.iter().filter(|_| is_used) {
+            // A value a window counts once, however many cycles it is given in.
+            let cycles = if let Role::Window(_) = bound.role { 1 } else { self.length(*window) };
+            if let Some(value) = self.stored(i, &[*window], &(0..cycles).collect::<Vec<_>>())? {
+                moments.add(&value);
+            }
+        }
+        let classes = bound.classes.as_ref().map(|classes| &classes.names[..]);
+        fitted(&bound.info, (fill, scales), &moments, classes)
+    }
+}
+
+impl Bound {
+    /// The cells of its column.
+    fn cells(&self) -> Option<&Cells> {
+        match &self.role {
+            Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) => Some(cells),
+            Role::End => None,
+        }
+    }
+}
+
+/// Classes in place of the numbers of texts.
+fn renumbered(value: &Value, numbers: &[i64]) -> Value {
+    let Data::Int(v) = value.to_data() else { return value.clone() };
+    let mut elements = Elements::Int(v);
+    labels::renumber(&mut elements, numbers);
+    let Elements::Int(v) = elements else { return value.clone() };
+    Value::new(value.shape().clone(), Data::Int(v))
 }
 
 fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {

@@ -51,6 +51,6 @@ pub use reduce::{keep_inputs, show_ends};
 pub use report::{CheckReport, check, check_report};
 pub use rml_elab::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind};
 pub use rml_syntax::{is_keyword, keywords};
-pub use source::{Source, input_names, interface};
+pub use source::{Source, enumerated_inputs, input_names, integer_inputs, interface};
 pub use stacked::Stacked;
 pub use unit::Unit;

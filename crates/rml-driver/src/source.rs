@@ -121,6 +121,22 @@ pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error
     Ok(source.front()?.interfaces().get(node).cloned())
 }
 
+/// The inputs that take integers, of all nodes of the text of a source.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn integer_inputs(source: &Source) -> Result<BTreeSet<String>, Error> {
+    Ok(source.front()?.interfaces().integers())
+}
+
+/// The inputs that take cases of an enumeration, of all nodes of the text of a source, with the names of these.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn enumerated_inputs(source: &Source) -> Result<BTreeMap<String, Vec<String>>, Error> {
+    Ok(source.front()?.interfaces().cases())
+}
+
 /// The names that columns of data may have to feed a node of a source, or another node that runs beside it: those of
 /// the inputs of all nodes of its text. `None` if the text does not have the node, which may have inputs of its own.
 ///

@@ -76,6 +76,13 @@ pub struct Contents {
     reserved: Reservation,
 }
 
+impl Contents {
+    /// Bytes that were read otherwise.
+    pub(crate) fn new(bytes: Vec<u8>, reserved: Reservation) -> Self {
+        Self { bytes, reserved }
+    }
+}
+
 /// Reads a file of data: as much as memory is left for.
 ///
 /// # Errors
@@ -152,6 +159,30 @@ pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
         Ok(files)
     };
     list().map(Some).map_err(|e| unreadable(&folder.display().to_string(), refusal(&e)))
+}
+
+/// The regular files that a pattern such as `part-*.csv` matches, in the order of their names; `None` if the path is no
+/// pattern, or is the name of a file.
+///
+/// # Errors
+/// A pattern of another form; one that matches nothing.
+pub fn matching(path: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
+    let Some(pattern) = path.to_str().filter(|text| text.contains(['*', '?', '['])) else { return Ok(None) };
+    if path.exists() {
+        return Ok(None);
+    }
+    let wrong = |why: String| Err(unreadable(pattern, why));
+    let options = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::default() };
+    let found = match glob::glob_with(pattern, options) {
+        Ok(found) => found,
+        Err(why) => return wrong(format!("it is no pattern of names: {}", why.msg)),
+    };
+    let mut files: Vec<PathBuf> = found.flatten().filter(|path| path.is_file()).collect();
+    files.sort_unstable();
+    if files.is_empty() {
+        return wrong("it is a pattern that no file matches".to_owned());
+    }
+    Ok(Some(files))
 }
 
 /// Reads a text: at most as much as a program may have.

@@ -3,7 +3,8 @@
 //!
 //! [`contents`] reads only regular files, up to a maximum size; [`write_output`] keeps the old content of a file until
 //! the new one is safe on the disk; [`Kept`] is a folder of cache files; [`Scratch`] is a temporary file for data that
-//! does not fit in memory. [`memory`] finds out how much memory the process may use.
+//! does not fit in memory; [`Unpacked`] is data that is read once and may be compressed. [`memory`] finds out how much
+//! memory the process may use.
 
 pub mod contents;
 mod distinct;
@@ -12,9 +13,11 @@ mod kept;
 pub mod memory;
 mod output;
 mod scratch;
+mod unpacked;
 
 pub use distinct::{Written, check_distinct};
 pub use growing::{Growing, Held, create_folder, hold, remove};
 pub use kept::Kept;
 pub use output::{check_output, is_same, write_output, write_outputs};
 pub use scratch::Scratch;
+pub use unpacked::{Compression, Unpacked, is_standard_input};

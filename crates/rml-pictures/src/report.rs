@@ -48,6 +48,8 @@ pub struct Matrix {
     pub caption: String,
     /// For each class that is right, how often each class was found.
     pub counts: Vec<Vec<u64>>,
+    /// The names of the classes; those that have none are numbers.
+    pub names: Vec<String>,
 }
 
 /// A parameter before and after.
@@ -129,19 +131,21 @@ impl Report {
     }
 
     fn matrix(&self) -> String {
-        let Some(Matrix { caption, counts }) = &self.confusion else {
+        let Some(Matrix { caption, counts, names }) = &self.confusion else {
             return if self.no_confusion.is_empty() {
                 String::new()
             } else {
                 format!("<p class=\"dim\">{}</p>\n", text(&self.no_confusion))
             };
         };
+        let name =
+            |class: usize| names.get(class).map_or_else(|| class.to_string(), |name| text(name).to_string());
         let heads: String =
-            (0..counts.len()).map(|class| format!("<th scope=\"col\">{class}</th>")).collect();
+            (0..counts.len()).map(|class| format!("<th scope=\"col\">{}</th>", name(class))).collect();
         let mut rows = String::new();
         for (class, row) in counts.iter().enumerate() {
             let all: u64 = row.iter().sum();
-            let _ = write!(rows, "<tr><th scope=\"row\">{class}</th>");
+            let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", name(class));
             for (found, n) in row.iter().enumerate() {
                 if *n == 0 {
                     rows += "<td class=\"none\">0</td>";
@@ -285,7 +289,11 @@ mod tests {
             title: "train <x>".into(),
             outcome: "ended after epoch 2".into(),
             results: vec![("loss".into(), "0.5".into())],
-            confusion: Some(Matrix { caption: "y".into(), counts: vec![vec![3, 1], vec![0, 0]] }),
+            confusion: Some(Matrix {
+                caption: "y".into(),
+                counts: vec![vec![3, 1], vec![0, 0]],
+                names: vec!["a<b".into()],
+            }),
             parameters: vec![Trained {
                 name: "k".into(),
                 ty: "num [2]".into(),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, memory};
+use rml_data::Preparation;
 use rml_driver::Program;
 use rml_files::contents;
 use rml_ir::{DType, Data, Shape, Type, Value};
@@ -31,6 +32,9 @@ const ENTRY: &str = "rml";
 struct Metadata {
     format: u32,
     position: Option<Position>,
+    /// How data is prepared, where there is no position that says it.
+    #[serde(default, skip_serializing_if = "Preparation::is_empty")]
+    preparation: Preparation,
 }
 
 /// The states of a program, and where its training is.
@@ -58,6 +62,8 @@ pub struct Checkpoint {
     pub states: IndexMap<Arc<str>, Value>,
     /// Where training is; `None` for states that were saved otherwise.
     pub position: Option<Position>,
+    /// How data is prepared, where no position says it.
+    preparation: Preparation,
 }
 
 /// Where the parameters of a program come from, and other states that it begins with.
@@ -124,12 +130,36 @@ pub(crate) enum Policy {
 impl Checkpoint {
     /// States without a training run, by path.
     pub fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
-        Self { origin: String::new(), states, position: None }
+        Self { origin: String::new(), states, position: None, preparation: Preparation::default() }
+    }
+
+    /// The same states, learned from data that was prepared so.
+    #[must_use]
+    pub fn prepared(self, preparation: Preparation) -> Self {
+        Self { preparation, ..self }
     }
 
     /// States in the course of a training run.
     pub(crate) fn at(states: IndexMap<Arc<str>, Value>, position: Position) -> Self {
         Self { position: Some(position), ..Self::of_states(states) }
+    }
+
+    /// How the data of its training was prepared.
+    pub fn preparation(&self) -> Preparation {
+        self.position.as_ref().map_or(&self.preparation, |position| &position.preparation).clone()
+    }
+
+    /// A warning for those who give values as they are to a program with these states: the training brought them to
+    /// another scale.
+    pub fn unprepared(&self) -> Option<Diagnostic> {
+        let preparation = self.preparation();
+        let changed = preparation.changed_inputs();
+        let names = changed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let first = changed.first()?;
+        let what = format!("the training of the checkpoint standardised {names}, which is not done here");
+        let help = format!("give `{first}` in that scale: less its mean, and divided by its deviation");
+        let d = Diagnostic::warning(codes::NOT_PREPARED, what);
+        Some(d.note("only `rml train` and `rml infer` prepare data as the checkpoint says").help(help))
     }
 
     /// The name of the file it was read from.
@@ -159,8 +189,8 @@ impl Checkpoint {
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| bad(e.to_string()))?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| bad(e.to_string()))?;
         let ours = metadata.metadata().as_ref().and_then(|m| m.get(ENTRY));
-        let position = match ours {
-            None => None,
+        let (position, preparation) = match ours {
+            None => (None, Preparation::default()),
             Some(text) => {
                 let ours: Metadata =
                     serde_json::from_str(text).map_err(|e| bad(format!("its metadata is malformed: {e}")))?;
@@ -170,7 +200,7 @@ impl Checkpoint {
                 if ours.position.as_ref().is_some_and(|p| !p.is_possible()) {
                     return Err(bad("its position in the training is impossible".into()));
                 }
-                ours.position
+                (ours.position, ours.preparation)
             }
         };
         let mut states: Vec<(Arc<str>, Value)> = Vec::new();
@@ -187,12 +217,14 @@ impl Checkpoint {
             states.push((name.into(), value));
         }
         states.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(Self { origin: origin.to_owned(), states: states.into_iter().collect(), position })
+        Ok(Self { origin: origin.to_owned(), states: states.into_iter().collect(), position, preparation })
     }
 
     /// The bytes of a file. They depend on the states and the position only.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, SafeTensorError> {
-        let ours = Metadata { format: FORMAT, position: self.position.clone() };
+        let preparation =
+            if self.position.is_some() { Preparation::default() } else { self.preparation.clone() };
+        let ours = Metadata { format: FORMAT, position: self.position.clone(), preparation };
         let text = serde_json::to_string(&ours).map_err(SafeTensorError::JsonError)?;
         let tensors: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = self
             .states
@@ -352,7 +384,14 @@ pub(crate) mod tests {
         let origin = Origin { program: "00".into(), data: "ff".into(), columns: vec!["x".into()] };
         let list = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)]);
         let set = [("rate".into(), StaticValue::Num(0.1)), ("shape".into(), list)];
-        Position { setup, reached, origin, best: None, set: Some(set.into()) }
+        Position {
+            setup,
+            reached,
+            origin,
+            preparation: Preparation::default(),
+            best: None,
+            set: Some(set.into()),
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) fn data<'a>(
             Elements::F32(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
             Elements::F64(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
         })?;
+        columns.names(name).into_iter().flatten().for_each(|name| hash.text(name));
         if let Some(lengths) = columns.lengths(name) {
             hash.bytes(lengths.iter().flat_map(|n| (*n as u64).to_le_bytes()));
         }

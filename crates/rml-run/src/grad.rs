@@ -144,9 +144,13 @@ impl Start {
         options
     }
 
-    /// A warning of static parameters that the checkpoint was not made with.
-    fn changed(&self, options: &Options) -> Option<Diagnostic> {
-        checkpoint::changed(self.checkpoint.as_ref()?.position.as_ref(), &options.set)
+    /// Warnings of what differs from the training of the checkpoint.
+    fn changed(&self, options: &Options) -> Vec<Diagnostic> {
+        let position = self.checkpoint.as_ref().and_then(|c| c.position.as_ref());
+        checkpoint::changed(position, &options.set)
+            .into_iter()
+            .chain(self.checkpoint.as_ref().and_then(Checkpoint::unprepared))
+            .collect()
     }
 
     /// A session with the parameters of the checkpoint; all other states start from their initial values.

@@ -169,7 +169,11 @@ pub(crate) fn program(
         options.precision = rml_ir::Precision::F64;
     }
     let program = compile(source, &options)?;
-    Ok(program.with_warnings(checkpoint::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set)))
+    let position = checkpoint.and_then(|c| c.position.as_ref());
+    let warnings = checkpoint::changed(position, &options.set)
+        .into_iter()
+        .chain(checkpoint.and_then(Checkpoint::unprepared));
+    Ok(program.with_warnings(warnings))
 }
 
 /// With 1 for the dimension `batch` where it has no value.

@@ -11,7 +11,8 @@ use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Dataset, Selection, Windows};
 use rml_driver::{
-    Analysis, BATCH, Options, Program, Source, Stacked, Unit, input_names, interface, keep_inputs,
+    Analysis, BATCH, Options, Program, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
+    interface, keep_inputs,
 };
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
@@ -97,7 +98,11 @@ pub(crate) fn asked_batch(
 /// # Errors
 /// A source that cannot be read.
 pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Error> {
-    Ok(input_names(source, node)?.map_or_else(Selection::all, Selection::of))
+    let Some(names) = input_names(source, node)? else { return Ok(Selection::all()) };
+    let interface = interface(source, node.unwrap_or("train"))?;
+    let values = interface.iter().flat_map(|interface| interface.values());
+    let selection = Selection::of(names).feeding(values).with_integers(integer_inputs(source)?);
+    Ok(selection.with_cases(enumerated_inputs(source)?))
 }
 
 /// How many windows to stack: as asked for, else the default where the node can stack.
@@ -314,7 +319,11 @@ impl<'f> Runner<'f> {
 /// of an absent variable, with the cells that are empty.
 fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     if error.code() == Some(SYNC_ERROR) {
-        return with_gaps(error, &data.gaps(windows));
+        let gaps = data.gaps(windows);
+        let fill = |(name, ..): &(&str, usize, &str)| {
+            format!("or fill all gaps in `rml train`: `--fill '{name}=0'`")
+        };
+        return with_gaps(error, &gaps, gaps.first().map(fill));
     }
     if error.code() != Some(POSITION_OUTSIDE) {
         return error;
@@ -335,7 +344,8 @@ fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
 }
 
 /// An error of an absent variable, which may come from empty cells of the data: those of these columns, rows and files.
-pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
+/// `other` is what else helps.
+pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)], other: Option<String>) -> Error {
     if gaps.is_empty() {
         return error;
     }
@@ -346,7 +356,8 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)]) -> Error {
                 format!("the cell of column `{column}` in row {row} of {origin} is empty (rows count from 0), so `{column}` is absent there")
             });
             d.notes.splice(0..0, notes);
-            d.help.insert(0, "write a value into the empty cell, or leave the row out".to_owned());
+            let help = "write a value into the empty cell, or leave the row out".to_owned();
+            d.help.splice(0..0, std::iter::once(help).chain(other.clone()));
             // The data is at fault: which equations it meets on the way says nothing more.
             let (inputs, others): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut d.labels).into_iter().partition(|l| l.message.starts_with("the input `"));

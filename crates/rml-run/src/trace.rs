@@ -293,8 +293,11 @@ pub(crate) fn run_session(
     let cycles = table.cycles;
     let wish = Use { record: options.all_vars, ..Use::new(Feeding::Windows { cycles: None }) };
     let mut session = Session::open(program, &options.engine, &wish)?;
+    let mut unprepared = None;
     if let Some(params) = &options.params {
-        session.begin_with(params)?;
+        let checkpoint = params.checkpoint()?;
+        unprepared = checkpoint.unprepared();
+        session.begin_with(&checkpoint.into())?;
     }
     let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
     let mut values = Values::new(program, cycles);
@@ -310,10 +313,11 @@ pub(crate) fn run_session(
     let ran = (0..cycles).step_by(PIECE).try_for_each(&mut piece).and_then(|()| session.end(options.end));
     let values =
         if options.all_vars { all_vars(program, &session, cycles)? } else { values.rest(&mut session)? };
-    let (warnings, error) = match ran.and_then(|()| session.undetermined()) {
+    let (mut warnings, error) = match ran.and_then(|()| session.undetermined()) {
         Ok(warnings) => (warnings, None),
         Err(error) => (Diagnostics::new(), Some(error)),
     };
+    warnings.extend(unprepared);
     Ok((session, Trace { cycles, values, error, warnings, reserved }))
 }
 

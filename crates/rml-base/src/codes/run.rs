@@ -11,6 +11,8 @@ codes! {
     MISSING_COLUMN = "missing-column", "An input of the run node has no column in the data.";
     DATA_TYPE = "data-type", "A column's elements are not of the type of its input.";
     DATA_SHAPE = "data-shape", "A column's shape does not fit its input.";
+    NOT_PREPARED = "not-prepared", "Values are not brought to the scale that the training of a checkpoint used.";
+    UNKNOWN_CLASS = "unknown-class", "A column names a class that the training did not have.";
     NAN_IN_DATA = "nan-in-data", "The data holds NaN.";
     EMPTY_DATA = "empty-data", "The data has no row.";
     UNKNOWN_INPUT = "unknown-input", "A value is given for an input that the run node does not have.";

@@ -1,7 +1,7 @@
 //! Flags that say how data files are read.
 
-use clap::Args;
-use rml::{ColumnMapping, Dialect, Selection};
+use clap::{Args, ValueEnum};
+use rml::{ColumnMapping, Dialect, Recipe};
 
 use crate::output::Stop;
 use crate::values;
@@ -13,6 +13,10 @@ pub(crate) struct Table {
     /// one, both included. By default the columns of its name. May be given several times
     #[arg(long, value_name = "INPUT=COLUMNS", help_heading = "Data files")]
     pub(crate) columns: Vec<String>,
+    /// The format of the files, whatever they are called. By default as the extension says; of standard input, as the
+    /// first bytes say
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Data files")]
+    pub(crate) data_format: Option<DataFormat>,
     /// In tables of text: what separates cells, such as ';' or tab. By default found in each file
     #[arg(long, value_name = "CHAR|tab", value_parser = values::separator, help_heading = "Data files")]
     pub(crate) separator: Option<char>,
@@ -38,8 +42,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// What is read of data files that may have those columns, and how.
-    pub(crate) fn selection(&self, columns: Selection) -> Result<Selection, Stop> {
+    /// How columns become inputs, as far as it is about reading.
+    pub(crate) fn recipe(&self) -> Result<Recipe, Stop> {
         let dialect = Dialect {
             separator: self.separator,
             decimal: self.decimal,
@@ -49,13 +53,26 @@ impl Table {
             comment: self.comment.clone(),
         };
         dialect.check()?;
-        Ok(columns.written(dialect).mapped(ColumnMapping::parse(&self.columns)?)?)
+        Ok(Recipe { columns: ColumnMapping::parse(&self.columns)?, dialect, ..Recipe::default() })
+    }
+
+    /// The format of all files, if it is given.
+    pub(crate) fn format(&self) -> Option<rml::Format> {
+        self.data_format.map(|format| match format {
+            DataFormat::Csv => rml::Format::Csv,
+            DataFormat::Json => rml::Format::Json,
+            DataFormat::Jsonl => rml::Format::JsonLines,
+            DataFormat::Npz => rml::Format::Npz,
+            DataFormat::Npy => rml::Format::Npy,
+            DataFormat::Parquet => rml::Format::Parquet,
+        })
     }
 
     /// Whether flags are given, for `refuse_unused`.
-    pub(crate) fn given(&self) -> [(&'static str, bool); 8] {
+    pub(crate) fn given(&self) -> [(&'static str, bool); 9] {
         [
             ("columns", !self.columns.is_empty()),
+            ("data-format", self.data_format.is_some()),
             ("separator", self.separator.is_some()),
             ("decimal", self.decimal.is_some()),
             ("thousands", self.thousands.is_some()),
@@ -63,6 +80,61 @@ impl Table {
             ("no-header", self.no_header),
             ("header", self.header),
             ("comment", self.comment.is_some()),
+        ]
+    }
+}
+
+/// The formats of data files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DataFormat {
+    /// A table in text, of any dialect
+    Csv,
+    /// One JSON document
+    Json,
+    /// One JSON object a line
+    Jsonl,
+    /// An archive of NumPy arrays
+    Npz,
+    /// One NumPy array
+    Npy,
+    /// Parquet
+    Parquet,
+}
+
+/// What happens to the columns of a training before they reach their inputs. Checkpoints record it.
+#[derive(Args, Debug)]
+pub(crate) struct Preparing {
+    /// The classes of an integer input whose column holds texts, in the order of their numbers: 'y=cat,dog'. By default
+    /// all texts of the column, sorted. May be given several times
+    #[arg(long, value_name = "INPUT=CLASSES", help_heading = "Data files")]
+    pub(crate) classes: Vec<String>,
+    /// What stands where an input has no value, or NaN: 'x=0', or 'x=mean' for the mean of the windows that are trained
+    /// on, or the name of a class. By default that is an error. May be given several times
+    #[arg(long, value_name = "INPUT=VALUE|mean", help_heading = "Data files")]
+    pub(crate) fill: Vec<String>,
+    /// Bring the elements of an input to the mean 0 and the standard deviation 1 in the windows that are trained on.
+    /// May be given several times
+    #[arg(long, value_name = "INPUT", alias = "standardize", help_heading = "Data files")]
+    pub(crate) standardise: Vec<String>,
+}
+
+impl Preparing {
+    /// The recipe, with what is read by it.
+    pub(crate) fn recipe(&self, reading: Recipe) -> Result<Recipe, Stop> {
+        Ok(Recipe {
+            classes: Recipe::parse_classes(&self.classes)?,
+            fills: Recipe::parse_fills(&self.fill)?,
+            standardised: self.standardise.clone(),
+            ..reading
+        })
+    }
+
+    /// Whether flags are given, for `refuse_unused`.
+    pub(crate) fn given(&self) -> [(&'static str, bool); 3] {
+        [
+            ("classes", !self.classes.is_empty()),
+            ("fill", !self.fill.is_empty()),
+            ("standardise", !self.standardise.is_empty()),
         ]
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Profiling, Program, Table};
+use super::{Computing, Preparing, Profiling, Program, Table};
 use crate::values::{self, Report};
 
 /// `rml train`.
@@ -18,7 +18,7 @@ pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) program: Program,
     /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window. Given several
-    /// times, or a folder of files: the windows of all of them
+    /// times, a folder of files, or a pattern such as 'part-*.csv.gz': the windows of all of them. - is standard input
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
     /// Keep the data in a temporary file in place of memory, and read windows when they are trained on: the same bits,
@@ -133,12 +133,24 @@ pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) table: Table,
     #[command(flatten)]
+    pub(crate) preparing: Preparing,
+    #[command(flatten)]
     pub(crate) profiling: Profiling,
     #[command(flatten)]
     pub(crate) computing: Computing,
 }
 
 impl Train {
+    /// How columns become inputs.
+    pub(crate) fn recipe(&self) -> Result<rml::Recipe, crate::output::Stop> {
+        self.preparing.recipe(self.table.recipe()?)
+    }
+
+    /// Whether flags about data are given, for `refuse_unused`.
+    pub(crate) fn given(&self) -> Vec<(&'static str, bool)> {
+        self.table.given().into_iter().chain(self.preparing.given()).collect()
+    }
+
     /// The page to write.
     pub(crate) fn page(&self) -> Option<&PathBuf> {
         self.report.iter().find_map(|report| match report {

@@ -68,7 +68,9 @@ pub(crate) fn inputs(args: &Over, source: &Source, output: &mut Output) -> Resul
         super::refuse_unused("they are about the file of `--inputs`", &args.table.given())?;
         return Ok(Columns::default());
     };
-    let selection = args.table.selection(rml::columns_for(source, args.node.as_deref())?)?;
+    let recipe = args.table.recipe()?;
+    let selection = rml::columns_for(source, args.node.as_deref())?.in_format(args.table.format());
+    let selection = selection.written(recipe.dialect).mapped(recipe.columns)?;
     let columns = Columns::read_selected(&[file], &selection)?;
     super::note_assumed(&columns, output);
     Ok(columns)

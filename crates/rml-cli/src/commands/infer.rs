@@ -1,7 +1,10 @@
 //! `rml infer`, over data or as a stream.
 
-use rml::{Columns, Dataset, InferOptions, InferReport, Phase, Precision, Source, Split, Stream};
+use std::path::PathBuf;
 
+use rml::{Checkpoint, Columns, Dataset, InferOptions, InferReport, Phase, Precision, Source, Split, Stream};
+
+use super::Reading;
 use super::profile::Measuring;
 use super::stream::stream;
 use crate::args::{Infer, SplitArg};
@@ -55,9 +58,14 @@ fn infer_measured(
         super::refuse_unused("they are about files of `--data`", &args.table.given())?;
         return stream(Stream::new(source, &options)?, args.strict, output);
     }
-    let data = measuring.time(Phase::Data, || {
-        super::dataset(&args.data, (args.on_disk, &args.table), (source, Some(&args.node)), output)
-    })?;
+    let checkpoint = |params: &PathBuf| measuring.time(Phase::Checkpoint, || Checkpoint::read(params));
+    let checkpoint = args.params.as_ref().map(checkpoint).transpose()?;
+    let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
+    let recipe = args.table.recipe()?.or_read_as(recorded.recipe());
+    let how = Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
+    let of = (source, Some(&*args.node));
+    let data = measuring.time(Phase::Data, || super::dataset(&args.data, &how, of, output))?;
+    let options = InferOptions { params: checkpoint.map(Into::into), ..options };
     over_data(args, source, &*data, &options, output)
 }
 

@@ -31,7 +31,8 @@ use std::path::{Path, PathBuf};
 use rml::backend;
 use rml::codes::run::{BAD_OPTION, MEMORY_LIMIT};
 use rml::{
-    Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Settings, Source, StaticValue, Written,
+    Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Recipe, Settings, Source, StaticValue,
+    Written,
 };
 
 use crate::args::{self, Command};
@@ -112,14 +113,21 @@ fn given(program: &args::Program) -> [(&'static str, bool); 3] {
     [("set", !program.set.is_empty()), ("batch", program.batch.is_some()), ("f64", program.f64)]
 }
 
-/// What a node of a source may ask for of the data in those files, in memory or not. A note says how they are read.
+/// How data files are read: into memory or not, in which format if that is said, and by which recipe.
+struct Reading<'r> {
+    on_disk: bool,
+    format: Option<rml::Format>,
+    recipe: &'r Recipe,
+}
+
+/// What a node of a source may ask for of the data in those files. A note says how they are read.
 fn dataset(
     files: &[PathBuf],
-    (on_disk, table): (bool, &args::Table),
+    &Reading { on_disk, format, recipe }: &Reading<'_>,
     (source, node): (&Source, Option<&str>),
     output: &mut Output,
 ) -> Result<Box<dyn Dataset>, Stop> {
-    let selection = table.selection(rml::columns_for(source, node)?)?;
+    let selection = recipe.selection(rml::columns_for(source, node)?.in_format(format))?;
     if on_disk {
         let data = OnDisk::read_selected(files, &selection)?;
         note_assumed(data.columns(), output);

@@ -31,10 +31,11 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
         super::check_output(plot, &source, rml::data_files(&args.data)?.iter().map(Some))?;
     }
     if args.data.is_empty() {
-        super::refuse_unused("they are about files of `--data`", &args.table.given())?;
+        super::refuse_unused("they are about files of `--data`", &args.given())?;
     }
-    let (how, node) = ((args.on_disk, &args.table), args.node.as_deref());
-    let data = super::dataset(&args.data, how, (&source, node), output)?;
+    let recipe = args.recipe()?;
+    let how = super::Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
+    let data = super::dataset(&args.data, &how, (&source, args.node.as_deref()), output)?;
     let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
     let mut progress = Lines { output, runs: 0 };
     let report = rml::sweep(&source, &*data, &options, &mut progress)?;

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rml::{
-    Classes, Diagnostic, Engine, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, Validate,
-    codes,
+    Checkpoint, Classes, Diagnostic, Engine, Evaluate, Length, Phase, Recipe, Source, TrainOptions,
+    TrainReport, Until, Validate, codes,
 };
 
 use rml::backend::Compiled;
 
+use super::Reading;
 use super::profile::Measuring;
 use super::train_page::Paged;
 use crate::args::Train;
@@ -24,7 +25,9 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
     let data = rml::data_files(&args.data)?;
     let validation = match &args.validate {
-        Some(Validation::File(file)) => rml::data_files(&[file])?,
+        Some(Validation::File(file)) => {
+            rml::data_files(&args.data.iter().chain([file]).collect::<Vec<_>>())?.split_off(data.len())
+        }
         Some(Validation::Split(_)) | None => Vec::new(),
     };
     for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
@@ -81,10 +84,12 @@ fn train_measured(
     let validate = measuring.time(Phase::Data, || validate(args, source, output))?;
     let options = TrainOptions { validate, ..options(args, signals, engine)? };
     if args.data.is_empty() {
-        super::refuse_unused("they are about files of `--data`", &args.table.given())?;
+        super::refuse_unused("they are about files of `--data`", &args.given())?;
     }
-    let (how, node) = ((args.on_disk, &args.table), args.node.as_deref());
-    let data = measuring.time(Phase::Data, || super::dataset(&args.data, how, (source, node), output))?;
+    let recipe = recipe(args)?;
+    let how = Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
+    let of = (source, args.node.as_deref());
+    let data = measuring.time(Phase::Data, || super::dataset(&args.data, &how, of, output))?;
     let mut display = Display::new(output).keeping(page.is_some());
     let outcome = rml::train(source, &*data, &options, &mut display);
     let (seen, record) = display.close();
@@ -139,14 +144,25 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
     Ok(args.data.is_empty().then_some(length))
 }
 
+/// How data is read: as the flags say, and otherwise as the run to resume read it.
+pub(super) fn recipe(args: &Train) -> Result<Recipe, Stop> {
+    let asked = args.recipe()?;
+    Ok(match &args.resume {
+        Some(file) => asked.or_read_as(Checkpoint::read(file)?.preparation().recipe()),
+        None => asked,
+    })
+}
+
 /// What epochs are compared by.
 pub(super) fn validate(args: &Train, source: &Source, output: &mut Output) -> Result<Option<Validate>, Stop> {
     Ok(match &args.validate {
         None => None,
         Some(Validation::Split(split)) => Some(Validate::Split(*split)),
         Some(Validation::File(file)) => {
-            let (how, node) = ((args.on_disk, &args.table), args.node.as_deref());
-            let data = super::dataset(std::slice::from_ref(file), how, (source, node), output)?;
+            let recipe = recipe(args)?;
+            let how = Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
+            let of = (source, args.node.as_deref());
+            let data = super::dataset(std::slice::from_ref(file), &how, of, output)?;
             Some(Validate::Data(data.into()))
         }
     })
@@ -167,6 +183,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         shuffle: !args.no_shuffle,
         precision: super::precision(args.program.f64),
         allow_nan: args.allow_nan,
+        recipe: args.recipe()?,
         save: args.save.clone(),
         save_every: args.save_every,
         best: args.best.clone(),

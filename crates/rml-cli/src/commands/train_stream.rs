@@ -30,6 +30,7 @@ type Input = Result<(u64, Result<String, Diagnostic>), Diagnostic>;
 /// it is to.
 pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_results(args)?;
+    super::refuse_unused("they are about files of `--data`", &args.given())?;
     let source = Source::file(&args.program.file);
     for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
         super::check_output(file, &source, [])?;

@@ -9,8 +9,11 @@ use super::reading::Reading;
 use super::{Bound, Clock, Role, Windows, expected_shapes};
 use crate::bind::{find, named};
 use crate::columns::{Column, Columns};
+use crate::labels::classes;
 use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
+use crate::prepare::Steps;
+use crate::recipe::Recipe;
 use crate::sequences;
 
 impl Windows {
@@ -23,6 +26,19 @@ impl Windows {
         inputs: &[InputInfo],
         precision: Precision,
         allow_nan: bool,
+    ) -> Result<Windows, Diagnostics> {
+        Self::bind_by(data, inputs, (precision, allow_nan), &Recipe::default())
+    }
+
+    /// The same, of data that is read by a recipe. NaN is let through where it will be filled.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind); a text that is no known class.
+    pub fn bind_by(
+        data: &dyn Dataset,
+        inputs: &[InputInfo],
+        (precision, allow_nan): (Precision, bool),
+        recipe: &Recipe,
     ) -> Result<Windows, Diagnostics> {
         let (columns, disk) = (data.table(), data.on_disk());
         has_rows(columns, inputs)?;
@@ -50,12 +66,18 @@ impl Windows {
             let role = found.map_or(Ok(Role::End), |(column, reading)| {
                 let lengths = lengths.as_deref().unwrap_or_default();
                 let filled = columns.lengths(&info.name);
+                let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
                 reading
                     .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
                     .map_err(|d| columns.explained(&info.name, d))
             });
+            let known = recipe.classes.get(&*info.name).map(Vec::as_slice);
+            let role = role.and_then(|role| Ok((role, classes(data, info, known)?)));
             match role {
-                Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
+                Ok((role, classes)) => {
+                    let (clock, steps) = (clock(info, inputs), Steps::default());
+                    bound.push(Bound { info: info.clone(), role, clock, classes, steps });
+                }
                 Err(d) => findings.push(d),
             }
         }

@@ -35,6 +35,7 @@ impl Windows {
     /// row, and what the data is called.
     pub fn gaps(&self, windows: &[usize]) -> Vec<(&str, usize, &str)> {
         let gap = |bound: &'_ super::Bound, window: usize| match &bound.role {
+            _ if bound.steps.fill.is_some() => false,
             Role::Cycle(cells) | Role::Window(cells) => cells.place(window).is_none(),
             Role::Sequence(..) | Role::End => false,
         };

@@ -1,6 +1,6 @@
 //! Where a training run is: how it is set up, and how far it has come.
 
-use rml_data::{Kept, Parts, split};
+use rml_data::{Kept, Parts, Preparation, split};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{self, Settings};
@@ -41,6 +41,9 @@ pub struct Position {
     /// What identifies its program and its data.
     #[serde(flatten)]
     pub origin: Origin,
+    /// How the data was prepared.
+    #[serde(default, skip_serializing_if = "Preparation::is_empty")]
+    pub preparation: Preparation,
     /// The best epoch or report, if it is searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,

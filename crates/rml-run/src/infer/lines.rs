@@ -1,10 +1,12 @@
 //! The lines of a stream: JSON objects as rows of inputs, rows of outputs as JSON objects.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
-use rml_data::{Cell, Feed, Wrong, cells, convert, text};
+use rml_data::{Cell, Feed, Preparation, Wrong, cells, convert, text};
 use rml_driver::Program;
 use rml_engine::{Row, Status};
 use rml_ir::{DType, InputInfo, Shape, Type, Value};
@@ -19,9 +21,16 @@ pub(crate) struct Format {
     /// The outputs that do.
     pub(crate) stacked: Vec<String>,
     pub(crate) allow_nan: bool,
+    /// What happens to the values of inputs.
+    pub(crate) preparation: Arc<Preparation>,
 }
 
 impl Format {
+    /// Reads a line.
+    pub(crate) fn read(&self, line: &str) -> Result<Line, Diagnostic> {
+        object(line, &self.preparation)
+    }
+
     /// What each input of the running program is in a line, other entries of which are ignored; `whole` is the program
     /// with all its inputs.
     pub(crate) fn row(
@@ -38,9 +47,7 @@ impl Format {
         }
         refuse_foreign(line, whole)?;
         let cell = |input: &InputInfo| match line.get(&*input.name) {
-            Some(cell) => {
-                feed(input, cell, self.single && input.batched, running.precision(), self.allow_nan)
-            }
+            Some(cell) => self.feed(input, cell, running.precision()),
             None => Ok(Feed::Absent),
         };
         running.inputs().iter().map(cell).collect()
@@ -97,10 +104,10 @@ pub(crate) fn quoted(error: Error, line: &str) -> Error {
     error.note(format!("the line is `{}`", visible_name(line.trim())))
 }
 
-/// Reads a line.
-pub(crate) fn object(line: &str) -> Result<Line, Diagnostic> {
+/// Reads a line of values that are prepared so.
+fn object(line: &str, preparation: &Preparation) -> Result<Line, Diagnostic> {
     // It is one line, so that its number would say nothing.
-    cells(line).map_err(|ill| {
+    cells(line, preparation).map_err(|ill| {
         let d = Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
             .note(format!("{}, at column {}", ill.why, ill.column));
         match rml_data::line_advice(line, &ill.why) {
@@ -151,36 +158,37 @@ fn without_first_dimension(v: &Value) -> Value {
     }
 }
 
-/// What an input is, from its entry in a line.
-fn feed(
-    input: &InputInfo,
-    cell: &Cell,
-    single: bool,
-    precision: rml_ir::Precision,
-    allow_nan: bool,
-) -> Result<Feed, Diagnostic> {
-    let bad = |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));
-    let read = cell.as_ref().map_err(|wrong| match wrong {
-        Wrong::Text(why) | Wrong::Shape(why) => bad(why.clone()),
-        Wrong::Memory(short) => short.diagnostic(format!("input `{}`", input.name)),
-    });
-    let Some(column) = read? else { return Ok(Feed::Absent) };
-    let found = Shape::new(column.shape.dims().get(1..).unwrap_or_default());
-    let dims = input.ty.shape.dims();
-    let expected = if single { dims.get(1..).unwrap_or_default() } else { dims };
-    if found.dims() != expected {
-        let expected = Shape::new(expected);
-        let d = bad(format!("its value has shape {found}, expected {expected}"));
-        return Err(match single {
-            true => d.help(format!(
-                "a line holds one row: write its value, without the dimension `batch` of {}",
-                input.ty
-            )),
-            false => d,
+impl Format {
+    /// What an input is, from its entry in a line.
+    fn feed(&self, input: &InputInfo, cell: &Cell, precision: rml_ir::Precision) -> Result<Feed, Diagnostic> {
+        let single = self.single && input.batched;
+        let bad =
+            |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));
+        let read = cell.as_ref().map_err(|wrong| match wrong {
+            Wrong::Text(why) | Wrong::Shape(why) => bad(why.clone()),
+            Wrong::Memory(short) => short.diagnostic(format!("input `{}`", input.name)),
         });
+        let gap = || self.preparation.gap(input, single, precision);
+        let Some((column, names)) = read? else { return Ok(gap().map_or(Feed::Absent, Feed::Value)) };
+        let found = Shape::new(column.shape.dims().get(1..).unwrap_or_default());
+        let dims = input.ty.shape.dims();
+        let expected = if single { dims.get(1..).unwrap_or_default() } else { dims };
+        if found.dims() != expected {
+            let expected = Shape::new(expected);
+            let d = bad(format!("its value has shape {found}, expected {expected}"));
+            return Err(match single {
+                true => d.help(format!(
+                    "a line holds one row: write its value, without the dimension `batch` of {}",
+                    input.ty
+                )),
+                false => d,
+            });
+        }
+        let ty = Type { dtype: input.ty.dtype, shape: found };
+        let column = self.preparation.column(&input.name, column, names.as_deref())?;
+        let allow_nan = self.allow_nan || self.preparation.fills(&input.name);
+        let data = convert(&input.name, &column, &ty, precision, allow_nan, &|_| "its value".into());
+        let value = data.map_err(|d| of_line(d, input))?.gather(&[0], &input.ty.shape);
+        Ok(Feed::Value(self.preparation.applied(&input.name, value, ty.shape.len())))
     }
-    let ty = Type { dtype: input.ty.dtype, shape: found };
-    let data = convert(&input.name, column, &ty, precision, allow_nan, &|_| "its value".into())
-        .map_err(|d| of_line(d, input))?;
-    Ok(Feed::Value(data.gather(&[0], &input.ty.shape)))
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::Feed;
-use rml_driver::{Program, keep_inputs};
+use rml_driver::{Program, enumerated_inputs, keep_inputs};
 use rml_engine::{End, Feeding, Row, Use};
 
-use super::lines::{Format, Line, lacking, object, quoted, refuse_foreign};
+use super::lines::{Format, Line, lacking, quoted, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -96,10 +96,11 @@ impl Stream {
         // Whether the states fit is known now, not only when the first line comes.
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
+        let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint.select(&program, Policy::Inference).map_err(|d| program.error(d))?;
-        let format =
-            Format { single: asked.is_none() && family.stacks, stacked, allow_nan: options.allow_nan };
+        let (single, allow_nan) = (asked.is_none() && family.stacks, options.allow_nan);
+        let format = Format { single, stacked, allow_nan, preparation };
         let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
         Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
     }
@@ -149,7 +150,7 @@ impl Stream {
     }
 
     fn answers(&mut self, line: &str) -> Result<Vec<String>, Error> {
-        let line = object(line)?;
+        let line = self.format.read(line)?;
         if let Some(running) = &mut self.running {
             return running.answer(&line, &self.program, &self.format);
         }

@@ -110,6 +110,6 @@ impl<'a> Table<'a> {
         let is_gap = |i: &usize| self.inputs[*i].clock.is_none() && self.bound[*i].place(row).is_none();
         let gaps = (0..self.inputs.len()).filter(is_gap);
         let gaps: Vec<_> = gaps.map(|i| (&*self.inputs[i].name, row, &*self.origin)).collect();
-        with_gaps(error, &gaps)
+        with_gaps(error, &gaps, None)
     }
 }

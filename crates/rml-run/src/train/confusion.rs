@@ -65,6 +65,8 @@ pub struct Confusion {
     pub of: &'static str,
     /// For each class that is right, how often each class was found. There are as many of both.
     pub counts: Vec<Vec<u64>>,
+    /// The names of the classes, in the order of their numbers, if the data has names.
+    pub names: Vec<String>,
     /// How often one of both was no class that is counted: below 0, beyond the scores, or above 99; or all scores were
     /// NaN.
     pub others: u64,
@@ -180,7 +182,7 @@ impl Pair {
         let (label, found) = self.names.clone();
         let classes = self.scores.unwrap_or(0);
         let counts = vec![vec![0; classes]; classes];
-        Counts { pair: self, confusion: Confusion { label, found, of, counts, others: 0 } }
+        Counts { pair: self, confusion: Confusion { label, found, of, counts, names: Vec::new(), others: 0 } }
     }
 }
 
@@ -200,6 +202,11 @@ impl Counts<'_> {
         data: &Windows,
         windows: &[usize],
     ) -> Result<(), Diagnostic> {
+        if self.confusion.names.is_empty() {
+            let mut classes = data.classes();
+            let own = classes.find(|(input, _)| *input == self.pair.names.0);
+            self.confusion.names = own.map(|(_, names)| names.to_vec()).unwrap_or_default();
+        }
         let labels = match self.pair.label {
             Label::Input(i) => input(data, i, windows)?,
             Label::Output(o) => output(all, o)?,

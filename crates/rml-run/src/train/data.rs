@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Dataset, Kept, Parts, Windows, order};
-use rml_driver::{Options, Program, Source, interface};
+use rml_data::{Dataset, Kept, Parts, Preparation, Recipe, Windows, order};
+use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
 
 use super::confusion;
 use super::confusion::Classes;
@@ -47,12 +47,17 @@ impl<'a> OnData<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         let mut common = Common::new(source, Some(data), options, options.stats)?;
-        let windows = options.engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan));
-        let windows = windows.map_err(|e| settable(e, source, common.compile.node.as_deref()))?;
+        let recipe = common.recipe(options).with_cases(enumerated_inputs(source)?);
+        let allow_nan = options.allow_nan;
+        let bound = || bind(data, &common.program, allow_nan, &recipe);
+        let mut windows = options
+            .engine
+            .time(Phase::Data, bound)
+            .map_err(|e| settable(e, source, common.compile.node.as_deref()))?;
         common.family.refuse_undeclared(common.size, &windows)?;
-        let mut nodes = test_node(source, data, options, &common.compile, common.size)?;
+        let mut nodes = test_node(source, data, options, (&common.compile, common.size), &recipe)?;
         common.warn(observer);
-        let position = position(&common, data, &windows, options, observer)?;
+        let mut position = position(&common, data, &windows, options, observer)?;
         check_evaluation(options, &position.setup, nodes.is_some())?;
         for note in updates::notes(&common.program, &windows, position.setup.shuffle) {
             observer.warning(&common.program.shown(note), common.program.sources());
@@ -70,6 +75,15 @@ impl<'a> OnData<'a> {
             return Err(confusion::no_node().into());
         }
         let Parts { train: train_set, test, validation } = position.setup.parts();
+        if common.resumed.is_none() {
+            let fitted = || preparation(options, &windows, nodes.as_ref(), &train_set);
+            position.preparation =
+                options.engine.time(Phase::Data, fitted).map_err(|d| common.program.error(d))?;
+        }
+        windows.prepare(&position.preparation);
+        for windows in nodes.iter_mut().flat_map(|nodes| nodes.all_windows()) {
+            windows.prepare(&position.preparation);
+        }
         if let Some(asked) = common.asked.filter(|asked| *asked > train_set.len()) {
             observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
         }
@@ -265,8 +279,20 @@ fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> R
     }
 }
 
-fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
-    Windows::bind(data, program.inputs(), program.precision(), allow_nan).map_err(|d| program.error(d))
+fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool, recipe: &Recipe) -> Result<Windows, Error> {
+    let how = (program.precision(), allow_nan);
+    Windows::bind_by(data, program.inputs(), how, recipe).map_err(|d| program.error(d))
+}
+
+/// How the data of a new run is prepared.
+fn preparation(
+    options: &TrainOptions,
+    windows: &Windows,
+    nodes: Option<&Nodes>,
+    train_set: &[usize],
+) -> Result<Preparation, Diagnostic> {
+    let all: Vec<&Windows> = std::iter::once(windows).chain(nodes.map(|nodes| &nodes.windows)).collect();
+    Preparation::fit(options.recipe.clone(), &all, train_set)
 }
 
 /// An error of columns that are missing, with how to set those inputs that have no type.
@@ -291,8 +317,8 @@ fn test_node(
     source: &Source,
     data: &dyn Dataset,
     options: &TrainOptions,
-    compile: &Options,
-    size: usize,
+    (compile, size): (&Options, usize),
+    recipe: &Recipe,
 ) -> Result<Option<Nodes>, Error> {
     let node = match &options.evaluate {
         Evaluate::Node(node) => node,
@@ -311,13 +337,17 @@ fn test_node(
     let mut family = Family::new(source, options_of, options.engine.clone())?;
     let size = family.size(size, data);
     let program = family.program(size)?.clone();
-    let windows = bind(data, &program, options.allow_nan)
+    let windows = bind(data, &program, options.allow_nan, recipe)
         .and_then(|windows| family.refuse_undeclared(size, &windows).map(|()| windows))
         .map_err(|e| e.note(format!("node {node} is run after each epoch to evaluate the test windows")))?;
+    let classes = windows.classes().map(|(input, classes)| (input.to_owned(), classes.to_vec()));
+    let known = Recipe { classes: classes.collect(), ..recipe.clone() };
     let validation = match &options.validate {
-        Some(Validate::Data(other)) => Some(bind(&**other, &program, options.allow_nan).map_err(|e| {
-            e.note(format!("node {node} is run after each epoch over the data to validate by"))
-        })?),
+        Some(Validate::Data(other)) => {
+            Some(bind(&**other, &program, options.allow_nan, &known).map_err(|e| {
+                e.note(format!("node {node} is run after each epoch over the data to validate by"))
+            })?)
+        }
         Some(Validate::Split(_)) | None => None,
     };
     Ok(Some(Nodes { family, size, windows, validation }))

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
-use rml_data::Dataset;
+use rml_data::{Dataset, Recipe};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
@@ -310,6 +310,9 @@ pub struct TrainOptions {
     pub precision: Precision,
     /// Whether NaN in the data is let through.
     pub allow_nan: bool,
+    /// How columns become inputs. A run to resume goes on with its own. Files are read by it where they are
+    /// [selected](Recipe::selection).
+    pub recipe: Recipe,
     /// The checkpoint to write: at the end, on interruption, and every `save_every` epochs or reports.
     pub save: Option<PathBuf>,
     /// How often to save, in epochs or reports; 0 = at the end only.
@@ -357,6 +360,7 @@ impl Default for TrainOptions {
             shuffle: true,
             precision: Precision::F32,
             allow_nan: false,
+            recipe: Recipe::default(),
             save: None,
             save_every: 1,
             best: None,

@@ -210,12 +210,12 @@ fn results(last: &EpochSummary) -> Vec<(String, String)> {
 
 fn matrix(confusion: &Confusion, epoch: u64) -> Matrix {
     let (right, all) = confusion.right();
-    let Confusion { label, found, of, counts, others } = confusion;
+    let Confusion { label, found, of, counts, names, others } = confusion;
     let others = if *others > 0 { format!("; {others} were no class") } else { String::new() };
     let caption = format!(
         "`{label}` in rows, what `{found}` says in columns, over the {of} windows after epoch {epoch}: {right} of {all} are right{others}"
     );
-    Matrix { caption, counts: counts.clone() }
+    Matrix { caption, counts: counts.clone(), names: names.clone() }
 }
 
 fn which(windows: usize, last: bool) -> String {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::Kept;
+use rml_data::{Kept, Recipe};
 use rml_driver::BATCH;
 use rml_ir::Precision;
 
@@ -29,7 +29,7 @@ pub(super) struct Terms {
 /// # Errors
 /// Options that contradict the run to resume, all of them.
 pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result<Terms, Error> {
-    let Some(Position { setup: before, reached, set, .. }) = before else {
+    let Some(Position { setup: before, reached, set, preparation, .. }) = before else {
         return Ok(Terms {
             node: options.node.clone().unwrap_or_else(|| "train".to_owned()),
             set: options.set.clone(),
@@ -50,6 +50,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     check(&mut findings, "precision", &precision(before.double), &precision(double));
     let set = settings(&options.set, set.as_ref(), &mut findings);
     findings.extend(beyond(options, reached));
+    findings.extend(other_recipe(&options.recipe, &preparation.asked));
     if !findings.is_empty() {
         return Err(findings.into());
     }
@@ -93,6 +94,28 @@ fn beyond(options: &TrainOptions, before: &Reached) -> Option<Diagnostic> {
         ),
     };
     Some(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note).help(help))
+}
+
+/// A preparation of data that is given, and is not that of the run to resume.
+fn other_recipe(now: &Recipe, before: &Recipe) -> Option<Diagnostic> {
+    let same = (&now.classes, &now.fills, &now.standardised)
+        == (&before.classes, &before.fills, &before.standardised);
+    if now.prepares_nothing() || same {
+        return None;
+    }
+    let what = "the run to resume prepared its data in another way";
+    let fills = |recipe: &Recipe| {
+        recipe.fills.iter().map(|(input, fill)| format!("fill {input}={fill}")).collect::<Vec<_>>()
+    };
+    let shown = |recipe: &Recipe| {
+        let classes = recipe.classes.iter().map(|(input, all)| format!("classes {input}={}", all.join(",")));
+        let scales = recipe.standardised.iter().map(|input| format!("standardise {input}"));
+        let all: Vec<String> = classes.chain(fills(recipe)).chain(scales).collect();
+        if all.is_empty() { "nothing".to_owned() } else { all.join("; ") }
+    };
+    let d = Diagnostic::error(codes::RESUME_MISMATCH, what);
+    let d = d.note(format!("expected {}, found {}", shown(before), shown(now)));
+    Some(d.help("leave `--classes`, `--fill` and `--standardise` out: they are in the checkpoint"))
 }
 
 /// The static parameters of the run to resume, and the dimension `batch` as it is given now.

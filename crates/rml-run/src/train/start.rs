@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rml_base::Error;
 use rml_base::codes::analysis::NO_UPDATE;
 use rml_base::profile::Phase;
-use rml_data::{Dataset, Kept};
+use rml_data::{Dataset, Kept, Preparation, Recipe};
 use rml_driver::{Options, Program, Source, interface};
 use rml_files::Written;
 use rml_ir::Precision;
@@ -105,6 +105,7 @@ impl Common {
             setup,
             reached: Reached { length, ..Reached::default() },
             origin: Origin { program, data, columns },
+            preparation: Preparation::default(),
             best: None,
             set: Some(self.compile.set.clone()),
         }
@@ -137,6 +138,14 @@ impl Common {
         match self.before() {
             None => Ok(fresh),
             Some((before, anew)) => resume::position_without_data(before, &fresh, options, &anew, observer),
+        }
+    }
+
+    /// How columns become inputs: as the options say, or in a run to resume as before.
+    pub(super) fn recipe(&self, options: &TrainOptions) -> Recipe {
+        match self.before() {
+            None => options.recipe.clone(),
+            Some((before, _)) => before.preparation.recipe(),
         }
     }
 

@@ -1,13 +1,14 @@
 //! Training on a stream: lines come one by one, each is answered at once, and the node learns meanwhile.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
-use rml_driver::{Program, Source};
+use rml_data::Preparation;
+use rml_driver::{Program, Source, enumerated_inputs};
 use rml_engine::Row;
 use rml_ir::{Data, Value};
 
@@ -17,7 +18,7 @@ use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
 use super::start::Common;
 use crate::checkpoint::{Policy, Reached};
-use crate::infer::lines::{Format, Line, object, quoted};
+use crate::infer::lines::{Format, Line, quoted};
 use crate::infer::stream::{Running, ask_for_answers};
 use crate::runner::Averages;
 use crate::session::Session;
@@ -112,7 +113,7 @@ impl<'a> TrainStream<'a> {
         let states = has_windows.then(|| running.session.states()).transpose()?;
         let settled = |states| Settled { reached: position.reached.clone(), states, cycles: 0 };
         let settled = states.map(settled);
-        let format = format(&mut common, options)?;
+        let format = format(&mut common, options, enumerated_inputs(source)?)?;
         let course = Course::new(options, &common.program, Names::default(), position)?;
         let (program, rows) = (common.program, VecDeque::new());
         let lines = Lines { program, format, running, length, rows, seen: 0, settled };
@@ -137,7 +138,7 @@ impl<'a> TrainStream<'a> {
         if line.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let fed = object(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
+        let fed = self.lines.format.read(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
         fed.map_err(|error| quoted(error, line))
     }
 
@@ -285,8 +286,13 @@ impl Blocks for Lines {
 }
 
 /// How values stand in lines: without the dimension `batch`, unless a number of rows is asked for.
-fn format(common: &mut Common, options: &TrainOptions) -> Result<Format, Error> {
+fn format(
+    common: &mut Common,
+    options: &TrainOptions,
+    cases: BTreeMap<String, Vec<String>>,
+) -> Result<Format, Error> {
     let stacked = common.family.stacked(common.size)?.outputs.iter().map(ToString::to_string).collect();
     let single = common.family.stacks && common.size == 1 && options.batch.is_none();
-    Ok(Format { single, stacked, allow_nan: options.allow_nan })
+    let preparation = Arc::new(Preparation::default().with_cases(cases));
+    Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation })
 }

@@ -22,6 +22,13 @@ pub(super) struct Nodes {
     pub(super) validation: Option<Windows>,
 }
 
+impl Nodes {
+    /// The windows of all data.
+    pub(super) fn all_windows(&mut self) -> impl Iterator<Item = &mut Windows> {
+        std::iter::once(&mut self.windows).chain(&mut self.validation)
+    }
+}
+
 /// What is evaluated after each epoch.
 pub(super) struct Test {
     family: Family,

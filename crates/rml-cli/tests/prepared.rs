@@ -1,0 +1,221 @@
+//! Data as it is found: compressed, in several files, from standard input, with words for classes, gaps, and inputs of
+//! different scales. What a training does with its data is in the checkpoint, and inference does the same.
+
+mod support;
+
+use std::io::Write as _;
+
+use support::Folder;
+
+/// Tells two kinds apart by two numbers.
+const NET: &str = "import std.losses;
+import std.layers;
+
+node net(x: num [batch, 2]) -> (logits: num [batch, 2])
+  logits = dense(2, x);
+
+node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
+  logits, _ = diff_net(x, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.5);
+
+node infer(x: num [batch, 2], y: int [batch]) -> (logits: num [batch, 2], loss: num [], rate: num [])
+  logits = net(x);
+  loss = cross_entropy(logits, y);
+  rate = accuracy(logits, y);
+";
+
+/// Rows of two kinds; `a` is in grams, `b` in metres, and some cells are empty.
+fn rows(from: usize, to: usize) -> String {
+    let row = |i: usize| {
+        let kind = if i.is_multiple_of(2) { "owl" } else { "emu" };
+        let a = if i % 7 == 3 { "NA".to_owned() } else { (3000 + 40 * (i % 2) * 50 + i).to_string() };
+        format!("{kind},{a},{}\n", 0.5 + 0.3 * (i % 2) as f64 + 0.001 * (i % 5) as f64)
+    };
+    (from..to).map(row).collect()
+}
+
+fn table() -> String {
+    format!("kind,a,b\n{}", rows(0, 60))
+}
+
+fn gz(text: &str) -> Vec<u8> {
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gz.write_all(text.as_bytes()).expect("memory");
+    gz.finish().expect("memory")
+}
+
+const COLUMNS: &str = "--columns x=a,b --columns y=kind";
+
+fn folder() -> Folder {
+    Folder::new().file("p.rml", NET).file("t.csv", table())
+}
+
+#[test]
+fn inference_does_what_the_training_did() {
+    let folder = folder();
+    let flags = format!("--data t.csv {COLUMNS} --fill x=mean --standardise x --epochs 20 --batch 8");
+    let run = folder.rml(&format!("train p.rml {flags} --save c.safetensors --report r.html"));
+    assert!(run.err.contains("y has 2 classes: emu, owl"), "{}", run.err);
+    let trained = run.ok();
+    assert!(trained.contains("test rate 1.0000"), "{trained}");
+    let infer = |flags: &str| folder.rml(&format!("infer p.rml --params c.safetensors {flags}")).ok();
+    let tested = infer("--data t.csv");
+    assert_eq!(tested.lines().skip(1).collect::<Vec<_>>(), trained.lines().collect::<Vec<_>>());
+    assert_eq!(infer("--data t.csv --on-disk"), tested);
+    let page = folder.read("r.html");
+    assert!(page.contains("<th scope=\"row\">emu</th>") && page.contains("<th scope=\"col\">owl</th>"));
+
+    // The other spelling, data on disk and a resumed run give the same bits.
+    let again = "--fill x=mean --standardize x --epochs 20 --batch 8 --on-disk --save d.safetensors";
+    folder.rml(&format!("train p.rml --data t.csv {COLUMNS} {again}")).ok();
+    let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
+    assert_eq!(bytes("c.safetensors"), bytes("d.safetensors"));
+    folder.rml(&format!("train p.rml {} --save e.safetensors", flags.replace("20", "7"))).ok();
+    folder.rml("train p.rml --data t.csv --resume e.safetensors --epochs 20 --save e.safetensors").ok();
+    assert_eq!(bytes("c.safetensors"), bytes("e.safetensors"));
+    let other = "train p.rml --data t.csv --resume e.safetensors --epochs 21 --fill x=0";
+    folder.rml(other).fails(1, &["resume-mismatch", "expected fill x=mean; standardise x, found fill x=0"]);
+}
+
+#[test]
+fn a_stream_is_prepared_as_its_training() {
+    let folder = folder();
+    let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 5 --batch 1 --save c.safetensors");
+    folder.rml(&format!("train p.rml --data t.csv {flags}")).ok();
+    let lines = "{\"x\": [3001, 0.5], \"y\": \"owl\"}\n{\"x\": [null, 0.8], \"y\": \"emu\"}\n";
+    let run = folder.rml_with("infer p.rml --params c.safetensors --stream", lines).ok();
+    let logits = |line: &str| {
+        let answer: serde_json::Value = serde_json::from_str(line).expect("an answer");
+        answer["logits"].to_string()
+    };
+    let answers: Vec<String> = run.lines().map(logits).collect();
+    let line = "{\"x\": [1, 2], \"y\": \"cow\"}\n";
+    let refused = folder.rml_with("infer p.rml --params c.safetensors --stream", line).out;
+    for words in ["unknown-class", "input `y`: `cow` is no known class", "known are `emu`, `owl`"] {
+        assert!(refused.contains(words), "{refused}");
+    }
+    let folder = folder.file("two.csv", "kind,a,b\nowl,3001,0.5\nemu,,0.8\n");
+    folder.rml("infer p.rml --params c.safetensors --data two.csv --out o.json --batch 1").ok();
+    let outputs: serde_json::Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+    for (i, answer) in answers.iter().enumerate() {
+        assert_eq!(*answer, outputs["logits"][i].to_string());
+    }
+}
+
+#[test]
+fn the_scale_and_the_mean_are_those_of_the_training_part() {
+    let folder = folder();
+    // A table that differs in its last rows alone, which are tested.
+    let other = format!("kind,a,b\n{}{}", rows(0, 50), rows(50, 60).replace(",0.", ",900."));
+    let folder = folder.file("other.csv", other);
+    let parameters = |data: &str| {
+        let flags = "--fill x=mean --standardise x --epochs 3 --test last:10 --validate last:5";
+        folder.rml(&format!("train p.rml --data {data} {COLUMNS} {flags} --save c.safetensors")).ok();
+        folder.rml("params list p.rml --node infer --params c.safetensors").ok()
+    };
+    assert_eq!(parameters("t.csv"), parameters("other.csv"));
+}
+
+#[test]
+fn a_value_that_is_not_there_is_named() {
+    let folder = folder();
+    let run = folder.rml(&format!("train p.rml --data t.csv {COLUMNS}"));
+    run.fails(1, &["data-shape", "line 5, column 5", "`NA` has no value", "`--fill 'x=mean'`"]);
+    let folder = folder.file("y.csv", "x[0],x[1],y\n1,2,0\n3,4,\n5,6,1\n7,8,\n1,1,0\n");
+    let run = folder.rml("train p.rml --data y.csv --test 0 --batch 5");
+    run.fails(
+        1,
+        &["data-shape", "input `y` has no value in window 1 of y.csv", "2 of 5 windows", "--fill 'y="],
+    );
+    folder.rml("train p.rml --data y.csv --test 0 --fill y=0 --epochs 1").ok();
+    for (flags, words) in [
+        ("--fill y=mean", &["bad-option", "`--fill` cannot be used for input `y", "have a mean"][..]),
+        ("--fill y=cat", &["bad-option", "`cat` is no value of input `y"]),
+        ("--standardise z", &["bad-option", "no input `z` for `--standardise`", "`x`, `y`"]),
+        ("--classes x=a", &["bad-option", "`--classes` cannot be used for input `x"]),
+        ("--classes y", &["bad-option", "--classes 'y=cat,dog'"]),
+    ] {
+        folder.rml(&format!("train p.rml --data y.csv --test 0 {flags}")).fails(1, words);
+    }
+    let without = "train p.rml --windows 3 --standardise x";
+    folder.rml(without).fails(1, &["bad-option", "`--standardise` can have no effect here"]);
+}
+
+#[test]
+fn classes_have_the_order_that_is_stated() {
+    let folder = folder().file("new.csv", "kind,a,b\nowl,3001,0.5\nemy,3001,0.5\n");
+    let train = |flags: &str| {
+        folder.rml(&format!("train p.rml --data t.csv {COLUMNS} --fill x=0 --epochs 1 {flags}"))
+    };
+    let run = train("--classes y=owl,emu --save c.safetensors");
+    assert!(run.err.contains("y has 2 classes: owl, emu"), "{}", run.err);
+    folder.rml("infer p.rml --params c.safetensors --data new.csv").fails(
+        1,
+        &["unknown-class", "column `y`, row 1 of new.csv: `emy`", "known are `owl`, `emu`", "there is `emu`"],
+    );
+    train("--classes y=owl")
+        .fails(1, &["unknown-class", "column `y`, row 1 of t.csv: `emu`", "known are `owl`"]);
+    train("--validate new.csv").fails(1, &["unknown-class", "new.csv: `emy`"]);
+    // Without a training, nothing says what number a word has.
+    folder
+        .rml(&format!("run p.rml --node infer --batch 1 --inputs new.csv {COLUMNS}"))
+        .fails(1, &["data-type", "`owl` is a text"]);
+}
+
+#[test]
+fn cases_of_an_enumeration_are_read_by_name() {
+    let program = "enum mode = Up, Down, Away;\n\
+                   node main(m: mode) -> (o: num [])\n  o = match m (Up -> 1.0, Down -> 2.0, Away -> 3.0);\n";
+    let folder = Folder::new()
+        .file("p.rml", program)
+        .file("t.csv", "m\nAway\nUp\nDown\n")
+        .file("t.json", "{\"m\": [\"Away\", \"Up\", \"Down\"]}")
+        .file("n.csv", "m\n2\n0\n1\n")
+        .file("w.csv", "m\nAway\nup\n");
+    for file in ["t.csv", "t.json", "n.csv"] {
+        let trace = folder.rml(&format!("run p.rml --inputs {file}")).json();
+        assert_eq!(trace["values"]["o"].to_string(), "[3.0,1.0,2.0]", "{file}");
+        folder.rml(&format!("infer p.rml --node main --data {file} --out o.json")).ok();
+        assert!(folder.read("o.json").contains("\"o\": [3.0, 1.0, 2.0]"), "{file}");
+    }
+    let stream = folder.rml_with("infer p.rml --node main --stream", "{\"m\": \"Away\"}\n{\"m\": 0}\n").ok();
+    assert_eq!(stream, "{\"cycle\": 0, \"o\": 3.0}\n{\"cycle\": 1, \"o\": 1.0}\n");
+    let wrong = folder.rml("run p.rml --inputs w.csv");
+    wrong.fails(
+        1,
+        &["unknown-class", "row 1 of w.csv: `up` is no known class", "`Up`, `Down`, `Away`", "there is `Up`"],
+    );
+}
+
+#[test]
+fn data_comes_compressed_by_pattern_and_from_standard_input() {
+    let text = table();
+    let packed =
+        ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    let folder = folder()
+        .file("t.csv.gz", gz(&text))
+        .file("t.csv.zst", packed)
+        .file("t.data", &text)
+        .file("part-1.csv.gz", gz(&format!("kind,a,b\n{}", rows(0, 20))))
+        .file("part-2.csv.gz", gz(&format!("kind,a,b\n{}", rows(20, 60))))
+        .file("cut.csv.gz", &gz(&text)[..100]);
+    let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 2");
+    let train = |data: &str| folder.rml(&format!("train p.rml {data} {flags}"));
+    let expected = train("--data t.csv").out;
+    assert!(expected.contains("test loss"), "{expected}");
+    for data in ["t.csv.gz", "t.csv.zst", "part-*.csv.gz", "t.data --data-format csv"] {
+        assert_eq!(train(&format!("--data {data}")).out, expected, "{data}");
+        assert_eq!(train(&format!("--on-disk --data {data}")).out, expected, "{data}");
+    }
+    let piped =
+        |on_disk: &str| folder.rml_with(&format!("train p.rml --data - {flags} {on_disk}"), &text).out;
+    assert_eq!((piped(""), piped("--on-disk")), (expected.clone(), expected));
+    train("--data cut.csv.gz").fails(1, &["malformed-data", "cut.csv.gz", "its gzip data ends too early"]);
+    train("--data cut.csv.gz --on-disk")
+        .fails(1, &["malformed-data", "cut.csv.gz", "its gzip data ends too early"]);
+    train("--data none-*.csv").fails(1, &["unreadable-file", "it is a pattern that no file matches"]);
+    train("--data t.data").fails(1, &["unknown-format", "`--data-format csv` reads it"]);
+    train("--data - --data -").fails(1, &["bad-option", "standard input (`-`) is given twice"]);
+    let json = folder.rml_with(&format!("train p.rml --data - {flags}"), "{\"x\": [[1, 2]], \"y\": [0]}");
+    json.fails(1, &["malformed-data", "standard input", "--data-format json", "--data-format jsonl"]);
+}

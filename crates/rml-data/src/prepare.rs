@@ -1,0 +1,243 @@
+//! What happens to the values of an input between its column and the program: a class for each text, a value where
+//! there is none, one scale.
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, visible_name};
+use rml_ir::{DType, Data, InputInfo, Shape, Type, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::labels::listed;
+use crate::recipe::Fill;
+
+/// What happens to the numbers of an input. A list has one number, or one for each element of a cell.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Steps {
+    /// What stands where there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fill: Option<Vec<f64>>,
+    /// What is subtracted and divided by, where values are brought to one scale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scale: Option<Scale>,
+}
+
+/// The scale of an input.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Scale {
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
+impl Steps {
+    /// The values as the program gets them: cells of which each has that many elements, one after the other.
+    pub(crate) fn applied(&self, value: Value, cell: usize) -> Value {
+        if self.fill.is_none() && self.scale.is_none() {
+            return value;
+        }
+        let shape = value.shape().clone();
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "numbers are rounded to the precision of the program"
+        )]
+        let data = match value.to_data() {
+            Data::F32(v) => Data::F32(self.each(&v, cell, |x| f64::from(*x), |x| x as f32)),
+            Data::F64(v) => Data::F64(self.each(&v, cell, |x| *x, |x| x)),
+            data @ (Data::Int(_) | Data::Bool(_)) => data,
+        };
+        Value::new(shape, data)
+    }
+
+    fn each<T: Copy>(&self, v: &[T], cell: usize, double: fn(&T) -> f64, back: fn(f64) -> T) -> Vec<T> {
+        let at = |list: &[f64], i: usize| list[if list.len() == cell { i % cell } else { 0 }];
+        let one = |(i, x): (usize, &T)| {
+            let mut x = double(x);
+            if let Some(fill) = self.fill.as_ref().filter(|_| x.is_nan()) {
+                x = at(fill, i);
+            }
+            if let Some(Scale { mean, deviation }) = &self.scale {
+                x = (x - at(mean, i)) / at(deviation, i);
+            }
+            back(x)
+        };
+        v.iter().enumerate().map(one).collect()
+    }
+
+    /// Values of windows, stacked in each of some cycles, where windows without a value have what fills gaps. `there`
+    /// are the places of the windows that have values.
+    pub(crate) fn filled(
+        &self,
+        values: Option<Value>,
+        ty: &Type,
+        (cycles, windows): (usize, usize),
+        there: &[usize],
+        double: bool,
+    ) -> Value {
+        fn spread<T: Copy>(
+            gap: T,
+            v: &[T],
+            n: usize,
+            (cycles, windows): (usize, usize),
+            there: &[usize],
+        ) -> Vec<T> {
+            let mut all = vec![gap; cycles * windows * n];
+            for cycle in 0..cycles {
+                for (i, window) in there.iter().enumerate() {
+                    let (to, from) = ((cycle * windows + window) * n, (cycle * there.len() + i) * n);
+                    all[to..to + n].copy_from_slice(&v[from..from + n]);
+                }
+            }
+            all
+        }
+        let n = ty.shape.len();
+        let form = (cycles, windows);
+        let data = values.map(|values| values.to_data());
+        #[allow(clippy::cast_possible_truncation, reason = "it was an integer when it was fitted")]
+        let int = self.fill.as_ref().and_then(|fill| fill.first()).map_or(0, |x| *x as i64);
+        match (data, ty.dtype) {
+            (Some(Data::F32(v)), _) => Data::F32(spread(f32::NAN, &v, n, form, there)),
+            (Some(Data::F64(v)), _) => Data::F64(spread(f64::NAN, &v, n, form, there)),
+            (Some(Data::Int(v)), _) => Data::Int(spread(int, &v, n, form, there)),
+            (Some(Data::Bool(v)), _) => Data::Bool(spread(false, &v, n, form, there)),
+            (None, DType::Num) if double => Data::F64(spread(f64::NAN, &[], n, form, &[])),
+            (None, DType::Num) => Data::F32(spread(f32::NAN, &[], n, form, &[])),
+            (None, DType::Int) => Data::Int(spread(int, &[], n, form, &[])),
+            (None, DType::Bool) => Data::Bool(spread(false, &[], n, form, &[])),
+        }
+        .into_value(&[&[cycles, windows], ty.shape.dims()].concat())
+    }
+}
+
+trait IntoValue {
+    fn into_value(self, dims: &[usize]) -> Value;
+}
+
+impl IntoValue for Data {
+    fn into_value(self, dims: &[usize]) -> Value {
+        Value::new(Shape::new(dims), self)
+    }
+}
+
+/// Mean and spread of the elements of cells, one by one (Welford).
+#[derive(Debug)]
+pub(crate) struct Moments {
+    counts: Vec<f64>,
+    means: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Moments {
+    pub(crate) fn new(cell: usize) -> Self {
+        Self { counts: vec![0.0; cell], means: vec![0.0; cell], squares: vec![0.0; cell] }
+    }
+
+    /// Counts cells, one after the other; NaN is no value.
+    pub(crate) fn add(&mut self, value: &Value) {
+        match value.to_data() {
+            Data::F32(v) => v.iter().enumerate().for_each(|(i, x)| self.count(i, f64::from(*x))),
+            Data::F64(v) => v.iter().enumerate().for_each(|(i, x)| self.count(i, *x)),
+            Data::Int(_) | Data::Bool(_) => {}
+        }
+    }
+
+    fn count(&mut self, i: usize, x: f64) {
+        if x.is_nan() {
+            return;
+        }
+        let i = i % self.counts.len();
+        self.counts[i] += 1.0;
+        let before = x - self.means[i];
+        self.means[i] += before / self.counts[i];
+        self.squares[i] += before * (x - self.means[i]);
+    }
+
+    /// The scale by which the elements get the mean 0 and the standard deviation 1. One that is always the same is not
+    /// divided.
+    fn scale(&self) -> Scale {
+        let deviation = |(square, count): (&f64, &f64)| {
+            let deviation = (square / count).sqrt();
+            if deviation > 0.0 { deviation } else { 1.0 }
+        };
+        let deviation = self.squares.iter().zip(&self.counts).map(deviation).collect();
+        Scale { mean: self.means.clone(), deviation }
+    }
+}
+
+/// What happens to an input whose values have those moments, as it was asked for; its texts have those classes.
+///
+/// # Errors
+/// An input without a value, or with an infinite one; what fills gaps is no value of the input.
+pub(crate) fn fitted(
+    info: &InputInfo,
+    (fill, scales): (Option<&Fill>, bool),
+    moments: &Moments,
+    classes: Option<&[String]>,
+) -> Result<Steps, Diagnostic> {
+    if (scales || fill == Some(&Fill::Mean))
+        && let Some(element) = moments.counts.iter().position(|count| *count == 0.0)
+    {
+        let of = if moments.counts.len() > 1 { format!("element {element} of ") } else { String::new() };
+        let what = format!("{of}input `{}` has no value in the windows that are trained on", info.name);
+        let d = Diagnostic::error(codes::EMPTY_DATA, what).note("its mean is the mean of those values");
+        return Err(d.help("give what stands in its place, `--fill 'x=0'`, or leave the column out"));
+    }
+    if moments.means.iter().any(|mean| !mean.is_finite()) {
+        let what = format!("input `{}` has an infinite value, so it has no mean", info.name);
+        let d = Diagnostic::error(codes::BAD_OPTION, what);
+        return Err(d.help("replace infinite numbers in the data, or leave out their rows"));
+    }
+    let fill = match fill {
+        None => None,
+        Some(Fill::Mean) => Some(moments.means.clone()),
+        Some(Fill::Given(text)) => Some(vec![given(info, text, classes)?]),
+    };
+    Ok(Steps { fill, scale: scales.then(|| moments.scale()) })
+}
+
+/// The number that fills gaps of an input.
+fn given(info: &InputInfo, text: &str, classes: Option<&[String]>) -> Result<f64, Diagnostic> {
+    let class = classes.and_then(|classes| classes.iter().position(|class| class == text));
+    let number = match (info.ty.dtype, class) {
+        (DType::Int, Some(class)) => Some(class as f64),
+        (DType::Int, None) if classes.is_none() => text.parse::<i32>().ok().map(f64::from),
+        (DType::Num, _) => text.parse::<f64>().ok().filter(|x| x.is_finite()),
+        (DType::Int | DType::Bool, _) => None,
+    };
+    number.ok_or_else(|| {
+        let what = format!("`{}` is no value of input `{}: {}`", visible_name(text), info.name, info.ty);
+        let d = Diagnostic::error(codes::BAD_OPTION, what);
+        match (info.ty.dtype, classes) {
+            (DType::Int, Some(classes)) => d.note(format!("its classes are {}", listed(classes))),
+            (DType::Int, None) => d.help(format!("give an integer: `--fill '{}=0'`", info.name)),
+            (DType::Num | DType::Bool, _) => {
+                d.help(format!("give a number or `mean`: `--fill '{}=mean'`", info.name))
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(v: Vec<f64>) -> Value {
+        Value::new(Shape::new(&[v.len()]), Data::F64(v))
+    }
+
+    #[test]
+    fn values_get_the_mean_0_and_the_deviation_1() {
+        let mut moments = Moments::new(2);
+        moments.add(&value(vec![1.0, 7.0, 3.0, 7.0, f64::NAN, 7.0]));
+        let steps = Steps { fill: Some(moments.means.clone()), scale: Some(moments.scale()) };
+        assert_eq!(steps.fill, Some(vec![2.0, 7.0]));
+        let found = steps.applied(value(vec![1.0, 7.0, 3.0, 8.0, f64::NAN, f64::NAN]), 2);
+        assert!(found.same(&value(vec![-1.0, 0.0, 1.0, 1.0, 0.0, 0.0])), "{found:?}");
+    }
+
+    #[test]
+    fn a_preparation_is_read_back_to_the_bit() {
+        let mut moments = Moments::new(1);
+        (1..50).for_each(|i| moments.add(&value(vec![1.0 / f64::from(i)])));
+        let steps = Steps { fill: Some(moments.means.clone()), scale: Some(moments.scale()) };
+        let text = serde_json::to_string(&steps).unwrap();
+        assert_eq!(serde_json::from_str::<Steps>(&text).unwrap(), steps);
+    }
+}

@@ -1,0 +1,376 @@
+//! How a table becomes inputs: which columns feed which input, how text is read, which texts are which classes, what
+//! stands where there is no value, and which inputs are brought to one scale.
+//!
+//! A [`Recipe`] is what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows that are
+//! trained on, with the numbers that came out. A checkpoint holds it, so that other data is prepared in the same way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error, suggest, visible_name};
+use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::columns::{Column, Elements};
+use crate::dialect::Dialect;
+use crate::labels::{Texts, listed, look_like_values, unknown_value};
+use crate::mapping::{self, ColumnMapping};
+use crate::prepare::Steps;
+use crate::selection::Selection;
+use crate::windows::Windows;
+
+/// How a table becomes inputs, as the user asks for it.
+///
+/// ```
+/// # fn main() -> Result<(), rml_base::Error> {
+/// # use rml_data as rml;
+/// let recipe = rml::Recipe {
+///     classes: rml::Recipe::parse_classes(&["y=cat,dog"])?,
+///     fills: rml::Recipe::parse_fills(&["x=mean"])?,
+///     standardised: vec!["x".to_owned()],
+///     ..rml::Recipe::default()
+/// };
+/// assert_eq!(recipe.classes["y"], ["cat", "dog"]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recipe {
+    /// Which columns feed which inputs.
+    #[serde(skip_serializing_if = "ColumnMapping::is_empty")]
+    pub columns: ColumnMapping,
+    /// How tables in text files are written.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dialect: Dialect,
+    /// The classes of inputs whose columns hold texts, in the order of their numbers. Others have the texts of their
+    /// column as classes, sorted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub classes: BTreeMap<String, Vec<String>>,
+    /// What stands where an input has no value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fills: BTreeMap<String, Fill>,
+    /// Inputs that are brought to the mean 0 and the standard deviation 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub standardised: Vec<String>,
+}
+
+/// What stands where there is no value. Displays as options say it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Fill {
+    /// The mean of the values that are trained on.
+    Mean,
+    /// A number, or the name of a class.
+    Given(String),
+}
+
+impl std::fmt::Display for Fill {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fill::Mean => f.write_str("mean"),
+            Fill::Given(text) => f.write_str(text),
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(x: &T) -> bool {
+    *x == T::default()
+}
+
+impl Recipe {
+    /// Reads `input=class,class`, in the order of their numbers. A name with a comma or two points in it stands in
+    /// quotes.
+    ///
+    /// # Errors
+    /// A text of another form; an input or a class that is named twice.
+    pub fn parse_classes<S: AsRef<str>>(texts: &[S]) -> Result<BTreeMap<String, Vec<String>>, Error> {
+        let example = "`--classes 'y=cat,dog'` makes `cat` the class 0 and `dog` the class 1";
+        let mut all = BTreeMap::new();
+        for text in texts.iter().map(AsRef::as_ref) {
+            let (input, list) = assigned(text, "the classes of an input", example)?;
+            let names =
+                mapping::names(list).ok_or_else(|| unread(text, "the classes of an input", example))?;
+            if let Some(twice) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+                let what = format!("class `{}` of input `{input}` is given twice", visible_name(twice.1));
+                let d = Diagnostic::error(codes::BAD_OPTION, what);
+                return Err(d.help("name each class once, in the order of their numbers").into());
+            }
+            once(&mut all, input, names, "the classes")?;
+        }
+        Ok(all)
+    }
+
+    /// Reads `input=mean`, `input=0` and `input=class`.
+    ///
+    /// # Errors
+    /// A text of another form; an input that is named twice.
+    pub fn parse_fills<S: AsRef<str>>(texts: &[S]) -> Result<BTreeMap<String, Fill>, Error> {
+        let mut all = BTreeMap::new();
+        for text in texts.iter().map(AsRef::as_ref) {
+            let example = "`--fill 'x=mean'` fills in the mean, and `--fill 'x=0'` a number";
+            let (input, value) = assigned(text, "what stands where an input has no value", example)?;
+            let fill = if value == "mean" { Fill::Mean } else { Fill::Given(value.to_owned()) };
+            once(&mut all, input, fill, "what fills the gaps")?;
+        }
+        Ok(all)
+    }
+
+    /// What is read of data files for inputs that are prepared in this way.
+    ///
+    /// # Errors
+    /// The mapping names an input that the program does not have.
+    pub fn selection(&self, columns: Selection) -> Result<Selection, Error> {
+        let named = columns.integers().iter().map(|input| (input.clone(), Texts::Names)).collect::<Vec<_>>();
+        for (input, classes) in &self.classes {
+            if let Some(cases) = columns.cases().get(input).filter(|cases| *cases != classes) {
+                let what = format!("`--classes` cannot be used for input `{input}`, which is an enumeration");
+                let d = Diagnostic::error(codes::BAD_OPTION, what)
+                    .note(format!("its cases are {}", listed(cases)));
+                return Err(d.help("leave the option out: the cases are the classes").into());
+            }
+        }
+        let texts = |classes: &[String]| if look_like_values(classes) { Texts::All } else { Texts::Names };
+        let stated = self.classes.iter().map(|(input, classes)| (input.clone(), texts(classes)));
+        let texts = named.into_iter().chain(stated).collect();
+        let filled = self.fills.keys().cloned().collect();
+        Ok(columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled))
+    }
+
+    /// The same, with what `other` says about reading where this one says nothing.
+    #[must_use]
+    pub fn or_read_as(self, other: Self) -> Self {
+        let columns = self.columns.or(other.columns);
+        let dialect = self.dialect.or(other.dialect);
+        Self { columns, dialect, ..other }
+    }
+
+    /// The same, where values of inputs have those names unless others are known.
+    #[must_use]
+    pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
+        self.classes.extend(cases);
+        self
+    }
+
+    /// Whether it asks for nothing but how files are read.
+    pub fn prepares_nothing(&self) -> bool {
+        self.classes.is_empty() && self.fills.is_empty() && self.standardised.is_empty()
+    }
+
+    /// Whether the inputs exist and have types that can be prepared so.
+    ///
+    /// # Errors
+    /// An input that does not exist, or of another type.
+    pub fn check(&self, inputs: &[&InputInfo]) -> Result<(), Diagnostic> {
+        let means = self.fills.iter().filter(|(_, fill)| **fill == Fill::Mean).map(|(input, _)| input);
+        let asked = (self.classes.keys().map(|input| ("classes", input, Some(DType::Int))))
+            .chain(self.fills.keys().map(|input| ("fill", input, None)))
+            .chain(means.map(|input| ("fill", input, Some(DType::Num))))
+            .chain(self.standardised.iter().map(|input| ("standardise", input, Some(DType::Num))));
+        for (flag, name, dtype) in asked {
+            let Some(input) = inputs.iter().find(|input| *input.name == **name) else {
+                return Err(no_input(flag, name, inputs));
+            };
+            let found = input.ty.dtype;
+            if found == DType::Bool || dtype.is_some_and(|dtype| dtype != found) {
+                let what = format!("`--{flag}` cannot be used for input `{name}: {}`", input.ty);
+                let kind = match dtype {
+                    Some(DType::Int) => "classes are the values of an input of type `int`",
+                    Some(DType::Num | DType::Bool) => "only numbers (`num`) have a mean",
+                    None => "a truth value cannot be filled in",
+                };
+                let d = Diagnostic::error(codes::BAD_OPTION, what).note(kind);
+                return Err(d.help("leave the option out, or name another input"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An option names an input that does not exist.
+fn no_input(flag: &str, name: &str, inputs: &[&InputInfo]) -> Diagnostic {
+    let what = format!("the program has no input `{}` for `--{flag}`", visible_name(name));
+    let names: BTreeSet<&str> = inputs.iter().map(|input| &*input.name).collect();
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let d = Diagnostic::error(codes::BAD_OPTION, what).note(format!("inputs are {}", listed(&names)));
+    match suggest(name, names.iter().map(String::as_str)) {
+        Some(near) => d.help(format!("there is `{near}`")),
+        None => d.help("write the name of an input"),
+    }
+}
+
+/// The name of an input and what follows `=`.
+fn assigned<'t>(text: &'t str, what: &str, example: &str) -> Result<(&'t str, &'t str), Error> {
+    let parts = text.split_once('=').map(|(input, value)| (input.trim(), value.trim()));
+    let parts = parts.filter(|(input, value)| !input.is_empty() && !value.is_empty());
+    parts.ok_or_else(|| unread(text, what, example))
+}
+
+fn unread(text: &str, what: &str, example: &str) -> Error {
+    let what = format!("`{}` does not say {what}", visible_name(text));
+    Diagnostic::error(codes::BAD_OPTION, what).help(example).into()
+}
+
+fn once<T>(all: &mut BTreeMap<String, T>, input: &str, value: T, what: &str) -> Result<(), Error> {
+    if all.insert(input.to_owned(), value).is_none() {
+        return Ok(());
+    }
+    let what = format!("{what} of input `{}` are given twice", visible_name(input));
+    Err(Diagnostic::error(codes::BAD_OPTION, what).help("give them once").into())
+}
+
+/// How a table becomes inputs, with the numbers that were found in the windows that are trained on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Preparation {
+    /// What was asked for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub asked: Recipe,
+    /// The classes of all inputs whose values have names, in the order of their numbers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub classes: BTreeMap<String, Vec<String>>,
+    /// What happens to the values of an input.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) steps: BTreeMap<String, Steps>,
+}
+
+impl Preparation {
+    /// Fits a recipe to windows of data that are trained on. The inputs may belong to several nodes, each with its
+    /// windows of the same data.
+    ///
+    /// # Errors
+    /// An input that does not exist or has no value; data that cannot be read.
+    pub fn fit(asked: Recipe, nodes: &[&Windows], set: &[usize]) -> Result<Self, Diagnostic> {
+        let inputs: Vec<&InputInfo> = nodes.iter().flat_map(|windows| windows.infos()).collect();
+        asked.check(&inputs)?;
+        let (mut classes, mut steps) = (BTreeMap::new(), BTreeMap::new());
+        for windows in nodes {
+            for (input, names) in windows.classes() {
+                classes.entry(input.to_owned()).or_insert_with(|| names.to_vec());
+            }
+        }
+        let mut names: Vec<&String> = asked.fills.keys().collect();
+        names.extend(asked.standardised.iter().filter(|name| !asked.fills.contains_key(*name)));
+        for name in names {
+            let windows = nodes.iter().find(|windows| windows.infos().any(|info| *info.name == **name));
+            if let Some(windows) = windows {
+                let fill = asked.fills.get(name);
+                let scales = asked.standardised.contains(name);
+                let found = windows.fit(name, fill, scales, set)?;
+                steps.insert(name.clone(), found);
+            }
+        }
+        Ok(Self { asked, classes, steps })
+    }
+
+    /// The recipe by which other data is read: what was asked for, with all classes.
+    pub fn recipe(&self) -> Recipe {
+        Recipe { classes: self.classes.clone(), ..self.asked.clone() }
+    }
+
+    /// A preparation as a text.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The preparation that a text says.
+    ///
+    /// # Errors
+    /// A text that says none.
+    pub fn of_text(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|why| {
+            let d = Diagnostic::error(codes::BAD_OPTION, "a text does not say how data is prepared");
+            d.note(why.to_string())
+                .help("take it from the states of a training, and leave it as it is")
+                .into()
+        })
+    }
+
+    /// Whether data is not prepared.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same, where values of inputs have those names unless others are known.
+    #[must_use]
+    pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
+        self.classes.extend(cases);
+        self
+    }
+
+    /// Whether gaps of an input are filled.
+    pub fn fills(&self, input: &str) -> bool {
+        self.steps.get(input).is_some_and(|steps| steps.fill.is_some())
+    }
+
+    /// A column of an input with classes in place of texts, whose numbers stand for `names`.
+    ///
+    /// # Errors
+    /// A text that is no known class.
+    #[doc(hidden)]
+    pub fn column(
+        &self,
+        input: &str,
+        column: &Column,
+        names: Option<&[String]>,
+    ) -> Result<Column, Diagnostic> {
+        let Some(classes) = self.classes.get(input) else { return Ok(column.clone()) };
+        let Elements::Int(v) = &column.elements else { return Ok(column.clone()) };
+        let class = |x: &i64| {
+            let name = names.and_then(|names| names.get(usize::try_from(*x).ok()?).cloned());
+            if name.is_none() && !look_like_values(classes) {
+                return Ok(*x);
+            }
+            let name = name.unwrap_or_else(|| x.to_string());
+            let class = classes.iter().position(|class| *class == name);
+            class
+                .and_then(|class| i64::try_from(class).ok())
+                .ok_or_else(|| unknown_value(input, &name, classes))
+        };
+        let v = v.iter().map(class).collect::<Result<_, _>>()?;
+        Ok(Column { elements: Elements::Int(v), ..column.clone() })
+    }
+
+    /// What an input has where it has no value; `None` if it is absent there.
+    #[doc(hidden)]
+    pub fn gap(&self, input: &InputInfo, single: bool, precision: Precision) -> Option<Value> {
+        let steps =
+            self.steps.get(&*input.name).filter(|steps| steps.fill.is_some() && input.clock.is_none())?;
+        let dims = input.ty.shape.dims();
+        let cell = Shape::new(if single { dims.get(1..).unwrap_or_default() } else { dims });
+        let ty = Type { dtype: input.ty.dtype, shape: cell };
+        let filled = steps.filled(None, &ty, (1, 1), &[], precision == Precision::F64);
+        let value = Value::new(input.ty.shape.clone(), filled.to_data());
+        Some(steps.applied(value, ty.shape.len()))
+    }
+
+    /// The value of an input as the program gets it, whose cells have that many elements.
+    #[doc(hidden)]
+    pub fn applied(&self, input: &str, value: Value, cell: usize) -> Value {
+        self.steps.get(input).map_or(value.clone(), |steps| steps.applied(value, cell))
+    }
+
+    /// Whether values differ from those of the data: the inputs for which they do.
+    pub fn changed_inputs(&self) -> Vec<&str> {
+        self.steps
+            .iter()
+            .filter(|(_, steps)| steps.scale.is_some())
+            .map(|(input, _)| input.as_str())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_or_refused() {
+        let classes = Recipe::parse_classes(&["y = cat, \"a,b\" ,dog"]).unwrap();
+        assert_eq!(classes["y"], ["cat", "a,b", "dog"]);
+        for text in ["y", "=a", "y=", "y=a..b", "y=a,", "y=a,a"] {
+            assert_eq!(Recipe::parse_classes(&[text]).unwrap_err().code(), Some(codes::BAD_OPTION), "{text}");
+        }
+        let fills = Recipe::parse_fills(&["x=mean", "y=0.5"]).unwrap();
+        assert_eq!((&fills["x"], &fills["y"]), (&Fill::Mean, &Fill::Given("0.5".into())));
+        assert!(Recipe::parse_fills(&["x=0", "x=1"]).is_err() && Recipe::parse_fills(&["x"]).is_err());
+    }
+}

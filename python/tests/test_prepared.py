@@ -1,0 +1,98 @@
+"""Data as it is found: words for classes, gaps, inputs of different scales."""
+
+import gzip
+import warnings
+
+import numpy as np
+import pytest
+
+import rml
+
+NET = """
+import std.layers;
+import std.losses;
+
+node net(x: num [batch, 2]) -> (logits: num [batch, 2])
+  logits = dense(2, x);
+
+node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
+  logits, _ = diff_net(x, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.5);
+
+node infer(x: num [batch, 2], y: int [batch]) -> (logits: num [batch, 2], loss: num [])
+  logits = net(x);
+  loss = cross_entropy(logits, y);
+"""
+
+
+def rows():
+    kinds = ["owl" if i % 2 == 0 else "emu" for i in range(40)]
+    a = [None if i % 7 == 3 else 3000.0 + 2000 * (i % 2) + i for i in range(40)]
+    return kinds, a, [0.5 + 0.3 * (i % 2) for i in range(40)]
+
+
+@pytest.fixture
+def table(tmp_path):
+    lines = [f"{kind};{'NA' if a is None else a};{b}" for kind, a, b in zip(*rows())]
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(["kind;a;b", *lines, ""]).encode()))
+    return path
+
+
+ASKED = dict(fill={"x": "mean"}, standardise="x")
+COLUMNS = {"x": ["a", "b"], "y": "kind"}
+
+
+def test_a_training_has_the_bits_of_the_command(table, command, tmp_path):
+    (tmp_path / "net.rml").write_text(NET)
+    flags = ["--columns", "x=a,b", "--columns", "y=kind", "--fill", "x=mean", "--standardise", "x", "--epochs", 3]
+    command("train", "net.rml", "--data", table, *flags, "--save", "theirs.safetensors")
+    ours = tmp_path / "ours.safetensors"
+    report = rml.train(tmp_path / "net.rml", table, epochs=3, columns=COLUMNS, save=ours, **ASKED).run()
+    theirs = rml.load(tmp_path / "theirs.safetensors")
+    assert all(theirs[key].tobytes() == report.states[key].tobytes() for key in theirs)
+    # A checkpoint and states say how data is read and prepared.
+    by_file = rml.infer(NET, table, params=ours, split="all")
+    by_states = rml.infer(NET, table, params=report.states)
+    assert by_file.windows == 40 and (by_file.outputs["logits"] == by_states.outputs["logits"]).all()
+    saved = tmp_path / "saved.safetensors"
+    rml.save(saved, report.states)
+    assert (rml.infer(NET, table, params=saved).outputs["logits"] == by_states.outputs["logits"]).all()
+
+
+def test_arrays_of_strings_are_classes(table):
+    kinds, a, b = rows()
+    x = np.array([[np.nan if one is None else one, two] for one, two in zip(a, b)])
+    ours = rml.train(NET, {"x": x, "y": kinds}, epochs=3, precision="f64", **ASKED).run()
+    theirs = rml.train(NET, table, epochs=3, precision="f64", columns=COLUMNS, **ASKED).run()
+    assert all((theirs.states[key] == ours.states[key]).all() for key in theirs.states)
+    with pytest.raises(rml.Error) as found:
+        rml.infer(NET, {"x": x[:2], "y": np.array(["owl", "cow"])}, params=ours.states)
+    assert found.value.code == "unknown-class"
+    named = rml.train(NET, {"x": x, "y": kinds}, epochs=1, classes={"y": ["owl", "emu"]}, fill={"x": 0}).run()
+    numbers = [kind == "emu" for kind in kinds]
+    plain = rml.train(NET, {"x": np.nan_to_num(x), "y": np.array(numbers, np.int64)}, epochs=1).run()
+    assert all((named.states[key] == plain.states[key]).all() for key in plain.states)
+
+
+def test_values_given_to_a_session_are_not_prepared(table):
+    states = rml.train(NET, table, epochs=1, columns=COLUMNS, **ASKED).run().states
+    session = rml.compile(NET, node="infer", batch=1).session()
+    with pytest.warns(rml.Warning, match="not-prepared"):
+        session.load(states)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.load(dict(states))
+
+
+def test_what_says_how_files_are_read_needs_files(table):
+    with pytest.raises(ValueError, match="how files of data are read"):
+        rml.train(NET, {"x": [[1, 2]], "y": [0]}, columns=COLUMNS)
+    with pytest.raises(ValueError, match="separator"):
+        rml.train(NET, table, table={"comma": ";"})
+    table = table.rename(table.with_name("t.data"))
+    table.write_bytes(gzip.decompress(table.read_bytes()).replace(b".", b","))
+    told = dict(table={"decimal": ",", "format": "csv"}, columns=COLUMNS)
+    report = rml.train(NET, table, epochs=1, **told, **ASKED).run()
+    found = rml.infer(NET, table, params=report.states, table={"format": "csv"})
+    assert found.windows == 40
