@@ -61,7 +61,7 @@ pub(crate) fn active(node: &Node, adjoints: &Adjoints) -> BTreeSet<Var> {
             }
         }
         let is_source = match &eq.rhs {
-            Rhs::Param { .. } | Rhs::ParamUpdate { .. } => true,
+            Rhs::Param { .. } | Rhs::ParamUpdate { .. } => node.held == 0,
             Rhs::Call { callee, .. } => adjoint_of(callee, adjoints).is_some_and(|a| a.trains),
             _ => false,
         };

@@ -50,6 +50,8 @@ pub(crate) struct Driver {
     summaries: BTreeMap<NodeId, Summary>,
     /// For each adjoint, the facts about clocks of conditions and gradients that do not follow from its equations.
     known: BTreeMap<NodeId, Known>,
+    /// For each node whose adjoint holds parameters, the same node one adjoint on.
+    lowered: BTreeMap<NodeId, NodeId>,
     done: BTreeSet<Task>,
 }
 
@@ -66,6 +68,7 @@ impl Driver {
             origins: BTreeMap::new(),
             summaries: BTreeMap::new(),
             known: BTreeMap::new(),
+            lowered: BTreeMap::new(),
             done: BTreeSet::new(),
         }
     }
@@ -311,7 +314,8 @@ impl Driver {
     fn added(&mut self, id: NodeId, made: Synthesised) -> Adjoint {
         let primal = &self.module.nodes[id];
         let (inputs, primal_outputs) = (primal.inputs().count(), primal.outputs.len());
-        let node = self.module.nodes.push(made.node);
+        let own = self.with_callees(made.node);
+        let node = self.module.nodes.push(own);
         self.synthesised.push(node);
         self.origins.insert(node, made.origins);
         self.done.insert(Task::Resolve(node));
@@ -328,6 +332,37 @@ impl Driver {
         };
         self.known.insert(node, known(&self.module.nodes[node], inputs, &adjoint));
         adjoint
+    }
+
+    /// The node with calls of nodes whose adjoints hold parameters no longer than its own. What no gradient passes
+    /// through is called as it was in the node that is differentiated.
+    fn with_callees(&mut self, mut node: Node) -> Node {
+        let held = node.held;
+        for eq in node.equations.iter_mut() {
+            if let Rhs::Call { callee: Callee::Node(callee), .. } = &mut eq.rhs {
+                while self.module.nodes[*callee].held > held {
+                    *callee = self.lowered(*callee);
+                }
+            }
+        }
+        node
+    }
+
+    /// A node of which one adjoint less holds parameters.
+    fn lowered(&mut self, id: NodeId) -> NodeId {
+        if let Some(&known) = self.lowered.get(&id) {
+            return known;
+        }
+        let mut node = self.module.nodes[id].clone();
+        node.held = node.held.saturating_sub(1);
+        let node = self.with_callees(node);
+        let copy = self.module.nodes.push(node);
+        if let Some(&own) = self.module.overrides.get(&id) {
+            self.module.overrides.insert(copy, own);
+        }
+        self.copied(id, copy);
+        self.lowered.insert(id, copy);
+        copy
     }
 
     fn clocks(&self, id: NodeId) -> NodeClocks {

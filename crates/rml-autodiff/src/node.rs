@@ -36,5 +36,5 @@ pub(crate) fn operands(rhs: &Rhs) -> Vec<Var> {
 
 /// Adds a variable to a node.
 pub(crate) fn push_var(node: &mut Node, name: Option<Arc<str>>, ty: Type, span: Span) -> Var {
-    node.vars.push(VarData { name, ty, span })
+    node.vars.push(VarData { name, ty, span, asserts: None })
 }

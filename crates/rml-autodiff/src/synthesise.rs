@@ -59,14 +59,17 @@ pub(crate) fn synthesise(
     }
     let uses = uses_by_target(&activity);
     transpose(&mut b, &activity, &uses, &inputs);
-    train(&mut b, module, source)?;
+    if source.held == 0 {
+        train(&mut b, module, source)?;
+    }
     interface(&mut b, source, clocks, &bps, &formals, &activity);
     let gradients = results(&mut b, bps[0], &inputs);
     let trains = trains(&b, &activity);
     if let Some(refused) = b.refused.take() {
         return Err(refused.into());
     }
-    b.node.name = Arc::from(format!("diff_{}", source.name));
+    b.node.name = Arc::from(format!("{}{}", if source.held > 0 { "grad_" } else { "diff_" }, source.name));
+    b.node.held = source.held.saturating_sub(1);
     if readable {
         name_contributions(&mut b, &activity);
     }

@@ -27,6 +27,8 @@ pub(crate) struct Function<'a> {
     pub(crate) copies: Vec<(String, String)>,
     /// Registers that are read as they were: from a copy, and whether that has a value.
     pub(crate) before: BTreeMap<Reg, (Base, String)>,
+    /// The number of the property that the stage checks which is written.
+    pub(crate) asserts: Option<usize>,
     room: Room,
 }
 
@@ -60,6 +62,7 @@ impl<'a> Function<'a> {
             once: Lines::default(),
             copies: Vec::new(),
             before: BTreeMap::new(),
+            asserts: None,
             room: Room::default(),
         }
     }
@@ -74,7 +77,8 @@ impl<'a> Function<'a> {
     /// Stops the window where an operator has no result.
     pub(crate) fn check(&mut self, text: &str) {
         let prefix = self.scope.name.to_uppercase();
-        for (flag, code) in [("&bad", "OVERFLOW"), ("&outside", "OUTSIDE")] {
+        let outside = self.asserts.map_or_else(|| "OUTSIDE".to_owned(), |k| format!("ASSERT_{k}"));
+        for (flag, code) in [("&bad", "OVERFLOW"), ("&outside", &*outside)] {
             if text.contains(flag) {
                 self.lines.open(format!("if ({})", &flag[1..]));
                 self.lines.line(format!("return {prefix}_{code};"));

@@ -42,7 +42,12 @@ pub(crate) fn header(scope: &Scope<'_>, (memory, arrays): (&Memory, &Arrays), op
         .line("/* What a call gives where it does not give a number of cycles. Then nothing has changed. */");
     lines.line(format!("#define {upper}_OVERFLOW (-1) /* an integer does not fit 64 bits */"));
     lines.line(format!("#define {upper}_OUTSIDE (-2)  /* a position is outside of its axis */"));
-    lines.line(format!("#define {upper}_LONG (-3)     /* a window has more than {upper}_CYCLES cycles */\n"));
+    lines.line(format!("#define {upper}_LONG (-3)     /* a window has more than {upper}_CYCLES cycles */"));
+    for (k, name) in scope.assertions().enumerate() {
+        let says = comment(&format!("this does not hold: {}", rml_base::visible(name)));
+        lines.line(format!("#define {upper}_ASSERT_{} (-{}) {says}", k + 1, k + 4));
+    }
+    lines.line("");
     structs(scope, arrays, &mut lines);
     lines.line("/* Gives states the values that they start with. */");
     lines.line(format!("void {name}_start({name}_state *state);\n"));

@@ -63,6 +63,7 @@ impl Function<'_> {
             return;
         }
         self.begin_stage();
+        self.asserts = stage.fills().find_map(|slot| self.scope.asserted(slot));
         let inner = self.aside(|f| match &stage.work {
             Work::Nest(nest) => {
                 let store = |f: &Self, access: &Access| {
@@ -74,6 +75,7 @@ impl Function<'_> {
             }
             Work::Call(call) => f.call(call, stage.at),
         });
+        self.asserts = None;
         if inner.is_empty() {
             return;
         }

@@ -103,6 +103,18 @@ impl<'a> Scope<'a> {
         self.names.get(&self.program.slots[slot].name).map(|name| &**name)
     }
 
+    /// The names of the properties that the program checks, each once.
+    pub(crate) fn assertions(&self) -> impl Iterator<Item = &Arc<str>> {
+        let all: BTreeSet<&Arc<str>> = self.program.slots.iter().filter_map(|s| s.asserts.as_ref()).collect();
+        all.into_iter()
+    }
+
+    /// The number, from 1, of the property that the stage checks which fills a slot.
+    pub(crate) fn asserted(&self, slot: Slot) -> Option<usize> {
+        let name = self.program.slots[slot].asserts.as_ref()?;
+        self.assertions().position(|of| of == name).map(|k| k + 1)
+    }
+
     /// The register that a slot is.
     pub(crate) fn reg(&self, slot: Slot) -> Reg {
         rml_base::EntityId::from_index(self.numbers[slot])

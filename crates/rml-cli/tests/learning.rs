@@ -11,6 +11,7 @@ import std.learning;
 import std.layers (lstm_from, gru_from);
 import std.normalisation (running_norm);
 import std.schedules (linear);
+import std.time (last);
 
 node ahead(r: num [2], t: bool [2], e: bool [2], v: num [2], n: num [2], end: bool []) -> (g, a, s, next)
   g = discounted_returns(0.9, r, t, e, n) every end;
@@ -63,6 +64,18 @@ node rollout() -> (y, old, drawn)
   y = again(2, fresh, [to_num(t)] when fresh);
   old = held(mod(t, 4) == 1, t);
   drawn = replayed(3, 50, [[to_num(t)], [to_num(t) + 0.5]]);
+
+enum side = Left, Right;
+
+node kinds() -> (i, b, e, rows, held, lasting)
+  t = 0 fby t + 1;
+  fresh = mod(t, 4) < 2;
+  i = again(2, fresh, [t, 2 * t] when fresh);
+  b = again(2, fresh, (mod(t, 2) == 0) when fresh);
+  e = to_int(again(2, fresh, (if t > 4 then Right else Left) when fresh));
+  rows = replayed(2, 20, [t > 0, t > 0]);
+  held = held(t == 1, t == 1);
+  lasting = last(2, t);
 
 node falling() -> (epsilon)
   t = 0 fby t + 1;
@@ -166,6 +179,23 @@ fn what_was_comes_again() {
         let all: Vec<f64> = (2 * t.saturating_sub(2)..2 * t + 2).map(|i| i as f64 / 2.0).collect();
         assert_eq!(seen, all, "cycle {t}");
     }
+}
+
+/// Values of every type are kept as they are; before the first one there are 0 and false.
+#[test]
+fn values_of_every_type_come_again() {
+    let values = folder().rml("run l.rml --node kinds --cycles 6 --seed 1").json()["values"].clone();
+    assert_eq!(values["i"], json!([[0, 0], [1, 2], [0, 0], [1, 2], [4, 8], [5, 10]]));
+    assert_eq!(values["b"], json!([true, false, true, false, true, false]));
+    assert_eq!(values["e"], json!([0, 0, 0, 0, 0, 1]));
+    assert_eq!(values["held"], json!([false, false, true, true, true, true]));
+    assert_eq!(values["lasting"], json!([[0, 0], [1, 0], [2, 1], [3, 2], [4, 3], [5, 4]]));
+    let rows = |t: usize| values["rows"][t].as_array().expect("rows").clone();
+    let drawn = |t: usize, of: bool| rows(t).contains(&json!(of));
+    assert_eq!(
+        [drawn(0, true), drawn(1, true), drawn(1, false), drawn(2, false)],
+        [false, true, true, false]
+    );
 }
 
 /// The averages of the first windows are of the values as they are; those of many are 0 and 1.

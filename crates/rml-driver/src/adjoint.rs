@@ -46,6 +46,8 @@ impl Adjoint {
 /// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of
 /// the prelude (the default `diff_param`) are in scope anyway and left out.
 ///
+/// `grad_f` names the adjoint of `f` that reads parameters and does not update them.
+///
 /// A node whose shapes its own interface leaves open is taken as another node of the program calls it. The text keeps
 /// static parameters by name.
 ///
@@ -61,27 +63,33 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
 /// As [`differentiate`].
 pub fn adjoint(source: &Source, options: &Options, node: &str) -> Result<Adjoint, Error> {
     let front = source.front()?;
-    let alone = adjoint_of(front, options, Root::Diff(node.to_owned()));
+    let nodes = front.signatures();
+    let is_own = |name: &str| nodes.iter().any(|n| n.name == name);
+    let held = node.strip_prefix("grad_").filter(|inner| !is_own(node) && is_own(inner));
+    let (node, held) = (held.unwrap_or(node), held.is_some());
+    let adjoint_of = |options: &Options, root: Root| adjoint_of(front, options, root, held);
+    let alone = adjoint_of(options, Root::Diff(node.to_owned()));
     if alone.is_ok() || !options.set.is_empty() {
         return alone;
     }
-    let nodes = front.signatures();
     let Some(signature) = nodes.iter().find(|n| n.name == node) else { return alone };
     let within = nodes.iter().filter(|n| n.name != node).find_map(|caller| {
         let root = Root::DiffWithin { root: caller.name.clone(), node: node.to_owned() };
-        adjoint_of(front, options, root).ok()
+        adjoint_of(options, root).ok()
     });
     let placed = || {
         let options = with_placeholders(signature, options);
-        adjoint_of(front, &options, Root::Diff(node.to_owned())).ok()
+        adjoint_of(&options, Root::Diff(node.to_owned())).ok()
     };
     within.or_else(placed).map_or(alone, Ok)
 }
 
-/// The adjoint of the root, or of the first instance of the node that is differentiated within it.
-fn adjoint_of(front: &Front, options: &Options, root: Root) -> Result<Adjoint, Error> {
+/// The adjoint of the root, or of the first instance of the node that is differentiated within it; if `held`, that which
+/// reads parameters and does not update them.
+fn adjoint_of(front: &Front, options: &Options, root: Root, held: bool) -> Result<Adjoint, Error> {
     let nodes = front.elaborate(options, root.clone()).and_then(|(module, _)| {
-        let module = pass::normalize(&module);
+        let mut module = pass::normalize(&module);
+        module.nodes.iter_mut().for_each(|node| node.held += u8::from(held));
         let primal = match &root {
             Root::DiffWithin { node, .. } => {
                 module.nodes.iter_enumerated().find(|(_, n)| *n.name == **node).map(|(id, _)| id)

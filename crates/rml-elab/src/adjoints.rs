@@ -93,11 +93,13 @@ impl Add<'_, '_> {
             .filter(|e| matches!(e.kind, ExprKind::Param { .. }))
             .map(|e| (e.ty.clone(), e.span))
             .collect();
-        for (ty, parameter) in params {
+        // The first adjoints may hold the parameters.
+        let trained = order.saturating_sub(self.builder.nodes[id].held);
+        for (ty, parameter) in params.into_iter().filter(|_| trained > 0) {
             if let Some(optimiser) = self.optimiser(&ty, parameter)
-                && order > 1
+                && trained > 1
             {
-                self.todo.push((optimiser, order - 1));
+                self.todo.push((optimiser, trained - 1));
             }
         }
         for callee in calls(self.builder, id) {
@@ -264,8 +266,42 @@ impl Add<'_, '_> {
         };
         let made =
             self.instantiate(RootSpec { source: adjoint, givens, dims: IndexMap::new(), open: false })?;
+        if self.builder.nodes[id].held > 0 && self.trains(made) {
+            let own = &program.nodes[adjoint];
+            self.fail(
+                Diagnostic::error(
+                    codes::HELD_TRAINING,
+                    format!("`{}` updates parameters, so `grad_` cannot hold them", own.name),
+                )
+                .label(own.span, "the program's own adjoint")
+                .label(node.span, "of this node, through which the gradient passes")
+                .note("expected an adjoint that updates no parameter")
+                .help("give the node its parameters as inputs, and update them where it is called"),
+            );
+            return None;
+        }
         self.adjoints.overrides.insert(id, made);
         Some(made)
+    }
+
+    /// Whether a node, or what it calls, has parameters, or calls an adjoint that updates some.
+    fn trains(&self, id: NodeId) -> bool {
+        let (mut seen, mut todo) = (vec![id], vec![id]);
+        while let Some(id) = todo.pop() {
+            let node = &self.builder.nodes[id];
+            if &*node.name == OPTIMISER || node.exprs.iter().any(|e| matches!(e.kind, ExprKind::Param { .. }))
+            {
+                return true;
+            }
+            for callee in calls(self.builder, id) {
+                let (Callee::Node(of) | Callee::Diff { node: of, .. }) = callee;
+                if !seen.contains(&of) {
+                    seen.push(of);
+                    todo.push(of);
+                }
+            }
+        }
+        false
     }
 
     /// What an override is called with: the inputs of the node, `bp`, and the gradients of the num outputs.

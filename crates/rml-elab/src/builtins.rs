@@ -101,8 +101,12 @@ pub(crate) enum Builtin {
     Normal,
     /// `shape(x)`: a static array.
     Shape,
+    /// `zeros_like(x[, shape])`
+    ZerosLike,
     /// `param(init)`
     Param,
+    /// `assert "name" c`, whose operands are `c` and the name. It is written as an equation.
+    Assert,
 }
 
 /// A convolution and its transposes.
@@ -173,6 +177,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("unindex", Builtin::Unindex),
     ("concat", Builtin::Concat),
     ("zeros", Builtin::Zeros),
+    ("zeros_like", Builtin::ZerosLike),
     ("ones", Builtin::Ones),
     ("glorot_uniform", Builtin::GlorotUniform),
     ("orthogonal", Builtin::Orthogonal),
@@ -206,7 +211,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 impl Builtin {
     /// Its surface name.
     pub(crate) fn name(self) -> &'static str {
-        let own = if let Builtin::Split { .. } = self { Builtin::Split { part: 0, of: 0 } } else { self };
+        let own = match self {
+            Builtin::Split { .. } => Builtin::Split { part: 0, of: 0 },
+            Builtin::Assert => return "assert",
+            other => other,
+        };
         all().find(|(_, b)| *b == own).map_or("", |(n, _)| n)
     }
 
@@ -219,7 +228,9 @@ impl Builtin {
             Builtin::Param | Builtin::Shape => (1, 1, "(x)"),
             Builtin::Reduce(_) => (1, 3, "(x), (x, axes) or (x, axes, keep)"),
             Builtin::ExpandDims => (2, 2, "(x, axes)"),
+            Builtin::ZerosLike => (1, 2, "(x) or (x, shape)"),
             Builtin::OneHot => (2, 2, "(classes, i)"),
+            Builtin::Assert => (2, 2, " \"name\" c"),
             Builtin::MatMul | Builtin::Solve => (2, 2, "(a, b)"),
             Builtin::Cholesky => (1, 1, "(a)"),
             Builtin::Rfft => (1, 1, "(x)"),
@@ -257,6 +268,11 @@ impl Builtin {
         }
     }
 
+    /// Whether the first argument is the name of a variable of which only the type counts.
+    pub(crate) fn takes_type(self) -> bool {
+        matches!(self, Builtin::Shape | Builtin::ZerosLike)
+    }
+
     /// Whether argument `i` is a static num.
     pub(crate) fn is_num(self, i: usize) -> bool {
         matches!(self, Builtin::Uniform | Builtin::Normal) && i > 0
@@ -276,6 +292,7 @@ impl Builtin {
             }
             Builtin::Param | Builtin::Shape | Builtin::Cholesky | Builtin::Solve | Builtin::Rfft => false,
             Builtin::Transpose | Builtin::Split { .. } | Builtin::ExpandDims => i == 1,
+            Builtin::Assert | Builtin::ZerosLike => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
             Builtin::Stack | Builtin::Einsum | Builtin::Irfft => i == 0,
             Builtin::Reduce(_) | Builtin::CumSum | Builtin::Sort | Builtin::ArgSort => i > 0,

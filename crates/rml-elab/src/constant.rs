@@ -109,6 +109,7 @@ impl Typed<'_> {
             }
             ExprKind::Literal(Literal::Int(_)) => Ok(Type::scalar(DType::Num)),
             ExprKind::Literal(Literal::Num(_)) => Ok(Type::scalar(DType::Num)),
+            ExprKind::Builtin { which: Builtin::ZerosLike, args } => self.zeros_type(id, args, span),
             ExprKind::Builtin { which, args, .. } if is_initialiser(*which) => {
                 self.initialiser_type(id, args, span)
             }
@@ -125,6 +126,19 @@ impl Typed<'_> {
         let &shape = args.first().ok_or(Failure::Unknown)?;
         let shape = self.statics.shape(&self.tree, &self.shapes, id, shape)?;
         bounded(Type { dtype: DType::Num, shape }, span)
+    }
+
+    /// The type of `zeros_like(x)` and `zeros_like(x, shape)`.
+    fn zeros_type(&self, id: InstanceId, args: &[ExprId], span: Span) -> Evaluated<Type> {
+        let &like = args.first().ok_or(Failure::Unknown)?;
+        let ExprKind::Local(local) = self.tree.node(id).exprs[like].kind else {
+            return Err(Failure::Unknown);
+        };
+        let shape = match args.get(1) {
+            Some(&shape) => self.statics.shape(&self.tree, &self.shapes, id, shape)?,
+            None => self.statics.shape_of_name(&self.tree, &self.shapes, id, local, span)?,
+        };
+        bounded(Type { dtype: self.dtype(id, local), shape }, span)
     }
 
     /// The constant that an expression is; `None` if it is none.
@@ -178,6 +192,7 @@ impl Typed<'_> {
         };
         Ok(match which {
             Builtin::Zeros => ConstKind::Value(Value::filled(ty, 0.0, precision)),
+            Builtin::ZerosLike => ConstKind::Value(Value::zeros(ty, precision)),
             Builtin::Ones => ConstKind::Value(Value::filled(ty, 1.0, precision)),
             Builtin::GlorotUniform => ConstKind::Random(Distribution::GlorotUniform),
             Builtin::Orthogonal => ConstKind::Random(Distribution::Orthogonal),
@@ -199,6 +214,7 @@ fn is_initialiser(which: Builtin) -> bool {
     matches!(
         which,
         Builtin::Zeros
+            | Builtin::ZerosLike
             | Builtin::Ones
             | Builtin::GlorotUniform
             | Builtin::Orthogonal

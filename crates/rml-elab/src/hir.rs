@@ -56,6 +56,8 @@ pub(crate) struct Node {
     pub(crate) form: Form,
     /// Whether `expand` makes copies of it.
     pub(crate) template: bool,
+    /// In a copy: how many of its adjoints, the first ones, read parameters and do not update them.
+    pub(crate) held: u8,
     /// In a copy, the expressions of equations of families: from which one on, up to which, and where they belong.
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
     /// In a copy, the literals that are cases, with their enumerations.
@@ -178,12 +180,41 @@ pub(crate) struct Expr {
     pub(crate) span: Span,
 }
 
+/// How often a node is differentiated: `diff_f`, `grad_f`, `diff_grad_f`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Order {
+    pub(crate) times: u8,
+    /// How many of these times, the first ones, read its parameters and do not update them.
+    pub(crate) held: u8,
+}
+
+impl Order {
+    /// The node itself.
+    pub(crate) const NONE: Self = Self { times: 0, held: 0 };
+
+    /// What the name begins with.
+    pub(crate) fn prefix(self) -> String {
+        let held = usize::from(self.held.min(self.times));
+        "diff_".repeat(usize::from(self.times) - held) + &"grad_".repeat(held)
+    }
+
+    /// The order of `outer` of what has this order. `None` if that would hold parameters that an inner adjoint updates.
+    pub(crate) fn then(self, outer: Self) -> Option<Self> {
+        let times = self.times.saturating_add(outer.times);
+        match outer.held {
+            0 => Some(Self { times, held: self.held }),
+            _ if self.held == self.times => Some(Self { times, held: self.held.saturating_add(outer.held) }),
+            _ => None,
+        }
+    }
+}
+
 /// A call of a node or of an adjoint.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) callee: SourceId,
     /// How often the callee is differentiated.
-    pub(crate) order: u8,
+    pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
     /// `every end`.
@@ -396,7 +427,7 @@ pub(crate) enum Structure {
 pub(crate) struct Apply {
     pub(crate) formal: Local,
     /// How often it is differentiated.
-    pub(crate) order: u8,
+    pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
     /// `every end`.
@@ -410,7 +441,7 @@ pub(crate) struct Apply {
 pub(crate) struct Passed {
     pub(crate) target: Target,
     /// How often it is differentiated.
-    pub(crate) order: u8,
+    pub(crate) order: Order,
     /// The arguments that are given; `None` = left open. All are open if only the name is written.
     pub(crate) given: Option<Vec<Option<ExprId>>>,
 }
@@ -461,7 +492,7 @@ pub(crate) fn has_own(node: &Node) -> bool {
     let is_named = |ty: &TypeDecl| !matches!(ty.element, Element::Plain(_));
     let restarts = |kind: &ExprKind| match kind {
         ExprKind::Structure(_) => true,
-        ExprKind::Call(call) => call.restart.is_some(),
+        ExprKind::Call(call) => call.restart.is_some() || call.order.held > 0,
         _ => false,
     };
     node.form == Form::Record

@@ -394,7 +394,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The input that a callee names, a node; after how many `diff_`.
+    /// The input that a callee names, a node; after how many bytes of `diff_` and `grad_`.
     fn node_input(&self, name: &str) -> Option<(usize, Span)> {
         let (mut inner, mut from) = (name, 0);
         loop {
@@ -402,7 +402,7 @@ impl Walk<'_, '_> {
             if let Some(symbol) = symbol {
                 return self.own.get(symbol).map(|(definition, _)| (from, *definition));
             }
-            inner = inner.strip_prefix("diff_")?;
+            inner = inner.strip_prefix("diff_").or_else(|| inner.strip_prefix("grad_"))?;
             from += "diff_".len();
         }
     }
@@ -442,8 +442,8 @@ impl Walk<'_, '_> {
         }
         let (span, meaning) = match self.scopes.callable(self.file, name) {
             Some(Callable::Node(id, order)) => {
-                let from = dot + usize::from(order) * "diff_".len();
-                (part(from, name.len()), Meaning::Node(self.headers[id].ast.name.span, order))
+                let from = dot + order.prefix().len();
+                (part(from, name.len()), Meaning::Node(self.headers[id].ast.name.span, order.times))
             }
             Some(Callable::Builtin(which)) => (word, Meaning::Function(which.name())),
             Some(Callable::Ambiguous(_)) | None => return,
@@ -480,7 +480,7 @@ impl Walk<'_, '_> {
                 self.expr(base);
                 self.indices(indices);
             }
-            A::Unary(_, a) | A::Post(a) => self.expr(a),
+            A::Unary(_, a) | A::Post(a) | A::Assert { cond: a, .. } => self.expr(a),
             A::Binary(_, a, b)
             | A::Fby { init: a, next: b }
             | A::FbyBack { init: a, next: b }

@@ -318,7 +318,7 @@ impl<'p> Tree<'p> {
         let node = self.node(id);
         match &node.exprs[expr].kind {
             ExprKind::Index { base, .. } => vec![*base],
-            ExprKind::Builtin { which: Builtin::Shape, .. } => Vec::new(),
+            ExprKind::Builtin { which, .. } if which.takes_type() => Vec::new(),
             ExprKind::Builtin { which, args, .. } => {
                 args.iter().enumerate().filter(|(i, _)| !which.is_static(*i)).map(|(_, a)| *a).collect()
             }
@@ -364,7 +364,7 @@ fn call_parts(call: &Call) -> Vec<ExprId> {
 /// An adjoint with fewer arguments than the node itself.
 fn too_few(callee: &Node, call: &Call, span: rml_base::Span) -> Diagnostic {
     let names: Vec<&str> = callee.formals.iter().map(|l| callee.name_of(*l).as_ref()).collect();
-    let prefix = "diff_".repeat(usize::from(call.order));
+    let prefix = call.order.prefix();
     Diagnostic::error(codes::ARITY, format!("too few arguments for `{prefix}{}`", callee.name))
         .label(span, format!("{} given here", crate::lower::arguments(call.args.len())))
         .label(callee.span, "the node that is differentiated")

@@ -146,9 +146,9 @@ impl Resolved {
     pub fn differentiates(&self) -> bool {
         let mut own = self.program.nodes.iter().filter(|node| !self.program.scopes.is_library(node.file));
         let is_adjoint = |expr: &hir::Expr| match &expr.kind {
-            hir::ExprKind::Call(call) => call.order > 0,
-            hir::ExprKind::Structure(hir::Structure::Apply(apply)) => apply.order > 0,
-            hir::ExprKind::Structure(hir::Structure::Node(passed)) => passed.order > 0,
+            hir::ExprKind::Call(call) => call.order.times > 0,
+            hir::ExprKind::Structure(hir::Structure::Apply(apply)) => apply.order.times > 0,
+            hir::ExprKind::Structure(hir::Structure::Node(passed)) => passed.order.times > 0,
             _ => false,
         };
         own.any(|node| node.exprs.iter().any(is_adjoint))

@@ -133,6 +133,10 @@ impl Typed<'_> {
                 None => return Err(Failure::Unknown),
             },
             Builtin::Solve => Op::Solve,
+            Builtin::Assert => {
+                let shape = operands.first().ok_or(Failure::Unknown)?.0.shape.clone();
+                return Ok((Rule::Form, Partial { dtype: DType::Int, shape }));
+            }
             Builtin::Param => {
                 let init = operands.first().ok_or(Failure::Unknown)?;
                 return Ok((Rule::Form, init.0.clone()));
@@ -227,7 +231,7 @@ impl Typed<'_> {
             | Builtin::Normal => {
                 return Ok((Rule::Form, Partial { dtype: DType::Num, shape: Some(shape(0)?) }));
             }
-            Builtin::Shape | Builtin::Range => return Err(Failure::Unknown),
+            Builtin::Shape | Builtin::Range | Builtin::ZerosLike => return Err(Failure::Unknown),
         };
         apply(op, which.name(), operands, span)
     }

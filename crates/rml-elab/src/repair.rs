@@ -122,7 +122,7 @@ pub(crate) fn declaration(typed: &Typed<'_>, id: InstanceId, name: &str, ty: &Ty
 fn written(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
     let node = typed.tree.node(id);
     match &node.exprs[expr].kind {
-        ExprKind::Call(call) if call.every.is_none() && call.order == 0 => {
+        ExprKind::Call(call) if call.every.is_none() && call.order.times == 0 => {
             let args: Option<Vec<String>> = call.args.iter().map(|arg| text::short(node, *arg)).collect();
             Some(format!("{}({})", typed.tree.program.nodes[call.callee].name, args?.join(", ")))
         }
@@ -200,7 +200,7 @@ fn resized(
     let ((last, outer), (wanted, rest)) = (found.dims().split_last()?, expected.dims().split_last()?);
     let is_size = |arg: &ExprId| matches!(node.exprs[*arg].kind, ExprKind::Literal(Literal::Int(n)) if usize::try_from(n) == Ok(*last));
     let position = call.args.iter().position(is_size)?;
-    if outer != rest || call.order > 0 || call.every.is_some() {
+    if outer != rest || call.order.times > 0 || call.every.is_some() {
         return None;
     }
     let arg = |(i, arg): (usize, &ExprId)| match i == position {

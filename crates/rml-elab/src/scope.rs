@@ -8,7 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::{EntityId, FileId, IndexVec, Span, suggest};
 
 use crate::builtins::{self, Builtin};
-use crate::hir::{Node, SourceId};
+use crate::hir::{Node, Order, SourceId};
 
 /// All resolved nodes, and the scopes of the files they stand in.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl FileScope {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Callable {
     /// A node, differentiated that often.
-    Node(SourceId, u8),
+    Node(SourceId, Order),
     /// A builtin function.
     Builtin(Builtin),
     /// Several imports define it.
@@ -155,22 +155,19 @@ impl Scopes {
     /// What a call of `name` means.
     pub(crate) fn callable(&self, file: FileId, name: &str) -> Option<Callable> {
         let (module, mut rest) = name.split_at(name.find('.').map_or(0, |dot| dot + 1));
-        let mut order = 0;
+        let mut order = Order::NONE;
         loop {
             match self.node(file, &format!("{module}{rest}")) {
                 Ok(Some(id)) if self.is_no_node(id) => {}
                 // a record has no adjoint
-                Ok(Some(id)) if order > 0 && self.records.contains(&id) => {}
+                Ok(Some(id)) if order.times > 0 && self.records.contains(&id) => {}
                 Ok(Some(id)) => return Some(Callable::Node(id, order)),
                 Err(imports) => return Some(Callable::Ambiguous(imports)),
                 Ok(None) => {}
             }
-            match rest.strip_prefix("diff_") {
-                Some(inner) if order < MAX_ORDER => {
-                    rest = inner;
-                    order += 1;
-                }
-                _ => break,
+            match derivative(rest, order) {
+                Some(inner) => (rest, order) = inner,
+                None => break,
             }
         }
         builtins::find(name).map(Callable::Builtin)
@@ -185,7 +182,7 @@ impl Scopes {
                 None => scope.incomplete || scope.lost.contains(module),
             };
         }
-        let plain = name.trim_start_matches("diff_");
+        let plain = adjoint_prefix(name).1;
         scope.lost.contains(name) || callee && (scope.incomplete || scope.lost.contains(plain))
     }
 
@@ -280,10 +277,22 @@ impl Scopes {
     }
 }
 
-/// The leading `diff_`s of a name, and the rest.
+/// The name behind a leading `diff_` or `grad_`, with the order of the derivative, which had that order before it. None
+/// holds the parameters that a `diff_` updates, so `grad_` stands before nothing else.
+pub(crate) fn derivative(name: &str, outer: Order) -> Option<(&str, Order)> {
+    let (inner, held) = match name.strip_prefix("grad_") {
+        Some(inner) => (inner, 1),
+        None if outer.held > 0 => return None,
+        None => (name.strip_prefix("diff_")?, 0),
+    };
+    let order = Order { times: outer.times + 1, held: outer.held + held };
+    (order.times <= MAX_ORDER).then_some((inner, order))
+}
+
+/// The leading `diff_`s and `grad_`s of a name, and the rest.
 fn adjoint_prefix(name: &str) -> (&str, &str) {
     let mut rest = name;
-    while let Some(inner) = rest.strip_prefix("diff_") {
+    while let Some(inner) = rest.strip_prefix("diff_").or_else(|| rest.strip_prefix("grad_")) {
         rest = inner;
     }
     name.split_at(name.len() - rest.len())

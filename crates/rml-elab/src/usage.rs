@@ -7,7 +7,6 @@
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 
-use crate::builtins::Builtin;
 use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
@@ -160,10 +159,11 @@ impl Walk<'_, '_> {
                     index.exprs().into_iter().for_each(|e| self.expr(e, Use::Static, f));
                 }
             }
-            ExprKind::Builtin { which: Builtin::Shape, args, .. } => {
+            ExprKind::Builtin { which, args, .. } if which.takes_type() => {
                 if let ExprKind::Local(local) = self.node.exprs[args[0]].kind {
                     f(local, Use::Shape);
                 }
+                args.iter().skip(1).for_each(|arg| self.expr(*arg, Use::Static, f));
             }
             ExprKind::Builtin { which, args, .. } => {
                 for (i, &arg) in args.iter().enumerate() {

@@ -272,3 +272,43 @@ fn constants_are_imported() {
     let private = "import \"settings.rml\"; node main(x: num []) -> (o) o = own + rate + x;";
     assert_eq!(accepted(private, &[]).expect_err("private"), ["unknown-name"]);
 }
+
+#[test]
+fn an_assertion_is_an_equation_without_a_result_where_it_is_false() {
+    let text = "node main(x: num [2], c: bool []) -> (o)
+           o = x;
+           h[0] = x;
+           h[k + 1] = h[k] + 1.0 for k < 2;
+           assert \"each\" h[k] < 9.0 for k < 2;
+           assert \"sampled\" (x[0] when c) > 0.0;
+           assert \"always\" 2 * 2 == 4;";
+    let module = accept(text, &options());
+    let root = &module.nodes[module.root];
+    let asserted: Vec<&str> = root.vars.iter().filter_map(|v| v.asserts.as_deref()).collect();
+    assert_eq!(asserted, ["each", "each", "sampled", "always"]);
+    let printed = rml_ir::typed::print(&module);
+    assert!(printed.contains("gather{axis=0}((int [1] [0]), to_int(not(lt("), "{printed}");
+}
+
+#[test]
+fn zeros_like_has_the_type_of_a_variable() {
+    let text = "record pair = (a: int [2], b: bool []);
+         enum mode = Up, Down;
+         node keep(x) -> (o)
+           s = shape(x);
+           o = zeros_like(x) fby x;
+           w = zeros_like(x, [3, s..]) fby w;
+         node main(i: int [2], b: bool [], x: num [2, 2], m: mode, p: pair) -> (io, bo, xo, mo, po: pair)
+           io = keep(i);
+           bo = keep(b);
+           xo = keep(x);
+           mo: mode = keep(m);
+           po = zeros_like(p) fby p;";
+    let module = accept(text, &options());
+    let root = &module.nodes[module.root];
+    let types: Vec<String> = root.outputs.iter().map(|o| root.vars[*o].ty.to_string()).collect();
+    assert_eq!(types, ["int [2]", "bool []", "num [2, 2]", "int []", "int [2]", "bool []"]);
+    let (codes, text) = reject("node main(x: num []) -> (o)\n  o = zeros_like(x + 1.0);", &options());
+    assert_eq!(codes, ["not-static"]);
+    assert!(text.contains("`zeros_like` takes the name of a variable"), "{text}");
+}

@@ -27,6 +27,7 @@ pub use constant::{ConstKind, Constant};
 pub use drawn::Drawn;
 pub use instances::around;
 
+mod assertion;
 pub mod classes;
 mod constant;
 mod drawn;

@@ -80,6 +80,8 @@ pub struct Node {
     pub consts: IndexVec<ConstId, Constant>,
     /// All equations, operands before uses where the source has them so; the order has no meaning.
     pub equations: IndexVec<Eq, Equation>,
+    /// As in [`typed::Node`](crate::typed::Node).
+    pub held: u8,
     /// The interface in the source.
     pub span: Span,
 }

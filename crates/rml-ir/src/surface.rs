@@ -228,10 +228,14 @@ fn operands(rhs: &Rhs) -> Vec<Var> {
 }
 
 /// The name that a callee is called by.
-fn callee_name(names: &BTreeMap<NodeId, Arc<str>>, callee: &Callee) -> String {
+fn callee_name(module: &Module, names: &BTreeMap<NodeId, Arc<str>>, callee: &Callee) -> String {
     match callee {
         Callee::Node(id) => names[id].to_string(),
-        Callee::Diff { node, order } => "diff_".repeat(usize::from(*order)) + &names[node],
+        Callee::Diff { node, order } => {
+            let held = module.nodes[*node].held.min(*order);
+            let prefix = "diff_".repeat(usize::from(*order - held)) + &"grad_".repeat(usize::from(held));
+            prefix + &names[node]
+        }
     }
 }
 

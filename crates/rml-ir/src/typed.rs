@@ -92,6 +92,9 @@ pub struct Node {
     pub exprs: IndexVec<ExprId, Expr>,
     /// Equations, in textual order.
     pub equations: Vec<Equation>,
+    /// How many of its adjoints, the first ones, read its parameters and do not update them: 1 for `grad_f`. Then all
+    /// that it calls holds as many.
+    pub held: u8,
     /// The interface in the source.
     pub span: Span,
 }
@@ -150,6 +153,10 @@ pub struct VarData {
     pub ty: Type,
     /// Where it is declared or first defined.
     pub span: Span,
+    /// The name of the property that its equation checks: `assert "name" c;`. Nothing reads such a variable. Its
+    /// equation is `gather([0], to_int(not c))`, which has no result where `c` is false (ERROR-4), and is needed by
+    /// itself (ERROR-6).
+    pub asserts: Option<Arc<str>>,
 }
 
 /// A compile-time value.

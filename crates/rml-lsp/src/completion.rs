@@ -123,12 +123,14 @@ fn nodes(place: &Place) -> Vec<CompletionItem> {
         let mut found = item(name, CompletionItemKind::FUNCTION, &header);
         found.documentation = (!comment.is_empty()).then(|| markdown(comment));
         items.push(call(found));
-        let adjoint = format!("diff_{name}");
-        let own = name.starts_with("diff_") || known.contains(adjoint.as_str());
-        if let Some(doc) = docs.node(node).filter(|_| !own) {
-            let mut derived = item(&adjoint, CompletionItemKind::FUNCTION, &doc.adjoint);
-            derived.documentation =
-                Some(markdown(format!("The adjoint of `{name}`, derived from its equations.")));
+        for (prefix, held) in [("diff_", ""), ("grad_", " It reads parameters and does not update them.")] {
+            let adjoint = format!("{prefix}{name}");
+            let own = name.starts_with("diff_") || known.contains(adjoint.as_str());
+            let Some(doc) = docs.node(node).filter(|_| !own) else { continue };
+            let header = doc.adjoint.replacen("node diff_", &format!("node {prefix}"), 1);
+            let mut derived = item(&adjoint, CompletionItemKind::FUNCTION, &header);
+            let meaning = format!("The adjoint of `{name}`, derived from its equations.{held}");
+            derived.documentation = Some(markdown(meaning));
             items.push(call(derived));
         }
     }

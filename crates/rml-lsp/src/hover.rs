@@ -21,7 +21,10 @@ pub(crate) fn hover(server: &mut Server, params: HoverParams) -> Answer<Hover> {
         Some(name) => {
             let text = match name.meaning {
                 Meaning::Variable(definition) => variable(server, &place, definition),
-                Meaning::Node(definition, order) => node(server, &place, definition, order),
+                Meaning::Node(definition, order) => {
+                    let held = place.text()[name.word.range()].starts_with("grad_");
+                    node(server, &place, definition, (order, held))
+                }
                 Meaning::Function(name) => function(name),
                 Meaning::Module(_) => None,
             };
@@ -52,6 +55,16 @@ const PRIMITIVES: &[(&str, &str, &str)] = &[
         "every",
         "f(x) every end",
         "a call in windows: delays in it restart after each cycle in which `end` is true",
+    ),
+    (
+        "restart",
+        "f(x) restart r",
+        "a call whose delays take their first values in each cycle in which `r` is true",
+    ),
+    (
+        "assert",
+        "assert \"name\" c;",
+        "an equation: a cycle in which `c` is present and false is an error that shows what decides it",
     ),
     ("if", "if c then x else y", "`x` where `c` is true, else `y`; both are present wherever `c` is"),
 ];
@@ -152,16 +165,18 @@ fn wait(inspection: &Inspection, name: &VariableName) -> Option<String> {
     })
 }
 
-fn node(server: &Server, place: &Place, definition: Span, order: u8) -> Option<String> {
+fn node(server: &Server, place: &Place, definition: Span, (order, held): (u8, bool)) -> Option<String> {
     let survey = &place.survey;
     let node = survey.index.nodes.iter().find(|node| node.name_span == definition)?;
     let mut docs = Docs::new(survey);
     let (header, comment) = docs.of(node);
     let adjoint = docs.node(node).filter(|_| order == 1).map(|node| node.adjoint.clone());
+    let adjoint = adjoint.map(|text| if held { text.replacen("node diff_", "node grad_", 1) } else { text });
     let mut text = block(&adjoint.unwrap_or(header));
     if order > 0 {
         let times = if order == 1 { String::new() } else { format!(" of order {order}") };
-        let _ = writeln!(text, "adjoint{times} of this node, derived from its equations\n");
+        let held = if held { "; its parameters are read and not updated" } else { "" };
+        let _ = writeln!(text, "adjoint{times} of this node, derived from its equations{held}\n");
     }
     if !comment.is_empty() {
         let _ = writeln!(text, "{comment}\n");

@@ -56,8 +56,10 @@ fn node(place: &Place, callee: &str) -> Option<SignatureInformation> {
             (index.nodes[node].inputs.clone(), header, comment)
         }
         None => {
-            let node = docs.node(&index.nodes[of(callee.strip_prefix("diff_")?)?])?;
-            (node.adjoint_inputs.clone(), node.adjoint.clone(), node.comment.clone())
+            let inner = callee.strip_prefix("diff_").or_else(|| callee.strip_prefix("grad_"))?;
+            let node = docs.node(&index.nodes[of(inner)?])?;
+            let header = node.adjoint.replacen("node diff_", &format!("node {}", &callee[..5]), 1);
+            (node.adjoint_inputs.clone(), header, node.comment.clone())
         }
     };
     let label = header.strip_prefix("private ").unwrap_or(&header).to_owned();

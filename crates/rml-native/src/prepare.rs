@@ -151,7 +151,7 @@ fn settle(program: &mut Program, node: usize) {
                 let data = &program.slots[*register];
                 let (name, span) = (Arc::from(format!("{}.before", data.name)), data.span);
                 let (ty, home) = (data.ty.clone(), Home::Tick { ahead: program.ahead });
-                program.slots.push(SlotData { name, ty, home, span })
+                program.slots.push(SlotData { name, ty, home, span, asserts: None })
             });
         }
     };

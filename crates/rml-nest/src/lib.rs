@@ -148,6 +148,8 @@ pub struct SlotData {
     pub home: Home,
     /// In the source.
     pub span: Span,
+    /// The name of the property that the stage checks which fills it: it has no result where that does not hold.
+    pub asserts: Option<Arc<str>>,
 }
 
 /// What a slot holds.

@@ -82,9 +82,10 @@ impl<'a> Reader<'a> {
                 Home::Register { kind, known }
             }
         };
+        let asserts = if c.eat("asserts") { Some(c.string()?) } else { None };
         c.end()?;
         let span = Span::new(FileId(0), 0, 0);
-        let slot = self.program.slots.push(SlotData { name: name.into(), ty, home, span });
+        let slot = self.program.slots.push(SlotData { name: name.into(), ty, home, span, asserts });
         match self.names.insert(name, slot) {
             None => Ok(true),
             Some(_) => {

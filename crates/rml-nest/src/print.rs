@@ -95,8 +95,11 @@ impl Printer<'_> {
                     Kind::Local => writeln!(self.out, "local {name}: {ty}{known}"),
                 }
             }
-            Home::Tick { ahead: 0 } => writeln!(self.out, "tick {name}: {ty}"),
-            Home::Tick { ahead } => writeln!(self.out, "tick {name}: {ty} ahead {ahead}"),
+            Home::Tick { ahead } => {
+                let ahead = if *ahead == 0 { String::new() } else { format!(" ahead {ahead}") };
+                let asserts = data.asserts.as_ref().map_or(String::new(), |of| format!(" asserts {of:?}"));
+                writeln!(self.out, "tick {name}: {ty}{ahead}{asserts}")
+            }
         }
     }
 

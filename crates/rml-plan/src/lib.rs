@@ -190,6 +190,8 @@ pub struct TapeData {
     pub ty: Type,
     /// In the source.
     pub span: Span,
+    /// The name of the property that it checks: it has no result where that does not hold.
+    pub asserts: Option<Arc<str>>,
     /// At how many ticks it is filled after those that are done.
     pub ahead: u32,
     /// How it comes about; at other positions it is never present.

@@ -115,11 +115,13 @@ impl<'a> Reader<'a> {
         c.expect(":")?;
         let ty = c.ty()?;
         let ahead = if c.eat("ahead") { c.parse("a number of ticks")? } else { 0 };
+        let asserts = if c.eat("asserts") { Some(c.string()?) } else { None };
         let plan = &mut self.plan;
         let tape = *self.names.entry(name).or_insert_with(|| {
             let is_id = name.strip_prefix('t').is_some_and(|n| n.parse::<u32>().is_ok());
             let name = (!is_id).then(|| Arc::from(name));
-            plan.tapes.push(TapeData { name, ty: ty.clone(), span: no_span(), ahead, cases: Vec::new() })
+            let (ty, span, cases) = (ty.clone(), no_span(), Vec::new());
+            plan.tapes.push(TapeData { name, ty, span, asserts, ahead, cases })
         });
         if plan.tapes[tape].ty != ty {
             return Err(c.error(format_args!("the type {} before this", plan.tapes[tape].ty)));

@@ -133,9 +133,10 @@ impl Printer<'_> {
             let when = self.guards(&case.when);
             let rule = self.rule(case);
             let ahead = if tape.ahead > 0 { format!(" ahead {}", tape.ahead) } else { String::new() };
+            let asserts = tape.asserts.as_ref().map_or(String::new(), |name| format!(" asserts {name:?}"));
             writeln!(
                 self.out,
-                "{lead}{place} {}: {}{ahead} = {rule}{when}",
+                "{lead}{place} {}: {}{ahead}{asserts} = {rule}{when}",
                 self.names[part.tape.0 as usize], tape.ty
             )?;
         }

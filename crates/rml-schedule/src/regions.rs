@@ -296,7 +296,8 @@ impl<'a> Builder<'a> {
             });
             let cases = cases.collect();
             let (name, ty) = (window.name(*v).cloned(), window.ty(*v).clone());
-            tapes.push(TapeData { name, ty, span: window.span(*v), ahead: 0, cases });
+            let (span, asserts) = (window.span(*v), window.asserts(*v).cloned());
+            tapes.push(TapeData { name, ty, span, asserts, ahead: 0, cases });
         }
         let mut registers = IndexVec::new();
         let mut commits = Vec::new();

@@ -189,6 +189,11 @@ impl<'a> Window<'a> {
         self.flat.vars.get(v).and_then(|data| data.name.as_ref())
     }
 
+    /// The name of the property that the equation of a variable checks.
+    pub(crate) fn asserts(&self, v: Var) -> Option<&'a Arc<str>> {
+        self.flat.vars.get(v).and_then(|data| data.asserts.as_ref())
+    }
+
     pub(crate) fn ty(&self, v: Var) -> &'a Type {
         &self.flat.vars[self.origin(v)].ty
     }

@@ -416,6 +416,13 @@ pub enum ExprKind<'a> {
     /// ([`group_merge`](crate::operands::group_merge)). Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`)
     /// the tree has a plain [`ExprKind::Merge`].
     MergeOperands(&'a [Expr<'a>]),
+    /// `assert "name" c`: the right side of an equation that drops its result. Stands nowhere else.
+    Assert {
+        /// The name of the property, without its quotes; the span is that with them.
+        name: Ident,
+        /// `c`
+        cond: &'a Expr<'a>,
+    },
     /// `_` as an argument, as in `dense(64, _)`: an input that is left open.
     Hole,
     /// A part that did not parse; its error is already reported.

@@ -292,6 +292,13 @@ impl Dump<'_> {
                 }
                 self.put(")");
             }
+            ExprKind::Assert { name, cond } => {
+                self.put("(assert \"");
+                self.name(*name);
+                self.put("\" ");
+                self.expr(cond);
+                self.put(")");
+            }
             ExprKind::Hole => self.put("_"),
             ExprKind::Error => self.put("(error)"),
         }

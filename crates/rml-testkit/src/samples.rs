@@ -14,7 +14,8 @@ use crate::Random;
 
 fn tape(name: &str, ty: &Type, rule: Rule) -> TapeData {
     let cases = vec![Case { at: Positions::ALL, when: Vec::new(), rule }];
-    TapeData { name: Some(name.into()), ty: ty.clone(), span: Span::new(FileId(0), 0, 0), ahead: 0, cases }
+    let span = Span::new(FileId(0), 0, 0);
+    TapeData { name: Some(name.into()), ty: ty.clone(), span, asserts: None, ahead: 0, cases }
 }
 
 /// Operators, each of inputs of its own: the results `y0`, `y1` and so on.

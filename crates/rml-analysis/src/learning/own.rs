@@ -207,6 +207,6 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
         )
         .label(entry.at, "the gradient that enters here is not the gradient of a loss")
         .note(format!("each update adds that gradient times the derivative of what `{name}` gives, as if that were to be trained"))
-        .help(format!("`rml grad --node {name}` gives the gradients of inputs and updates nothing")),
+        .help(format!("call `grad_{name}` in its place: it has the same interface, and holds the parameters")),
     )
 }

@@ -168,7 +168,7 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
         )
         .label(*at, format!("{number} enters as the gradient: it is not the gradient of a loss"))
         .note(format!("each update adds {number} times the derivative of what `{name}` gives, as if that were to be trained"))
-        .help(format!("`rml grad --node {name}` gives the gradients of inputs and updates nothing")),
+        .help(format!("call `grad_{name}` in its place: it has the same interface, and holds the parameters")),
     )
 }
 

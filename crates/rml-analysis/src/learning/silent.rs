@@ -98,7 +98,9 @@ pub(super) fn updates(program: &Program<'_>) -> IndexVec<NodeId, bool> {
         let called = |eq: Eq| match &view.node.equations[eq].rhs {
             Rhs::ParamUpdate { .. } => !library,
             Rhs::Call { callee: Callee::Diff { node, .. }, .. } => {
-                program.parameters[*node] && !view.adjoint(eq).is_some_and(|call| view.is_off(&call))
+                program.parameters[*node]
+                    && module.nodes[*node].held == 0
+                    && !view.adjoint(eq).is_some_and(|call| view.is_off(&call))
             }
             _ => false,
         };

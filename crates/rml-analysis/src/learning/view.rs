@@ -107,8 +107,8 @@ impl<'m> View<'m> {
             return None;
         };
         let module = self.program.module;
-        let own = module.overrides.contains_key(node);
-        (!own).then(|| Adjoint { of: *node, node: &module.nodes[*node], args, lhs: &equation.lhs })
+        let trains = module.nodes[*node].held == 0 && !module.overrides.contains_key(node);
+        trains.then(|| Adjoint { of: *node, node: &module.nodes[*node], args, lhs: &equation.lhs })
     }
 
     /// Whether the call propagates gradients in no cycle.

@@ -38,7 +38,7 @@ impl NodeBuilder {
 
     pub(crate) fn var(&mut self, name: &str, ty: Type) -> Var {
         let name = (!name.is_empty()).then(|| Arc::from(name));
-        self.0.vars.push(VarData { name, ty, span: self.0.span })
+        self.0.vars.push(VarData { name, ty, span: self.0.span, asserts: None })
     }
 
     pub(crate) fn input(&mut self, name: &str, ty: Type) -> Var {

@@ -32,6 +32,8 @@ codes! {
     CONDITION_TYPE = "condition-type", "A condition is not a scalar bool.";
     EMPTY_ARRAY = "empty-array", "An array without elements is used as a stream.";
     DECLARED_CLOCK = "declared-clock", "The condition of a declared clock is not a bool variable that can be one.";
+    ASSERTION_FALSE = "assertion-false", "The condition of an assertion is false whatever the data.";
+    HELD_TRAINING = "held-training", "The gradient with held parameters is taken of something that updates parameters.";
     UNUSED_OPTIMISER = "unused-optimiser", "A node whose name is nearly `diff_param` is called by nothing, so it updates no parameter.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";
 }

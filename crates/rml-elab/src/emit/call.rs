@@ -46,7 +46,7 @@ impl Emitter<'_, '_> {
             return Ok(self.push(kind, ty, span));
         }
         let (rhs, _) = self.push(kind, ty.clone(), span);
-        let var = self.vars.push(VarData { name: None, ty: ty.clone(), span });
+        let var = self.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None });
         let lhs = std::iter::once(Some(var)).chain(outputs.iter().skip(1).map(|_| None)).collect();
         self.equations.push(typed::Equation { lhs, rhs, span });
         Ok(self.push(T::Var(var), ty, span))
@@ -100,7 +100,7 @@ impl Emitter<'_, '_> {
         };
         let outputs = self.output_types(call, child, adjoint.as_ref())?;
         let callee = self.nodes[child].filter(|_| sound).ok_or(Failure::Unknown)?;
-        let callee = match call.order {
+        let callee = match call.order.times {
             0 => Callee::Node(callee),
             order => Callee::Diff { node: callee, order },
         };
@@ -189,7 +189,7 @@ impl Emitter<'_, '_> {
     ) -> Evaluated<Vec<Type>> {
         let callee = self.typed.tree.node(child);
         match adjoint {
-            None if call.order > 0 => Err(Failure::Unknown),
+            None if call.order.times > 0 => Err(Failure::Unknown),
             None => callee.outputs.iter().map(|o| self.output_type(child, *o)).collect(),
             Some(adjoint) => adjoint
                 .outputs

@@ -171,6 +171,9 @@ impl Emitter<'_, '_> {
                 T::Apply { op, args: vec![key], statics: self.static_texts(expr) }
             }
             ExprKind::Builtin { which: Builtin::Param, .. } => T::Param { init: id(0)? },
+            ExprKind::Builtin { which: Builtin::Assert, .. } => {
+                self.assertion(made.first().ok_or(Failure::Unknown)?)
+            }
             _ => return Err(Failure::Unknown),
         })
     }

@@ -1,6 +1,7 @@
 //! The last step: everything is checked with all types known, and written down as typed nodes. Equal instances share
 //! one node.
 
+mod assertion;
 mod call;
 mod expr;
 mod interface;
@@ -175,6 +176,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
             vars: self.vars,
             exprs: self.exprs,
             equations: self.equations,
+            held: node.held,
             span: node.span,
         })
     }
@@ -222,7 +224,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
             match self.type_of(self.id, local) {
                 Ok(ty) => {
                     let data = &node.locals[local];
-                    let var = VarData { name: Some(data.name.clone()), ty, span: data.span };
+                    let var = VarData { name: Some(data.name.clone()), ty, span: data.span, asserts: None };
                     self.by_local.insert(local, self.vars.push(var));
                 }
                 Err(_) => self.sound = false,
@@ -295,6 +297,11 @@ impl<'a, 'p> Emitter<'a, 'p> {
                 None => None,
             });
         }
+        if let Some(name) = self.asserted(equation) {
+            self.check_assertion(equation, &name, rhs)?;
+            let data = VarData { name: None, ty, span: equation.span, asserts: Some(name) };
+            lhs = vec![Some(self.vars.push(data))];
+        }
         self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
         Ok(())
     }
@@ -351,7 +358,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
         let ty = constant.ty.clone();
         let kind = typed::ExprKind::Const(constant);
         let rhs = self.exprs.push(typed::Expr { kind, ty: ty.clone(), span: data.span });
-        let var = self.vars.push(VarData { name: Some(data.name.clone()), ty, span: data.span });
+        let var =
+            self.vars.push(VarData { name: Some(data.name.clone()), ty, span: data.span, asserts: None });
         self.by_local.insert(local, var);
         self.equations.push(typed::Equation { lhs: vec![Some(var)], rhs, span: data.span });
         Ok(var)

@@ -5,7 +5,7 @@ use rml_base::{Diagnostic, Span};
 
 use super::Env;
 use super::value::NodeValue;
-use crate::hir::{Local, Node};
+use crate::hir::{Local, Node, Order};
 
 /// A node that takes nodes is to run.
 pub(super) fn root(node: &Node) -> Diagnostic {
@@ -59,4 +59,13 @@ pub(crate) fn not_set(node: &Node, formal: Local) -> Diagnostic {
     Diagnostic::error(codes::STATIC_NOT_SET, message)
         .label(node.locals[formal].span, "its value must be known when the program is compiled")
         .help(format!("give it on the command line: `--set {name}=..`"))
+}
+
+/// A gradient with held parameters is taken of an adjoint that updates them.
+pub(super) fn trains(order: &Order, span: Span) -> Diagnostic {
+    let prefix = order.prefix();
+    Diagnostic::error(codes::HELD_TRAINING, "`grad_` holds the parameters of something that updates them")
+        .label(span, format!("a `{prefix}..` is called here, which updates parameters"))
+        .note("expected a node that updates no parameter, so that its gradient is that of what it computes")
+        .help("take the gradient of the node itself: call `grad_` in place of `diff_`, or outside of the node that trains")
 }

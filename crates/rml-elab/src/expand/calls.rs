@@ -13,7 +13,7 @@ use super::value::{Given, NodeValue, Target};
 use super::{Env, advice};
 use crate::builtins::Builtin;
 use crate::hir::{Apply, Passed, Structure, Target as Written};
-use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Role, SourceId};
+use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Order, Role, SourceId};
 
 /// What is made of a call.
 pub(super) enum Made {
@@ -35,7 +35,7 @@ enum Arg {
 
 /// What a call says beside the node and its arguments.
 struct How {
-    order: u8,
+    order: Order,
     name_span: Span,
     every: Option<ExprId>,
     restart: Option<ExprId>,
@@ -87,7 +87,11 @@ impl Copy<'_, '_> {
             Written::Formal(formal) => {
                 let position = self.template.position(formal)?;
                 let mut value = self.env.nodes.get(&position)?.clone();
-                value.order = value.order.saturating_add(passed.order);
+                let Some(order) = value.order.then(passed.order) else {
+                    self.say(advice::trains(&value.order, span));
+                    return None;
+                };
+                value.order = order;
                 if let Some(given) = given {
                     value.given = Some(match value.given.take() {
                         None => given,
@@ -134,7 +138,7 @@ impl Copy<'_, '_> {
         let formal = self.template.name_of(apply.formal).clone();
         if let Some(given) = &value.given {
             let open = given.iter().filter(|given| given.is_none()).count();
-            if args.len() < open || value.order == 0 && apply.order == 0 && args.len() > open {
+            if args.len() < open || value.order.times == 0 && apply.order.times == 0 && args.len() > open {
                 let message =
                     format!("`{formal}` takes {}, but {} given", crate::lower::arguments(open), args.len());
                 self.say(advice::arity(&formal, &value, span, message));
@@ -152,7 +156,10 @@ impl Copy<'_, '_> {
             all.extend(rest);
             args = all;
         }
-        let order = value.order.saturating_add(apply.order);
+        let Some(order) = value.order.then(apply.order) else {
+            self.say(advice::trains(&value.order, span));
+            return self.failed(args, span);
+        };
         match value.target {
             Target::Builtin(which) => self.builtin(which, args, &value, apply, (span, results)),
             Target::Source(id) => {
@@ -177,7 +184,7 @@ impl Copy<'_, '_> {
     ) -> Made {
         let (formal, name) = (self.template.name_of(apply.formal).clone(), which.name());
         let (least, most, usage) = which.arity();
-        let message = if apply.order > 0 || value.order > 0 {
+        let message = if apply.order.times > 0 || value.order.times > 0 {
             Some(format!("the function `{name}` has no adjoint that can be called"))
         } else if apply.every.is_some() || apply.restart.is_some() {
             let what = if apply.every.is_some() { "run window by window" } else { "restart" };
@@ -205,8 +212,13 @@ impl Copy<'_, '_> {
             let args = args.into_iter().map(|arg| self.argument(arg, &node.name, how.span)).collect();
             return Made::Value(self.constructed(callee, args, how.span));
         }
+        let within = Order { times: self.env.held, held: self.env.held };
+        let Some(Order { held, .. }) = how.order.then(within) else {
+            self.say(advice::trains(&how.order, how.span));
+            return self.failed(args, how.span);
+        };
         let ends = self.ends(how.restart, callee);
-        let kinds = self.outputs(callee, how.order, how.results);
+        let kinds = self.outputs(callee, how.order.times, how.results);
         let mut env = Env::default();
         let mut values = Vec::with_capacity(args.len());
         for (position, arg) in args.into_iter().enumerate() {
@@ -248,10 +260,10 @@ impl Copy<'_, '_> {
                 }
             }
         }
-        if how.order == 0 {
+        if how.order.times == 0 {
             self.ends_of(&ends, &mut values, how.span);
         }
-        env.restarts = ends.len();
+        (env.restarts, env.held) = (ends.len(), held);
         let library = self.expansion.program.scopes.is_library(self.template.file);
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
         let callee = self.expansion.request(callee, env, self.depth + 1, via);
@@ -336,11 +348,11 @@ fn misfit(
     formal: &str,
     callee: &Node,
     value: &NodeValue,
-    order: u8,
+    order: Order,
     (args, results): (usize, usize),
     span: Span,
 ) -> Option<Diagnostic> {
-    if order > 0 {
+    if order.times > 0 {
         return None; // the interface of an adjoint depends on types
     }
     let (inputs, outputs) = (callee.formals.len(), callee.outputs.len());

@@ -148,6 +148,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             static_order: Vec::new(),
             form: Form::Node,
             template: false,
+            held: self.env.held,
             members,
             cases: self.cases,
         };
@@ -226,7 +227,7 @@ impl<'a, 'p> Copy<'a, 'p> {
     }
 
     /// The variables that a name of the template is.
-    fn names(&mut self, local: Local) -> Value<Local> {
+    pub(super) fn names(&mut self, local: Local) -> Value<Local> {
         match self.fields.get(&local) {
             Some(record) => record.clone(),
             None => Value::One(self.mapped(local)),

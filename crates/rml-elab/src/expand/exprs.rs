@@ -11,7 +11,6 @@ use super::calls::Made;
 use super::copy::Copy;
 use super::early::Why;
 use super::kinds::Value;
-use crate::builtins::Builtin;
 use crate::hir::Structure;
 use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::statics::arith;
@@ -113,9 +112,10 @@ impl Copy<'_, '_> {
                 on_true: self.expr(*on_true),
                 on_false: self.expr(*on_false),
             },
-            ExprKind::Builtin { which: which @ Builtin::Shape, args } => {
-                let args = args.iter().map(|arg| self.name(*arg));
-                ExprKind::Builtin { which: *which, args: args.collect() }
+            ExprKind::Builtin { which, args } if which.takes_type() => {
+                let named = args.iter().take(1).map(|arg| self.name(*arg)).collect::<Vec<_>>();
+                let others = args.iter().skip(1).map(|arg| self.expr(*arg)).collect::<Vec<_>>();
+                ExprKind::Builtin { which: *which, args: [named, others].concat() }
             }
             ExprKind::Builtin { which, args } => ExprKind::Builtin { which: *which, args: self.all(args) },
             ExprKind::Call(_) => return self.expr(id),

@@ -71,12 +71,15 @@ impl Copying<'_, '_> {
     /// The kinds of the results of a right side.
     pub(super) fn result_kinds(&self, rhs: ExprId, results: usize) -> Vec<Option<Kind>> {
         match &self.template.exprs[rhs].kind {
-            ExprKind::Call(call) => self.outputs(call.callee, call.order, results),
+            ExprKind::Call(call) => self.outputs(call.callee, call.order.times, results),
             ExprKind::Structure(Structure::Apply(apply)) => {
                 let position = self.template.position(apply.formal);
-                match position.and_then(|i| self.env.nodes.get(&i)).map(|value| (value.target, value.order)) {
+                match position
+                    .and_then(|i| self.env.nodes.get(&i))
+                    .map(|value| (value.target, value.order.times))
+                {
                     Some((Target::Source(id), order)) => {
-                        self.outputs(id, order.saturating_add(apply.order), results)
+                        self.outputs(id, order.saturating_add(apply.order.times), results)
                     }
                     Some((Target::Builtin(_), _)) | None => vec![None; results],
                 }
@@ -145,6 +148,7 @@ impl Copying<'_, '_> {
             | ExprKind::Merge { on_true: a, on_false: b, .. } => self.kind(*a).or_else(|| self.kind(*b)),
             ExprKind::Post(a) | ExprKind::When { value: a, .. } => self.kind(*a),
             ExprKind::Builtin { which: Builtin::Param | Builtin::StopGradient, args } => self.kind(args[0]),
+            ExprKind::Builtin { which: Builtin::ZerosLike, args } if args.len() == 1 => self.kind(args[0]),
             ExprKind::Call(_) | ExprKind::Structure(Structure::Apply(_)) => {
                 self.result_kinds(expr, 1).into_iter().next().flatten()
             }

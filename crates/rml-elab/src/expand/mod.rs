@@ -88,6 +88,8 @@ struct Env {
     dims: IndexMap<String, StaticValue>,
     /// How many conditions its delays restart by.
     restarts: usize,
+    /// How many of its adjoints, the first ones, hold its parameters, and those of what it calls.
+    held: u8,
     /// Whether it is the node that runs, whose inputs may be anything.
     is_root: bool,
 }
@@ -177,7 +179,7 @@ impl<'p> Expansion<'p> {
         via: Option<(Span, Arc<str>)>,
     ) -> SourceId {
         let node = &self.program.nodes[template];
-        if !node.template && env.restarts == 0 {
+        if !node.template && env.restarts == 0 && env.held == 0 {
             return template;
         }
         let key = Key::new(template, &env);

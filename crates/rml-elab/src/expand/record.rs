@@ -8,6 +8,7 @@ use rml_ir::typed::StaticValue;
 
 use super::copy::Copy as Copying;
 use super::kinds::{Kind, Value, declared};
+use crate::builtins::Builtin;
 use crate::hir::{
     Call, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId, Structure,
 };
@@ -43,6 +44,21 @@ impl Copying<'_, '_> {
             Value::One(local) => Value::One(self.sampled(*local, 0, span)),
             Value::Record(kind, fields) => {
                 let fields = fields.iter().map(|(name, value)| (name.clone(), self.read(value, span)));
+                Value::Record(*kind, fields.collect())
+            }
+        }
+    }
+
+    /// `zeros_like` of each field. Only its type counts, whatever it is sampled by.
+    fn zeros_like(&mut self, names: &Value<Local>, span: Span) -> Value<ExprId> {
+        match names {
+            Value::One(local) => {
+                let like = self.push(ExprKind::Local(*local), span);
+                let which = Builtin::ZerosLike;
+                Value::One(self.push(ExprKind::Builtin { which, args: vec![like] }, span))
+            }
+            Value::Record(kind, fields) => {
+                let fields = fields.iter().map(|(name, of)| (name.clone(), self.zeros_like(of, span)));
                 Value::Record(*kind, fields.collect())
             }
         }
@@ -87,6 +103,13 @@ impl Copying<'_, '_> {
                 })
             }
             &ExprKind::Post(next) => self.lifted(id, &[next], None, "", &|_, parts| ExprKind::Post(parts[0])),
+            ExprKind::Builtin { which: Builtin::ZerosLike, args } => {
+                let ExprKind::Local(like) = template.exprs[args[0]].kind else {
+                    return Value::One(self.plain(id));
+                };
+                let names = self.names(like);
+                self.zeros_like(&names, span)
+            }
             ExprKind::Builtin { which, args } => {
                 let which = *which;
                 self.lifted(id, &args[..1], None, "", &|_, parts| ExprKind::Builtin {

@@ -10,7 +10,9 @@ use rml_syntax::ast::Literal;
 
 use super::Expansion;
 use super::copy::Copy;
-use crate::hir::{Call, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId, Structure};
+use crate::hir::{
+    Call, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, Order, SourceId, Structure,
+};
 use crate::report::Report;
 
 impl Copy<'_, '_> {
@@ -40,7 +42,15 @@ impl Copy<'_, '_> {
         }
         let every = Some(self.sampled(*outer, 0, span));
         let member = self.member.clone();
-        ExprKind::Call(Call { callee, order: 0, name_span: span, args, every, restart: None, member })
+        ExprKind::Call(Call {
+            callee,
+            order: Order::NONE,
+            name_span: span,
+            args,
+            every,
+            restart: None,
+            member,
+        })
     }
 }
 
@@ -101,7 +111,8 @@ fn within(node: &mut Node, inner: SourceId, windows: usize) {
     let passed: Vec<Local> = node.formals.iter().chain(ends.iter().skip(1)).copied().collect();
     let args = passed.into_iter().map(|local| read(node, local)).collect();
     let every = ends.first().map(|end| read(node, *end));
-    let call = Call { callee: inner, order: 0, name_span: span, args, every, restart: None, member: None };
+    let call =
+        Call { callee: inner, order: Order::NONE, name_span: span, args, every, restart: None, member: None };
     let rhs = node.exprs.push(Expr { kind: ExprKind::Call(call), span });
     node.equations.iter_mut().for_each(|equation| equation.rhs = rhs);
     node.formals.extend(ends);

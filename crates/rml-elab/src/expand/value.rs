@@ -7,14 +7,14 @@ use rml_ir::typed::StaticValue;
 
 use super::Env;
 use crate::builtins::Builtin;
-use crate::hir::SourceId;
+use crate::hir::{Order, SourceId};
 
 /// A node that is passed as an argument.
 #[derive(Clone, Debug)]
 pub(super) struct NodeValue {
     pub(super) target: Target,
     /// How often it is differentiated.
-    pub(super) order: u8,
+    pub(super) order: Order,
     /// The arguments that are given; `None` = left open.
     pub(super) given: Option<Vec<Option<Given>>>,
     /// Where it is passed.
@@ -42,7 +42,7 @@ pub(super) struct Key(String);
 
 impl Key {
     pub(super) fn new(template: SourceId, env: &Env) -> Self {
-        let mut key = format!("{template}|{}|{}", env.restarts, env.is_root);
+        let mut key = format!("{template}|{}|{}|{}", env.restarts, env.held, env.is_root);
         for (position, node) in &env.nodes {
             let _ = write!(key, "|{position}:{node}");
         }
@@ -61,7 +61,7 @@ impl Display for NodeValue {
             Target::Source(id) => write!(f, "{id}")?,
             Target::Builtin(which) => write!(f, "{which:?}")?,
         }
-        write!(f, "'{}", self.order)?;
+        write!(f, "'{}'{}", self.order.times, self.order.held)?;
         for given in self.given.iter().flatten() {
             match given {
                 None => f.write_str(",_")?,

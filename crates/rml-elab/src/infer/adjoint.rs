@@ -134,10 +134,10 @@ fn fresh(name: &str, taken: &[(String, Port)]) -> String {
 }
 
 /// "diff_f(x, bp, do) -> (o, bpx, dx)".
-pub(crate) fn describe(node: &Node, order: u8, adjoint: &Adjoint) -> String {
+pub(crate) fn describe(node: &Node, order: crate::hir::Order, adjoint: &Adjoint) -> String {
     let list =
         |ports: &[(String, Port)]| ports.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>().join(", ");
-    let prefix = "diff_".repeat(usize::from(order));
+    let prefix = order.prefix();
     format!("{prefix}{}({}) -> ({})", node.name, list(&adjoint.inputs), list(&adjoint.outputs))
 }
 

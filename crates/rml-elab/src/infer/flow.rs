@@ -6,7 +6,6 @@
 use indexmap::IndexMap;
 
 use super::adjoint::Port;
-use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, TypeDecl};
 use crate::instance::{Given, InstanceId, RootGiven};
 use crate::typed::{Failed, Typed};
@@ -126,7 +125,7 @@ impl<'a, 'p> Flow<'a, 'p> {
             return found.push(self.reported);
         };
         let outputs = &typed.tree.node(child).outputs;
-        let order = typed.tree.node(id).as_call(rhs).map_or(0, |call| call.order);
+        let order = typed.tree.node(id).as_call(rhs).map_or(0, |call| call.order.times);
         match typed.adjoints.get(&(id, rhs)) {
             None if order > 0 => found.push(self.reported),
             None => found.extend(outputs.get(position).map(|o| self.slot(child, *o))),
@@ -154,7 +153,9 @@ impl<'a, 'p> Flow<'a, 'p> {
             ExprKind::Local(local) => found.push(self.slot(id, *local)),
             ExprKind::Error(_) => found.push(self.reported),
             ExprKind::Array(items) => items.iter().for_each(|item| self.item(id, item, found)),
-            ExprKind::Builtin { which: Builtin::Shape, args, .. } => args.iter().copied().for_each(read),
+            ExprKind::Builtin { which, args, .. } if which.takes_type() => {
+                args.iter().copied().for_each(read)
+            }
             ExprKind::If { then: a, other: b, .. } | ExprKind::Merge { on_true: a, on_false: b, .. } => {
                 read(*a);
                 read(*b);
@@ -162,7 +163,7 @@ impl<'a, 'p> Flow<'a, 'p> {
             ExprKind::When { value, .. } => read(*value),
             ExprKind::Call(call) => {
                 let child = typed.tree.instances[id].calls.get(&expr);
-                let known = call.order == 0 || typed.adjoints.contains_key(&(id, expr));
+                let known = call.order.times == 0 || typed.adjoints.contains_key(&(id, expr));
                 match child.filter(|_| known) {
                     Some(&child) => {
                         let output = typed.tree.node(child).outputs.first();

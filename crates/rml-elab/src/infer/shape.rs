@@ -95,10 +95,11 @@ fn uses_of(node: &Node) -> Uses {
                 ExprKind::Local(local) if equations[*local].last() != Some(&index) => {
                     equations[*local].push(index);
                 }
-                ExprKind::Builtin { which: crate::builtins::Builtin::Shape, args, .. } => {
+                ExprKind::Builtin { which, args, .. } if which.takes_type() => {
                     if let ExprKind::Local(local) = node.exprs[args[0]].kind {
                         sensitive[local] = true;
                     }
+                    todo.extend(args.iter().skip(1));
                 }
                 kind => todo.extend(kind.children()),
             }
@@ -285,7 +286,7 @@ impl Fixpoint<'_, '_, '_> {
             let _ = self.expr(id, extra); // calls inside
         }
         let typed = &*self.typed;
-        if call.order == 0 {
+        if call.order.times == 0 {
             let outputs = callee.outputs.iter().take(results);
             return Ok(outputs.map(|o| typed.output_shape(child, *o)).collect());
         }

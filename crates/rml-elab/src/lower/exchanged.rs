@@ -93,7 +93,7 @@ fn of_node<'a>(nodes: &IndexVec<SourceId, Node>, call: &'a Call) -> Option<Inter
         _ => Place::Any,
     };
     let places = callee.formals.iter().map(|l| (place(*l), callee.name_of(*l).to_string())).collect();
-    let name = format!("{}{}", "diff_".repeat(usize::from(call.order)), callee.name);
+    let name = format!("{}{}", call.order.prefix(), callee.name);
     Some(Interface { name, places, span: Some(callee.span), args: &call.args, usage: None })
 }
 

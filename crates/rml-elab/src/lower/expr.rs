@@ -9,7 +9,7 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
-use crate::hir::{Apply, Structure};
+use crate::hir::{Apply, Order, Structure};
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::scope::Callable;
 
@@ -55,6 +55,12 @@ impl Lower<'_, '_> {
                 let kind = self.call(name, args, span);
                 let call = self.exprs.push(Expr { kind, span });
                 return self.followed(call, span, suffixes);
+            }
+            A::Assert { name, cond } => {
+                let cond = self.expr(cond);
+                let text = ExprKind::Text(self.names.resolve(&name.name).into());
+                let name = self.exprs.push(Expr { kind: text, span: name.span });
+                ExprKind::Builtin { which: Builtin::Assert, args: vec![cond, name] }
             }
             A::Hole => self.hole(span),
             A::Error => ExprKind::Error(Vec::new()),
@@ -136,7 +142,7 @@ impl Lower<'_, '_> {
             Some(Callable::Node(id, order)) => {
                 self.called.push(id);
                 let args: Vec<ExprId> = self.arguments(id, args);
-                if order == 0 && !self.count(id, args.len(), Some(&args), span) {
+                if order == Order::NONE && !self.count(id, args.len(), Some(&args), span) {
                     return ExprKind::Error(args);
                 }
                 ExprKind::Call(Call {
@@ -284,12 +290,15 @@ impl Lower<'_, '_> {
             );
             return ExprKind::Error(args);
         }
-        if which == Builtin::Shape && !matches!(self.exprs[args[0]].kind, ExprKind::Local(_)) {
+        if which.takes_type() && !matches!(self.exprs[args[0]].kind, ExprKind::Local(_)) {
             let at = self.exprs[args[0]].span;
             self.report.push(
-                Diagnostic::error(codes::NOT_STATIC, "`shape` takes the name of a variable")
-                    .label(at, "this is an expression")
-                    .help("give the expression a name with an equation of its own"),
+                Diagnostic::error(
+                    codes::NOT_STATIC,
+                    format!("`{}` takes the name of a variable", which.name()),
+                )
+                .label(at, "this is an expression")
+                .help("give the expression a name with an equation of its own"),
             );
             return ExprKind::Error(args);
         }

@@ -88,6 +88,7 @@ pub(super) fn lower<'a>(
         names: lower.called,
         form: header.form,
         template: false,
+        held: 0,
         members: Vec::new(),
         cases: IndexMap::new(),
         locals: lower.locals,

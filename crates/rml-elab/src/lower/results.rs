@@ -15,7 +15,7 @@ impl Lower<'_, '_> {
             // what a node that is an argument gives is known in copies
             ExprKind::Error(_) | ExprKind::Structure(Structure::Apply(_)) => {}
             // the results of adjoints depend on types
-            ExprKind::Call(call) if call.order > 0 => {}
+            ExprKind::Call(call) if call.order.times > 0 => {}
             ExprKind::Call(call) => {
                 let callee = &self.headers[call.callee];
                 let outputs = callee.results();
@@ -78,7 +78,9 @@ impl Lower<'_, '_> {
             .zip(first..)
             .filter(|(_, index)| *index != top.index())
             .filter_map(|(e, index)| match &e.kind {
-                ExprKind::Call(call) if call.order == 0 => Some((call.callee, ExprId::from_index(index))),
+                ExprKind::Call(call) if call.order.times == 0 => {
+                    Some((call.callee, ExprId::from_index(index)))
+                }
                 _ => None,
             })
             .filter(|(callee, _)| self.headers[*callee].results() != 1)

@@ -6,7 +6,7 @@ use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 use rml_syntax::ast::{self, Symbol};
 
 use super::node::Lower;
-use crate::hir::{Apply, Family, Member, Passed, Range, Structure, Target, has_own};
+use crate::hir::{Apply, Family, Member, Order, Passed, Range, Structure, Target, has_own};
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Index, Local, LocalData, LocalKind, Node, SourceId};
 use crate::scope::Callable;
 
@@ -124,16 +124,15 @@ impl Lower<'_, '_> {
         Some(self.local(name, span, LocalKind::Constant(id)))
     }
 
-    /// The input of that name that takes a node, and how often the name says `diff_` before it.
-    pub(super) fn node_formal(&self, name: &str) -> Option<(Local, u8)> {
-        let (mut name, mut order) = (name, 0);
+    /// The input of that name that takes a node, and how often the name says `diff_` or `grad_` before it.
+    pub(super) fn node_formal(&self, name: &str) -> Option<(Local, Order)> {
+        let (mut name, mut order) = (name, Order::NONE);
         loop {
             let local = self.names.get(name).and_then(|symbol| self.by_name.get(&symbol));
             if let Some(&local) = local.filter(|local| self.locals[**local].kind == LocalKind::Node) {
                 return Some((local, order));
             }
-            name = name.strip_prefix("diff_").filter(|_| order < 4)?;
-            order += 1;
+            (name, order) = crate::scope::derivative(name, order)?;
         }
     }
 
@@ -141,7 +140,7 @@ impl Lower<'_, '_> {
     pub(super) fn apply(
         &mut self,
         formal: Local,
-        order: u8,
+        order: Order,
         name_span: Span,
         args: &[ast::Expr<'_>],
     ) -> ExprKind {
@@ -199,9 +198,15 @@ impl Lower<'_, '_> {
     }
 
     /// `dense(64, _)`
-    fn partial(&mut self, arg: &ast::Expr<'_>, target: Target, order: u8, args: &[ast::Expr<'_>]) -> Passed {
+    fn partial(
+        &mut self,
+        arg: &ast::Expr<'_>,
+        target: Target,
+        order: Order,
+        args: &[ast::Expr<'_>],
+    ) -> Passed {
         if let Target::Source(id) = target
-            && order == 0
+            && order == Order::NONE
         {
             self.count(id, args.len(), None, arg.span);
         }
@@ -226,7 +231,7 @@ impl Lower<'_, '_> {
         &mut self,
         callee: ast::Ident,
         input: Option<(SourceId, &ast::Decl<'_>)>,
-    ) -> Option<(Target, u8)> {
+    ) -> Option<(Target, Order)> {
         let name = self.names.resolve(&callee.name);
         if let Some((formal, order)) = self.node_formal(name) {
             return Some((Target::Formal(formal), order));
@@ -236,7 +241,7 @@ impl Lower<'_, '_> {
                 self.called.push(id);
                 Some((Target::Source(id), order))
             }
-            Some(Callable::Builtin(which)) => Some((Target::Builtin(which), 0)),
+            Some(Callable::Builtin(which)) => Some((Target::Builtin(which), Order::NONE)),
             Some(Callable::Ambiguous(_)) | None => {
                 let is_value = self.by_name.contains_key(&callee.name);
                 if is_value {

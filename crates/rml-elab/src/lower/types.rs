@@ -313,6 +313,7 @@ pub(crate) fn delay(span: Span) -> Node {
         static_order: Vec::new(),
         form: Form::Node,
         template: false,
+        held: 0,
         members: Vec::new(),
         cases: IndexMap::new(),
     }

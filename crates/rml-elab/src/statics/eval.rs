@@ -10,7 +10,7 @@ use rml_syntax::ast::Literal;
 use super::report::{MAX_ARRAY, MAX_DEPTH, expected, not_static, too_large};
 use super::{Evaluated, Failure, Statics, arith, as_num};
 use crate::builtins::Builtin;
-use crate::hir::{ExprId, ExprKind, Index, Item, TypeDecl};
+use crate::hir::{ExprId, ExprKind, Index, Item, Local, TypeDecl};
 use crate::instance::{InstanceId, Tree};
 
 impl Statics {
@@ -149,13 +149,24 @@ impl Statics {
         let Some(ExprKind::Local(local)) = args.first().map(|a| &node.exprs[*a].kind) else {
             return Err(not_static(span).into());
         };
-        let shape = if tree.is_stream(id, *local) {
-            shapes[tree.slot(id, *local)].clone().ok_or(Failure::Unknown)?
-        } else {
-            arith::shape_of(&self.name(tree, id, *local, span)?, span)?
-        };
+        let shape = self.shape_of_name(tree, shapes, id, *local, span)?;
         let dims = shape.dims().iter().map(|&d| StaticValue::Int(i64::try_from(d).unwrap_or(i64::MAX)));
         Ok(StaticValue::Array(dims.collect()))
+    }
+
+    /// The shape of a variable, or of a static name.
+    pub(crate) fn shape_of_name(
+        &self,
+        tree: &Tree<'_>,
+        shapes: &[Option<Shape>],
+        id: InstanceId,
+        local: Local,
+        span: Span,
+    ) -> Evaluated<Shape> {
+        if tree.is_stream(id, local) {
+            return shapes[tree.slot(id, local)].clone().ok_or(Failure::Unknown);
+        }
+        arith::shape_of(&self.name(tree, id, local, span)?, span)
     }
 
     /// A static expression that must be an int.

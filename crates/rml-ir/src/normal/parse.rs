@@ -25,7 +25,9 @@ pub fn parse(text: &str) -> Result<Module, String> {
         if c.eat("node") {
             close(&mut module, node.take());
             c.next_id::<NodeId>("n", module.nodes.len())?;
-            node = Some(empty_node(c.string()?));
+            let mut made = empty_node(c.string()?);
+            made.held = if c.eat("held") { c.parse("a number of adjoints")? } else { 0 };
+            node = Some(made);
         } else if let Some(node) = &mut node {
             line(&mut c, node, precision)?;
         } else if c.eat("override") {
@@ -61,6 +63,7 @@ fn empty_node(name: std::sync::Arc<str>) -> Node {
         vars: IndexVec::new(),
         consts: IndexVec::new(),
         equations: IndexVec::new(),
+        held: 0,
         span: no_span(),
     }
 }
@@ -119,7 +122,9 @@ pub(crate) fn claim(c: &mut Cursor<'_>) -> Read<Claim> {
 
 /// A variable's type and name.
 pub(crate) fn var_data(c: &mut Cursor<'_>) -> Read<VarData> {
-    Ok(VarData { ty: c.ty()?, name: c.maybe_string()?, span: no_span() })
+    let (ty, name) = (c.ty()?, c.maybe_string()?);
+    let asserts = if c.eat("asserts") { Some(c.string()?) } else { None };
+    Ok(VarData { name, ty, span: no_span(), asserts })
 }
 
 /// A delay's initialiser.

@@ -12,6 +12,7 @@
 //!   claim v2 when v1                                  the declared clock of an output
 //!   static "shape" = "[units, d]"                     local static names, as written
 //!   var v0 num [4] "x"                                type and name, if it has one
+//!   var v9 int [] asserts "level"                     the property that its equation checks
 //!   const k0 num [4] = fill 0.0 as "zeros([units])"   or `[1.0, 2.0, ..]`, or `random glorot_uniform`
 //!   v2 = fby k0 v3                                    see [`Rhs`] for the primitives
 //!   v4, v5 = call n0 "dense_0" (v2) every v1 statics ["4"]
@@ -43,7 +44,8 @@ fn write_module(out: &mut String, module: &Module) -> fmt::Result {
         writeln!(out, "optimiser {ty} {node}")?;
     }
     for (id, node) in module.nodes.iter_enumerated() {
-        writeln!(out, "\nnode {id} {:?}", node.name)?;
+        let held = if node.held > 0 { format!(" held {}", node.held) } else { String::new() };
+        writeln!(out, "\nnode {id} {:?}{held}", node.name)?;
         write_node(out, node)?;
     }
     Ok(())
@@ -139,7 +141,10 @@ pub(crate) struct VarText<'a>(pub(crate) &'a VarData);
 impl fmt::Display for VarText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.ty)?;
-        self.0.name.as_ref().map_or(Ok(()), |name: &Arc<str>| write!(f, " {name:?}"))
+        if let Some(name) = &self.0.name {
+            write!(f, " {name:?}")?;
+        }
+        self.0.asserts.as_ref().map_or(Ok(()), |name: &Arc<str>| write!(f, " asserts {name:?}"))
     }
 }
 

@@ -13,8 +13,8 @@ use crate::flat::{
     By, Claim, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify,
 };
 
-/// Keeps what the outputs and the updates of parameters depend on, and renumbers what is kept, in its order. A
-/// program without outputs is kept whole. All inputs stay.
+/// Keeps what the outputs, the updates of parameters and assertions depend on, and renumbers what is kept, in its order.
+/// A program without outputs is kept whole. All inputs stay. An assertion that is folded holds, and goes.
 ///
 /// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove
 /// it was dropped, the equations that tie the clock of a kept stream to an input or a sampling stay, too;
@@ -69,6 +69,7 @@ impl<'f> Live<'f> {
         // A parameter that nothing updates is read by what needs it.
         let parameters = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
         live.add(parameters.filter(|e| matches!(e.rhs, Rhs::Fby { .. })).map(|e| e.lhs));
+        live.add(flat.assertions().map(|e| e.lhs));
         live.close();
         live
     }

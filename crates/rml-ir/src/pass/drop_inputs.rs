@@ -8,7 +8,7 @@ use crate::op::Op;
 use crate::types::Type;
 use crate::value::Value;
 
-/// Drops the inputs of which `dropped` is true, and the outputs that depend on them. Says about each output whether it
+/// Drops the inputs of which `dropped` is true, and the outputs and assertions that depend on them. Says about each output whether it
 /// is kept.
 ///
 /// Ensures: for every trace, the outputs that are kept are what they were before; states that nothing needs any more
@@ -20,12 +20,15 @@ pub fn drop_inputs(flat: Drawn, dropped: &[bool]) -> (Drawn, Vec<bool>) {
     let kept: Vec<bool> = flat.outputs.iter().map(|v| !tainted[*v]).collect();
     flat.inputs.retain(|input| !gone.contains(&input.var));
     flat.outputs.retain(|v| !tainted[*v]);
+    for var in flat.vars.ids().filter(|v| tainted[*v]) {
+        flat.vars[var].asserts = None;
+    }
     for var in gone {
         // Nothing that is kept reads it; zeros there keep the program well formed.
         let (ty, span) = (flat.vars[var].ty.clone(), flat.vars[var].span);
         let scalar = Type::scalar(ty.dtype);
         let id = flat.consts.push(Value::zeros(&scalar, flat.precision).into());
-        let zero = flat.vars.push(VarData { name: None, ty: scalar, span });
+        let zero = flat.vars.push(VarData { name: None, ty: scalar, span, asserts: None });
         flat.equations.push(Equation { lhs: zero, rhs: Rhs::Const(id), span });
         let op = Op::Broadcast { shape: ty.shape };
         flat.equations.push(Equation { lhs: var, rhs: Rhs::Apply { op, args: vec![zero] }, span });

@@ -53,6 +53,7 @@ impl<'m> Normalizer<'m> {
             vars: source.vars.clone(),
             consts: IndexVec::new(),
             equations: IndexVec::new(),
+            held: source.held,
             span: source.span,
         };
         Self { module, source, node, instances: IndexMap::new() }
@@ -73,7 +74,7 @@ impl<'m> Normalizer<'m> {
     }
 
     fn temporary(&mut self, ty: &Type, span: Span) -> Var {
-        self.node.vars.push(VarData { name: None, ty: ty.clone(), span })
+        self.node.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None })
     }
 
     fn emit(&mut self, lhs: Vec<Var>, rhs: Rhs, span: Span) {

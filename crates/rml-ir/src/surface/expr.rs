@@ -7,6 +7,7 @@ use super::level::{Level, Piece};
 use super::{Line, Origins, callee_name, constant, operands, operator, static_names, words};
 use crate::normal::{Callee, ConstId, ConstKind, Eq, Equation, Formal, Init, Module, Node, NodeId, Rhs, Var};
 use crate::op::Op;
+use crate::types::DType;
 use crate::value::Value;
 
 /// How deeply temporaries are nested before one gets a name.
@@ -136,8 +137,8 @@ impl<'m> Body<'m> {
         let lines: Vec<(Eq, String, String)> =
             lines.into_iter().map(|(id, rhs)| (id, self.left_side(id), rhs)).collect();
         let Some(origins) = origins else {
-            let line = |(id, left, rhs)| Line {
-                text: format!("{left} = {rhs};"),
+            let line = |(id, left, rhs): (Eq, String, String)| Line {
+                text: written(&left, &rhs),
                 spans: vec![self.node.equations[id].span],
             };
             return lines.into_iter().map(line).collect();
@@ -174,7 +175,7 @@ impl<'m> Body<'m> {
             let span = |eq: &Eq| self.node.equations[*eq].span;
             let of = transposed.get(id).filter(|of| !of.is_empty());
             let spans = of.map_or_else(|| vec![span(id)], |of| of.iter().map(span).collect());
-            out.push(Line { text: format!("{left} = {rhs};"), spans });
+            out.push(Line { text: self::written(left, rhs), spans });
         }
         out
     }
@@ -183,6 +184,9 @@ impl<'m> Body<'m> {
     /// are printed.
     fn left_side(&mut self, id: Eq) -> String {
         let node = self.node;
+        if self.asserted(id).is_some() {
+            return String::new();
+        }
         let results = &node.equations[id].lhs;
         let lhs: Vec<Arc<str>> = results
             .iter()
@@ -198,7 +202,8 @@ impl<'m> Body<'m> {
     /// Whether an equation is without name, reader, and state of others.
     fn is_idle(&self, eq: &Equation) -> bool {
         let lives = matches!(eq.rhs, Rhs::Call { .. } | Rhs::ParamUpdate { .. } | Rhs::Param { .. });
-        !lives && eq.lhs.iter().all(|v| !self.uses.contains_key(v) && !self.names.contains_key(v))
+        let asserts = eq.lhs.iter().any(|v| self.node.vars[*v].asserts.is_some());
+        !lives && !asserts && eq.lhs.iter().all(|v| !self.uses.contains_key(v) && !self.names.contains_key(v))
     }
 
     /// Whether `v` is printed where it is read.
@@ -233,14 +238,45 @@ impl<'m> Body<'m> {
             let eq = &node.equations[id];
             self.current = Some(id);
             self.line_of.insert(id, id);
+            let asserted = self.asserted(id);
             for &v in &eq.lhs {
-                if eq.lhs.len() == 1 || self.uses.contains_key(&v) {
+                if (eq.lhs.len() == 1 && asserted.is_none()) || self.uses.contains_key(&v) {
                     self.name(v);
                 }
             }
-            let rhs = self.rhs(eq, 0).text;
+            let rhs = match asserted {
+                Some(name) => self.assertion(&name, eq),
+                None => self.rhs(eq, 0).text,
+            };
             lines.push((id, rhs));
         }
+    }
+
+    /// The name of the property that an equation checks.
+    fn asserted(&self, id: Eq) -> Option<Arc<str>> {
+        match self.node.equations[id].lhs.as_slice() {
+            [v] => self.node.vars[*v].asserts.clone(),
+            _ => None,
+        }
+    }
+
+    /// `assert "name" c`, of the equation that checks it: `gather([0], to_int(not c))`.
+    fn assertion(&mut self, name: &str, eq: &Equation) -> String {
+        let mut at = operands(&eq.rhs).get(1).copied();
+        for op in [Op::Convert(DType::Int), Op::Not] {
+            let id = at.and_then(|v| self.definition.get(&v).copied());
+            at = id.and_then(|id| match &self.node.equations[id].rhs {
+                Rhs::Apply { op: found, args, .. } if *found == op => {
+                    self.print_here(id);
+                    args.first().copied()
+                }
+                _ => None,
+            });
+        }
+        let zero = operands(&eq.rhs).first().and_then(|v| self.definition.get(v).copied());
+        zero.into_iter().for_each(|id| self.print_here(id));
+        let cond = at.map_or_else(String::new, |v| self.var(v, 0).text);
+        format!("assert \"{name}\" {cond}")
     }
 
     /// A variable where it is read.
@@ -439,7 +475,7 @@ impl<'m> Body<'m> {
             let text = format!("{name}({})", own.join(", "));
             self.primal.insert(id, text);
         }
-        format!("{}({})", callee_name(self.node_names, callee), texts.join(", "))
+        format!("{}({})", callee_name(self.module, self.node_names, callee), texts.join(", "))
     }
 
     fn constant(&mut self, k: ConstId) -> Piece {
@@ -492,6 +528,11 @@ fn comment(of: &[&(String, String)]) -> String {
     }
     let names: Vec<&str> = of.iter().flat_map(|(left, _)| left.split(", ")).filter(|n| *n != "_").collect();
     format!("-- transposes the equation{} of {}", if of.len() > 1 { "s" } else { "" }, names.join(", "))
+}
+
+/// An equation; an assertion has no left side.
+fn written(left: &str, rhs: &str) -> String {
+    if left.is_empty() { format!("{rhs};") } else { format!("{left} = {rhs};") }
 }
 
 /// The next tighter level.

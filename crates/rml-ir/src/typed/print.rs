@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 
 use super::{Callee, ConstKind, Equation, Expr, ExprId, ExprKind, Formal, Module, Node, Var};
+use crate::normal::print::VarText;
 use crate::text::{Commas, ConstantText, StaticsText};
 
 /// The module as text.
@@ -23,7 +24,8 @@ fn write_module(out: &mut String, module: &Module) -> fmt::Result {
         writeln!(out, "optimiser {ty} {node}")?;
     }
     for (id, node) in module.nodes.iter_enumerated() {
-        writeln!(out, "\nnode {id} {:?}", node.name)?;
+        let held = if node.held > 0 { format!(" held {}", node.held) } else { String::new() };
+        writeln!(out, "\nnode {id} {:?}{held}", node.name)?;
         write_interface(out, node)?;
         for equation in &node.equations {
             write_equation(out, node, equation)?;
@@ -54,8 +56,7 @@ fn write_interface(out: &mut String, node: &Node) -> fmt::Result {
         writeln!(out, "  static {name:?} = {text:?}")?;
     }
     for (var, data) in node.vars.iter_enumerated() {
-        let name = data.name.as_ref().map(|n| format!(" {n:?}")).unwrap_or_default();
-        writeln!(out, "  var {var} {}{name}", data.ty)?;
+        writeln!(out, "  var {var} {}", VarText(data))?;
     }
     Ok(())
 }

@@ -81,6 +81,7 @@ pub(crate) struct TypedNode(pub(crate) typed::Node);
 impl TypedNode {
     pub(crate) fn new(name: &str) -> Self {
         Self(typed::Node {
+            held: 0,
             name: name.into(),
             formals: Vec::new(),
             outputs: Vec::new(),
@@ -94,7 +95,7 @@ impl TypedNode {
     }
 
     pub(crate) fn var(&mut self, name: &str, ty: &Type) -> Var {
-        self.0.vars.push(VarData { name: Some(name.into()), ty: ty.clone(), span: span() })
+        self.0.vars.push(VarData { name: Some(name.into()), ty: ty.clone(), span: span(), asserts: None })
     }
 
     pub(crate) fn input(&mut self, name: &str, ty: &Type) -> Var {

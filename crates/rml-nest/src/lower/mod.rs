@@ -122,7 +122,7 @@ impl<'a> Lowering<'a> {
         });
         self.names.insert(Arc::clone(&name));
         let span = span.unwrap_or_else(|| Span::new(FileId(0), 0, 0));
-        self.program.slots.push(SlotData { name, ty: ty.clone(), home, span })
+        self.program.slots.push(SlotData { name, ty: ty.clone(), home, span, asserts: None })
     }
 
     /// The slot of a tape that has one.
@@ -133,6 +133,7 @@ impl<'a> Lowering<'a> {
         let data = &self.plan.tapes[tape];
         let home = Home::Tick { ahead: data.ahead };
         let slot = self.slot((data.name.as_ref(), "t", tape.0 as usize), &data.ty, home, Some(data.span));
+        self.program.slots[slot].asserts.clone_from(&data.asserts);
         self.places[tape] = Some(Place::Own(slot));
         slot
     }

@@ -233,6 +233,7 @@ impl Emitter<'_> {
             name: None,
             ty: Type { dtype: data.ty.dtype, shape: Shape::new(&[n]) },
             span: data.span,
+            asserts: None,
             ahead: data.ahead,
             cases: vec![Case { at, when: Vec::new(), rule: Rule::Apply { op, args } }],
         };

@@ -84,6 +84,17 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
             let ty = &flat.vars[equation.lhs].ty;
             shortage.diagnostic(format!("a value {at}")).label(equation.span, format!("the result is {ty}"))
         }
+        EvalError::PositionOutside { .. } if let Some((_, deciding)) = flat.decided_by(failure.equation) => {
+            let name = flat.vars[equation.lhs].asserts.as_deref().unwrap_or_default();
+            let at = format!("in element {} of its condition", failure.element);
+            let report = Diagnostic::error(
+                sim::ASSERTION_FAILED,
+                format!("the assertion \"{name}\" does not hold {at}"),
+            )
+            .label(equation.span, "its condition is false there");
+            let labels = Labels::new(flat);
+            deciding.iter().fold(report, |report, v| report.note(format!("it depends on {}", labels.of(*v))))
+        }
         EvalError::PositionOutside { index, size } => {
             let what = format!("position {index} is outside of an axis of size {size} {at}");
             Diagnostic::error(sim::POSITION_OUTSIDE, what)

@@ -87,7 +87,7 @@ impl Edit {
     pub(super) fn tape(&mut self, like: Tape, claim: Claim, cases: Vec<Case>) -> Tape {
         let data = &self.plan.tapes[like];
         let ty = claim.ty(&data.ty).unwrap_or_else(|| data.ty.clone());
-        let data = TapeData { name: None, ty, span: data.span, ahead: data.ahead, cases };
+        let data = TapeData { name: None, ty, span: data.span, asserts: None, ahead: data.ahead, cases };
         self.witness.tapes.push(claim);
         self.region.push(None);
         self.readers.push(Readers::default());

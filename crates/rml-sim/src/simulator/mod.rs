@@ -27,6 +27,7 @@ use profile::Probe;
 use program::Program;
 use rows::{Cause, Rows, Sizes};
 
+mod assertion;
 mod cell;
 mod deadlock;
 mod engine;

@@ -23,8 +23,8 @@ pub struct Failure {
     /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree, an input is
     /// against its clock, or a backend fails.
     pub equation: Option<Eq>,
-    /// The explanation; its code is `sync-error`, `input-clock`, `integer-overflow`, `position-outside` or one of a
-    /// backend.
+    /// The explanation; its code is `sync-error`, `input-clock`, `integer-overflow`, `position-outside`,
+    /// `assertion-failed` or one of a backend.
     pub report: Diagnostic,
 }
 
@@ -96,6 +96,9 @@ impl Simulator {
                 shortage.diagnostic(what).label(eq.span, work)
             }
             EvalError::PositionOutside { index, size } => {
+                if let Some(report) = self.assertion_report(cycle, self.program.equation_of[step as usize]) {
+                    return report;
+                }
                 let eq = self.program.equation(step);
                 let name = self.program.name(eq.lhs);
                 let one = i64::try_from(*size).is_ok_and(|size| size == *index);

@@ -100,6 +100,10 @@ impl<'t> Formatter<'t> {
                 chained(parts)
             }
             ExprKind::If { .. } => group(self.conditional(expr)),
+            ExprKind::Assert { name, cond } => {
+                let name = self.verbatim(name.span);
+                Doc::Concat(vec![text("assert "), name, text(" "), self.expr(cond, Level::If)])
+            }
             ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => {
                 let mut parts = Vec::new();
                 self.delayed(expr, &mut parts);

@@ -8,7 +8,7 @@ mod doc;
 mod expr;
 mod list;
 
-use crate::ast::{File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node};
+use crate::ast::{ExprKind, File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node};
 use crate::parser::{Parsed, parse};
 use crate::precedence::Level;
 use bumpalo::Bump;
@@ -212,12 +212,16 @@ impl Formatter<'_> {
                 Lhs::Var(decl) => f.decl(decl),
                 Lhs::Discard(span) => f.verbatim(*span),
             });
-            let lhs = bracketed("", lhs, "", true);
+            let asserts = matches!(equation.rhs.kind, ExprKind::Assert { .. });
+            let mut parts = match asserts {
+                true => Vec::new(),
+                false => vec![bracketed("", lhs, "", true), text(" = ")],
+            };
             let nested = self.shown(equation.span).split(|c: char| !c.is_alphanumeric());
             self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;
             let rhs = nest(2, self.expr(equation.rhs, Level::If));
             let range = equation.range.map(|range| self.range(&range));
-            let mut parts = vec![lhs, text(" = "), rhs];
+            parts.push(rhs);
             parts.extend(range);
             parts.push(text(";"));
             let doc = Doc::Concat(parts);

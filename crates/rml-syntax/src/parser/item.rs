@@ -84,7 +84,8 @@ impl<'a> Parser<'_, 'a> {
     /// Whether an equation seems to begin here.
     pub(super) fn at_equation(&self) -> bool {
         let first = self.kind() == Kind::Ident;
-        first && (matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon) || self.at_member())
+        let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon);
+        first && (defines || self.at_assert() || self.at_member())
     }
 
     pub(super) fn skip_to_item(&mut self) {
@@ -397,6 +398,10 @@ impl<'a> Parser<'_, 'a> {
         if !matches!(self.kind(), Kind::Ident) && !self.kind().is_keyword() {
             return Err(self.unexpected("an equation or the next node", &[]));
         }
+        if self.at_assert() {
+            let (lhs, rhs, parsed) = self.assertion();
+            return self.rest_of_equation(start, lhs, rhs, parsed);
+        }
         let mut lhs = Vec::new();
         loop {
             if self.is_word(0, "_") {
@@ -418,7 +423,18 @@ impl<'a> Parser<'_, 'a> {
             };
             return Err(self.unexpected("`=`", help));
         }
-        let (mut rhs, parsed) = self.right_side();
+        let (rhs, parsed) = self.right_side();
+        self.rest_of_equation(start, lhs, rhs, parsed)
+    }
+
+    /// The indices after a right side, and the `;`.
+    fn rest_of_equation(
+        &mut self,
+        start: Span,
+        lhs: &'a [Lhs<'a>],
+        mut rhs: &'a Expr<'a>,
+        parsed: bool,
+    ) -> Parse<Equation<'a>> {
         let range = if parsed { self.range()? } else { None };
         if parsed && self.eat(Kind::Semi).is_none() {
             let ends_here = self.at_item_end() || self.at_equation();

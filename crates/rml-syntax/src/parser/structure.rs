@@ -1,7 +1,7 @@
 //! Constants, families of variables, and the ranges of equations.
 
 use super::{Parse, Parser, Reported};
-use crate::ast::{Decl, Equation, Expr, Ident, Lhs, Node, Range};
+use crate::ast::{Decl, Equation, Expr, ExprKind, Ident, Lhs, Node, Range};
 use crate::precedence::Level;
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -64,6 +64,37 @@ impl<'a> Parser<'_, 'a> {
             header_span: span,
             span,
         }
+    }
+
+    /// `assert` before what may be a name in quotes, or a condition.
+    pub(super) fn at_assert(&self) -> bool {
+        let next = self.peek_at(1).kind;
+        let is_name = matches!(next, Kind::Str | Kind::Ident | Kind::Not | Kind::True | Kind::False);
+        self.is_word(0, "assert")
+            && (is_name || next == Kind::LParen || matches!(next, Kind::Int | Kind::Num))
+    }
+
+    /// `assert "name" c`, as the two sides of an equation; the flag is false after an error.
+    pub(super) fn assertion(&mut self) -> (&'a [Lhs<'a>], &'a Expr<'a>, bool) {
+        let start = self.take();
+        let lhs = self.slice(&[Lhs::Discard(start)]);
+        let token = self.peek();
+        let name = match self.eat(Kind::Str) {
+            Some(_) => {
+                let text = self.text_of(token).trim_matches('"');
+                Ident { name: self.names.get_or_intern(text), span: self.span(token) }
+            }
+            None => {
+                self.unexpected(
+                    "the name of the property in quotes",
+                    &["say what holds before the condition: `assert \"x is positive\" x > 0.0;`"],
+                );
+                Ident { name: self.names.get_or_intern(""), span: start }
+            }
+        };
+        let (cond, parsed) = self.right_side();
+        let span = start.to(cond.span);
+        (lhs, self.bump.alloc(Expr { kind: ExprKind::Assert { name, cond }, span }), parsed)
     }
 
     /// The word `node` in place of a type.

@@ -8,7 +8,7 @@ use rml_ir::flat::{
     WindowData,
 };
 use rml_ir::op::{Op, result_type};
-use rml_ir::{DType, Precision, Type, Value};
+use rml_ir::{DType, Precision, Shape, Type, Value};
 
 /// A flat program under construction.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Builder {
     pub fn var(&mut self, name: &str, ty: Type) -> Var {
         let name = (!name.is_empty()).then(|| Arc::from(name));
         let at = 1000 + self.flat.vars.len() * 10;
-        self.flat.vars.push(VarData { name, ty, span: Span::new(FileId(0), at, at + 5) })
+        self.flat.vars.push(VarData { name, ty, span: Span::new(FileId(0), at, at + 5), asserts: None })
     }
 
     /// A scalar that is to be defined later.
@@ -123,6 +123,16 @@ impl Builder {
         let types: Vec<Type> = args.iter().map(|&a| self.ty(a)).collect();
         let ty = result_type(&op, &types).expect("operands of the right types");
         self.fresh(ty, Rhs::Apply { op, args: args.to_vec() })
+    }
+
+    /// `assert "name" cond;`
+    pub fn assertion(&mut self, name: &str, cond: Var) {
+        let not = self.apply(Op::Not, &[cond]);
+        let position = self.apply(Op::Convert(DType::Int), &[not]);
+        let zero = self.lit(0);
+        let zero = self.apply(Op::Reshape { shape: Shape::new(&[1]) }, &[zero]);
+        let checked = self.apply(Op::Gather { axis: 0 }, &[zero, position]);
+        self.flat.vars[checked].asserts = Some(name.into());
     }
 
     /// `if cond then then else other`.

@@ -20,6 +20,7 @@ impl Infer<'_, '_, '_> {
         let streams = args.iter().enumerate().filter(|(i, _)| !which.is_static(*i));
         let operands: Vec<(Class, Span)> = match which {
             Builtin::Shape => Vec::new(),
+            Builtin::ZerosLike => args.iter().take(1).map(|arg| self.expr(id, *arg)).collect(),
             _ => streams.map(|(_, a)| self.expr(id, *a)).collect(),
         };
         for (_, arg) in args.iter().enumerate().filter(|(i, _)| which.is_static(*i) && which.is_num(*i)) {
@@ -62,6 +63,10 @@ impl Infer<'_, '_, '_> {
             Builtin::OneHot => {
                 all(self, DType::Int);
                 Some(DType::Num)
+            }
+            Builtin::Assert => {
+                all(self, DType::Bool);
+                Some(DType::Int)
             }
             Builtin::Convert(to) => Some(to),
             Builtin::RandomUniform
@@ -117,7 +122,8 @@ impl Infer<'_, '_, '_> {
             | Builtin::ExpandDims
             | Builtin::Broadcast
             | Builtin::SumTo
-            | Builtin::Unindex => None,
+            | Builtin::Unindex
+            | Builtin::ZerosLike => None,
         };
         match (result, operands.first()) {
             (Some(dtype), _) => self.classes.fresh(Some((dtype, span))),

@@ -36,7 +36,7 @@ impl Infer<'_, '_, '_> {
             args.push(if is_static { None } else { Some(self.expr(id, *arg)) });
         }
         // Of an adjoint, `bp` and at least one gradient follow.
-        let complete = call.order == 0 || args.len() > callee.formals.len() + 1;
+        let complete = call.order.times == 0 || args.len() > callee.formals.len() + 1;
         let order = if complete { self.exchanged((id, expr), call, child, &args) } else { None };
         for (i, &formal) in callee.formals.iter().enumerate() {
             let from = order.as_ref().map_or(i, |order| order[i]);
@@ -56,7 +56,7 @@ impl Infer<'_, '_, '_> {
                 format!("output `{}` of `{}`", callee.name_of(output), callee.name)
             });
         }
-        if call.order > 0 {
+        if call.order.times > 0 {
             self.pending.push(Pending { id, call: expr, results: lhs.to_vec(), extra });
         }
     }
@@ -120,7 +120,7 @@ impl Infer<'_, '_, '_> {
             }
             self.classes.get(class).map(|(d, _)| d)
         };
-        let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order, &mut dtype) else {
+        let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order.times, &mut dtype) else {
             return false;
         };
         if lost {
@@ -165,7 +165,7 @@ impl Infer<'_, '_, '_> {
     fn arity(
         &mut self,
         callee: &crate::hir::Node,
-        order: u8,
+        order: crate::hir::Order,
         adjoint: &Adjoint,
         results: &Results,
         pending: &Pending,
@@ -173,7 +173,7 @@ impl Infer<'_, '_, '_> {
     ) {
         let (given, extra) = (pending.results.len(), pending.extra.len());
         let span = self.tree.node(pending.id).exprs[pending.call].span;
-        let prefix = "diff_".repeat(usize::from(order));
+        let prefix = order.prefix();
         let d = Diagnostic::error(
             codes::ARITY,
             format!("this call does not fit the interface of `{prefix}{}`", callee.name),

@@ -93,6 +93,7 @@ pub(super) fn takes_cases(which: Builtin) -> bool {
         | Builtin::ExpandDims
         | Builtin::Broadcast
         | Builtin::StopGradient
+        | Builtin::ZerosLike
         | Builtin::Shape => true,
         _ => false, // of all others, the result would be a number that may be no case
     }

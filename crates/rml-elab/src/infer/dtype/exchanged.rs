@@ -68,7 +68,7 @@ impl Infer<'_, '_, '_> {
         order: &[usize],
     ) {
         let (node, callee) = (self.tree.node(id), self.tree.node(child));
-        let name = format!("{}{}", "diff_".repeat(usize::from(call.order)), callee.name);
+        let name = format!("{}{}", call.order.prefix(), callee.name);
         let input = callee.formals.get(misplaced).map_or("bp", |formal| callee.name_of(*formal).as_ref());
         let found = self.classes.settled(class);
         let text = |i: &usize| text::short(node, call.args[*i]).unwrap_or_else(|| "..".to_owned());

@@ -268,7 +268,7 @@ impl<'m> Inliner<'m> {
         let mut vars = IndexVec::new();
         for data in &node.vars {
             let name = data.name.as_ref().map(|name| instance.path.join(name));
-            vars.push(self.flat.vars.push(VarData { name, ty: data.ty.clone(), span: data.span }));
+            vars.push(self.flat.vars.push(VarData { name, ..data.clone() }));
         }
         for (input, arg) in node.inputs().zip(instance.args) {
             self.copy(vars[input.var], *arg, instance.span);
@@ -298,7 +298,7 @@ impl<'m> Inliner<'m> {
             let Some(value) = statics::value(value, self.flat.precision) else { continue };
             let ty = value.ty();
             let name = Some(path.join(name));
-            let var = self.flat.vars.push(VarData { name, ty: ty.clone(), span: node.span });
+            let var = self.flat.vars.push(VarData { name, ty: ty.clone(), span: node.span, asserts: None });
             let k = self.flat.consts.push(value.into());
             self.emit(var, Rhs::Const(k), span);
         }
@@ -336,7 +336,7 @@ impl<'m> Inliner<'m> {
 
     /// A variable without a name.
     fn temporary(&mut self, ty: Type, span: Span) -> Var {
-        self.flat.vars.push(VarData { name: None, ty, span })
+        self.flat.vars.push(VarData { name: None, ty, span, asserts: None })
     }
 
     fn equation(&mut self, eq: Eq, equation: &'m normal::Equation) {

@@ -1,0 +1,40 @@
+//! Equations that check a property: `assert "name" c;`
+
+use std::collections::BTreeSet;
+
+use super::{Eq, Equation, Flat, Rhs, Var};
+
+/// How many equations are followed to see what decides a property.
+const MAX_PARTS: usize = 64;
+
+impl Flat {
+    /// The equations that check a property, but for those that are known to hold in every cycle.
+    pub fn assertions(&self) -> impl Iterator<Item = &Equation> {
+        let is_checked = |e: &&Equation| !matches!(e.rhs, Rhs::Const(_));
+        self.equations.iter().filter(|e| self.vars[e.lhs].asserts.is_some()).filter(is_checked)
+    }
+
+    /// Of an equation that checks a property: the variable that is 1 where the property does not hold, and the
+    /// variables with a name that decide it, in the order in which they are read. `None` of other equations.
+    pub fn decided_by(&self, eq: Eq) -> Option<(Var, Vec<Var>)> {
+        let Equation { lhs, rhs: Rhs::Apply { args, .. }, .. } = &self.equations[eq] else { return None };
+        self.vars[*lhs].asserts.as_ref()?;
+        let position = *args.get(1)?;
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut todo = vec![position];
+        while let Some(var) = todo.pop().filter(|_| seen.len() < MAX_PARTS) {
+            if !seen.insert(var) {
+                continue;
+            }
+            if self.vars[var].name.is_some() {
+                found.push(var);
+                continue;
+            }
+            let of = self.equations.iter().find(|e| e.lhs == var);
+            let mut parts = Vec::new();
+            of.into_iter().for_each(|e| e.rhs.for_each_operand(|v| parts.push(v)));
+            todo.extend(parts.into_iter().rev());
+        }
+        Some((position, found))
+    }
+}
