@@ -33,7 +33,8 @@ pub(crate) fn widest(one: Diagnostics, many: Diagnostics) -> Diagnostics {
     if !many.has_errors() {
         return one;
     }
-    let was_found = |d: &Diagnostic| one.iter().any(|o| o.is_error() && (o.code, o.span()) == (d.code, d.span()));
+    let was_found =
+        |d: &Diagnostic| one.iter().any(|o| o.is_error() && (o.code, o.span()) == (d.code, d.span()));
     let hidden: Vec<bool> = many.iter().map(|d| !was_found(d)).collect();
     let wide = many.into_iter().zip(hidden).filter(|(d, _)| d.is_error()).map(|(d, hidden)| {
         let d = named(d);
@@ -87,7 +88,8 @@ mod tests {
     #[test]
     fn a_size_of_one_hides_no_error() {
         let told = found(NET, &Options::default());
-        for words in ["shape-mismatch", "found [batch, 4] and [batch]", "`expand_dims(y, 1)`", "`--batch 1`"] {
+        for words in ["shape-mismatch", "found [batch, 4] and [batch]", "`expand_dims(y, 1)`", "`--batch 1`"]
+        {
             assert!(told.contains(words), "{words}: {told}");
         }
     }
