@@ -56,6 +56,9 @@ fn an_optimiser_is_found_by_its_name() {
         )
     };
     told(&node("diff_params", "w"), &["[unused-optimiser]", "p.rml:11:6", "rename it to `diff_param`"]);
+    for name in ["optimizer", "sgd"] {
+        told(&node(name, "w"), &["[unused-optimiser]", "p.rml:11:6", "rename it to `diff_param`"]);
+    }
     told(
         &node("diff_param", "init"),
         &["[no-update]", "does not depend on `w`", "w1 = w + merge bp (0.1 * do) 0.0;"],
@@ -210,6 +213,97 @@ fn conditions_of_adjoints_that_differ_are_told() {
     let run = Folder::new().file("p.rml", text).rml("check p.rml").fails(1, &["[clock-mismatch]"]);
     assert!(run.err.contains("is `true`") && run.err.contains("is `false`"), "{}", run.err);
     assert!(run.err.contains("pass the same `bp` to both calls"), "{}", run.err);
+}
+
+/// A layer in each cycle before a recurrent one that runs window by window.
+const CHAIN: &str = "import std.layers;
+import std.losses;
+node emb(x: num [batch, 3]) -> (o)
+  o = tanh(dense(5, x));
+node rec(x: num [batch, 5], end: bool []) -> (o: num [batch, 2] when end)
+  h = gru(4, x) every end;
+  o = dense(2, h when end);
+node train(x: num [batch, 3], end: bool [], y: int [batch] when end) -> (loss)
+";
+
+#[test]
+fn the_condition_of_a_gradient_from_another_adjoint_is_told() {
+    let text = format!(
+        "{CHAIN}  e, _ = diff_emb(x, true, de);
+  o, de = diff_rec(e, end, true, d);
+  loss, d = diff_cross_entropy(o, y, true, -1.0);"
+    );
+    let run = Folder::new().file("p.rml", text).rml("check p.rml");
+    let form =
+        "name their condition, too, as in `o, bpx, dx = diff_rec(..)`, and pass `bpx` in place of `true`";
+    let windows = "in line 9, write `e, _ = diff_emb(x, true, de) every end;`";
+    assert!(run.err.contains(form) && run.err.contains(windows), "{}", run.err);
+    let both = format!(
+        "{CHAIN}  e, _ = diff_emb(x, bpe, de) every end;
+  o, bpe, de = diff_rec(e, end, true, d);
+  loss, d = diff_cross_entropy(o, y, true, -1.0);"
+    );
+    quiet("what the two messages say", &both);
+}
+
+#[test]
+fn the_call_that_is_to_run_by_windows_is_told() {
+    let text = |every: &str| {
+        format!(
+            "import std.layers;\nimport std.losses;
+node net(x: num [batch, 3]) -> (o)
+  o = dense(2, gru(4, relu(dense(5, x))));
+node train(x: num [batch, 3], y: int [batch], end: bool []) -> (loss)
+  o, _ = diff_net(x, true, d){every};
+  loss, d = diff_cross_entropy(o, y, true, -1.0);"
+        )
+    };
+    let run = Folder::new().file("p.rml", text("")).rml("check p.rml").fails(1, &["[update-causality]"]);
+    assert!(run.err.contains("in line 6, write `o, _ = diff_net(x, true, d) every end;`"), "{}", run.err);
+    quiet("what the message says", &text(" every end"));
+}
+
+#[test]
+fn numbers_that_are_large_for_a_layer_are_told() {
+    let program = |x: &str| {
+        format!(
+            "import std.layers;
+node net(x: num []) -> (o: num [])
+  o = dense(1, tanh(dense(4, [{x}])))[0];
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_net(x, true, 0.1 * (y - o));
+  loss = (y - o) * (y - o);"
+        )
+    };
+    let rows: String = (0..20).map(|i| format!("{}.0,{}.5\n", 100 + i, i % 2)).collect();
+    let train = |x: &str| {
+        let folder = Folder::new().file("p.rml", program(x)).file("d.csv", format!("x,y\n{rows}"));
+        folder.rml("train p.rml --data d.csv --epochs 1")
+    };
+    let run = train("x");
+    for words in ["[learning-rate]", "p.rml:3:", "input `x` has numbers around 110", "`x / 110.0`"] {
+        assert!(run.err.contains(words), "{words}: {}", run.err);
+    }
+    assert!(!train("x / 110.0").err.contains("learning-rate"));
+}
+
+#[test]
+fn a_loss_of_a_single_class_is_told() {
+    let text = |units: u8| {
+        format!(
+            "import std.layers;\nimport std.losses;
+node net(x: num [batch, 3]) -> (o)
+  o = dense({units}, x);
+node train(x: num [batch, 3], y: int [batch]) -> (loss)
+  o, _ = diff_net(x, true, d);
+  loss, d = diff_cross_entropy(o, y, true, -0.1);"
+        )
+    };
+    let run = Folder::new().file("p.rml", text(1)).rml("check p.rml");
+    for words in ["[not-logits]", "p.rml:7:3", "always 0", "bce_with_logits(o[.., 0], label)"] {
+        assert!(run.err.contains(words), "{words}: {}", run.err);
+    }
+    quiet("two classes", &text(2));
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>
     let mut found = Findings::default();
     let mut forms = Forms::new(front, options, []);
     if options.node.is_some() {
-        match front.elaborate(options, root(options)) {
+        match front.elaborate_any(options, root(options)) {
             Ok((module, warnings)) => {
                 found.add(warnings);
                 forms = Forms::new(front, options, [module]);

@@ -7,6 +7,7 @@ use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
+use crate::batch;
 use crate::interface::{BATCH, Interfaces};
 use crate::library::{LIBRARY, PRELUDE, is_library};
 use crate::load;
@@ -112,7 +113,30 @@ impl Front {
 
     /// The typed stage of each node that no other calls and that is right, and all findings.
     pub(crate) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
-        self.resolved.check_all(&elaboration(options, Root::Default))
+        let check = |options: &Options| self.resolved.check_all(&elaboration(options, Root::Default));
+        let (modules, found) = check(options);
+        let many = self.many(options).map(|options| check(&options).1);
+        (modules, batch::widest(found, many.unwrap_or_default()))
+    }
+
+    /// As [`elaborate`](Self::elaborate), for any number of stacked windows.
+    pub(crate) fn elaborate_any(
+        &self,
+        options: &Options,
+        root: Root,
+    ) -> Result<(typed::Module, Diagnostics), Diagnostics> {
+        let made = self.elaborate(options, root.clone());
+        let many = self.many(options).and_then(|options| self.elaborate(&options, root).err());
+        match (made, many) {
+            (Ok((_, found)) | Err(found), Some(many)) => Err(batch::widest(found, many)),
+            (made, None) => made,
+        }
+    }
+
+    /// The options for many stacked windows, if their number is open and a node has them.
+    fn many(&self, options: &Options) -> Option<Options> {
+        let is_stacked = |node: &NodeSignature| node.dimensions.iter().any(|name| name == BATCH);
+        batch::many(options).filter(|_| self.signatures().iter().any(is_stacked))
     }
 
     /// The result, or the findings with the texts that they point into.

@@ -11,6 +11,7 @@ use rml_ir::typed::{self, Input, StaticValue};
 
 use crate::analyse::{Placed, Unchecked, analyse_alone, analyse_each_by};
 use crate::analysis::Analysis;
+use crate::batch::any_batch;
 use crate::check::{Findings, Forms};
 use crate::front::Front;
 use crate::inspect::{Inspection, Names, Survey, VariableName, sizes};
@@ -57,7 +58,7 @@ struct Surveyed {
 
 /// How a version is surveyed.
 fn surveyed() -> Options {
-    report::any_batch(&Options::default())
+    any_batch(&Options::default())
 }
 
 impl fmt::Debug for Inspector {

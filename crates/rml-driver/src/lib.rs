@@ -8,6 +8,7 @@
 mod adjoint;
 mod analyse;
 mod analysis;
+mod batch;
 mod check;
 mod compile;
 pub mod doc;

@@ -6,13 +6,12 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use rml_analysis::CALLED;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_ir::typed::StaticValue;
 
 use crate::analyse::{Unchecked, analyse_each};
 use crate::analysis::Analysis;
+use crate::batch::any_batch;
 use crate::check::check_forms;
 use crate::front::Front;
-use crate::interface::BATCH;
 use crate::options::Options;
 use crate::source::Source;
 
@@ -70,13 +69,6 @@ fn report(front: &Front, options: &Options) -> CheckReport {
     merge(&mut findings, analyses.iter().flat_map(|analysis| analysis.findings()));
     findings.sort();
     CheckReport { sources: Arc::clone(&front.sources), findings, analyses, unchecked }
-}
-
-/// With a size of a batch, if none is given: nothing that is found depends on how many windows are stacked.
-pub(crate) fn any_batch(options: &Options) -> Options {
-    let mut options = options.clone();
-    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
-    options
 }
 
 /// Adds findings, each once: one that says the same about the same place as another only adds its calls.

@@ -196,8 +196,8 @@ impl Add<'_, '_> {
         }
     }
 
-    /// Warns of a node of the main text that nothing calls and whose name is nearly `diff_param`, where the library's
-    /// updates the parameters.
+    /// Warns of a node of the main text that nothing calls and whose name, or whose inputs, are nearly those of
+    /// `diff_param`, where the library's updates the parameters.
     fn misspelt_optimiser(&mut self, used: SourceId) {
         let program = self.program;
         if !program.scopes.is_library(program.nodes[used].file) {
@@ -213,7 +213,11 @@ impl Add<'_, '_> {
                 && suggest(&name.to_ascii_lowercase(), [OPTIMISER].into_iter()).is_some()
                 || name.eq_ignore_ascii_case(OPTIMISER)
         };
-        let slips = scope.own.iter().filter(|(name, id)| is_slip(name) && unused(**id));
+        let has_inputs = |id: &SourceId| {
+            let node = &program.nodes[*id];
+            node.formals.iter().map(|formal| &**node.name_of(*formal)).eq(["init", "bp", "do"])
+        };
+        let slips = scope.own.iter().filter(|(name, id)| (is_slip(name) || has_inputs(id)) && unused(**id));
         for (name, id) in slips.filter(|(_, id)| program.nodes[**id].formals.len() == 3) {
             self.report.push(
                 Diagnostic::warning(

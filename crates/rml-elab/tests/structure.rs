@@ -196,6 +196,12 @@ fn programs_without_structure_are_not_copied() {
     assert_eq!(shape_of(&module).0, ["o"]);
 }
 
+/// The time that this thread had a processor, where the system tells it: what else a machine does is not in it.
+fn processor_seconds() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
 #[test]
 fn a_hundred_layers_take_time_in_proportion() {
     let text = format!(
@@ -207,9 +213,9 @@ fn a_hundred_layers_take_time_in_proportion() {
     let seconds = |n: i64| {
         let options = with(&[("n", StaticValue::Int(n))]);
         let once = || {
-            let start = std::time::Instant::now();
+            let start = processor_seconds();
             accept(&text, &options);
-            start.elapsed().as_secs_f64()
+            processor_seconds() - start
         };
         (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
     };

@@ -332,10 +332,12 @@ fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     let columns = data.integers(windows).unwrap_or_default();
     let said = error.diagnostics().iter().flat_map(|d| &d.help).any(|help| help.contains("counts from 1"));
     columns.into_iter().fold(error, |error, (name, least, most)| {
-        let from_one = if least > 0 && !said {
-            format!("; if it counts from 1, write `{name} - 1`")
-        } else {
-            String::new()
+        let from_one = match least {
+            1.. if !said => format!("; if it counts from 1, write `{name} - 1`"),
+            0 if most > 0 => {
+                format!("; if it has classes, the last layer needs {} units", most.saturating_add(1))
+            }
+            _ => String::new(),
         };
         error.note(format!(
             "column `{name}` holds integers from {least} to {most} here, and positions count from 0{from_one}"

@@ -27,6 +27,7 @@ pub(crate) mod plot;
 pub(crate) mod record;
 mod records;
 mod resume;
+mod scale;
 mod start;
 mod stats;
 mod still;

@@ -269,11 +269,24 @@ impl Reporter<'_> {
         let value =
             |truth: Option<bool>| truth.map_or_else(|| "a condition".to_owned(), |t| format!("`{t}`"));
         let (first, second) = (value(first), value(second));
-        Some(format!(
+        // A gradient that another adjoint gives has a condition beside it.
+        let adjoint = |v: Var, other: &str| {
+            let name = self.flat.vars[v].name.as_deref()?;
+            let (of, _) = name.split('.').next()?.strip_prefix("diff_")?.rsplit_once('_')?;
+            Some(format!(
+                "the gradient that comes from `diff_{of}` is there in some cycles only: name their condition, too, as in `o, bpx, dx = diff_{of}(..)`, and pass `bpx` in place of {other}"
+            ))
+        };
+        let named = match (first.as_str(), second.as_str()) {
+            ("`true`", "a condition") => adjoint(b, &first),
+            ("a condition", "`true`") => adjoint(a, &second),
+            _ => None,
+        };
+        named.or_else(|| Some(format!(
             "`{}` is {first}, and `{}` is {second}: pass the same `bp` to both calls, so that one propagates gradients where the other takes them",
             names.of(a),
             names.of(b)
-        ))
+        )))
     }
 
     /// The value of a condition that is the same in all cycles.

@@ -1,4 +1,4 @@
-//! Losses of the library that are given probabilities instead of logits.
+//! Losses of the library that are given probabilities instead of logits, or the logit of one class.
 
 use rml_base::codes::analysis::NOT_LOGITS;
 use rml_base::{Diagnostic, Span};
@@ -11,6 +11,8 @@ use super::view::{View, stream};
 
 /// The input of a loss that takes the softmax or the sigmoid itself.
 const LOGITS: &str = "logits";
+/// The input of a loss for the class that is right.
+const LABEL: &str = "label";
 /// How deep the operator that gives an argument is searched for.
 const DEPTH: usize = 32;
 
@@ -24,6 +26,11 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         let callee = &program.module.nodes[*id];
         let is_loss = callee.outputs.iter().any(|o| callee.vars[*o].name.as_deref() == Some(LOSS));
         let arg = args[stream(callee, LOGITS).filter(|_| is_loss && (program.library)(callee.span))?];
+        if stream(callee, LABEL).is_some_and(|label| has_classes(view, arg, args[label]))
+            && view.node.vars[arg].ty.shape.dims().last() == Some(&1)
+        {
+            return Some(one_class(&callee.name, equation.span));
+        }
         let (op, at) = made_by(program, view, arg, DEPTH)?;
         let what = format!("`{}` takes logits, and gets the {op} of them", callee.name);
         Some(
@@ -37,6 +44,21 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         )
     };
     view.node.equations.iter().filter_map(finding).collect()
+}
+
+/// Whether the last axis of the logits counts classes: a label has one axis less.
+fn has_classes(view: &View<'_>, logits: Var, label: Var) -> bool {
+    let rank = |v: Var| view.node.vars[v].ty.shape.rank();
+    rank(logits) == rank(label) + 1
+}
+
+/// A softmax of one number is 1, whatever the number is.
+fn one_class(loss: &str, at: Span) -> Diagnostic {
+    Diagnostic::warning(NOT_LOGITS, format!("`{loss}` gets the logit of a single class, so it is always 0"))
+        .label(at, "the last axis of the logits has size 1")
+        .note("the softmax of one number is 1, and there is nothing to learn")
+        .help("for labels that are true or false, take `bce_with_logits(o[.., 0], label)`, with `label: bool [batch]`")
+        .help("for numbers, take `mse(o[.., 0], y)`; for classes, give the last layer as many units as there are classes")
 }
 
 /// The softmax or sigmoid that a variable is, and where it is written.

@@ -98,6 +98,30 @@ impl Windows {
         self.inputs.iter().any(|bound| &*bound.info.name == name && matches!(bound.role, Role::End))
     }
 
+    /// The root of the mean square of what an input takes in the first windows; `None` if that is no number.
+    pub fn scale(&self, name: &str) -> Option<f64> {
+        const WINDOWS: usize = 64;
+        let input = self.inputs.iter().position(|bound| &*bound.info.name == name)?;
+        let (mut sum, mut count) = (0.0, 0_usize);
+        for window in 0..self.count.min(WINDOWS) {
+            let cycles: Vec<usize> = (0..self.length_of(&[window]).min(LOOKED_AT)).collect();
+            match self.values(input, &[window], &cycles).ok()??.to_data() {
+                Data::F32(v) => {
+                    sum += v.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+                    count += v.len();
+                }
+                Data::F64(v) => {
+                    sum += v.iter().map(|x| x.powi(2)).sum::<f64>();
+                    count += v.len();
+                }
+                Data::Bool(_) | Data::Int(_) => return None,
+            }
+        }
+        #[allow(clippy::cast_precision_loss, reason = "a mean need not be exact")]
+        let mean = sum / count.max(1) as f64;
+        (count > 0).then(|| mean.sqrt())
+    }
+
     /// The inputs that take integers, with the least and the greatest one that each takes in those windows.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_base::{Diagnostic, Label, Sources, Span};
 use rml_ir::flat::{Flat, Rhs, around};
 use rml_ir::op::Op;
@@ -30,6 +31,9 @@ pub(crate) fn calls(flat: &Flat) -> Calls {
 /// finding has, or else a new one at the call in the user's text that reaches this place.
 pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
     let Some(at) = finding.labels.first().map(|label| label.span) else { return };
+    if finding.code == UPDATE_CAUSALITY {
+        by_windows(sources, flat, calls, finding);
+    }
     if !is_library(sources, at) {
         return;
     }
@@ -44,6 +48,34 @@ pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut 
     if let Some(span) = path.and_then(|path| user_call(sources, calls, path)) {
         finding.labels.insert(0, Label { span, message: "called here".to_owned() });
     }
+}
+
+/// Says where the call stands that is to run window by window, so that its parameters are updated once a window.
+fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
+    let Some(at) = finding.labels.first().map(|label| label.span) else { return };
+    let paths = flat.equations.iter().filter(|e| e.span == at).filter_map(|e| flat.instance(e.lhs));
+    let outer = |path: &str| path.split('.').next().and_then(|outer| calls.get(outer)).copied();
+    let is_named = |path: &&str| finding.message.contains(&format!("`{}.", primal(path)));
+    let Some(call) = paths.clone().find(is_named).or_else(|| paths.clone().next()).and_then(outer) else {
+        return;
+    };
+    let text = sources.snippet(call).trim_end_matches(';');
+    if is_library(sources, call) || text.contains('\n') || text.contains(" every ") {
+        return;
+    }
+    let (line, _) = sources.line_column(call.file, call.start);
+    let time = flat.inputs.iter().filter(|input| flat.vars[input.var].ty.is_num());
+    let time = time
+        .filter(|input| flat.vars[input.var].ty.shape.rank() > 2)
+        .find_map(|input| flat.vars[input.var].name.as_deref());
+    if let Some(name) = time {
+        finding.help.insert(0, format!(
+            "time is in cycles, and no axis: if the second axis of `{name}` counts steps, leave it out of the declaration; a row [steps, ..] of the data then is a window of as many cycles"
+        ));
+    }
+    finding.help.insert(0, format!(
+        "in line {line}, write `{text} every end;`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
+    ));
 }
 
 /// The innermost call in the user's own text on the way to an instance.

@@ -185,6 +185,12 @@ impl Infer<'_, '_, '_> {
             }
         }
         d = d.note(format!("expected {}, found {}", self.shown(want.0), self.shown(got.0)));
+        if help.is_none()
+            && let Some(input) = self.input_declared(got.1)
+        {
+            let want = self.shown(want.0);
+            d = d.help(format!("if the data has it as {want}, declare the input `{input}` as {want}"));
+        }
         d = match (want.0.dtype(), got.0.dtype()) {
             _ if let Some(help) = help => d.help(help),
             _ if let Some(help) = self.of_cases(want.0, got.0) => d.help(help),
@@ -200,6 +206,15 @@ impl Infer<'_, '_, '_> {
         };
         self.broken.insert(self.at);
         self.report.push(context::add(self.tree, self.at.0, Some(self.at.1), d));
+    }
+
+    /// The input of the node that runs whose type is written there.
+    fn input_declared(&self, at: Span) -> Option<String> {
+        let root = InstanceId(0);
+        let node = self.tree.node(root);
+        let mut inputs = node.formals.iter().filter(|_| self.at.0 == root);
+        let declared = |formal: &&Local| node.locals[**formal].types.iter().any(|ty| ty.span == at);
+        inputs.find(declared).map(|formal| node.name_of(*formal).to_string())
     }
 
     fn slot(&self, id: InstanceId, local: Local) -> Class {

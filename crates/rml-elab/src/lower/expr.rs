@@ -174,16 +174,16 @@ impl Lower<'_, '_> {
             }
             None => {
                 if !self.scopes.is_excused(self.header.file, name, true) {
-                    self.unknown_callee(name, callee, args.len());
+                    self.unknown_callee(name, callee, args);
                 }
                 ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
             }
         }
     }
 
-    pub(super) fn unknown_callee(&mut self, name: &str, callee: Ident, given: usize) {
+    pub(super) fn unknown_callee(&mut self, name: &str, callee: Ident, args: &[ast::Expr<'_>]) {
         if let Some((module, inner)) = name.split_once('.') {
-            let d = self.unknown_in(module, inner, callee.span);
+            let d = self.unknown_in(module, inner, callee.span, args);
             return self.report.push(d);
         }
         if let Some(private) = self.scopes.private_node(self.header.file, name) {
@@ -192,7 +192,9 @@ impl Lower<'_, '_> {
         let message = format!("there is no node or function `{name}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
         let module = self.scopes.library_module(name);
-        if let Some(help) = habits::call(name).filter(|_| module.is_none_or(|(_, inputs)| inputs != given)) {
+        if let Some(help) =
+            habits::call(name).filter(|_| module.is_none_or(|(_, inputs)| inputs != args.len()))
+        {
             d = d.help(help);
         } else if let Some((module, _)) = module {
             let import = format!("import {module};");
@@ -238,6 +240,7 @@ impl Lower<'_, '_> {
                 "only the adjoint takes `bp` and gradients after the inputs: did you mean `diff_{name}`?"
             )),
             false => {
+                let inputs: Vec<&ast::Decl<'_>> = callee.ast.inputs.iter().collect();
                 let advice = args.and_then(|args| self.miscounted(name, &inputs, args));
                 advice.into_iter().fold(d, Diagnostic::help)
             }

@@ -249,7 +249,7 @@ impl Lower<'_, '_> {
                     let d = self.no_node_argument(&arg, input);
                     self.report.push(d);
                 } else if !self.scopes.is_excused(self.header.file, name, true) {
-                    self.unknown_callee(name, callee, 0);
+                    self.unknown_callee(name, callee, &[]);
                 }
                 None
             }

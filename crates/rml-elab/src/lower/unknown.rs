@@ -25,7 +25,13 @@ impl Lower<'_, '_> {
     }
 
     /// `module.name` names nothing.
-    pub(super) fn unknown_in(&self, module: &str, name: &str, span: Span) -> Diagnostic {
+    pub(super) fn unknown_in(
+        &self,
+        module: &str,
+        name: &str,
+        span: Span,
+        args: &[ast::Expr<'_>],
+    ) -> Diagnostic {
         let scope = self.scopes.files.get(&self.header.file);
         let modules = scope.map(|scope| &scope.modules);
         if let Some((target, _)) = modules.and_then(|all| all.get(module)) {
@@ -48,7 +54,12 @@ impl Lower<'_, '_> {
             // Its first form, with the variable in place of the operand: `(shape, x)`.
             let usage = builtins::find(name).map_or("(x)", |which| which.arity().2);
             let first = usage.split([')', '[']).next().unwrap_or_default().trim_start_matches('(');
-            let operands = first.split(", ").map(|operand| if operand == "x" { module } else { operand });
+            let sizes = sizes(args);
+            let operands = first.split(", ").map(|operand| match (operand, &sizes) {
+                ("x", _) => module,
+                ("shape" | "permutation", Some(sizes)) => sizes,
+                (operand, _) => operand,
+            });
             let call = format!("{name}({})", operands.collect::<Vec<_>>().join(", "));
             let help = habits::call(name).map_or(format!("write `{call}`"), str::to_owned);
             return d.help(format!("`{module}` is a variable, and values have no methods; {help}"));
@@ -66,7 +77,12 @@ impl Lower<'_, '_> {
     }
 
     /// The call with the inputs that it lacks; the function that an argument names.
-    pub(super) fn miscounted(&self, name: &str, inputs: &[&str], args: &[ExprId]) -> Option<String> {
+    pub(super) fn miscounted(
+        &self,
+        name: &str,
+        inputs: &[&ast::Decl<'_>],
+        args: &[ExprId],
+    ) -> Option<String> {
         let brief = |e: &ExprId| match &self.exprs[*e].kind {
             ExprKind::Literal(ast::Literal::Int(n)) => n.to_string(),
             ExprKind::Literal(ast::Literal::Num(x)) => format!("{x:?}"),
@@ -75,11 +91,21 @@ impl Lower<'_, '_> {
             _ => "..".to_owned(),
         };
         let given: Vec<String> = args.iter().map(brief).collect();
-        if let Some(lacking) = inputs.get(args.len()..).filter(|lacking| !lacking.is_empty()) {
-            let names: Vec<String> = lacking.iter().map(|name| format!("`{name}`")).collect();
+        if args.len() < inputs.len() {
+            let places = self.places(inputs, args);
+            let (mut lacking, mut call) = (Vec::new(), Vec::new());
+            for (i, input) in inputs.iter().enumerate() {
+                let name = self.names.resolve(&input.name.name);
+                match places.iter().position(|place| *place == i) {
+                    Some(arg) => call.push(given[arg].clone()),
+                    None => {
+                        lacking.push(format!("`{name}`"));
+                        call.push(name.to_owned());
+                    }
+                }
+            }
             let verb = if lacking.len() == 1 { "is" } else { "are" };
-            let call: Vec<&str> = given.iter().map(String::as_str).chain(lacking.iter().copied()).collect();
-            return Some(format!("{} {verb} missing: `{name}({})`", names.join(" and "), call.join(", ")));
+            return Some(format!("{} {verb} missing: `{name}({})`", lacking.join(" and "), call.join(", ")));
         }
         let function = args.iter().find_map(|e| match &self.exprs[*e].kind {
             ExprKind::Text(text) => builtins::find(text).is_some().then_some(text),
@@ -87,5 +113,51 @@ impl Lower<'_, '_> {
         })?;
         let call = given.get(..inputs.len())?.join(", ");
         Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
+    }
+
+    /// Which inputs the arguments of a call with too few were meant for, in their order: a number is no tensor, and
+    /// what is computed is one rather than a setting. Where nothing else counts, the first ones.
+    fn places(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> Vec<usize> {
+        let fits = |arg: ExprId, input: usize| {
+            let is_number = matches!(self.exprs[arg].kind, ExprKind::Literal(_));
+            let is_tensor = inputs[input].ty.as_ref().is_some_and(|ty| !ty.dims.is_empty());
+            usize::from(is_number != is_tensor)
+        };
+        // The best places of the first arguments among the first inputs, with how many of them fit.
+        let mut best: Vec<Option<(usize, Vec<usize>)>> = vec![Some((0, Vec::new())); inputs.len() + 1];
+        for (i, arg) in args.iter().enumerate() {
+            let mut next = vec![None; inputs.len() + 1];
+            for input in i..inputs.len() {
+                let taken = best[input].as_ref().map(|(count, places)| {
+                    let places = places.iter().copied().chain([input]).collect();
+                    (count + fits(*arg, input), places)
+                });
+                let left: Option<(usize, Vec<usize>)> = next[input].clone();
+                next[input + 1] = match (taken, left) {
+                    (Some(taken), Some(left)) if left.0 >= taken.0 => Some(left),
+                    (taken, left) => taken.or(left),
+                };
+            }
+            best = next;
+        }
+        best.pop().flatten().map_or_else(|| (0..args.len()).collect(), |(_, places)| places)
+    }
+}
+
+/// Sizes that are given one by one, or as a list: `[2, 3]`.
+fn sizes(args: &[ast::Expr<'_>]) -> Option<String> {
+    let items = match args {
+        [ast::Expr { kind: ast::ExprKind::Array(items), .. }] => {
+            items.iter().map(|item| if let ast::Dim::Expr(e) = item { size(e) } else { None }).collect()
+        }
+        args => args.iter().map(size).collect::<Option<Vec<_>>>(),
+    };
+    items.filter(|items| !items.is_empty()).map(|items| format!("[{}]", items.join(", ")))
+}
+
+fn size(e: &ast::Expr<'_>) -> Option<String> {
+    match e.kind {
+        ast::ExprKind::Literal(ast::Literal::Int(size)) => Some(size.to_string()),
+        _ => None,
     }
 }

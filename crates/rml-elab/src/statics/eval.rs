@@ -10,7 +10,7 @@ use rml_syntax::ast::Literal;
 use super::report::{MAX_ARRAY, MAX_DEPTH, expected, not_static, too_large};
 use super::{Evaluated, Failure, Statics, arith, as_num};
 use crate::builtins::Builtin;
-use crate::hir::{ExprId, ExprKind, Index, Item, Local, TypeDecl};
+use crate::hir::{ExprId, ExprKind, Index, Item, Local, Node, TypeDecl};
 use crate::instance::{InstanceId, Tree};
 
 impl Statics {
@@ -43,8 +43,9 @@ impl Statics {
             }
             ExprKind::Unary(op, a) => arith::unary(*op, &eval(*a)?, span),
             ExprKind::Binary(op, a, b) => {
-                let (a, b) = both(eval(*a), eval(*b))?;
-                arith::binary(*op, &a, &b, span)
+                let (x, y) = both(eval(*a), eval(*b))?;
+                arith::binary(*op, &x, &y, span)
+                    .map_err(|failure| of_list(node, [(*a, &x), (*b, &y)], failure))
             }
             ExprKind::If { cond, then, other } => match eval(*cond)? {
                 StaticValue::Bool(c) => eval(if c { *then } else { *other }),
@@ -269,4 +270,20 @@ fn both(a: Evaluated<StaticValue>, b: Evaluated<StaticValue>) -> Evaluated<(Stat
         (Err(bad @ Failure::Bad(_)), _) | (_, Err(bad)) => Err(bad),
         (Err(unknown), Ok(_)) => Err(unknown),
     }
+}
+
+/// An error of arithmetic on a list that the call of the node gives for one number.
+fn of_list(node: &Node, operands: [(ExprId, &StaticValue); 2], failure: Failure) -> Failure {
+    let Failure::Bad(mut d) = failure else { return failure };
+    let input = operands.iter().find_map(|(e, value)| match (&node.exprs[*e].kind, value) {
+        (ExprKind::Local(local), StaticValue::Array(items)) if node.formals.contains(local) => {
+            Some((node.name_of(*local), items))
+        }
+        _ => None,
+    });
+    if let Some((name, items)) = input {
+        let one = items.first().map_or_else(String::new, |first| format!(", such as `{first}`"));
+        d.help = vec![format!("`{name}` of `{}` is one number{one}, and no list", node.name)];
+    }
+    Failure::Bad(d)
 }

@@ -15,6 +15,7 @@ use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::resume;
+use super::scale;
 use super::start::{Common, NONE};
 use super::test::{Nodes, Test};
 use super::updates;
@@ -67,6 +68,9 @@ impl<'a> OnData<'a> {
             if let Some(note) = updates::unrestarted(&common.program, evaluating) {
                 observer.warning(&evaluating.shown(note), evaluating.sources());
             }
+        }
+        for note in scale::findings(&common.program, &windows) {
+            observer.warning(&common.program.shown(note), common.program.sources());
         }
         for note in doubts(&windows) {
             observer.warning(&note, common.program.sources());
@@ -260,7 +264,8 @@ fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> R
         let what = format!(
             "{test} of {windows} windows are kept for testing and {validation} for validation, and none is left to train on"
         );
-        return Err(Diagnostic::error(codes::BAD_OPTION, what));
+        return Err(Diagnostic::error(codes::BAD_OPTION, what)
+            .help("keep fewer, as with `--test 0.1 --validate 0.1`, or give more data"));
     }
     if options.validate.is_some() && !evaluates {
         let what = "windows are kept for validation, and no node runs over them";

@@ -201,6 +201,9 @@ impl Parser<'_, '_> {
         (name.kind == Kind::Ident).then(|| match self.text_of(name) {
             "T" | "mT" | "H" => "the transpose is written `transpose(x)`",
             "shape" | "size" | "ndim" => "a shape is written `shape(x)`, its first dimension `shape(x)[0]`",
+            "backward" | "step" | "zero_grad" | "grad" => {
+                "no gradient is asked for and no step is called: `loss, d = diff_cross_entropy(o, y, true, -0.1);` gives the gradient of a loss, and `o, _ = diff_net(x, true, d);` updates the parameters of `net` by it"
+            }
             _ => "values have no attributes or methods; `m.f(x)`, without blanks, calls node `f` of `import .. as m;`",
         })
     }

@@ -9,7 +9,7 @@ use super::exchanged::Argument;
 use super::{Infer, Pending};
 use rml_syntax::ast::Literal;
 
-use crate::hir::{ExprId, ExprKind, Local, LocalKind};
+use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node};
 use crate::infer::adjoint::{self, Adjoint, Results};
 use crate::instance::InstanceId;
 use crate::text;
@@ -20,7 +20,7 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         let Some(call) = node.as_call(expr) else { return };
         if let Some(end) = call.every {
-            self.condition(id, end, "`every`");
+            self.condition_or(id, end, "`every`", windows_of(node, end));
         }
         let Some(&child) = self.tree.instances[id].calls.get(&expr) else {
             for operand in &call.args {
@@ -317,4 +317,13 @@ impl Infer<'_, '_, '_> {
         texts.insert(callee.formals.len().min(texts.len()), "true".to_owned());
         format!("{name}({})", texts.join(", "))
     }
+}
+
+/// What to write for `every 10`.
+fn windows_of(node: &Node, end: ExprId) -> Option<String> {
+    let ExprKind::Literal(Literal::Int(cycles)) = node.exprs[end].kind else { return None };
+    let last = cycles.checked_sub(1).filter(|last| *last >= 0)?;
+    Some(format!(
+        "`every` takes a condition that is true in the last cycle of a window: for windows of {cycles} cycles write `every end`, with `t = 0 fby (if end then 0 else t + 1);` and `end = t == {last};`; for the windows of data, with an input `end: bool []`"
+    ))
 }

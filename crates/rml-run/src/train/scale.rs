@@ -1,0 +1,82 @@
+//! Inputs whose numbers are large where they meet parameters.
+
+use indexmap::IndexSet;
+use rml_base::Diagnostic;
+use rml_base::codes::analysis::LEARNING_RATE;
+use rml_data::Windows;
+use rml_driver::Program;
+use rml_ir::flat::{Equation, Flat, Rhs, Var};
+use rml_ir::op::Op;
+
+/// From which root of the mean square on the numbers of an input count as large. Those of images, from 0 to 255, do.
+const LARGE: f64 = 50.0;
+
+/// Warns of the inputs that a layer takes as they are although their numbers are large: a gradient grows with them, and
+/// what a layer gives as well.
+pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> {
+    let flat = program.flat();
+    let parameters = flat.states.values().filter(|state| state.parameter);
+    let parameters = moved(flat, parameters.map(|state| flat.equations[state.equation].lhs));
+    let finding = |input: &rml_ir::flat::Input| {
+        let name = flat.vars[input.var].name.as_deref().filter(|_| flat.vars[input.var].ty.is_num())?;
+        let values = moved(flat, [input.var]);
+        let at = flat.equations.iter().find(|e| is_product(e, &values, &parameters))?;
+        let scale = windows.scale(name).filter(|scale| *scale >= LARGE)?;
+        let size = scale.round();
+        Some(
+            Diagnostic::warning(LEARNING_RATE, format!("input `{name}` has numbers around {size}, which a layer takes as they are"))
+                .label(at.span, format!("`{name}` meets a parameter"))
+                .note("gradients grow with them, so a learning rate that fits numbers around 1 is too large")
+                .help(format!("scale them first, as in `{name} / {size}.0`, or subtract the mean and divide by the deviation")),
+        )
+    };
+    flat.inputs.iter().filter_map(finding).collect()
+}
+
+/// The variables that have the elements of these, in another cycle or order.
+fn moved(flat: &Flat, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
+    let mut found: IndexSet<Var> = vars.into_iter().collect();
+    loop {
+        let before = found.len();
+        for e in &flat.equations {
+            let from: &[Var] = match &e.rhs {
+                Rhs::When { value, .. } => &[*value],
+                Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } | Rhs::Post { next, .. } => &[*next],
+                Rhs::Merge { on_true, on_false, .. } => &[*on_true, *on_false],
+                Rhs::If { then, other, .. } => &[*then, *other],
+                Rhs::Apply { op, args } if is_rearranged(op) => args,
+                Rhs::Const(_) | Rhs::Apply { .. } | Rhs::Param { .. } => &[],
+            };
+            if from.iter().any(|v| found.contains(v)) {
+                found.insert(e.lhs);
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// Whether an equation is a product of one of these values with one of these parameters.
+fn is_product(e: &Equation, values: &IndexSet<Var>, parameters: &IndexSet<Var>) -> bool {
+    match &e.rhs {
+        Rhs::Apply { op: Op::MatMul | Op::Conv(_), args } => {
+            args.iter().any(|v| values.contains(v)) && args.iter().any(|v| parameters.contains(v))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the elements of the result are those of the operands.
+fn is_rearranged(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Copy
+            | Op::Reshape { .. }
+            | Op::Transpose { .. }
+            | Op::Broadcast { .. }
+            | Op::Stack { .. }
+            | Op::Concat { .. }
+            | Op::Index { .. }
+    )
+}
