@@ -98,6 +98,7 @@ fn weighted(op: &Op, types: &[Type]) -> Result<Module, rml_ir::op::TypeError> {
         vars,
         consts: IndexVec::new(),
         equations: equations.into_iter().collect(),
+        held: 0,
         span,
     };
     let nodes: IndexVec<NodeId, Node> = [node].into_iter().collect();
