@@ -362,21 +362,23 @@ fn nest_cost(nest: &Nest) -> f64 {
     let cost = |(val, def): (rml_nest::Val, &Def)| match def {
         Def::Load(_) => points(&spans[val]) * 0.05,
         Def::Take { .. } => points(&spans[val]),
-        Def::Apply(op, _) => points(&spans[val]) * if is_cheap(op) { 0.05 } else { 0.5 },
+        Def::Apply(op, _) => points(&spans[val]) * if is_costly(op) { 0.5 } else { 0.05 },
         Def::Fold(_, _, of) => points(&spans[*of]) * 0.1,
         Def::Chain { dim, .. } => points(&spans[val]) * nest.dims[*dim] as f64 * 0.05,
     };
     nest.body.iter_enumerated().map(cost).sum()
 }
 
-fn is_cheap(op: &Op) -> bool {
+/// Whether an operator of scalars takes many instructions.
+fn is_costly(op: &Op) -> bool {
+    use Unary::{Cos, Erf, Exp, Expm1, Gelu, Log, Log1p, Sigmoid, Sin, Softplus, Sqrt, Tanh};
     match op {
-        Op::Unary(f) => matches!(f, Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Flush),
-        Op::Binary(f) => {
-            matches!(f, Binary::Add | Binary::Sub | Binary::Mul | Binary::Minimum | Binary::Maximum)
-        }
-        Op::Compare(_) | Op::Where => true,
-        _ => false,
+        Op::Unary(Exp | Expm1 | Log | Log1p | Sqrt | Sin | Cos) => true,
+        Op::Unary(Erf | Tanh | Sigmoid | Gelu | Softplus) => true,
+        op => matches!(
+            op,
+            Op::Binary(Binary::Div | Binary::Pow | Binary::Mod | Binary::Atan2 | Binary::LogAddExp)
+        ),
     }
 }
 
