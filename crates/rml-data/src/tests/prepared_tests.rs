@@ -10,7 +10,6 @@ use super::{batched, input};
 use crate::{Columns, Dataset, Fill, OnDisk, Preparation, Recipe, Selection, Windows};
 
 /// `x: num [batch, 2]` and `y: int [batch]`.
-#[cfg(test)]
 fn inputs() -> Vec<InputInfo> {
     vec![batched(input("x", DType::Num, &[2, 2], None)), batched(input("y", DType::Int, &[2], None))]
 }
