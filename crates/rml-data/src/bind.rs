@@ -14,8 +14,9 @@ use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::advice;
 use crate::builder::exact;
+use crate::classes::classes;
 use crate::columns::{Column, Columns, Elements, place};
-use crate::labels::{self, classes};
+use crate::labels;
 use crate::text;
 
 /// Elements converted to the type of an input.

@@ -10,7 +10,8 @@ use rml_ir::Shape;
 use crate::builder::gaps_in_sequences;
 use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
-use crate::format::{EXTENSIONS, Format};
+use crate::format::EXTENSIONS;
+use crate::formats::Format;
 use crate::malformed::{Malformed, Unusable};
 use crate::selection::Selection;
 

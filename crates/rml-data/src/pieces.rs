@@ -9,7 +9,8 @@ use rml_files::{Scratch, Unpacked, contents};
 
 use crate::columns::{Columns, Elements};
 use crate::dialect::{Known, SAMPLE, find, sample_of, usual};
-use crate::format::{Format, mapped};
+use crate::format::mapped;
+use crate::formats::Format;
 use crate::malformed::Malformed;
 use crate::selection::Selection;
 use crate::stored::Stored;

@@ -7,7 +7,24 @@ use rml_ir::{DType, Data, InputInfo, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::labels::listed;
-use crate::recipe::Fill;
+
+/// What stands where there is no value. Displays as options say it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Fill {
+    /// The mean of the values that are trained on.
+    Mean,
+    /// A number, or the name of a class.
+    Given(String),
+}
+
+impl std::fmt::Display for Fill {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fill::Mean => f.write_str("mean"),
+            Fill::Given(text) => f.write_str(text),
+        }
+    }
+}
 
 /// What happens to the numbers of an input. A list has one number, or one for each element of a cell.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -15,9 +15,8 @@ use crate::columns::{Column, Elements};
 use crate::dialect::Dialect;
 use crate::labels::{Texts, listed, look_like_values, unknown_value};
 use crate::mapping::{self, ColumnMapping};
-use crate::prepare::Steps;
+use crate::prepare::{Fill, Steps};
 use crate::selection::Selection;
-use crate::windows::Windows;
 
 /// How a table becomes inputs, as the user asks for it.
 ///
@@ -52,24 +51,6 @@ pub struct Recipe {
     /// Inputs that are brought to the mean 0 and the standard deviation 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub standardised: Vec<String>,
-}
-
-/// What stands where there is no value. Displays as options say it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub enum Fill {
-    /// The mean of the values that are trained on.
-    Mean,
-    /// A number, or the name of a class.
-    Given(String),
-}
-
-impl std::fmt::Display for Fill {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fill::Mean => f.write_str("mean"),
-            Fill::Given(text) => f.write_str(text),
-        }
-    }
 }
 
 fn is_default<T: Default + PartialEq>(x: &T) -> bool {
@@ -150,7 +131,7 @@ impl Recipe {
         self
     }
 
-    /// Whether it asks for nothing but how files are read.
+    /// Whether it says only how files are read, and prepares nothing.
     pub fn prepares_nothing(&self) -> bool {
         self.classes.is_empty() && self.fills.is_empty() && self.standardised.is_empty()
     }
@@ -233,34 +214,6 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Fits a recipe to windows of data that are trained on. The inputs may belong to several nodes, each with its
-    /// windows of the same data.
-    ///
-    /// # Errors
-    /// An input that does not exist or has no value; data that cannot be read.
-    pub fn fit(asked: Recipe, nodes: &[&Windows], set: &[usize]) -> Result<Self, Diagnostic> {
-        let inputs: Vec<&InputInfo> = nodes.iter().flat_map(|windows| windows.infos()).collect();
-        asked.check(&inputs)?;
-        let (mut classes, mut steps) = (BTreeMap::new(), BTreeMap::new());
-        for windows in nodes {
-            for (input, names) in windows.classes() {
-                classes.entry(input.to_owned()).or_insert_with(|| names.to_vec());
-            }
-        }
-        let mut names: Vec<&String> = asked.fills.keys().collect();
-        names.extend(asked.standardised.iter().filter(|name| !asked.fills.contains_key(*name)));
-        for name in names {
-            let windows = nodes.iter().find(|windows| windows.infos().any(|info| *info.name == **name));
-            if let Some(windows) = windows {
-                let fill = asked.fills.get(name);
-                let scales = asked.standardised.contains(name);
-                let found = windows.fit(name, fill, scales, set)?;
-                steps.insert(name.clone(), found);
-            }
-        }
-        Ok(Self { asked, classes, steps })
-    }
-
     /// The recipe by which other data is read: what was asked for, with all classes.
     pub fn recipe(&self) -> Recipe {
         Recipe { classes: self.classes.clone(), ..self.asked.clone() }

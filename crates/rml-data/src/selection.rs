@@ -8,7 +8,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use crate::builder::{Builder, Reading};
 use crate::columns::LENGTHS;
 use crate::dialect::Dialect;
-use crate::format::Format;
+use crate::formats::Format;
 use crate::labels::Texts;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;

@@ -1,6 +1,6 @@
 //! Columns against inputs: conversions, readings, and what is refused.
 
-mod prepared;
+mod prepared_tests;
 
 use std::sync::Arc;
 

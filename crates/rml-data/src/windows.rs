@@ -2,6 +2,7 @@
 
 mod agreed;
 mod bind;
+mod fit;
 mod hints;
 mod reading;
 
@@ -13,10 +14,11 @@ use rml_ir::{Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::advice::prefixed;
 use crate::cells::Cells;
+use crate::classes::Classes;
 use crate::columns::Elements;
-use crate::labels::{self, Classes};
-use crate::prepare::{Moments, Steps, fitted};
-use crate::recipe::{Fill, Preparation};
+use crate::labels;
+use crate::prepare::{Fill, Moments, Steps, fitted};
+use crate::recipe::Preparation;
 
 pub use bind::missing;
 

@@ -310,7 +310,7 @@ pub struct TrainOptions {
     pub precision: Precision,
     /// Whether NaN in the data is let through.
     pub allow_nan: bool,
-    /// How columns become inputs. A run to resume goes on with its own. Files are read by it where they are
+    /// How columns become inputs. A run to resume continues with its own. Files are read by it where they are
     /// [selected](Recipe::selection).
     pub recipe: Recipe,
     /// The checkpoint to write: at the end, on interruption, and every `save_every` epochs or reports.

@@ -1,0 +1,89 @@
+//! The classes of an input: the names of its values, where it has such, and which of them a column of texts has.
+
+use indexmap::IndexSet;
+use rml_base::{Diagnostic, visible_name};
+use rml_ir::InputInfo;
+
+use crate::columns::Elements;
+use crate::labels::unknown_value;
+use crate::on_disk::Dataset;
+
+/// The classes of an input.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Classes {
+    /// Their names, in the order of their numbers.
+    pub(crate) names: Vec<String>,
+    /// The class of each number of the column, if it holds texts.
+    pub(crate) numbers: Option<Vec<i64>>,
+}
+
+/// The classes of an input: the cases of its enumeration, or those that are known, or else the texts of its column in
+/// their order. An input has none if its column holds no texts and no names are known.
+///
+/// # Errors
+/// A text that is no known class.
+pub(crate) fn classes(
+    data: &dyn Dataset,
+    input: &InputInfo,
+    known: Option<&[String]>,
+) -> Result<Option<Classes>, Diagnostic> {
+    let table = data.table();
+    let known = table.cases.get(&*input.name).map(Vec::as_slice).or(known);
+    let classes = match (table.names(&input.name), known) {
+        (None, None) => return Ok(None),
+        (None, Some(known)) => return Ok(Some(Classes { names: known.to_vec(), numbers: None })),
+        (Some(_), Some(known)) => known.to_vec(),
+        (Some(names), None) => {
+            let mut sorted = names.to_vec();
+            sorted.sort();
+            sorted
+        }
+    };
+    let names = table.names(&input.name).unwrap_or_default();
+    let all: IndexSet<&str> = classes.iter().map(String::as_str).collect();
+    let number = |name: &String| all.get_index_of(name.as_str()).and_then(|class| i64::try_from(class).ok());
+    let numbers: Vec<Option<i64>> = names.iter().map(number).collect();
+    if let Some(unknown) = numbers.iter().position(Option::is_none) {
+        let row = first_row(data, &input.name, unknown)?;
+        return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
+    }
+    Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
+}
+
+/// The first row of a column that has a number.
+fn first_row(data: &dyn Dataset, name: &str, number: usize) -> Result<Option<usize>, Diagnostic> {
+    let (mut found, mut before) = (None, 0);
+    data.for_each(name, &mut |elements| {
+        if let (None, Elements::Int(v)) = (found, elements) {
+            let at = v.iter().position(|x| usize::try_from(*x) == Ok(number));
+            found = at.map(|at| before + at);
+        }
+        before += elements.len();
+    })?;
+    let table = data.table();
+    let (Some(at), Some(column)) = (found, table.columns.get(name)) else { return Ok(None) };
+    if let Some(lengths) = table.lengths(name) {
+        let mut end = 0;
+        return Ok(lengths.iter().position(|length| {
+            end += length;
+            at < end
+        }));
+    }
+    let per_row = (before / column.present_rows().max(1)).max(1);
+    let row = at / per_row;
+    Ok(Some(column.present.as_ref().map_or(row, |rows| rows[row])))
+}
+
+/// A text of a column names no class.
+fn unknown_label(
+    input: &str,
+    row: Option<usize>,
+    origin: &str,
+    label: &str,
+    classes: &[String],
+) -> Diagnostic {
+    let row = row.map_or(String::new(), |row| format!(", row {row}"));
+    let mut d = unknown_value(input, label, classes);
+    d.message = format!("column `{input}`{row} of {origin}: `{}` is no known class", visible_name(label));
+    d
+}
