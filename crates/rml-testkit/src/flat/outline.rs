@@ -115,6 +115,7 @@ impl<'a> Maker<'a> {
             vars: IndexVec::new(),
             consts: IndexVec::new(),
             equations: IndexVec::new(),
+            held: 0,
             span: Span::new(FileId(0), group, group + 1),
         };
         Maker { flat, groups, group, vars: IndexVec::filled(None, flat.vars.len()), node }
