@@ -67,12 +67,12 @@ node rollout() -> (y, old, drawn)
 
 enum side = Left, Right;
 
-node kinds() -> (i, b, e, rows, held, lasting)
+node kinds() -> (i, b, e: side, rows, held, lasting)
   t = 0 fby t + 1;
   fresh = mod(t, 4) < 2;
   i = again(2, fresh, [t, 2 * t] when fresh);
   b = again(2, fresh, (mod(t, 2) == 0) when fresh);
-  e = to_int(again(2, fresh, (if t > 4 then Right else Left) when fresh));
+  e = again(2, fresh, (if t > 4 then Right else Left) when fresh);
   rows = replayed(2, 20, [t > 0, t > 0]);
   held = held(t == 1, t == 1);
   lasting = last(2, t);

@@ -126,7 +126,7 @@ fn the_gradient_of_an_input_by_an_expression_is_told() {
              node seen(x: num [2], k: num []) -> (dx)\n  {left}, dx = diff_net2(x, true, {d});"
         )
     };
-    let updates = ["[gradient-updates]", "p.rml:12:3", "`rml grad --node net2`"];
+    let updates = ["[gradient-updates]", "p.rml:12:3", "call `grad_net2` in its place"];
     told(&sensitivity("k * ones([2]) + 1.0", "_"), &updates);
     told(&sensitivity("0.5 * p", "p"), &updates);
     quiet(

@@ -84,8 +84,8 @@ pub fn adjoint(source: &Source, options: &Options, node: &str) -> Result<Adjoint
     within.or_else(placed).map_or(alone, Ok)
 }
 
-/// The adjoint of the root, or of the first instance of the node that is differentiated within it; if `held`, that which
-/// reads parameters and does not update them.
+/// The adjoint of the root, or of the first instance of the node that is differentiated within it. If `held`, it reads
+/// parameters and does not update them.
 fn adjoint_of(front: &Front, options: &Options, root: Root, held: bool) -> Result<Adjoint, Error> {
     let nodes = front.elaborate(options, root.clone()).and_then(|(module, _)| {
         let mut module = pass::normalize(&module);

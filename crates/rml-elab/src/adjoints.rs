@@ -87,6 +87,13 @@ impl Add<'_, '_> {
             return;
         }
         self.orders.insert(id, order);
+        // The name `diff_f` finds an adjoint of the program's own; the name `grad_f` does not.
+        if self.builder.nodes[id].held > 0
+            && let Some(own) = self.override_of(id)
+        {
+            self.todo.extend((order > 1).then(|| (own, order - 1)));
+            return;
+        }
         let params: Vec<(Type, Span)> = self.builder.nodes[id]
             .exprs
             .iter()

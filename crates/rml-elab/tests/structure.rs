@@ -293,7 +293,7 @@ fn an_assertion_is_an_equation_without_a_result_where_it_is_false() {
     let asserted: Vec<&str> = root.vars.iter().filter_map(|v| v.asserts.as_deref()).collect();
     assert_eq!(asserted, ["each", "each", "sampled", "always"]);
     let printed = rml_ir::typed::print(&module);
-    assert!(printed.contains("gather{axis=0}((int [1] [0]), to_int(not(lt("), "{printed}");
+    assert!(printed.contains("gather{axis=0}((int [1] fill 0), to_int(not(lt("), "{printed}");
 }
 
 #[test]

@@ -44,6 +44,13 @@ const WORDS: &[&str] = &[
     "not",
     "merge",
     "every",
+    "restart",
+    "for",
+    "const",
+    "enum",
+    "record",
+    "match",
+    "assert",
     "and",
     "or",
     "true",
@@ -78,7 +85,9 @@ const WORDS: &[&str] = &[
     "*)",
     "é",
     "zeros",
+    "zeros_like",
     "diff_main",
+    "grad_main",
 ];
 
 /// Words and numbers, runs of blanks, and other characters one by one. Lines that are comments are left out.

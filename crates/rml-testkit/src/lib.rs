@@ -5,6 +5,7 @@
 //! - [`joined`]: random recurrences whose products are over concatenations.
 //! - [`plans`]: programs by plan, against the simulator.
 //! - [`samples`]: plans of single operators, and inputs for programs.
+//! - [`structured`]: random programs with structure, and the plain ones that they stand for.
 //! - [`damage`]: damaged texts of programs.
 //! - [`verdicts`]: what the analysis says about a program, against runs of it.
 //! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run
@@ -23,6 +24,7 @@ pub mod joined;
 pub mod plans;
 mod random;
 pub mod samples;
+pub mod structured;
 pub mod verdicts;
 
 pub use random::Random;

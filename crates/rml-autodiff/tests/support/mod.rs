@@ -32,6 +32,7 @@ impl NodeBuilder {
             vars: IndexVec::new(),
             consts: IndexVec::new(),
             equations: IndexVec::new(),
+            held: 0,
             span,
         })
     }

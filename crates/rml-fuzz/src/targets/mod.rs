@@ -20,6 +20,7 @@ mod passes;
 mod plans;
 mod programs;
 mod streams;
+mod structure;
 mod verdicts;
 mod weights;
 
@@ -53,6 +54,7 @@ pub const TARGETS: &[Target] = &[
     passes::TARGET,
     plans::TARGET,
     programs::TARGET,
+    structure::TARGET,
     verdicts::TARGET,
     gradients::TARGET,
     adjoints::TARGET,

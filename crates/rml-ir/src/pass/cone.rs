@@ -13,8 +13,8 @@ use crate::flat::{
     By, Claim, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify,
 };
 
-/// Keeps what the outputs, the updates of parameters and assertions depend on, and renumbers what is kept, in its order.
-/// A program without outputs is kept whole. All inputs stay. An assertion that is folded holds, and goes.
+/// Keeps what the outputs, the updates of parameters and assertions depend on, and renumbers what is kept, in its
+/// order. A program without outputs is kept whole. All inputs stay. An assertion that is folded holds, and goes.
 ///
 /// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove
 /// it was dropped, the equations that tie the clock of a kept stream to an input or a sampling stay, too;

@@ -8,8 +8,8 @@ use crate::op::Op;
 use crate::types::Type;
 use crate::value::Value;
 
-/// Drops the inputs of which `dropped` is true, and the outputs and assertions that depend on them. Says about each output whether it
-/// is kept.
+/// Drops the inputs of which `dropped` is true, and the outputs and assertions that depend on them. Says about each
+/// output whether it is kept.
 ///
 /// Ensures: for every trace, the outputs that are kept are what they were before; states that nothing needs any more
 /// are gone, if an output is left.

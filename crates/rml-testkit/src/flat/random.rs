@@ -85,10 +85,22 @@ pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Draw
             g.b.output(v);
         }
     }
+    if g.e.chance(30) {
+        g.assertion();
+    }
     (g.b.build(), inputs)
 }
 
 impl Generator<'_> {
+    /// A property of a condition; most hold in every cycle.
+    fn assertion(&mut self) -> Option<()> {
+        let clock = self.e.below(self.clocks.len());
+        let c = self.any(clock, Some(BOOL))?;
+        let holds = if self.e.chance(70) { self.mostly_true(c) } else { c };
+        self.b.assertion("holds", holds);
+        Some(())
+    }
+
     fn is(&self, v: Var, dtype: DType) -> bool {
         self.b.flat.vars[v].ty.dtype == dtype
     }

@@ -3,7 +3,7 @@
 super::table! {
     Initialiser {
         Function "zeros" "zeros(shape)" "all 0.0" "-> num shape" "" "zeros([2])" "[0.0, 0.0]";
-        Function "zeros_like" "zeros_like(x), zeros_like(x, shape)"
+        Function "zeros_like" "zeros_like(x[, shape])"
             "all 0.0, 0 or false: zeros of the element type of variable x, and of its shape or another one"
             "any [s..] -> the same, or of that shape" "" "x = [true, false]; zeros_like(x)" "[false, false]";
         Function "ones" "ones(shape)" "all 1.0" "-> num shape" "" "ones([2])" "[1.0, 1.0]";

@@ -1,0 +1,198 @@
+//! Random programs with structure, each with the plain program that it stands for, written out here without the
+//! compiler: families line by line, cases as samplings, records as variables, restarts as choices.
+
+use std::fmt::Write as _;
+
+use crate::Random;
+
+/// The nodes of both programs.
+const COMMON: &str = "
+node diff_param(init, bp, do) -> (o)
+  o = init fby o + merge bp (0.05 * do) 0.0;
+
+node step(a: num [], x: num []) -> (o: num [])
+  k = param(0.5);
+  o = tanh(k * x + a * (0.1 fby o));
+
+node count(x: num []) -> (o: num [])
+  o = x + (0.0 fby o);
+
+node slope(x: num []) -> (d: num [])
+  w = param(1.5);
+  d = 2.0 * w * x;
+
+node curve(x: num []) -> (y: num [])
+  w = param(1.5);
+  y = w * x * x;
+";
+
+/// The nodes that only the program with structure has.
+const STRUCTURE: &str = "
+enum kind = Low, Middle, High;
+record pair = (a: num [], b: num []);
+
+node applied(f: node, x: num []) -> (o: num [])
+  h[0] = x;
+  h[k + 1] = f(h[k]) for k < 2;
+  o = x + h[2];
+
+node power(n, x: num []) -> (o: num [])
+  o = if n == 0 then 1.0 else x * power(n - 1, x);
+";
+
+/// Calls the adjoint of both, so that they train, and gives the gradient of an input.
+const CALLER: &str = "
+node caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: num [], dx: num [])
+  o, dx = diff_main(x, c, m, true, do) every end;
+";
+
+/// Two texts under construction.
+struct Pair<'r> {
+    r: &'r mut Random,
+    /// Constants beside nodes.
+    constants: String,
+    structured: String,
+    plain: String,
+    /// Variables of both, of one scalar each.
+    vars: Vec<String>,
+}
+
+/// A program with structure and the plain one that it stands for. Both have the nodes
+/// `main(x: num [], c: bool [], m: int []) -> (o: num [])` and
+/// `caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: num [], dx: num [])`.
+pub fn programs(r: &mut Random) -> (String, String) {
+    let mut pair = Pair {
+        r,
+        constants: String::new(),
+        structured: String::new(),
+        plain: String::new(),
+        vars: vec!["x".to_owned()],
+    };
+    for i in 0..2 + pair.r.below(5) {
+        pair.add(i);
+    }
+    let last = pair.vars.last().cloned().unwrap_or_default();
+    let head = "\nnode main(x: num [], c: bool [], m: int []) -> (o: num [])\n";
+    let structured =
+        format!("{}{COMMON}{STRUCTURE}{head}{}  o = {last};\n{CALLER}", pair.constants, pair.structured);
+    let plain = format!("{COMMON}{head}{}  o = {last};\n{CALLER}", pair.plain);
+    (structured, plain)
+}
+
+impl Pair<'_> {
+    fn var(&mut self) -> String {
+        self.r.pick(&self.vars).clone()
+    }
+
+    /// The same equation in both.
+    fn both(&mut self, text: &str) {
+        self.structured.push_str(text);
+        self.plain.push_str(text);
+    }
+
+    /// Adds a variable by one of the forms. Its values stay between -1 and 1.
+    fn add(&mut self, i: usize) {
+        let value = match self.r.below(9) {
+            0 => self.family(i),
+            1 => self.argument(i),
+            2 => self.recursion(),
+            3 => self.cases(i),
+            4 => self.record(i),
+            5 => self.restart(i),
+            6 => self.gradient(i),
+            7 => self.zeros(i),
+            _ => self.constant(i),
+        };
+        let _ = writeln!(self.structured, "  v{i} = tanh({});", value.0);
+        let _ = writeln!(self.plain, "  v{i} = tanh({});", value.1);
+        if self.r.chance(0.3) {
+            let _ = writeln!(self.structured, "  assert \"v{i} is bounded\" abs(v{i}) <= 1.0;");
+        }
+        self.vars.push(format!("v{i}"));
+    }
+
+    fn family(&mut self, i: usize) -> (String, String) {
+        let (n, x, c) = (1 + self.r.below(4), self.var(), self.var());
+        let _ = writeln!(self.structured, "  h{i}[0] = {x};");
+        let _ = writeln!(
+            self.structured,
+            "  h{i}[k + 1] = step(0.1 * k, h{i}[k]) + (if k == 1 then {c} else 0.0) for k < {n};"
+        );
+        let _ = writeln!(self.plain, "  h{i}_0 = {x};");
+        for k in 0..n {
+            let more = if k == 1 { &*c } else { "0.0" };
+            let _ = writeln!(self.plain, "  h{i}_{} = step(0.1 * {k}.0, h{i}_{k}) + {more};", k + 1);
+        }
+        let all: Vec<String> = (0..=n).map(|k| format!("h{i}_{k}")).collect();
+        match self.r.below(3) {
+            0 => (format!("h{i}[-1]"), format!("h{i}_{n}")),
+            1 => (format!("sum(h{i})"), all.join(" + ")),
+            _ => (format!("sum(h{i}[1:])"), all[1..].join(" + ")),
+        }
+    }
+
+    fn argument(&mut self, i: usize) -> (String, String) {
+        let x = self.var();
+        let _ = writeln!(self.plain, "  t{i} = step(0.25, {x});\n  u{i} = step(0.25, t{i});");
+        (format!("applied(step(0.25, _), {x})"), format!("{x} + u{i}"))
+    }
+
+    fn recursion(&mut self) -> (String, String) {
+        let (n, x) = (self.r.below(4), self.var());
+        (format!("power({n}, {x})"), format!("{}1.0", format!("{x} * ").repeat(n)))
+    }
+
+    fn cases(&mut self, i: usize) -> (String, String) {
+        let (a, b, c) = (self.var(), self.var(), self.var());
+        self.both(&format!("  q{i} = mod(m, 3);\n"));
+        let _ = writeln!(self.structured, "  p{i} = gather([Low, Middle, High], q{i});");
+        let _ = writeln!(
+            self.plain,
+            "  is{i} = q{i} == 0;\n  qq{i} = q{i} when not is{i};\n  or{i} = qq{i} == 1;\n  \
+             b{i} = ({b} when not is{i}) when or{i};\n  c{i} = ({c} when not is{i}) when not or{i};"
+        );
+        (
+            format!("match p{i} (Middle -> count({b}), Low -> step(0.5, {a}), High -> {c} - 0.5)"),
+            format!("merge is{i} step(0.5, {a} when is{i}) (merge or{i} count(b{i}) (c{i} - 0.5))"),
+        )
+    }
+
+    fn record(&mut self, i: usize) -> (String, String) {
+        let (x, y) = (self.var(), self.var());
+        let _ = writeln!(
+            self.structured,
+            "  s{i} = pair(0.1, 0.2) fby pair({x} - s{i}.b, if c then {y} else 0.5 * s{i}.a);"
+        );
+        let _ = writeln!(
+            self.plain,
+            "  sa{i} = 0.1 fby ({x} - sb{i});\n  sb{i} = 0.2 fby (if c then {y} else 0.5 * sa{i});"
+        );
+        (format!("s{i}.a + s{i}.b"), format!("sa{i} + sb{i}"))
+    }
+
+    fn restart(&mut self, i: usize) -> (String, String) {
+        let x = self.var();
+        let _ = writeln!(self.plain, "  r{i} = {x} + (if c then 0.0 else 0.0 fby r{i});");
+        (format!("count({x}) restart c"), format!("r{i}"))
+    }
+
+    fn gradient(&mut self, i: usize) -> (String, String) {
+        let x = self.var();
+        let _ = writeln!(self.structured, "  _, g{i} = grad_curve({x}, true, 1.0);");
+        (format!("g{i}"), format!("slope({x})"))
+    }
+
+    fn zeros(&mut self, i: usize) -> (String, String) {
+        let x = self.var();
+        let _ = writeln!(self.structured, "  z{i} = zeros_like({x}) fby {x} + 0.5 * z{i};");
+        let _ = writeln!(self.plain, "  z{i} = 0.0 fby {x} + 0.5 * z{i};");
+        (format!("z{i}"), format!("z{i}"))
+    }
+
+    fn constant(&mut self, i: usize) -> (String, String) {
+        let (x, value) = (self.var(), ["0.25", "2", "-1.5"][self.r.below(3)]);
+        let _ = writeln!(self.constants, "const c{i} = {value};");
+        let value = if value.contains('.') { value.to_owned() } else { format!("{value}.0") };
+        (format!("c{i} * {x}"), format!("({value}) * {x}"))
+    }
+}
