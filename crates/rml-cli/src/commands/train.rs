@@ -269,9 +269,6 @@ fn result(report: &TrainReport) -> String {
         (None, Some(best)) if !report.epochs.is_empty() => {
             format!("{} {:.4}\n", best.metric.replacen('.', " ", 1), best.value())
         }
-        (None, _) => {
-            "nothing was left to train: `--epochs`, `--windows` and `--cycles` count what was trained before, too\n"
-                .to_owned()
-        },
+        (None, _) => "nothing was left to train\n".to_owned(),
     }
 }
