@@ -327,15 +327,17 @@ fn rows_of(dims: &[usize], access: &Access, dim: usize) -> Option<Rows> {
     (reach < step).then_some(Rows { n: dims[dim], step })
 }
 
-/// The outermost dimension of a nest that can be divided: no value is folded along it, and what is stored depends on
-/// it.
+/// A nest that can be divided along a dimension: no value is folded along it, and what is stored depends on it. Of
+/// several such dimensions, that one whose points are farthest apart.
 fn nest_rows(nest: &Nest) -> Option<Divided> {
     let dims: Vec<usize> = nest.dims.iter().copied().collect();
     let is_folded = |dim: Dim| nest.body.iter().any(|def| def.folded() == Some(dim));
     let is_stored = |dim: Dim| nest.stores.iter().all(|(access, _)| access.strides[dim.index()] != 0);
     let free: Vec<Dim> =
         nest.dims.ids().filter(|dim| nest.dims[*dim] > 1 && !is_folded(*dim) && is_stored(*dim)).collect();
-    let dim = *free.first()?;
+    let step =
+        |dim: &Dim| nest.stores.iter().map(|(access, _)| access.strides[dim.index()].unsigned_abs()).min();
+    let dim = *free.iter().rev().max_by_key(|dim| step(dim))?;
     // Chains need another dimension along which they are side by side.
     let has_chains = nest.body.iter().any(|def| matches!(def, Def::Chain { .. }));
     let others = nest.dims.ids().filter(|own| *own != dim && nest.dims[*own] > 1 && !is_folded(*own)).count();

@@ -18,13 +18,13 @@ pub struct Form {
     pub(super) vector: Option<Dim>,
     /// All dimensions, from the outermost loop to the innermost.
     pub(super) order: Vec<Dim>,
-    /// The dimension of the outermost loop, which runs from `lo` to `hi`.
+    /// The dimension whose loops run from `lo` to `hi`.
     pub(super) parted: Option<Dim>,
 }
 
 impl Form {
-    /// Of a nest each load of which has one variant. A dimension that is `parted` stays apart from others, and its loop
-    /// is around all of them; the text takes `lo` and `hi` from where it stands.
+    /// Of a nest each load of which has one variant. A dimension that is `parted` stays apart from others; the text takes
+    /// its bounds, `lo` and `hi`, from where it is printed.
     pub fn new(mut nest: Nest, types: IndexVec<Val, DType>, mut parted: Option<Dim>) -> Form {
         while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted)) {
             join(&mut nest, dim);
@@ -37,12 +37,11 @@ impl Form {
         for dim in nest.dims.ids().filter(|dim| nest.dims[*dim] == 1).collect::<Vec<_>>() {
             accesses(&mut nest).for_each(|access| access.strides[dim.index()] = 0);
         }
-        let vector = vector(&nest, parted);
+        let vector = vector(&nest);
         let is_folded = |dim: &Dim| folds(&nest).any(|folded| folded == *dim);
         let (folded, kept): (Vec<Dim>, Vec<Dim>) =
             nest.dims.ids().filter(|dim| Some(*dim) != vector).partition(is_folded);
-        let mut order: Vec<Dim> = kept.into_iter().chain(folded).chain(vector).collect();
-        order.sort_by_key(|dim| Some(*dim) != parted);
+        let order = kept.into_iter().chain(folded).chain(vector).collect();
         let spans = nest.spans();
         Form { nest, types, spans, vector, order, parted }
     }
@@ -98,7 +97,7 @@ fn join(nest: &mut Nest, dim: Dim) {
 
 /// The dimension to be cut, if there are partial sums of too many points, and into how many parts.
 fn cut(nest: &Nest) -> Option<(Dim, usize)> {
-    let dim = vector(nest, None)?;
+    let dim = vector(nest)?;
     let n = nest.dims[dim];
     if folds(nest).next().is_none() || folds(nest).any(|folded| folded == dim) || n <= ROW {
         return None;
@@ -121,9 +120,8 @@ fn split(nest: &mut Nest, dim: Dim, parts: usize) {
     renumber(nest, |own| if own > at { own + 1 } else { own });
 }
 
-/// The dimension along which most elements that are loaded or stored follow each other; not the one that is `parted`,
-/// if there is another one.
-fn vector(nest: &Nest, parted: Option<Dim>) -> Option<Dim> {
+/// The dimension along which most elements that are loaded or stored follow each other.
+fn vector(nest: &Nest) -> Option<Dim> {
     let strides = strides(nest);
     let gain = |dim: &Dim| {
         let of = |s: &Vec<isize>| {
@@ -139,7 +137,7 @@ fn vector(nest: &Nest, parted: Option<Dim>) -> Option<Dim> {
     };
     nest.dims
         .ids()
-        .filter(|dim| nest.dims[*dim] > 1 && Some(*dim) != parted)
+        .filter(|dim| nest.dims[*dim] > 1)
         .max_by_key(|dim| (gain(dim), dim.index()))
         .or(nest.dims.ids().last())
 }
