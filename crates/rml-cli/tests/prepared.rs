@@ -74,10 +74,9 @@ fn inference_does_what_the_training_did() {
     folder.rml("train p.rml --data t.csv --resume e.safetensors --epochs 20 --save e.safetensors").ok();
     assert_eq!(bytes("c.safetensors"), bytes("e.safetensors"));
     // A gradient gets values as they are.
-    let table = "x[0],x[1],y\n3001,0.5,0\n".to_owned();
-    let folder = folder.file("x.csv", table);
-    let grad =
-        folder.rml("grad p.rml --node infer --loss loss --batch 1 --inputs x.csv --params c.safetensors");
+    let folder = folder.file("x.json", "{\"x\": [[[3001, 0.5]]], \"y\": [[0]]}");
+    let grad = "grad p.rml --node infer --loss loss --batch 1 --inputs x.json --params c.safetensors";
+    let grad = folder.rml(grad);
     assert!(grad.err.contains("warning[not-prepared]"), "{}", grad.err);
     let other = "train p.rml --data t.csv --resume e.safetensors --epochs 21 --fill x=0";
     folder.rml(other).fails(1, &["resume-mismatch", "expected fill x=mean; standardise x, found fill x=0"]);
