@@ -23,8 +23,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// Of a nest each load of which has one variant. A dimension that is `parted` stays apart from others; the text takes
-    /// its bounds, `lo` and `hi`, from where it is printed.
+    /// Of a nest each load of which has one variant. A dimension that is `parted` stays apart from others; the text
+    /// takes its bounds, `lo` and `hi`, from where it is printed.
     pub fn new(mut nest: Nest, types: IndexVec<Val, DType>, mut parted: Option<Dim>) -> Form {
         while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted)) {
             join(&mut nest, dim);
