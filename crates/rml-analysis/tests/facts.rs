@@ -70,11 +70,12 @@ fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Run> {
     (sim.failure().is_none() && sim.overflows().is_empty()).then_some(Run { sim })
 }
 
-/// The value of a scalar, a condition as 0 or 1; random programs have no other values.
-fn scalar(value: &Value) -> i64 {
+/// The value of a scalar, a condition as 0 or 1. Random programs have no tensor but the one that assertions read.
+fn scalar(value: &Value) -> Option<i64> {
     match value {
-        Value::Bool(b) => i64::from(*b),
-        Value::Int(i) => *i,
+        Value::Bool(b) => Some(i64::from(*b)),
+        Value::Int(i) => Some(*i),
+        Value::Tensor(_) => None,
         other => panic!("random programs compute with {other:?}"),
     }
 }
@@ -85,7 +86,7 @@ type Ticks = Vec<usize>;
 impl Run {
     fn value(&self, n: usize, v: Var) -> Option<i64> {
         match self.sim.status(n as u64, v).unwrap() {
-            Some(Status::Value(value)) => Some(scalar(&value)),
+            Some(Status::Value(value)) => scalar(&value),
             _ => None,
         }
     }
@@ -328,7 +329,7 @@ impl Check<'_> {
                 Hold::Own => continue,
                 Hold::Nothing => None,
                 Hold::Const(k) => match &self.flat.consts[k].kind {
-                    ConstKind::Value(value) => Some(scalar(value)),
+                    ConstKind::Value(value) => scalar(value),
                     ConstKind::Random(_) | ConstKind::Apply { .. } => None,
                 },
                 Hold::At(source) => run.value(edge, source),

@@ -26,7 +26,7 @@ fn nodes_modules_and_operators_are_shown() {
     }
     assert_eq!(folder.rml("doc std.layers.lstm").ok(), lstm);
     assert_eq!(folder.rml("doc std.layers lstm").ok(), lstm);
-    assert!(folder.rml("doc std.time").ok().contains("node last(n, x: num [s..])"));
+    assert!(folder.rml("doc std.time").ok().contains("node last(n, x) -> (w)"));
     let matmul = folder.rml("doc matmul").ok();
     assert!(
         matmul.contains("operator matmul") && matmul.contains("Gradient: d") && matmul.contains("Example: "),

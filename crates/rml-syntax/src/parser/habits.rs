@@ -21,7 +21,7 @@ const WORDS: &[(&str, &str)] = &[
         "`last {x}` needs a first value: `0.0 fby {x}` of a num, `0 fby {x}` of an int, `false fby {x}` of a bool",
     ),
     ("whenot", "`whenot` is two words: `when not {x}`"),
-    ("assert", "there are no assertions: make the condition an output, `ok = x > 0.0;`"),
+    ("assert", "name the property in quotes: `assert \"x is positive\" x > 0.0;`"),
     (
         "const",
         "a constant stands before or after nodes, `const n = 3;`; in a node it is an equation, `n = 3;`",
