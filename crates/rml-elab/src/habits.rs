@@ -55,7 +55,6 @@ const CALLS: &[(&[&str], &str)] = &[
     (&["randn"], "write `random_normal(shape)`, or `normal(shape, mean, std)` for an initial value"),
     (&["rand"], "write `random_uniform(shape)`, or `uniform(shape, lo, hi)` for an initial value"),
     (&["full", "tile"], "write `broadcast(shape, x)`"),
-    (&["zeros_like"], "write `zeros(shape(x))`"),
     (&["ones_like"], "write `ones(shape(x))`"),
     (&["reduce_sum"], "write `sum(x)`, or `sum(x, axes)`"),
     (&["reduce_mean", "average"], "write `mean(x)`, or `mean(x, axes)`"),
