@@ -63,7 +63,7 @@ pub(crate) enum Close {
     Nearly,
 }
 
-/// The code of the first assertion that does not hold; those of the others are below it.
+/// The code of the first assertion if it does not hold; those of the others are below it.
 const FIRST_ASSERTION: i32 = -4;
 
 /// As [`compare_in`], in the build that finds most.
@@ -198,10 +198,10 @@ fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result
         let (outputs, done) = match found {
             Ok(found) => found,
             Err(Fault::Operator { error: EvalError::IntegerOverflow, .. }) => {
-                return Ok((rows, Some("error -1")));
+                return Ok((rows, Some("error")));
             }
             Err(Fault::Operator { error: EvalError::PositionOutside { .. }, .. }) => {
-                return Ok((rows, Some("error -2")));
+                return Ok((rows, Some("error")));
             }
             Err(fault) => return Err(format!("{fault:?}")),
         };
@@ -241,7 +241,7 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
     let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");
     let _ = writeln!(
         text,
-        "if (ran == P_OVERFLOW || ran == P_OUTSIDE || ran <= {FIRST_ASSERTION}) {{ printf(\"error %ld\\n\", ran); return 0; }}\n\
+        "if (ran == P_OVERFLOW || ran == P_OUTSIDE || ran <= {FIRST_ASSERTION}) {{ puts(\"error\"); return 0; }}\n\
          if (ran < 0) {{ fprintf(stderr, \"error %ld, of {most} at most\\n\", ran); return 1; }}"
     );
     text += "for (long t = 0; t < ran; t++) {\n";

@@ -208,15 +208,16 @@ impl Formatter<'_> {
             while let Some(span) = self.comments.peek_before(equation.span.start as usize) {
                 self.comment(span, BODY, false);
             }
-            let lhs = self.items(equation.lhs, lhs_span, |f, lhs| match lhs {
-                Lhs::Var(decl) => f.decl(decl),
-                Lhs::Discard(span) => f.verbatim(*span),
-            });
+            // The word `assert` is printed with the condition.
             let asserts = matches!(equation.rhs.kind, ExprKind::Assert { .. });
-            let mut parts = match asserts {
-                true => Vec::new(),
-                false => vec![bracketed("", lhs, "", true), text(" = ")],
-            };
+            let mut parts = Vec::new();
+            if !asserts {
+                let lhs = self.items(equation.lhs, lhs_span, |f, lhs| match lhs {
+                    Lhs::Var(decl) => f.decl(decl),
+                    Lhs::Discard(span) => f.verbatim(*span),
+                });
+                parts.extend([bracketed("", lhs, "", true), text(" = ")]);
+            }
             let nested = self.shown(equation.span).split(|c: char| !c.is_alphanumeric());
             self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;
             let rhs = nest(2, self.expr(equation.rhs, Level::If));
