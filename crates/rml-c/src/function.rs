@@ -9,7 +9,7 @@ use rml_plan::Reg;
 use crate::lines::Lines;
 use crate::loops::{Base, Elements};
 use crate::operand::c_type;
-use crate::scope::{Scope, Ticks, alike};
+use crate::scope::{ONCE, Scope, Ticks, alike};
 use crate::store::{DTYPES, array_name};
 
 /// The most elements of an array on the stack.
@@ -121,7 +121,8 @@ impl<'a> Function<'a> {
         if all.iter().any(|position| position == "false") {
             return Some("false".to_owned());
         }
-        if ahead < self.scope.program.ahead {
+        // What is the same at all ticks is computed before the first one.
+        if ahead < self.scope.program.ahead && self.ticks.now != ONCE.now {
             all.push(if ahead == 0 { "t < done".to_owned() } else { format!("t < done + {ahead}") });
         }
         all.extend(when.iter().map(|guard| self.holds(guard)));

@@ -18,7 +18,7 @@ const CYCLES: usize = 14;
 #[test]
 fn random_programs_mean_the_same_in_c() {
     let (mut equal, mut steps) = (0, 0);
-    for seed in 0..250 {
+    for seed in 0..312 {
         let mut r = Random(seed);
         let numbers = r.take(220);
         let (flat, _) = program(&numbers, 24, false);
