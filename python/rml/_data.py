@@ -49,12 +49,16 @@ def _reading(
     """How columns become inputs."""
     if (columns or table) and (data is None or isinstance(data, Mapping)):
         raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
-    known = dict(separator=None, decimal=None, thousands=None, missing=None, header=None, comment=None, format=None)
+    names = ("separator", "decimal", "thousands", "missing", "header", "comment", "format")
+    known: dict[str, Any] = dict.fromkeys(names)
     for name, value in dict(table or {}).items():
         if name not in known:
             raise ValueError(f"expected one of {', '.join(known)}, found {name!r}")
         known[name] = [value] if name == "missing" and isinstance(value, str) else value
-    quoted = lambda names: ",".join(f'"{name}"' for name in names)
+
+    def quoted(names: Sequence[str]) -> str:
+        return ",".join(f'"{name}"' for name in names)
+
     return SimpleNamespace(
         columns=[f"{key}={of if isinstance(of, str) else quoted(of)}" for key, of in dict(columns or {}).items()],
         classes=[f"{key}={quoted(names)}" for key, names in dict(classes or {}).items()],

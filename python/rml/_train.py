@@ -309,7 +309,7 @@ def train(
     where, text = _where(source, name)
     if on_disk:
         _from_files(data)
-    table = None if data is None else _windows(data)
+    given = None if data is None else _windows(data)
     is_part = isinstance(validate, (int, float)) or (isinstance(validate, str) and validate.startswith("last:"))
     asked = SimpleNamespace(
         name=where,
@@ -344,7 +344,7 @@ def train(
         resume=resume,
         computing=_Computing(engine, backend, device, threads),
     )
-    return Training(_native.train(table, asked, on_batch is not None), on_epoch, on_batch)
+    return Training(_native.train(given, asked, on_batch is not None), on_epoch, on_batch)
 
 
 @dataclass(frozen=True)

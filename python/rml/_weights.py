@@ -16,7 +16,8 @@ __all__ = ["export_weights", "import_weights", "load", "save"]
 
 def load(path: Path) -> States:
     """The states in a checkpoint by path, as `rml train --save` writes it."""
-    return _native.read_checkpoint(path)
+    states: States = _native.read_checkpoint(path)
+    return states
 
 
 def save(path: Path, states: Mapping[str, Any]) -> None:
