@@ -65,7 +65,7 @@ node main(x: num [3]) -> (y: num [], dx: num [3])
     assert_eq!(all[0], all[1]);
 }
 
-/// `_, dx = diff_u(x, true, 1.0)` trains `u`; the advice is a call that does not.
+/// `_, dx = diff_u(x, true, 1.0)` trains `u`. The advice is the call of `grad_u`, which does not.
 #[test]
 fn the_warning_about_updates_names_the_call_that_holds_parameters() {
     let text = format!("{NET}\nnode main(x: num [3]) -> (dx: num [3])\n  _, dx = diff_u(x, true, 1.0);\n");

@@ -1,5 +1,5 @@
 //! What a batch of one window hides. A size of 1 fits beside every other size, so a program is also checked for a size
-//! that fits beside none by accident, and messages call that size `batch`.
+//! that equals no other size of the program, and messages call that size `batch`.
 
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::StaticValue;

@@ -118,7 +118,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// An operand of `merge` with the suffixes behind it.
+    /// An operand of `merge` with its suffixes.
     fn followed(&mut self, mut id: ExprId, span: Span, suffixes: &[ast::Suffix<'_>]) -> ExprId {
         for suffix in suffixes {
             let kind = match suffix {

@@ -11,7 +11,7 @@ use super::{Kept, Module};
 use crate::ffi::{Entry, Lent, Part};
 use crate::parts::{Share, part};
 
-/// A thread, and whether all that it ran has a result.
+/// The state of a thread, and whether every operator that it ran had a result.
 #[derive(Debug)]
 struct Seat<N: Number> {
     state: State<N>,
