@@ -47,6 +47,85 @@ fn a_loss_is_no_gradient() {
 }
 
 #[test]
+fn a_size_is_no_initial_value() {
+    let net = |init: &str| format!("node n(x: num [4]) -> (o)\n  o = sum(param({init}) * x);\n");
+    let told = Folder::new().file("p.rml", net("4")).rml("check p.rml").err;
+    for word in ["[scalar-parameter]", "p.rml:2:11", "`param(zeros([4]))`", "`param(4.0)`"] {
+        assert!(told.contains(word), "`{word}` is not in\n{told}");
+    }
+    for init in ["zeros([4])", "4.0", "0", "1"] {
+        quiet(init, &net(init));
+    }
+}
+
+/// A training on stacked windows, with an error that is computed so.
+fn stacked(error: &str) -> String {
+    format!(
+        "import std.layers;
+node net(x: num [batch, 3]) -> (o)
+  o = dense(1, x);
+node train(x: num [batch, 3], y: num [batch]) -> (loss)
+  o, _ = diff_net(x, true, do);
+  e = {error};
+  do = -0.1 * sum_to([batch, 1], e);
+  loss = mean(e * e);
+"
+    )
+}
+
+#[test]
+fn a_window_is_not_compared_with_all_others() {
+    let data: Vec<String> = (0..8).map(|i| format!("{{\"x\": [{i}.0, 1.0, 0.5], \"y\": {i}.5}}")).collect();
+    let folder = Folder::new().file("p.rml", stacked("o - y")).file("d.jsonl", data.join("\n"));
+    for command in
+        ["check p.rml", "check p.rml --node train", "train p.rml --data d.jsonl --batch 4 --epochs 1"]
+    {
+        let told = folder.rml(command).err;
+        for word in [
+            "[batch-twice]",
+            "p.rml:6:7",
+            "[batch, 1] and [batch] give [batch, batch]",
+            "`expand_dims(y, 1)`",
+        ] {
+            assert!(told.contains(word), "{command}: `{word}` is not in\n{told}");
+        }
+        assert_eq!(told.matches("[batch-twice]").count(), 1, "{told}");
+    }
+    for right in ["o[:, 0] - y", "o - expand_dims(y, 1)", "o - expand_dims(y, 0)"] {
+        let told = Folder::new().file("p.rml", stacked(right)).rml("check p.rml").err;
+        assert!(!told.contains("batch-twice"), "{right}: {told}");
+    }
+}
+
+#[test]
+fn a_window_has_more_than_one_cycle() {
+    let text = |end: &str, equation: &str| {
+        format!(
+            "import std.layers;
+import std.losses;
+node net(x: num [2], end: bool []) -> (o)
+  h = lstm(4, x) every end;
+  o = dense(1, h);
+node train(x: num [2], y: num []{end}) -> (loss)
+  {equation}o, _ = diff_net(x, end, true, [0.1 * (y - o[0])]);
+  loss = mse(o[0], y);
+"
+        )
+    };
+    let data =
+        r#"{"x": [[[0.5, 1.0], [0.2, 0.8]], [[0.1, 0.4], [0.3, 0.2]]], "y": [[1.0, 2.0], [0.4, 0.1]]}"#;
+    let train = |text: String| {
+        let folder = Folder::new().file("p.rml", text).file("d.json", data);
+        folder.rml("train p.rml --data d.json --epochs 1").err
+    };
+    let told = train(text("", "end = true;\n  "));
+    for word in ["[unused-state]", "`end` ends a window in each cycle", "p.rml:3:22", "`end: bool []`"] {
+        assert!(told.contains(word), "`{word}` is not in\n{told}");
+    }
+    assert!(!train(text(", end: bool []", "")).contains("unused-state"));
+}
+
+#[test]
 fn an_optimiser_is_found_by_its_name() {
     let train = "  o, do_ = diff_net(x, true, do);\n  loss, do, _ = diff_mse(o, y, true, -0.1);";
     let train = train.replace("do_", "_");

@@ -62,8 +62,12 @@ fn training_makes_each_node_once() {
     assert_eq!(train("l.rml --data d.json --epochs 2"), [1, 2, 2], "`train` and `infer`");
     let files = "--save c.safetensors --best b.safetensors --patience 9 --log log --plot p.svg";
     assert_eq!(train(&format!("l.rml --data d.json --epochs 2 {files}")), [1, 2, 2]);
-    assert_eq!(train("s.rml --data d.json --test 1 --batch 2 --epochs 2"), [1, 1, 1]);
-    assert_eq!(train("s.rml --data d.json --test 1 --batch 3 --epochs 2"), [1, 2, 2], "3 windows, and 1");
+    assert_eq!(train("s.rml --data d.json --test 1 --batch 2 --epochs 2"), [1, 2, 1], "2 windows, and many");
+    assert_eq!(
+        train("s.rml --data d.json --test 1 --batch 3 --epochs 2"),
+        [1, 4, 2],
+        "3 windows, 1, and many"
+    );
     assert_eq!(train("f.rml --windows 4 --save f.safetensors"), [1, 2, 2], "`train` and `evaluate`");
     assert_eq!(train("f.rml --windows 8 --resume f.safetensors"), [1, 2, 2]);
     let lines = "{\"x\": 1.0, \"y\": 2.0}\n{\"x\": 2.0, \"y\": 4.0}\n";

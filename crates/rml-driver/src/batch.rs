@@ -1,9 +1,13 @@
 //! What a batch of one window hides. A size of 1 fits beside every other size, so a program is also checked for a size
 //! that equals no other size of the program, and messages call that size `batch`.
 
+use rml_base::codes::analysis::BATCH_TWICE;
 use rml_base::{Diagnostic, Diagnostics};
-use rml_ir::typed::StaticValue;
+use rml_ir::Shape;
+use rml_ir::op::Op;
+use rml_ir::typed::{ExprId, ExprKind, Module, Node, StaticValue};
 
+use crate::front::Front;
 use crate::interface::BATCH;
 use crate::options::Options;
 
@@ -17,20 +21,76 @@ pub(crate) fn any_batch(options: &Options) -> Options {
     options
 }
 
-/// The options for many stacked windows, where the size of a batch is one that [`any_batch`] chose.
-pub(crate) fn many(options: &Options) -> Option<Options> {
+/// Whether the size of a batch is one that [`any_batch`] chose.
+pub(crate) fn is_open(options: &Options) -> bool {
     let is_given = options.batch.is_some() || options.set.contains_key(BATCH);
-    let is_one = options.defaults.get(BATCH) == Some(&StaticValue::Int(1));
-    (!is_given && is_one).then(|| {
-        let mut options = options.clone();
-        options.defaults.insert(BATCH.to_owned(), StaticValue::Int(MANY.cast_signed()));
-        options
-    })
+    !is_given && options.defaults.get(BATCH) == Some(&StaticValue::Int(1))
 }
 
-/// The findings for one window, with the errors that are found for many in place of those for one.
-pub(crate) fn widest(one: Diagnostics, many: Diagnostics) -> Diagnostics {
+/// The options for many stacked windows.
+pub(crate) fn many(options: &Options) -> Options {
+    let mut options = options.clone();
+    options.set.shift_remove(BATCH);
+    options.batch = None;
+    options.defaults.insert(BATCH.to_owned(), StaticValue::Int(MANY.cast_signed()));
+    options
+}
+
+/// Warns of each pointwise operator of a program for many windows whose operands have the windows in dimensions that do
+/// not meet because one operand has a dimension less: `o - y` of `[batch, 1]` and `[batch]` is `[batch, batch]`.
+pub(crate) fn twice(module: &Module, front: &Front) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    for node in module.nodes.iter().filter(|node| !front.is_library(node.span)) {
+        for expr in node.exprs.iter().filter(|expr| is_twice(&expr.ty.shape)) {
+            let ExprKind::Apply { op, args, .. } = &expr.kind else { continue };
+            let written: Vec<ExprId> = args.iter().map(|arg| as_written(node, *arg)).collect();
+            let shapes: Vec<&Shape> = written.iter().map(|arg| &node.exprs[*arg].ty.shape).collect();
+            let Some(longest) = shapes.iter().map(|shape| shape.rank()).max() else { continue };
+            let short = written.iter().find(|arg| {
+                let shape = &node.exprs[**arg].ty.shape;
+                shape.rank() < longest && shape.dims().iter().any(is_many)
+            });
+            let Some(short) =
+                short.filter(|_| op.is_pointwise() && !shapes.iter().any(|shape| is_twice(shape)))
+            else {
+                continue;
+            };
+            let text = front.sources.snippet(node.exprs[*short].span);
+            let listed: Vec<String> = shapes.iter().map(ToString::to_string).collect();
+            found.push(named(
+                Diagnostic::warning(BATCH_TWICE, "each window of the batch is combined with every other one")
+                    .label(expr.span, format!("{} give {}", listed.join(" and "), expr.ty.shape))
+                    .help(format!("to combine each window with itself, give both operands the same dimensions: `expand_dims({text}, 1)`, or `o[:, 0]` for an `o` of shape [{MANY}, 1]"))
+                    .help(format!("if all pairs are meant, say so: `expand_dims({text}, 0)`")),
+            ));
+        }
+    }
+    found
+}
+
+/// Whether a shape has the windows in two dimensions.
+fn is_twice(shape: &Shape) -> bool {
+    shape.dims().iter().filter(|size| is_many(size)).count() > 1
+}
+
+/// Whether a size is that of many windows.
+fn is_many(size: &usize) -> bool {
+    u64::try_from(*size) == Ok(MANY)
+}
+
+/// An operand before it is brought to the shape of the others.
+fn as_written(node: &Node, operand: ExprId) -> ExprId {
+    match &node.exprs[operand].kind {
+        ExprKind::Apply { op: Op::Broadcast { .. }, args, .. } => args.first().copied().unwrap_or(operand),
+        _ => operand,
+    }
+}
+
+/// The findings for one window, with the errors that are found for many in place of those for one, and with warnings
+/// that only many windows show.
+pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics) -> Diagnostics {
     if !many.has_errors() {
+        one.extend(many.into_iter().filter(|d| d.code == BATCH_TWICE));
         return one;
     }
     let was_found =

@@ -115,7 +115,11 @@ impl Front {
     pub(crate) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
         let check = |options: &Options| self.resolved.check_all(&elaboration(options, Root::Default));
         let (modules, found) = check(options);
-        let many = self.many(options).map(|options| check(&options).1);
+        let many = self.many(options).map(|options| {
+            let (modules, mut found) = check(&options);
+            modules.iter().for_each(|module| found.extend(batch::twice(module, self)));
+            found
+        });
         (modules, batch::widest(found, many.unwrap_or_default()))
     }
 
@@ -126,17 +130,32 @@ impl Front {
         root: Root,
     ) -> Result<(typed::Module, Diagnostics), Diagnostics> {
         let made = self.elaborate(options, root.clone());
-        let many = self.many(options).and_then(|options| self.elaborate(&options, root).err());
+        let Some(many) = self.many(options).map(|options| self.elaborate(&options, root)) else {
+            return made;
+        };
         match (made, many) {
-            (Ok((_, found)) | Err(found), Some(many)) => Err(batch::widest(found, many)),
-            (made, None) => made,
+            (Ok((_, found)) | Err(found), Err(many)) => Err(batch::widest(found, many)),
+            (Ok((module, found)), Ok((many, _))) => {
+                Ok((module, batch::widest(found, batch::twice(&many, self))))
+            }
+            (made, Ok(_)) => made,
         }
     }
 
     /// The options for many stacked windows, if their number is open and a node has them.
     fn many(&self, options: &Options) -> Option<Options> {
-        let is_stacked = |node: &NodeSignature| node.dimensions.iter().any(|name| name == BATCH);
-        batch::many(options).filter(|_| self.signatures().iter().any(is_stacked))
+        (batch::is_open(options) && self.is_stacked()).then(|| batch::many(options))
+    }
+
+    /// Whether a node has stacked windows.
+    fn is_stacked(&self) -> bool {
+        self.signatures().iter().any(|node| node.dimensions.iter().any(|name| name == BATCH))
+    }
+
+    /// What only many stacked windows show of a program that is right for the number that it runs with.
+    pub(crate) fn stacked(&self, options: &Options, root: Root) -> Diagnostics {
+        let many = self.is_stacked().then(|| self.elaborate(&batch::many(options), root));
+        many.and_then(Result::ok).map(|(module, _)| batch::twice(&module, self)).unwrap_or_default()
     }
 
     /// The result, or the findings with the texts that they point into.

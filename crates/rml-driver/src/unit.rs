@@ -45,6 +45,9 @@ impl Unit {
         let made = front.elaborate(options, root(options)).and_then(|(module, mut warnings)| {
             let Form { learning, module } = Form::new(&front, &module, options.trained);
             warnings.extend(learning);
+            if options.trained {
+                warnings.extend(front.stacked(options, root(options)));
+            }
             Ok((module?, warnings))
         });
         let (module, warnings) = front.fail(made)?;

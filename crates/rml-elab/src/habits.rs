@@ -37,7 +37,7 @@ const CALLS: &[(&[&str], &str)] = &[
         &["reset", "restart"],
         "the delays of a node restart in the cycle in which `r` is true where it is called with `f(x) restart r`",
     ),
-    (&["assert"], "there are no assertions: make the condition an output, `ok = x > 0.0;`"),
+    (&["assert"], "an assertion is an equation of its own: `assert \"positive\" x > 0.0;`"),
     (&["len"], "the length of the first dimension is `shape(x)[0]`"),
     (&["size", "numel"], "the shape is `shape(x)`"),
     (&["print"], "a program cannot print: `rml run` shows the outputs, `rml trace` all variables"),

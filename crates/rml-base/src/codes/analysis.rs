@@ -15,5 +15,6 @@ codes! {
     NOT_LOGITS = "not-logits", "A loss that takes logits gets their softmax or sigmoid.";
     GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
     LOSS_AS_GRADIENT = "loss-as-gradient", "A loss enters as a gradient, in the place of its derivative.";
+    BATCH_TWICE = "batch-twice", "An operator combines each window of a batch with every other one.";
     NO_METRIC = "no-metric", "A training has no scalar output, so it reports no number.";
 }

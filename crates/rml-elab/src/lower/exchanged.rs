@@ -8,7 +8,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_syntax::ast::{Literal, UnaryOp};
 
-use crate::builtins::Builtin;
+use crate::builtins::{Builtin, Conv};
 use crate::hir::{Call, ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 use crate::text;
@@ -39,6 +39,8 @@ enum Place {
     Static,
     /// A stream with a dimension.
     Tensor,
+    /// A stream that a list of numbers cannot be.
+    Signal,
     Any,
 }
 
@@ -50,6 +52,7 @@ impl Place {
             Place::Num => !matches!(form, Form::Array | Form::Stream),
             Place::Static => form != Form::Stream,
             Place::Tensor => !matches!(form, Form::Int | Form::Num),
+            Place::Signal => matches!(form, Form::Stream | Form::Unknown),
             Place::Any => true,
         }
     }
@@ -63,6 +66,8 @@ struct Interface<'a> {
     span: Option<Span>,
     args: &'a [ExprId],
     usage: Option<String>,
+    /// The layer of the library that makes the parameters which the callee takes.
+    layer: Option<&'static str>,
 }
 
 /// Reports such calls of a node, and marks them as in error. The roles of the nodes that it calls are known.
@@ -94,7 +99,7 @@ fn of_node<'a>(nodes: &IndexVec<SourceId, Node>, call: &'a Call) -> Option<Inter
     };
     let places = callee.formals.iter().map(|l| (place(*l), callee.name_of(*l).to_string())).collect();
     let name = format!("{}{}", call.order.prefix(), callee.name);
-    Some(Interface { name, places, span: Some(callee.span), args: &call.args, usage: None })
+    Some(Interface { name, places, span: Some(callee.span), args: &call.args, usage: None, layer: None })
 }
 
 fn of_builtin(which: Builtin, args: &[ExprId]) -> Option<Interface<'_>> {
@@ -105,6 +110,7 @@ fn of_builtin(which: Builtin, args: &[ExprId]) -> Option<Interface<'_>> {
     let places = (0..args.len()).map(|i| {
         let name = names.get(i).filter(|name| **name != "..").or(names.last()).copied().unwrap_or_default();
         let place = match name {
+            _ if matches!(which, Builtin::Conv(Conv::Forward, _)) && !which.is_static(i) => Place::Signal,
             _ if !which.is_static(i) || which == Builtin::Einsum => Place::Any,
             "shape" => Place::Shape,
             "keep" | "descending" | "reverse" | "padding" | "entry" | ".." => Place::Static,
@@ -114,7 +120,12 @@ fn of_builtin(which: Builtin, args: &[ExprId]) -> Option<Interface<'_>> {
         (place, name.to_owned())
     });
     let (name, places) = (which.name().to_owned(), places.collect());
-    Some(Interface { usage: Some(format!("{name}{usage}")), name, places, span: None, args })
+    let layer = match which {
+        Builtin::Conv(Conv::Forward, 1) => Some("causal_conv1d(filters, width, x)"),
+        Builtin::Conv(Conv::Forward, _) => Some("convolution(filters, size, stride, padding, x)"),
+        _ => None,
+    };
+    Some(Interface { usage: Some(format!("{name}{usage}")), name, places, span: None, args, layer })
 }
 
 fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
@@ -125,7 +136,11 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     if args.len() > MAX_ARGUMENTS || fits(&written) {
         return None;
     }
-    let order = first_order(args.len(), &fits)?;
+    let order = match (first_order(args.len(), &fits), callee.layer) {
+        (Some(order), _) => order,
+        (None, Some(layer)) => return sizes_first(node, callee, layer),
+        (None, None) => return None,
+    };
     let mut misplaced =
         callee.places.iter().zip(args).zip(&forms).filter(|((p, _), form)| !p.0.takes(**form));
     let (((place, formal), arg), form) = misplaced.next()?;
@@ -156,6 +171,18 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     let call = format!("{}({})", callee.name, order.iter().map(text).collect::<Vec<_>>().join(", "));
     let what = if args.len() == 2 { "exchange the two" } else { "the order is" };
     Some(d.help(format!("{what}: `{call}`")))
+}
+
+/// The error of a function that is called as a layer, with its sizes first: `conv2d(8, [3, 3], x)`.
+fn sizes_first(node: &Node, callee: &Interface<'_>, layer: &str) -> Option<Diagnostic> {
+    let (first, (_, formal)) = (*callee.args.first()?, callee.places.first()?);
+    (form(node, first) == Form::Int).then(|| {
+        let what = format!("a number is given for the input `{formal}` of `{}`", callee.name);
+        let d = Diagnostic::error(codes::STATIC_VALUE, what)
+            .label(node.exprs[first].span, format!("`{formal}` is {}", Place::Signal.text()));
+        let d = callee.usage.iter().fold(d, |d, usage| d.note(format!("expected {usage}")));
+        d.help(format!("the layer that has the kernel as a parameter is `{layer}`, of `import std.layers;`"))
+    })
 }
 
 /// The first order of that many arguments that fits; of those, the one that keeps most in place comes first.
@@ -197,7 +224,7 @@ impl Place {
             Place::Size => "an int, or an array of ints",
             Place::Num => "a number",
             Place::Static | Place::Any => "known when the program is compiled",
-            Place::Tensor => "a stream with dimensions",
+            Place::Tensor | Place::Signal => "a stream with dimensions",
         }
     }
 }

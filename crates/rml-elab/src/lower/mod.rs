@@ -7,6 +7,7 @@ mod imports;
 mod node;
 mod order;
 mod results;
+mod scalars;
 mod structure;
 mod types;
 mod unknown;
@@ -78,6 +79,7 @@ pub(crate) fn lower<'a>(
     let order = order::call_order(&mut nodes, report);
     for &id in &order {
         exchanged::report(&mut nodes, id, report);
+        scalars::report(&nodes[id], &scopes, report);
         let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &nodes[id], report);
         let template = structure::is_template(&nodes, id);
         let node = &mut nodes[id];

@@ -76,7 +76,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The call with the inputs that it lacks; the function that an argument names.
+    /// The call with the inputs that it lacks, or without a size that follows from an input; the function that an argument
+    /// names.
     pub(super) fn miscounted(
         &self,
         name: &str,
@@ -107,12 +108,26 @@ impl Lower<'_, '_> {
             let verb = if lacking.len() == 1 { "is" } else { "are" };
             return Some(format!("{} {verb} missing: `{name}({})`", lacking.join(" and "), call.join(", ")));
         }
+        if self.begins_with_size(inputs, args) {
+            let call = given[1..].join(", ");
+            return Some(format!("the sizes of the inputs are known from them: `{name}({call})`"));
+        }
         let function = args.iter().find_map(|e| match &self.exprs[*e].kind {
             ExprKind::Text(text) => builtins::find(text).is_some().then_some(text),
             _ => None,
         })?;
         let call = given.get(..inputs.len())?.join(", ");
         Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
+    }
+
+    /// Whether a call has one argument too many, a number at its beginning, and all others fit: `dense(4, 8, x)`.
+    fn begins_with_size(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> bool {
+        let is_number =
+            |arg: &ExprId| matches!(self.exprs[*arg].kind, ExprKind::Literal(ast::Literal::Int(_)));
+        let is_tensor = |input: &ast::Decl<'_>| input.ty.as_ref().is_some_and(|ty| !ty.dims.is_empty());
+        args.len() == inputs.len() + 1
+            && is_number(&args[0])
+            && args[1..].iter().zip(inputs).all(|(arg, input)| is_number(arg) != is_tensor(input))
     }
 
     /// Which inputs the arguments of a call with too few were meant for, in their order: a number is no tensor, and

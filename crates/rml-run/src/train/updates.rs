@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, IndexVec};
+use rml_base::{Diagnostic, IndexVec, Span};
 use rml_data::Windows;
 use rml_driver::Program;
-use rml_ir::flat::{By, ClassId, ClockClasses, Driver, Eq, Equation, Flat, Rhs, State, Var};
+use rml_ir::Value;
+use rml_ir::flat::{By, ClassId, ClockClasses, ConstKind, Driver, Eq, Equation, Flat, Rhs, State, Var};
 use rml_ir::op::Op;
 
 /// How many numbers are updated how often.
@@ -122,12 +123,13 @@ pub(super) fn updates(program: &Program) -> Updates {
 pub(super) fn notes(program: &Program, windows: &Windows, shuffled: bool) -> Vec<Diagnostic> {
     let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
     let mixed = (longest > 1).then(|| mixed(program)).flatten();
-    let unused = (longest == 1).then(|| unused(program, windows)).flatten();
+    let unused = unused(program, windows, longest);
     mixed.into_iter().chain(unused).chain(shuffled.then(|| crossing(program)).flatten()).collect()
 }
 
-/// A state that restarts in each window, of windows that have one cycle.
-fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
+/// A state that restarts in each window, of windows that have one cycle: those of the data, or those of a condition that
+/// is always true.
+fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
     let reach = Reach::new(flat);
     let inputs = reach.from(flat.inputs.iter().map(|i| i.var));
@@ -135,9 +137,12 @@ fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
         let input = flat.inputs.iter().find(|i| i.var == end);
         input.and_then(|i| flat.vars[i.var].name.as_deref()).is_some_and(|name| windows.is_end(name))
     };
+    let always = always(flat);
     let restarts = |e: &&Equation| match e.rhs {
         Rhs::Fby { window: Some(window), next, .. } => {
-            is_end(flat.windows[window].end) && inputs.contains(&next) && flat.vars[next].ty.is_num()
+            let end = flat.windows[window].end;
+            let is_single = always.contains(&end) || longest == 1 && is_end(end);
+            is_single && inputs.contains(&next) && flat.vars[next].ty.is_num()
         }
         _ => false,
     };
@@ -149,7 +154,16 @@ fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
         // What sums up the gradient of a parameter is no state of the net.
         (!parameters.contains(&e.span)).then(|| name.replace("diff_", ""))
     };
-    let (state, key) = flat.equations.iter().filter(restarts).find_map(|e| Some((e, named(e)?)))?;
+    // What carries a variable of the program has its name; what the adjoint keeps for later has none.
+    let is_named = |e: &&Equation| flat.vars[e.lhs].name.is_some();
+    let own = flat.equations.iter().filter(restarts).filter(is_named);
+    let mut found = own.chain(flat.equations.iter().filter(restarts));
+    let (state, key) = found.find_map(|e| Some((e, named(e)?)))?;
+    if let Rhs::Fby { window: Some(window), .. } = state.rhs
+        && always.contains(&flat.windows[window].end)
+    {
+        return Some(ended(flat, flat.windows[window].end, state.span, &key));
+    }
     let d = Diagnostic::warning(
         codes::UNUSED_STATE,
         format!("each window of the data has one cycle, so the state `{key}` always has its initial value"),
@@ -177,6 +191,26 @@ fn unused(program: &Program, windows: &Windows) -> Option<Diagnostic> {
         }
         None => d.help("store several cycles in a row: an array [windows, cycles, ..], or lists in JSON"),
     })
+}
+
+/// The conditions that are true in every cycle.
+fn always(flat: &Flat) -> IndexSet<Var> {
+    let is_true = |e: &&Equation| match e.rhs {
+        Rhs::Const(constant) => matches!(flat.consts[constant].kind, ConstKind::Value(Value::Bool(true))),
+        _ => false,
+    };
+    flat.equations.iter().filter(is_true).map(|e| e.lhs).collect()
+}
+
+/// A state within windows whose end is true in every cycle.
+fn ended(flat: &Flat, end: Var, state: Span, key: &str) -> Diagnostic {
+    let name = flat.vars[end].name.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or("true");
+    let what =
+        format!("`{name}` ends a window in each cycle, so the state `{key}` always has its initial value");
+    Diagnostic::warning(codes::UNUSED_STATE, what)
+        .label(flat.vars[end].span, "this is true in every cycle")
+        .label(state, "this keeps a value from cycle to cycle, within a window")
+        .help("declare the end as an input, `end: bool []`: a training sets it in the last cycle of each window of the data")
 }
 
 /// Parameters with a gradient that are updated in each cycle, beside others that are updated once a window.

@@ -326,8 +326,13 @@ impl<'a> Parser<'_, 'a> {
             return Ok(TypeExpr { dtype, dims: &[], span: start });
         }
         if self.kind() != Kind::LBracket {
-            let scalar = format!("a scalar is written with an empty shape: `{name} []`");
-            self.unexpected("`[` before the shape", &[&scalar]);
+            let help = match self.kind() {
+                Kind::LParen => {
+                    format!("a shape stands in brackets: `{name} [4]`; that of a scalar is `{name} []`")
+                }
+                _ => format!("a scalar is written with an empty shape: `{name} []`"),
+            };
+            self.unexpected("`[` before the shape", &[&help]);
             return Ok(TypeExpr { dtype, dims: &[], span: start });
         }
         if self.peek_at(1).kind == Kind::Minus {

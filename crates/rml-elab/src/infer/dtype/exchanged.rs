@@ -42,7 +42,9 @@ impl Infer<'_, '_, '_> {
             for (j, arg) in args.iter().enumerate() {
                 known[i][j] = match (arg, wanted) {
                     // What is static, or of unknown type, stays where it is.
-                    (Some((class, _)), Some(wanted)) => args[i].is_some() && self.has_type(*class, *wanted),
+                    (Some((class, _)), Some(wanted)) => {
+                        args[i].is_some() && self.has_type(*class, *wanted, i != j)
+                    }
                     _ => i == j,
                 };
             }
@@ -86,12 +88,14 @@ impl Infer<'_, '_, '_> {
         self.report.push(context::add(self.tree, id, Some(expr), d));
     }
 
-    /// Whether a class has that type, as far as is known.
-    fn has_type(&mut self, class: Class, dtype: DType) -> bool {
+    /// Whether a class has that type, as far as is known. Where an argument is moved to, what nothing determines yet is
+    /// a num, as it is in the end: an unknown argument is no reason to take it for a label.
+    fn has_type(&mut self, class: Class, dtype: DType, moved: bool) -> bool {
         match self.classes.get(class) {
             _ if self.classes.is_lost(class) => true,
             Some((known, _)) => known == dtype,
-            None => !self.classes.is_literal(class) || dtype != DType::Bool,
+            None if self.classes.is_literal(class) => dtype != DType::Bool,
+            None => !moved || dtype == DType::Num,
         }
     }
 }
