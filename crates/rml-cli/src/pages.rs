@@ -117,6 +117,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("uneven-updates", include_str!("../../../docs/errors/uneven-updates.md")),
     ("shuffled-state", include_str!("../../../docs/errors/shuffled-state.md")),
     ("unused-state", include_str!("../../../docs/errors/unused-state.md")),
+    ("repeated-value", include_str!("../../../docs/errors/repeated-value.md")),
     ("unused-column", include_str!("../../../docs/errors/unused-column.md")),
     ("zero-gradient", include_str!("../../../docs/errors/zero-gradient.md")),
     ("no-test-split", include_str!("../../../docs/errors/no-test-split.md")),

@@ -270,6 +270,12 @@ impl Windows {
         self.inputs.iter().filter_map(|bound| Some((&*bound.info.name, &bound.classes.as_ref()?.names[..])))
     }
 
+    /// The inputs that have one value for all cycles of a window.
+    pub fn repeated(&self) -> impl Iterator<Item = &str> {
+        let is_repeated = |bound: &&Bound| matches!(bound.role, Role::Window(_)) && bound.clock.is_none();
+        self.inputs.iter().filter(is_repeated).map(|bound| &*bound.info.name)
+    }
+
     /// Prepares the values of all inputs in that way, whenever they are read.
     pub fn prepare(&mut self, preparation: &Preparation) {
         for bound in &mut self.inputs {

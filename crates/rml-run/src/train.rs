@@ -26,6 +26,7 @@ pub(crate) mod options;
 pub(crate) mod plot;
 pub(crate) mod record;
 mod records;
+mod repeated;
 mod resume;
 mod scale;
 mod start;

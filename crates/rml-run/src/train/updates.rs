@@ -11,6 +11,8 @@ use rml_ir::Value;
 use rml_ir::flat::{By, ClassId, ClockClasses, ConstKind, Driver, Eq, Equation, Flat, Rhs, State, Var};
 use rml_ir::op::Op;
 
+use super::repeated;
+
 /// How many numbers are updated how often.
 ///
 /// ```
@@ -124,6 +126,7 @@ pub(super) fn notes(program: &Program, windows: &Windows, shuffled: bool) -> Vec
     let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
     let mixed = (longest > 1).then(|| mixed(program)).flatten();
     let unused = unused(program, windows, longest);
+    let unused = unused.or_else(|| repeated::finding(program, windows, longest));
     mixed.into_iter().chain(unused).chain(shuffled.then(|| crossing(program)).flatten()).collect()
 }
 
@@ -306,7 +309,7 @@ pub(super) fn unrestarted(trained: &Program, evaluating: &Program) -> Option<Dia
 }
 
 /// Whether a state belongs to the optimiser of a parameter: its key begins with that of the parameter.
-fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
+pub(super) fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
     let mut ends = key.match_indices('.').map(|(at, _)| &key[..at]);
     ends.any(|parameter| flat.states.get(parameter).is_some_and(|state| state.parameter))
 }
@@ -333,12 +336,12 @@ fn is_reset(flat: &Flat, v: Var) -> bool {
 }
 
 /// Which values are made of which; conditions do not count.
-struct Reach {
+pub(super) struct Reach {
     readers: IndexVec<Var, Vec<Var>>,
 }
 
 impl Reach {
-    fn new(flat: &Flat) -> Self {
+    pub(super) fn new(flat: &Flat) -> Self {
         let mut readers: IndexVec<Var, Vec<Var>> = flat.vars.ids().map(|_| Vec::new()).collect();
         for equation in &flat.equations {
             let mut of = |v: Var| readers[v].push(equation.lhs);
@@ -353,7 +356,7 @@ impl Reach {
     }
 
     /// The values that are made of these, themselves included.
-    fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
+    pub(super) fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
         let mut found: IndexSet<Var> = vars.into_iter().collect();
         let mut at = 0;
         while let Some(v) = found.get_index(at) {
