@@ -71,7 +71,8 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
 
 /// A greatest gap in time.
 pub(crate) fn gap(text: &str) -> Result<f64, String> {
-    let expected = "expected a duration such as 30s, 15min, 1h or 2d, or a positive number in the unit of the column";
+    let expected =
+        "expected a duration such as 30s, 15min, 1h or 2d, or a positive number in the unit of the column";
     rml::Cut::parse_gap(text).map_err(|_| expected.to_owned())
 }
 

@@ -69,7 +69,9 @@ fn a_table_is_cut_and_inference_cuts_it_in_the_same_way() {
     // Lines are cycles, however data is cut.
     let line = folder.rml_with("infer p.rml --params c.safetensors --stream", "{\"x\": 1, \"y\": 2}\n");
     assert!(line.ok().contains("\"o\""));
-    folder.rml("infer p.rml --params c.safetensors --stream --window 3").fails(1, &["bad-option", "`--window`"]);
+    folder
+        .rml("infer p.rml --params c.safetensors --stream --window 3")
+        .fails(1, &["bad-option", "`--window`"]);
 }
 
 #[test]
@@ -91,9 +93,15 @@ fn groups_are_on_one_side() {
     // The last windows of each engine; those that share rows with them are left out.
     let run = folder.rml(&format!("train p.rml {cut} --test last:2 --validate last:1"));
     assert!(run.err.contains("12 windows to train on, 3 to validate, 6 to test"), "{}", run.err);
-    assert!(run.err.contains("6 windows are left out, since they share rows with windows for testing"), "{}", run.err);
+    assert!(
+        run.err.contains("6 windows are left out, since they share rows with windows for testing"),
+        "{}",
+        run.err
+    );
     run.ok();
-    folder.rml(&format!("train p.rml {cut} --test 3")).fails(1, &["bad-option", "3 of 3 groups", "none is left"]);
+    folder
+        .rml(&format!("train p.rml {cut} --test 3"))
+        .fails(1, &["bad-option", "3 of 3 groups", "none is left"]);
 }
 
 #[test]
@@ -125,7 +133,8 @@ fn a_resumed_run_cuts_as_before() {
     let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
     assert_eq!(bytes("whole.safetensors"), bytes("part.safetensors"));
     let other = "train p.rml --data t.csv --resume part.safetensors --epochs 6 --stride 4";
-    let words = &["resume-mismatch", "other windows", "expected window 4, stride 3, group engine, found stride 4"];
+    let words =
+        &["resume-mismatch", "other windows", "expected window 4, stride 3, group engine, found stride 4"];
     folder.rml(other).fails(1, words);
 }
 

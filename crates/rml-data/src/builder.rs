@@ -204,7 +204,8 @@ impl Builder {
         match dates::seconds(text) {
             Some(seconds) => self.cells.push(seconds, memory),
             None => {
-                let why = format!("`{}` is neither a number nor a date: {}", visible_name(text), dates::EXPECTED);
+                let why =
+                    format!("`{}` is neither a number nor a date: {}", visible_name(text), dates::EXPECTED);
                 Err(Wrong::Text(why))
             }
         }

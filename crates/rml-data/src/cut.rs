@@ -170,7 +170,10 @@ impl Cut {
         let Self { window, stride, group, time, gap, end, rest } = self;
         let bad = |what: &str, help: &str| Err(Diagnostic::error(codes::BAD_OPTION, what).help(help));
         if *window == Some(0) {
-            return bad("a window has no row: `--window 0`", "give the number of rows of a window: `--window 168`");
+            return bad(
+                "a window has no row: `--window 0`",
+                "give the number of rows of a window: `--window 168`",
+            );
         }
         if *stride == Some(0) {
             return bad(
@@ -194,10 +197,9 @@ impl Cut {
                 "`--rest` is about rows after the last whole window, and each series is one window",
                 "leave it out, or give a number of rows: `--window 168`",
             ),
-            _ if gap.is_some() && time.is_none() => bad(
-                "`--gap` is a gap in time, and no column says the time",
-                "name it: `--time COLUMN`",
-            ),
+            _ if gap.is_some() && time.is_none() => {
+                bad("`--gap` is a gap in time, and no column says the time", "name it: `--time COLUMN`")
+            }
             (None, None) if time.is_some() && group.is_none() && gap.is_none() => bad(
                 "`--time` alone makes no windows",
                 "say what a window is: `--window 168`, `--gap 1h` or `--group COLUMN`",
@@ -230,7 +232,14 @@ mod tests {
         }
         for cut in [
             none(),
-            Cut { window: Some(3), stride: Some(1), group: column(), time: column(), gap: Some(1.0), ..none() },
+            Cut {
+                window: Some(3),
+                stride: Some(1),
+                group: column(),
+                time: column(),
+                gap: Some(1.0),
+                ..none()
+            },
             Cut { end: column(), rest: Some(Rest::Drop), ..none() },
             Cut { time: column(), group: column(), ..none() },
         ] {

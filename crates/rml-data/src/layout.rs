@@ -1,5 +1,5 @@
-//! The windows of a long table: which rows each has. Windows refer to rows, so rows that several windows have are stored
-//! once.
+//! The windows of a long table: which rows each has. Windows refer to rows, so a row that several windows have is
+//! stored once.
 
 mod divide;
 mod read;
@@ -49,9 +49,7 @@ pub struct Layout {
 /// ```
 /// # fn main() -> Result<(), rml_base::Error> {
 /// # use rml_data as rml;
-/// let table = rml::Columns::parse(b"id,x\na,1\na,2\nb,3\n", rml::Format::Csv, "table.csv")?;
-/// # let selection = rml::Recipe { cut: rml::Cut { group: Some("id".into()), ..rml::Cut::default() }, ..rml::Recipe::default() }.selection(rml::Selection::all())?;
-/// # let table = rml::Columns::parse_selected(b"id,x\na,1\na,2\nb,3\n", rml::Format::Csv, "table.csv", &selection)?;
+/// let table = rml::Columns::parse(b"id,x\n7,1\n7,2\n8,3\n", rml::Format::Csv, "table.csv")?;
 /// let cut = rml::Cut { group: Some("id".into()), ..rml::Cut::default() };
 /// assert_eq!(rml::Arranged::new(&table, &cut)?.windows(), Some(2));
 /// # Ok(()) }
@@ -283,7 +281,10 @@ impl Layout {
         if self.shorter > 0 {
             let is_one = self.shorter == 1;
             let (verb, rest) = if is_one { (" is", "the rest") } else { ("s are", "the rests") };
-            notes.push(format!("{} window{verb} shorter: {rest} of series (`--rest drop` drops them)", self.shorter));
+            notes.push(format!(
+                "{} window{verb} shorter: {rest} of series (`--rest drop` drops them)",
+                self.shorter
+            ));
         }
         if self.dropped > 0 {
             let verb = if self.dropped == 1 { " is" } else { "s are" };

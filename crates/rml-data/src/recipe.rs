@@ -118,8 +118,12 @@ impl Recipe {
         let texts = named.into_iter().chain(stated).collect();
         let filled = self.fills.keys().cloned().collect();
         self.cut.check()?;
-        if let Some(name) = self.cut.columns().into_iter().find(|name| self.columns.inputs().any(|i| i == *name)) {
-            let what = format!("`{name}` is an input with columns of its own, and a column that says how rows are cut");
+        if let Some(name) =
+            self.cut.columns().into_iter().find(|name| self.columns.inputs().any(|i| i == *name))
+        {
+            let what = format!(
+                "`{name}` is an input with columns of its own, and a column that says how rows are cut"
+            );
             let d = Diagnostic::error(codes::BAD_OPTION, what);
             let name = visible_name(name);
             return Err(d.help(format!("rename the input, or leave `--columns '{name}=..'` out")).into());

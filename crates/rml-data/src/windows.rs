@@ -257,7 +257,11 @@ impl Windows {
             // Beyond all cycles.
             Role::Begin if !windows.iter().any(begins) => usize::MAX,
             Role::Begin => {
-                return Err(disagree(&self.inputs[i].info, windows, "true in those alone that begin a series"));
+                return Err(disagree(
+                    &self.inputs[i].info,
+                    windows,
+                    "true in those alone that begin a series",
+                ));
             }
             _ => self.length_of(windows).saturating_sub(1),
         };
@@ -304,7 +308,8 @@ impl Windows {
                 let lacks = |window: &usize| self.cell(i, *window, 0).is_none();
                 let first = windows.iter().copied().filter(lacks).min().unwrap_or_default();
                 let all = (0..self.count).filter(lacks).count();
-                let note = format!("{all} of {} windows have none, and others are stacked with them", self.count);
+                let note =
+                    format!("{all} of {} windows have none, and others are stacked with them", self.count);
                 (format!("window {first}"), note)
             }
         };
@@ -379,7 +384,9 @@ impl Bound {
     /// The cells of its column.
     fn cells(&self) -> Option<&Cells> {
         match &self.role {
-            Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) | Role::Row(cells) => Some(cells),
+            Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) | Role::Row(cells) => {
+                Some(cells)
+            }
             Role::End | Role::Begin => None,
         }
     }

@@ -323,7 +323,8 @@ fn choose(
         return Ok((Split::All, (0..count).collect()));
     }
     if !is_cut_as_trained {
-        let what = "the windows are cut in another way than in the training, so its split does not apply here";
+        let what =
+            "the windows are cut in another way than in the training, so its split does not apply here";
         return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
             .help("leave the options out that say what a window is, or run over all windows (`--split all`)")
             .into());

@@ -43,7 +43,8 @@ impl Layout {
         let mut order = permutation(groups.len(), seed, "test groups", 0);
         let mut ranges = Ranges::default();
         ranges.test = self.keep(&mut groups, &mut order, test, "testing", &mut ranges.left_out)?;
-        ranges.validation = self.keep(&mut groups, &mut order, validation, "validation", &mut ranges.left_out)?;
+        ranges.validation =
+            self.keep(&mut groups, &mut order, validation, "validation", &mut ranges.left_out)?;
         ranges.left_out.sort_unstable();
         Ok(ranges)
     }
@@ -81,7 +82,8 @@ impl Layout {
             return Ok(kept);
         }
         if !self.has_groups() {
-            let what = format!("windows for {purpose} cannot be drawn, since windows share rows: {}", self.cut);
+            let what =
+                format!("windows for {purpose} cannot be drawn, since windows share rows: {}", self.cut);
             return Err(Diagnostic::error(codes::BAD_OPTION, what)
                 .note("rows of the windows that are drawn would be trained on in others")
                 .help("keep the last ones, `--test last:0.2`, or name a column whose groups are drawn, `--group COLUMN`"));
@@ -93,11 +95,12 @@ impl Layout {
             Amount::Count(count) => count,
         };
         if count >= order.len() {
-            let what = format!("{count} of {all} groups are kept for {purpose}, and none is left to train on");
+            let what =
+                format!("{count} of {all} groups are kept for {purpose}, and none is left to train on");
             let d = Diagnostic::error(codes::BAD_OPTION, what);
-            return Err(d.note("with `--group`, shares and numbers are those of groups").help(
-                "keep fewer, or the last windows of each group: `--test last:0.2`",
-            ));
+            return Err(d
+                .note("with `--group`, shares and numbers are those of groups")
+                .help("keep fewer, or the last windows of each group: `--test last:0.2`"));
         }
         for number in order.drain(..count) {
             let free = &mut groups[number].free;

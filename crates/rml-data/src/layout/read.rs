@@ -7,6 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::{Diagnostic, suggest, visible_name};
 
+use crate::builder::Scalar;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::cut::Cut;
 use crate::dates;
@@ -38,7 +39,9 @@ impl Rows {
             if let Some((before, other)) = count.filter(|(before, _)| *before != rows) {
                 let what = format!("column `{name}` has {rows} rows, column `{other}` has {before}");
                 let d = Diagnostic::error(codes::DATA_SHAPE, what);
-                return Err(d.note("expected as many rows in all columns of a table that is cut into windows"));
+                return Err(
+                    d.note("expected as many rows in all columns of a table that is cut into windows")
+                );
             }
         }
         if table.columns.contains_key(LENGTHS) {
@@ -138,7 +141,10 @@ fn column<'t>(table: &'t Columns, flag: &str, name: &str) -> Result<&'t Column, 
     }
     if let Some(present) = &column.present {
         let row = present.iter().enumerate().position(|(i, row)| i != *row).unwrap_or(present.len());
-        let d = Diagnostic::error(codes::DATA_SHAPE, what(&format!("row {row} of {} has no value", table.called())));
+        let d = Diagnostic::error(
+            codes::DATA_SHAPE,
+            what(&format!("row {row} of {} has no value", table.called())),
+        );
         let d = d.note(format!("{} of {} rows have none", column.rows() - present.len(), column.rows()));
         return Err(d.help("write a value into that row, or leave the row out"));
     }
@@ -200,17 +206,39 @@ fn times(data: &dyn Dataset, name: &str, count: usize) -> Result<Vec<f64>, Diagn
         Elements::F32(v) => all.extend(v.iter().map(|x| f64::from(*x))),
         Elements::F64(v) => all.extend(v),
     })?;
-    if is_truth || data.table().names(name).is_some() {
-        let found = if is_truth { "truth values" } else { "texts" };
-        let what = format!("`--time {}`: the column holds {found}", visible_name(name));
+    if is_truth {
+        let what = format!("`--time {}`: the column holds truth values", visible_name(name));
         let d = Diagnostic::error(codes::DATA_TYPE, what);
         return Err(d.note("expected numbers or dates").note(dates::EXPECTED));
+    }
+    if let Some(texts) = data.table().names(name) {
+        let seconds = texts.iter().map(|text| date(name, text)).collect::<Result<Vec<f64>, _>>()?;
+        let mut rows = Vec::with_capacity(count);
+        data.for_each(name, &mut |elements| {
+            if let Elements::Int(numbers) = elements {
+                rows.extend(numbers.iter().filter_map(|number| seconds.get(usize::try_from(*number).ok()?)));
+            }
+        })?;
+        all = rows;
     }
     match all.iter().position(|x: &f64| !x.is_finite()) {
         None => Ok(all),
         Some(row) => {
             let what = format!("`--time {}`: row {row} is {}", visible_name(name), all[row]);
             Err(Diagnostic::error(codes::DATA_TYPE, what).help("leave the row out, or give it a time"))
+        }
+    }
+}
+
+/// The seconds of a date in a column of texts.
+#[allow(clippy::cast_precision_loss, reason = "as above")]
+fn date(name: &str, text: &str) -> Result<f64, Diagnostic> {
+    match dates::seconds(text) {
+        Some(Scalar::Int(seconds)) => Ok(seconds as f64),
+        Some(Scalar::Num(seconds)) => Ok(seconds),
+        Some(Scalar::Bool(_)) | None => {
+            let what = format!("`--time {}`: `{}` is no date", visible_name(name), visible_name(text));
+            Err(Diagnostic::error(codes::DATA_TYPE, what).note(dates::EXPECTED))
         }
     }
 }

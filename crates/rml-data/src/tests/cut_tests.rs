@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
-use rml_ir::{DType, Data, InputInfo, Precision};
+use rml_ir::{DType, Data, InputInfo, Precision, Shape};
 
 use super::{batched, input};
 use crate::{
-    Amount, Arranged, Columns, Cut, Dataset, OnDisk, Parts, Preparation, Ranges, Recipe, Rest, Selection, Windows, Wish,
+    Amount, Arranged, Column, Columns, Cut, Dataset, Elements, OnDisk, Parts, Preparation, Ranges, Recipe,
+    Rest, Selection, Windows, Wish,
 };
 
 /// Numbers that look random.
@@ -43,7 +44,11 @@ fn csv(rows: &[Row]) -> String {
 }
 
 fn inputs() -> Vec<InputInfo> {
-    vec![input("x", DType::Num, &[], None), input("end", DType::Bool, &[], None), input("begin", DType::Bool, &[], None)]
+    vec![
+        input("x", DType::Num, &[], None),
+        input("end", DType::Bool, &[], None),
+        input("begin", DType::Bool, &[], None),
+    ]
 }
 
 fn recipe(cut: &Cut) -> Recipe {
@@ -71,7 +76,9 @@ fn bind(data: &dyn Dataset, cut: &Cut) -> Result<Windows, Diagnostic> {
 fn rows(windows: &Windows) -> Vec<Vec<usize>> {
     let of = |window: usize| {
         let cycles: Vec<usize> = (0..windows.length(window)).collect();
-        let Data::F64(x) = windows.values(0, &[window], &cycles).unwrap().unwrap().to_data() else { panic!() };
+        let Data::F64(x) = windows.values(0, &[window], &cycles).unwrap().unwrap().to_data() else {
+            panic!()
+        };
         let x: Vec<usize> = x.into_iter().map(|x| x as usize).collect();
         let said: Vec<usize> = cycles.iter().map(|t| windows.row(window, *t).unwrap()).collect();
         assert_eq!(x, said);
@@ -157,7 +164,8 @@ fn each_window_has_the_rows_that_the_rule_says() {
         let (count, groups) = (1 + draw.below(40), 1 + draw.below(4));
         let table = table(&mut draw, count, groups);
         for cut in cuts(&mut draw) {
-            let whole = cut.window.is_none_or(|n| series(&table, &cut).iter().any(|series| series.len() >= n));
+            let whole =
+                cut.window.is_none_or(|n| series(&table, &cut).iter().any(|series| series.len() >= n));
             let expected = expected(&table, &cut);
             for data in read("t.csv", csv(&table).as_bytes(), &recipe(&cut)).unwrap() {
                 let found = bind(&*data, &cut);
@@ -193,10 +201,11 @@ fn the_ends_of_windows_and_the_beginnings_of_series_are_told() {
             let firsts: Vec<usize> = series(&table, &cut).iter().map(|series| series[0]).collect();
             for (window, rows) in rows(&windows).iter().enumerate() {
                 let cycles: Vec<usize> = (0..rows.len()).collect();
-                let truths = |i: usize| match windows.values(i, &[window], &cycles).unwrap().unwrap().to_data() {
-                    Data::Bool(v) => v,
-                    other => panic!("{other:?}"),
-                };
+                let truths =
+                    |i: usize| match windows.values(i, &[window], &cycles).unwrap().unwrap().to_data() {
+                        Data::Bool(v) => v,
+                        other => panic!("{other:?}"),
+                    };
                 let last = |t: &usize| t + 1 == rows.len();
                 assert_eq!(truths(1), cycles.iter().map(last).collect::<Vec<_>>());
                 let first = |t: &usize| *t == 0 && firsts.contains(&rows[0]);
@@ -223,10 +232,12 @@ fn no_row_is_trained_on_and_tested() {
         let table = table(&mut draw, 60, 5);
         for cut in cuts(&mut draw) {
             let selection = recipe(&cut).selection(Selection::of(["x"])).unwrap();
-            let data = Columns::parse_selected(csv(&table).as_bytes(), crate::Format::Csv, "t", &selection).unwrap();
+            let data =
+                Columns::parse_selected(csv(&table).as_bytes(), crate::Format::Csv, "t", &selection).unwrap();
             let Ok(windows) = bind(&data, &cut) else { continue };
             let has_groups = cut.group.is_some();
-            let [last, last_validation] = [draw.below(2) == 0, draw.below(2) == 0].map(|last| last || !has_groups);
+            let [last, last_validation] =
+                [draw.below(2) == 0, draw.below(2) == 0].map(|last| last || !has_groups);
             let (test, validation) = (wish(&mut draw, last), wish(&mut draw, last_validation));
             let Ok(found) = windows.divide((Some(test), 0.2), validation, seed) else { continue };
             let Some((ranges, _)) = found else {
@@ -263,9 +274,13 @@ fn no_row_is_trained_on_and_tested() {
 #[test]
 fn windows_that_share_rows_are_not_drawn() {
     let cut = Cut { window: Some(4), stride: Some(1), ..Cut::default() };
-    let windows = bind(&Columns::parse(csv(&vec![(0, 0, false); 20]).as_bytes(), crate::Format::Csv, "t").unwrap(), &cut);
+    let windows = bind(
+        &Columns::parse(csv(&vec![(0, 0, false); 20]).as_bytes(), crate::Format::Csv, "t").unwrap(),
+        &cut,
+    );
     let windows = windows.unwrap();
-    let (some, none) = (Wish { amount: Amount::Count(3), last: false }, Wish { amount: Amount::Count(0), last: false });
+    let (some, none) =
+        (Wish { amount: Amount::Count(3), last: false }, Wish { amount: Amount::Count(0), last: false });
     let refused = windows.divide((Some(some), 0.2), none, 0).unwrap_err();
     assert!(refused.message.contains("cannot be drawn"), "{}", refused.message);
     let (ranges, test) = windows.divide((None, 0.2), none, 0).unwrap().unwrap();
@@ -290,7 +305,9 @@ fn formats_agree() {
     let date = |t: i64| format!("2024-03-31T23:{:02}:{:02}Z", t / 60, t % 60);
     let dates: String =
         table.iter().enumerate().map(|(i, (g, t, _))| format!("g{g},{},{i}\n", date(*t))).collect();
-    let line = |(i, (g, t, _)): (usize, &Row)| format!("{{\"id\": \"g{g}\", \"t\": \"{}\", \"x\": {i}}}\n", date(*t));
+    let line = |(i, (g, t, _)): (usize, &Row)| {
+        format!("{{\"id\": \"g{g}\", \"t\": \"{}\", \"x\": {i}}}\n", date(*t))
+    };
     let lines: String = table.iter().enumerate().map(line).collect();
     let list = |of: Vec<String>| format!("[{}]", of.join(","));
     let json = format!(
@@ -341,8 +358,18 @@ fn what_cannot_be_cut_is_named() {
             "neither a number nor a date",
         ),
         ("x,e\n1,2\n", Cut { end: column("e"), ..none() }, "data-type", "`true` or 1"),
-        ("x,end\n1,true\n", Cut { window: Some(1), ..none() }, "bad-option", "both `--window` and the column `end`"),
-        ("x,end\n1,false\n", Cut { end: column("end"), rest: Some(Rest::Drop), ..none() }, "empty-data", "nowhere true"),
+        (
+            "x,end\n1,true\n",
+            Cut { window: Some(1), ..none() },
+            "bad-option",
+            "both `--window` and the column `end`",
+        ),
+        (
+            "x,end\n1,false\n",
+            Cut { end: column("end"), rest: Some(Rest::Drop), ..none() },
+            "empty-data",
+            "nowhere true",
+        ),
     ] {
         let (found, said) = message(text, cut);
         assert!(found == code && said.contains(words), "{found}: {said}");
@@ -359,8 +386,35 @@ fn a_row_counts_once_for_the_mean() {
         let mut windows = Windows::bind_by(&*data, &[x()], (Precision::F64, false), &recipe).unwrap();
         let found = Preparation::fit(recipe.clone(), &[&windows], &[0, 1]).unwrap();
         windows.prepare(&found);
-        let Data::F64(values) = windows.values(0, &[0, 1], &[0, 1, 2]).unwrap().unwrap().to_data() else { panic!() };
+        let Data::F64(values) = windows.values(0, &[0, 1], &[0, 1, 2]).unwrap().unwrap().to_data() else {
+            panic!()
+        };
         // Of 1, 2 and 9, which the first two windows have.
         assert_eq!(values, [1.0, 2.0, 2.0, 4.0, 4.0, 9.0]);
     }
+}
+
+#[test]
+fn texts_in_memory_are_groups_and_dates() {
+    let column = |numbers: Vec<i64>| Column {
+        shape: Shape::new(&[numbers.len()]),
+        elements: Elements::Int(numbers),
+        present: None,
+    };
+    let cut = |gap| Cut {
+        group: Some("id".to_owned()),
+        time: Some("t".to_owned()),
+        gap: Some(gap),
+        ..Cut::default()
+    };
+    let mut table = Columns::new("t");
+    let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    table.columns.insert("x".to_owned(), column(vec![0, 1, 2, 3]));
+    table.insert_texts("id", column(vec![1, 0, 1, 1]), texts(&["b", "a"]));
+    table.insert_texts("t", column(vec![0, 0, 1, 2]), texts(&["2024-03-01", "2024-03-02", "2024-03-04"]));
+    assert_eq!(rows(&bind(&table, &cut(86_400.0)).unwrap()), [vec![0, 2], vec![3], vec![1]]);
+    assert_eq!(rows(&bind(&table, &cut(172_800.0)).unwrap()), [vec![0, 2, 3], vec![1]]);
+    table.insert_texts("t", column(vec![0, 0, 1, 2]), texts(&["2024-03-01", "March 2nd", "2024-03-04"]));
+    let refused = bind(&table, &cut(1.0)).unwrap_err();
+    assert_eq!((refused.code, refused.message.contains("`March 2nd` is no date")), (codes::DATA_TYPE, true));
 }

@@ -75,14 +75,17 @@ impl Windows {
         let mut bound = Vec::new();
         for (info, found) in inputs.iter().zip(found) {
             let own = || driven(info, inputs, columns, &recipe.cut).unwrap_or(Role::End);
-            let role = found.map_or_else(|| Ok(own()), |(column, reading)| {
-                let lengths = lengths.as_deref().unwrap_or_default();
-                let filled = columns.lengths(&info.name);
-                let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
-                reading
-                    .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
-                    .map_err(|d| columns.explained(&info.name, d))
-            });
+            let role = found.map_or_else(
+                || Ok(own()),
+                |(column, reading)| {
+                    let lengths = lengths.as_deref().unwrap_or_default();
+                    let filled = columns.lengths(&info.name);
+                    let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
+                    reading
+                        .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
+                        .map_err(|d| columns.explained(&info.name, d))
+                },
+            );
             let known = recipe.classes.get(&*info.name).map(Vec::as_slice);
             let role = role.and_then(|role| Ok((role, classes(data, info, known)?)));
             match role {

@@ -74,7 +74,11 @@ fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<()
     let what = format!("both `--window` and the column `{}` say where windows end", info.name);
     let d = Diagnostic::error(codes::BAD_OPTION, what);
     let d = d.note(format!("input `{}` is true in the last cycle of each window ({cut})", info.name));
-    Err(d.help(format!("leave `--window` out and give `--end {}`: its windows are those of the column", info.name))
+    Err(d
+        .help(format!(
+            "leave `--window` out and give `--end {}`: its windows are those of the column",
+            info.name
+        ))
         .help(format!("or leave the column out: `--columns '{}=..'` names another one", info.name)))
 }
 
@@ -105,7 +109,9 @@ fn row(
             layout.rows()
         );
         let d = Diagnostic::error(codes::DATA_SHAPE, what);
-        return Err(d.help("leave out the rows that have no partner, or check that both come from the same data"));
+        return Err(
+            d.help("leave out the rows that have no partner, or check that both come from the same data")
+        );
     }
     let place = |row: usize| format!("row {row} of {}", columns.called());
     let Some(disk) = disk else {

@@ -115,10 +115,13 @@ impl Kept {
         let cycles = self.cycles;
         let has_row = self.outputs.iter().any(|output| &*output.name == "row");
         if windows.are_cut() && !has_row {
-            let row = |window: usize, t: usize| windows.row(window, t).and_then(|row| i64::try_from(row).ok());
+            let row =
+                |window: usize, t: usize| windows.row(window, t).and_then(|row| i64::try_from(row).ok());
             let rows = set.iter().flat_map(|w| (0..cycles).map(|t| row(*w, t).unwrap_or(-1))).collect();
             let shape = Shape::new(&[set.len(), cycles]);
-            columns.columns.insert("row".into(), Column { shape, elements: Elements::Int(rows), present: None });
+            columns
+                .columns
+                .insert("row".into(), Column { shape, elements: Elements::Int(rows), present: None });
         }
         for output in self.outputs {
             let times: Vec<usize> = output.present.iter().map(|p| p.iter().filter(|x| **x).count()).collect();

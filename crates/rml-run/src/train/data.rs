@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{
-    Amount, Arranged, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish, order,
-};
+use rml_data::{Amount, Arranged, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish, order};
 use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
 
 use super::confusion;
@@ -246,7 +244,9 @@ fn position(
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
     let mut names: Vec<String> = common.program.inputs().iter().map(|i| i.name.to_string()).collect();
-    names.extend(recipe.cut.columns().into_iter().filter(|name| !has(&common.program, name)).map(str::to_owned));
+    names.extend(
+        recipe.cut.columns().into_iter().filter(|name| !has(&common.program, name)).map(str::to_owned),
+    );
     let columns = || fingerprint::data(data, names.iter().map(String::as_str));
     let setup = setup(common, windows, options)?;
     let mut fresh = common.position(setup, None, options.engine.time(Phase::Data, columns)?);
@@ -441,7 +441,8 @@ fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<Kept, Error>
     let Wish { amount, last } = checked(split, purpose)?.wish();
     let count = amount.of(windows);
     if count >= windows {
-        let what = format!("{count} of {windows} windows are kept for {purpose}, and none is left to train on");
+        let what =
+            format!("{count} of {windows} windows are kept for {purpose}, and none is left to train on");
         return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
     }
     Ok(Kept { count, last: last && count > 0 })

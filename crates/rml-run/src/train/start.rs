@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use rml_base::{Diagnostic, Error};
 use rml_base::codes::analysis::NO_UPDATE;
 use rml_base::profile::Phase;
+use rml_base::{Diagnostic, Error};
 use rml_data::{Kept, Preparation, Recipe};
 use rml_driver::{Options, Program, Source, interface};
 use rml_files::Written;

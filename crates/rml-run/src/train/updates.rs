@@ -236,7 +236,9 @@ fn misplaced(program: &Program, windows: &Windows, batch: usize) -> Option<Diagn
     let d = if batch > 1 {
         let what = format!("{what}, and {batch} windows are stacked");
         Diagnostic::warning(codes::SHUFFLED_STATE, what)
-            .note(format!("a window follows the one that is {batch} windows before it, not the one before it in time"))
+            .note(format!(
+                "a window follows the one that is {batch} windows before it, not the one before it in time"
+            ))
             .help("run one window at a time: `--batch 1`")
     } else if windows.overlap() {
         let what = format!("{what}, and the windows share rows");
