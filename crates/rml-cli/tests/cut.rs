@@ -11,7 +11,7 @@ const LINE: &str = "node line(x: num []) -> (o)
   k = param(0.0);
   o = k * x;
 node train(x: num [], y: num []) -> (loss)
-  o, _ = diff_line(x, true, 0.01 * (y - o));
+  o, _ = diff_line(x, true, 0.0001 * (y - o));
   loss = (o - y) * (o - y);
 node infer(x: num [], y: num []) -> (o: num [], loss: num [])
   o = line(x);

@@ -9,7 +9,7 @@ use rml_base::codes::run as codes;
 use rml_base::codes::sim::{POSITION_OUTSIDE, SYNC_ERROR};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
-use rml_data::{Dataset, Selection, Windows};
+use rml_data::{Selection, Windows};
 use rml_driver::{
     Analysis, BATCH, Options, Program, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
     interface, keep_inputs,
