@@ -202,7 +202,9 @@ impl Builder {
             return self.cells.push_label(text, memory);
         }
         match dates::seconds(text) {
-            Some(seconds) => self.cells.push(seconds, memory),
+            Some((seconds, 0.0)) => self.cells.push(Scalar::Int(seconds), memory),
+            #[allow(clippy::cast_precision_loss, reason = "years have four digits")]
+            Some((seconds, fraction)) => self.cells.push(Scalar::Num(seconds as f64 + fraction), memory),
             None => {
                 let why =
                     format!("`{}` is neither a number nor a date: {}", visible_name(text), dates::EXPECTED);

@@ -1,15 +1,13 @@
 //! Dates in text as numbers of seconds, and durations.
 
-use crate::builder::Scalar;
-
 const DAY: i64 = 86_400;
 
 /// What a date is, for messages.
 pub(crate) const EXPECTED: &str = "a date is written 2024-03-31, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
 
-/// The seconds from the beginning of 1970 to a date; `None` if the text is none. The year is first, so that no day is
-/// taken for a month. A date without a time zone counts as one in UTC.
-pub(crate) fn seconds(text: &str) -> Option<Scalar> {
+/// The whole seconds from the beginning of 1970 to a date, and the fraction of a second after them; `None` if the text
+/// is no date. The year is first, so that no day is taken for a month. A date without a time zone counts as one in UTC.
+pub(crate) fn seconds(text: &str) -> Option<(i64, f64)> {
     let mut reader = Reader { rest: text.trim() };
     let year = reader.digits(4)?;
     let mark = reader.one(&['-', '/'])?;
@@ -21,7 +19,7 @@ pub(crate) fn seconds(text: &str) -> Option<Scalar> {
     }
     let midnight = since_1970(year, month, day) * DAY;
     if reader.rest.is_empty() {
-        return Some(Scalar::Int(midnight));
+        return Some((midnight, 0.0));
     }
     reader.one(&['T', 't', ' '])?;
     let (hour, minute) = (reader.digits(2)?, reader.one(&[':']).and_then(|_| reader.digits(2))?);
@@ -42,8 +40,7 @@ pub(crate) fn seconds(text: &str) -> Option<Scalar> {
         return None;
     }
     let fraction: f64 = if fraction.is_empty() { 0.0 } else { format!("0.{fraction}").parse().ok()? };
-    #[allow(clippy::cast_precision_loss, reason = "years have four digits")]
-    Some(if fraction == 0.0 { Scalar::Int(whole) } else { Scalar::Num(whole as f64 + fraction) })
+    Some((whole, fraction))
 }
 
 /// A duration in seconds: a number, or a number and a unit; `None` if the text is none.
@@ -149,9 +146,9 @@ mod tests {
             ("1958-03-29", -371_174_400),
             ("2024-03-31 23:05:09 UTC", 1_711_926_309),
         ] {
-            assert_eq!(seconds(text), Some(Scalar::Int(expected)), "{text}");
+            assert_eq!(seconds(text), Some((expected, 0.0)), "{text}");
         }
-        assert_eq!(seconds("1970-01-01T00:00:00.25Z"), Some(Scalar::Num(0.25)));
+        assert_eq!(seconds("1970-01-01T00:00:00.25Z"), Some((0, 0.25)));
     }
 
     #[test]

@@ -2,10 +2,8 @@
 //! stored once.
 
 mod divide;
-mod read;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
@@ -13,7 +11,6 @@ use rml_base::memory::{Reservation, bytes_of};
 
 use crate::columns::Columns;
 use crate::cut::{Cut, Rest};
-use crate::on_disk::{Dataset, OnDisk};
 
 /// The windows of a long table. A *place* is the number of a row in the order of groups; within a group, rows have the
 /// order of the table.
@@ -44,70 +41,11 @@ pub struct Layout {
     memory: Reservation,
 }
 
-/// Data that was cut into windows; both forms give the same bits.
-///
-/// ```
-/// # fn main() -> Result<(), rml_base::Error> {
-/// # use rml_data as rml;
-/// let table = rml::Columns::parse(b"id,x\n7,1\n7,2\n8,3\n", rml::Format::Csv, "table.csv")?;
-/// let cut = rml::Cut { group: Some("id".into()), ..rml::Cut::default() };
-/// assert_eq!(rml::Arranged::new(&table, &cut)?.windows(), Some(2));
-/// # Ok(()) }
-/// ```
-#[derive(Debug)]
-pub struct Arranged<'d> {
-    data: &'d dyn Dataset,
-    layout: Option<Arc<Layout>>,
-}
-
-impl<'d> Arranged<'d> {
-    /// Cuts data, unless the cut says nothing.
-    ///
-    /// # Errors
-    /// A cut that contradicts itself; a column that does not exist or cannot be used; no window.
-    pub fn new(data: &'d dyn Dataset, cut: &Cut) -> Result<Self, Diagnostic> {
-        Ok(Self { data, layout: Layout::of(data, cut)?.map(Arc::new) })
-    }
-
-    /// How many windows the cut makes; `None` if it says nothing.
-    pub fn windows(&self) -> Option<usize> {
-        self.layout.as_ref().map(|layout| layout.windows())
-    }
-
-    /// What is worth knowing about the windows, in sentences without a point.
-    pub fn notes(&self) -> Vec<String> {
-        self.layout.as_ref().map(|layout| layout.notes()).unwrap_or_default()
-    }
-}
-
-impl Dataset for Arranged<'_> {
-    fn table(&self) -> &Columns {
-        self.data.table()
-    }
-
-    fn on_disk(&self) -> Option<&OnDisk> {
-        self.data.on_disk()
-    }
-
-    fn layout(&self) -> Option<&Arc<Layout>> {
-        self.layout.as_ref()
-    }
-}
-
 impl Layout {
-    /// Cuts a table, unless the cut says nothing.
-    ///
-    /// # Errors
-    /// A cut that contradicts itself; a column that does not exist or cannot be used; no window.
-    pub(crate) fn of(data: &dyn Dataset, cut: &Cut) -> Result<Option<Self>, Diagnostic> {
-        if cut.is_nothing() {
-            return Ok(None);
-        }
-        cut.check()?;
-        let mut memory = Reservation::default();
-        let read::Rows { count, order, groups, time, ends } = read::Rows::of(data, cut, &mut memory)?;
-        let mut layout = Self {
-            rows: count,
+    /// No windows yet, of a table with that many rows, in the order of groups if that is not the order of the table.
+    pub(crate) fn new(cut: &Cut, rows: usize, order: Option<Vec<usize>>, memory: Reservation) -> Self {
+        Self {
+            rows,
             order,
             starts: Vec::new(),
             lengths: None,
@@ -119,31 +57,21 @@ impl Layout {
             shorter: 0,
             cut: cut.clone(),
             memory,
-        };
-        let mut lengths = Vec::new();
-        for group in groups {
-            layout.groups.push(layout.starts.len());
-            let mut start = group.start;
-            for place in group.clone() {
-                let row = layout.row_at(place);
-                let ended = ends.as_ref().is_some_and(|ends| ends[row]);
-                let is_last = place + 1 == group.end;
-                let parted = |gap: f64, time: &[f64]| time[layout.row_at(place + 1)] - time[row] > gap;
-                let is_parted =
-                    !is_last && cut.gap.zip(time.as_deref()).is_some_and(|(gap, time)| parted(gap, time));
-                if is_last || ended || is_parted {
-                    let whole = ends.is_none() || ended;
-                    layout.add(start..place + 1, whole, &mut lengths)?;
-                    start = place + 1;
-                }
-            }
         }
-        layout.groups.push(layout.starts.len());
-        layout.finish(lengths, data.table()).map(Some)
+    }
+
+    /// Begins a group, or after the last one, ends it.
+    pub(crate) fn begin_group(&mut self) {
+        self.groups.push(self.starts.len());
     }
 
     /// Adds the windows of a series; `whole` says whether it ends where its column of ends says so, if there is one.
-    fn add(&mut self, series: Range<usize>, whole: bool, lengths: &mut Vec<usize>) -> Result<(), Diagnostic> {
+    pub(crate) fn add(
+        &mut self,
+        series: Range<usize>,
+        whole: bool,
+        lengths: &mut Vec<usize>,
+    ) -> Result<(), Diagnostic> {
         self.series.push(series.start);
         let (length, keeps) = (series.len(), self.cut.rest() == Rest::Keep);
         self.spans = (self.spans.0.min(length), self.spans.1.max(length));
@@ -174,7 +102,7 @@ impl Layout {
     }
 
     /// Checks that there are windows, and whether all have the same length.
-    fn finish(mut self, lengths: Vec<usize>, table: &Columns) -> Result<Self, Diagnostic> {
+    pub(crate) fn finish(mut self, lengths: Vec<usize>, table: &Columns) -> Result<Self, Diagnostic> {
         let whole = self.starts.len() - self.shorter;
         if let (Some(window), 0) = (self.cut.window, whole) {
             return Err(self.too_long(window, table));
@@ -253,7 +181,8 @@ impl Layout {
         self.series.binary_search(&self.starts[window]).is_ok()
     }
 
-    fn row_at(&self, place: usize) -> usize {
+    /// The row at a place.
+    pub(crate) fn row_at(&self, place: usize) -> usize {
         self.order.as_ref().map_or(place, |order| order[place])
     }
 
@@ -263,7 +192,7 @@ impl Layout {
     }
 
     /// What is worth knowing about the windows.
-    fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let count = self.series.len();
         let span = match self.spans {
             (least, most) if least == most => format!("{most} row{}", plural(most)),

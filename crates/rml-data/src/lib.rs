@@ -8,6 +8,7 @@
 //! is the value of one input in one cycle. Nothing here knows how a program is compiled or run.
 
 mod advice;
+mod arranged;
 mod array;
 mod bind;
 mod builder;
@@ -48,6 +49,7 @@ mod tests;
 pub mod text;
 mod windows;
 
+pub use arranged::Arranged;
 pub use bind::{Converted, by_cycle, convert};
 pub use columns::{Column, Columns, Elements};
 pub use csv::write_row;
@@ -57,7 +59,7 @@ pub use feed::{Feed, tensor};
 pub use formats::Format;
 pub use joined::data_files;
 pub use json::{Cell, cells, line_advice};
-pub use layout::{Arranged, Layout};
+pub use layout::Layout;
 pub use malformed::{Unusable, Wrong};
 pub use mapping::ColumnMapping;
 pub use on_disk::{Dataset, OnDisk};

@@ -78,7 +78,7 @@ impl Steps {
         v.iter().enumerate().map(one).collect()
     }
 
-    /// So many cells, where those without a value have what fills gaps. `there` are the places of those that have
+    /// That many cells, where those without a value have what fills gaps. `there` are the places of those that have
     /// values.
     pub(crate) fn filled(
         &self,

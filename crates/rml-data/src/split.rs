@@ -48,7 +48,7 @@ impl Amount {
         matches!(self, Self::Count(0)) || matches!(self, Self::Share(share) if share <= 0.0)
     }
 
-    /// How many that is of so many.
+    /// How many that is of all of them.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -95,7 +95,7 @@ impl Ranges {
         of.iter().map(|(first, end)| end.saturating_sub(*first)).sum()
     }
 
-    /// Whether they can be ranges of so many windows.
+    /// Whether they can be ranges of that many windows.
     pub fn is_possible(&self, windows: usize) -> bool {
         let mut all: Vec<_> = [&self.test[..], &self.validation, &self.left_out].concat();
         all.sort_unstable();
@@ -103,7 +103,7 @@ impl Ranges {
         all.iter().all(is_range) && all.windows(2).all(|pair| pair[0].1 <= pair[1].0)
     }
 
-    /// The windows of each part, of so many.
+    /// The windows of each part, of that many windows.
     pub fn parts(&self, windows: usize) -> Parts {
         let all = |of: &[(usize, usize)]| of.iter().flat_map(|(first, end)| *first..*end).collect::<Vec<_>>();
         let mut is_free = vec![true; windows];

@@ -9,11 +9,11 @@ use rml_ir::{DType, InputInfo, Precision, Type};
 use super::agreed::Agreed;
 use super::reading::Reading;
 use super::{Bound, Clock, Role, Windows, expected_shapes};
+use crate::arranged;
 use crate::bind::{find, named};
 use crate::classes::classes;
 use crate::columns::{Column, Columns};
 use crate::cut::Cut;
-use crate::layout::Layout;
 use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
 use crate::prepare::Steps;
@@ -48,7 +48,7 @@ impl Windows {
         has_rows(columns, inputs)?;
         let layout = match data.layout() {
             Some(layout) => Some(Arc::clone(layout)),
-            None => Layout::of(data, &recipe.cut)?.map(Arc::new),
+            None => arranged::layout(data, &recipe.cut)?.map(Arc::new),
         };
         if let Some(layout) = layout {
             return Self::bind_rows(data, layout, inputs, (precision, allow_nan), recipe);

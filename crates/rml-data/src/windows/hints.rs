@@ -74,8 +74,7 @@ impl Windows {
     /// An integer input that reads the rows of its column as cycles, though the rows look one-hot (zeros and a single
     /// one) and no other input has a value a cycle; and how many cycles these are.
     pub fn one_hot(&self) -> Option<(&str, usize)> {
-        let by_cycle =
-            |bound: &super::Bound| matches!(bound.role, Role::Cycle(_) | Role::Sequence(..));
+        let by_cycle = |bound: &super::Bound| matches!(bound.role, Role::Cycle(_) | Role::Sequence(..));
         let mut sequences = self.inputs.iter().enumerate().filter(|(_, bound)| by_cycle(bound));
         let (i, bound) = sequences.next().filter(|_| self.inputs.len() > 1 && self.cycles > 1)?;
         if sequences.next().is_some() || bound.info.ty.dtype != DType::Int || self.lengths.is_some() {

@@ -45,7 +45,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Reads the checkpoint to continue from, and compiles. `windows` says how many windows the data has at most that is
+    /// Reads the checkpoint to continue from, and compiles. `windows` says how many windows data has at most that is
     /// read by a recipe; without data, as many windows are stacked as are asked for. With `gradients`, their norms are
     /// outputs.
     pub(super) fn new(

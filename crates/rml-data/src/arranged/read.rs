@@ -7,7 +7,6 @@ use rml_base::codes::run as codes;
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::{Diagnostic, suggest, visible_name};
 
-use crate::builder::Scalar;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::cut::Cut;
 use crate::dates;
@@ -234,9 +233,8 @@ fn times(data: &dyn Dataset, name: &str, count: usize) -> Result<Vec<f64>, Diagn
 #[allow(clippy::cast_precision_loss, reason = "as above")]
 fn date(name: &str, text: &str) -> Result<f64, Diagnostic> {
     match dates::seconds(text) {
-        Some(Scalar::Int(seconds)) => Ok(seconds as f64),
-        Some(Scalar::Num(seconds)) => Ok(seconds),
-        Some(Scalar::Bool(_)) | None => {
+        Some((seconds, fraction)) => Ok(seconds as f64 + fraction),
+        None => {
             let what = format!("`--time {}`: `{}` is no date", visible_name(name), visible_name(text));
             Err(Diagnostic::error(codes::DATA_TYPE, what).note(dates::EXPECTED))
         }
