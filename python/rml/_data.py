@@ -45,8 +45,9 @@ def _reading(
     classes: Mapping[str, Sequence[str]] | None = None,
     fill: Mapping[str, Any] | None = None,
     standardise: str | Sequence[str] = (),
+    **cut: Any,
 ) -> SimpleNamespace:
-    """How columns become inputs."""
+    """How columns become inputs. `cut` says how rows become windows."""
     if (columns or table) and (data is None or isinstance(data, Mapping)):
         raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
     names = ("separator", "decimal", "thousands", "missing", "header", "comment", "format")
@@ -65,7 +66,32 @@ def _reading(
         fill=[f"{key}={value}" for key, value in dict(fill or {}).items()],
         standardise=[standardise] if isinstance(standardise, str) else list(standardise),
         **known,
+        **_cut(**cut),
     )
+
+
+def _cut(
+    window: int | None = None,
+    stride: int | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    gap: int | float | str | None = None,
+    end: str | None = None,
+    rest: str | None = None,
+) -> dict[str, Any]:
+    """How the rows of a long table become windows."""
+    for name, value in (("window", window), ("stride", stride)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} is a number of rows, at least 1, not {value}")
+    return {
+        "window": window,
+        "stride": stride,
+        "group": group,
+        "time": time,
+        "gap": None if gap is None else str(gap),
+        "end": end,
+        "rest": rest,
+    }
 
 
 def _refused(code: str, message: str, *notes: str) -> Error:
@@ -159,6 +185,10 @@ def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, lis
         rows, names = _numbered(_array(what, [values[n] for n in present]))
         return name, rows, len(values), present, names
     array, names = _numbered(_array(what, values))
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise _refused("input-type", f"{what} has a date that is none (NaT)", "a date is present in each row")
+        array = array.astype("datetime64[us]").astype(np.int64) / 1e6
     if array.ndim == 0:
         raise _refused("input-type", f"{what} has no rows", "expected one row a cycle or window, found a single value")
     return name, array, len(array), None, names

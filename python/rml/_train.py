@@ -237,7 +237,7 @@ def train(
     seed: int | None = None,
     test: int | float | str | None = None,
     validate: int | float | Data | None = None,
-    shuffle: bool = True,
+    shuffle: bool | None = None,
     precision: str = "f32",
     allow_nan: bool = False,
     on_disk: bool = False,
@@ -246,6 +246,13 @@ def train(
     classes: Mapping[str, Sequence[str]] | None = None,
     fill: Mapping[str, Any] | None = None,
     standardise: str | Sequence[str] = (),
+    window: int | None = None,
+    stride: int | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    gap: int | float | str | None = None,
+    end: str | None = None,
+    rest: str | None = None,
     save: Path | None = None,
     save_every: int = 1,
     best: Path | None = None,
@@ -287,6 +294,13 @@ def train(
     NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are brought to the mean 0 and the standard
     deviation 1. Means and deviations are those of the windows that are trained on. States and checkpoints hold all of
     this, and `infer` does the same with its data.
+
+    The rows of a long table are cycles, and become windows: `window` rows each, one every `stride` rows; `group` names a
+    column whose groups share no window, `time` the column of times (dates or numbers), in which a larger gap than `gap`
+    (`"1h"`, or a number) ends a series; `end` names a column that is true in the last row of each window. `rest` is
+    `"keep"` or `"drop"`: what happens to the rows after the last whole window. With `group`, `test` and `validate` keep
+    whole groups, or `"last:.."` windows of each. `shuffle` is `True` by default, unless such windows are trained on and
+    states continue from one to the next.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them
     ends the loop that asks for epochs, and `close` the training. Failures are raised as `Error` where the next epoch is
@@ -333,7 +347,8 @@ def train(
         allow_nan=allow_nan,
         on_disk=on_disk,
         reading=_reading(
-            data, columns=columns, table=table, classes=classes, fill=fill, standardise=standardise
+            data, columns=columns, table=table, classes=classes, fill=fill, standardise=standardise,
+            window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
         ),
         save=save,
         save_every=save_every,
@@ -359,7 +374,8 @@ class Inferred:
     """Averages of the scalar outputs."""
     outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
     """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window;
-    masked where absent. `window` has the numbers of the windows in the data."""
+    masked where absent. `window` has the numbers of the windows in the data, and `row` the rows of windows that were cut
+    from a table, by cycle; -1 after the end of a shorter window."""
 
 
 def infer(
@@ -378,6 +394,13 @@ def infer(
     on_disk: bool = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     table: Mapping[str, Any] | None = None,
+    window: int | None = None,
+    stride: int | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    gap: int | float | str | None = None,
+    end: str | None = None,
+    rest: str | None = None,
     engine: str = "auto",
     backend: str = "cpu",
     device: str = "cpu",
@@ -390,7 +413,7 @@ def infer(
     settings and windows of its training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
     default the test windows if the data is that of the checkpoint, else all. With `outputs`, the outputs are kept.
     States other than parameters continue from where training stopped, unless `fresh`. `data` and the other keywords are
-    as for `train`.
+    as for `train`; what a window is, the checkpoint says as far as they do not.
     """
     where, text = _where(source, name)
     if on_disk:
@@ -408,7 +431,10 @@ def infer(
         fresh=fresh,
         allow_nan=allow_nan,
         on_disk=on_disk,
-        reading=_reading(data, columns=columns, table=table),
+        reading=_reading(
+            data, columns=columns, table=table,
+            window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
+        ),
         computing=_Computing(engine, backend, device, threads),
     )
     which, windows, metrics, kept = _native.infer(_windows(data), asked)

@@ -61,6 +61,7 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
     let checkpoint = checkpoint.map(|params| unlocked(py, || params.checkpoint())).transpose()?;
     let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
     let recipe = asked.reading.recipe(py)?.or_read_as(recorded.recipe());
+    let cut = asked.reading.cut().map_err(|e| error::raised(py, &e))?;
     let how = How { on_disk: asked.on_disk, format: asked.reading.format()?, recipe };
     let data = data.dataset(py, &how, &source, Some(&asked.node))?;
     let options = InferOptions {
@@ -71,6 +72,7 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
         precision,
         split: split(&asked.split)?,
         allow_nan: asked.allow_nan,
+        cut,
         keep_outputs: asked.outputs,
         fresh: asked.fresh,
         ..InferOptions::default()

@@ -6,7 +6,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
 use rml::backend::{self, Runner};
-use rml::{ColumnMapping, Dialect, Engine, Error, Format, Precision, Recipe, Settings, Source, StaticValue};
+use rml::{
+    ColumnMapping, Cut, Dialect, Engine, Error, Format, Precision, Recipe, Settings, Source, StaticValue,
+};
 
 use crate::error;
 
@@ -81,6 +83,13 @@ pub(crate) struct Reading {
     classes: Vec<String>,
     fill: Vec<String>,
     standardise: Vec<String>,
+    window: Option<usize>,
+    stride: Option<usize>,
+    group: Option<String>,
+    time: Option<String>,
+    gap: Option<String>,
+    end: Option<String>,
+    rest: Option<String>,
 }
 
 impl Reading {
@@ -105,7 +114,22 @@ impl Reading {
             classes: Recipe::parse_classes(&self.classes)?,
             fills: Recipe::parse_fills(&self.fill)?,
             standardised: self.standardise.clone(),
+            cut: self.cut()?,
         })
+    }
+
+    /// How the rows of a long table become windows.
+    pub(crate) fn cut(&self) -> Result<Cut, Error> {
+        let cut = Cut {
+            window: self.window,
+            stride: self.stride,
+            group: self.group.clone(),
+            time: self.time.clone(),
+            gap: self.gap.as_deref().map(Cut::parse_gap).transpose()?,
+            end: self.end.clone(),
+            rest: self.rest.as_deref().map(Cut::parse_rest).transpose()?,
+        };
+        Ok(cut)
     }
 
     /// The format of all files, if it is said.

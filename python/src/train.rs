@@ -67,7 +67,7 @@ pub(crate) struct Asked<'py> {
     validate: Option<Part>,
     validate_data: Option<Table<'py>>,
     on_disk: bool,
-    shuffle: bool,
+    shuffle: Option<bool>,
     precision: String,
     allow_nan: bool,
     reading: Reading,

@@ -13,7 +13,7 @@ pub(crate) use export::{Export, Math, Target};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
 pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 pub(crate) use profile::Profiling;
-pub(crate) use table::{Preparing, Table};
+pub(crate) use table::{Cutting, Preparing, Table};
 pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars, View};
 pub(crate) use train::{Infer, SplitArg, Train};
 

@@ -75,6 +75,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("data-too-large", include_str!("../../../docs/errors/data-too-large.md")),
     ("memory-limit", include_str!("../../../docs/errors/memory-limit.md")),
     ("missing-column", include_str!("../../../docs/errors/missing-column.md")),
+    ("window-too-long", include_str!("../../../docs/errors/window-too-long.md")),
+    ("time-order", include_str!("../../../docs/errors/time-order.md")),
     ("data-type", include_str!("../../../docs/errors/data-type.md")),
     ("data-shape", include_str!("../../../docs/errors/data-shape.md")),
     ("not-prepared", include_str!("../../../docs/errors/not-prepared.md")),

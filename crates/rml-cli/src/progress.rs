@@ -118,6 +118,12 @@ impl Observer for Display<'_> {
         }
     }
 
+    fn note(&mut self, text: &str) {
+        if !self.output.json() {
+            self.line(text);
+        }
+    }
+
     fn start(&mut self, info: &TrainInfo) {
         if let Some(record) = &mut self.record {
             record.start(info);

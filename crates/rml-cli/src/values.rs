@@ -69,6 +69,13 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     }
 }
 
+/// A greatest gap in time.
+pub(crate) fn gap(text: &str) -> Result<f64, String> {
+    let expected =
+        "expected a duration such as 30s, 15min, 1h or 2d, or a positive number in the unit of the column";
+    rml::Cut::parse_gap(text).map_err(|_| expected.to_owned())
+}
+
 /// A program: any file but one of data or of parameters.
 pub(crate) fn program(path: PathBuf) -> Result<PathBuf, &'static str> {
     let is_checkpoint = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"));

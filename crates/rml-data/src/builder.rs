@@ -6,6 +6,7 @@ use rml_base::visible_name;
 use rml_ir::{Precision, Shape};
 
 use crate::columns::{Column, Columns, Elements};
+use crate::dates;
 use crate::labels::{Numbered, Texts};
 use crate::malformed::{Malformed, Wrong};
 
@@ -178,7 +179,11 @@ impl Builder {
 
     /// Whether it takes a text, which is a number otherwise or not.
     pub(crate) fn takes(&self, is_number: bool) -> bool {
-        self.texts == Texts::All || (self.texts == Texts::Names && !is_number)
+        match self.texts {
+            Texts::Refused => false,
+            Texts::Names | Texts::Dates => !is_number,
+            Texts::All => true,
+        }
     }
 
     /// Adds an element of the cell that is being read.
@@ -191,9 +196,21 @@ impl Builder {
         }
     }
 
-    /// Adds a text, which names a class.
+    /// Adds a text, which names a class or is a date.
     pub(crate) fn label(&mut self, text: &str, memory: &mut Reservation) -> Result<(), Wrong> {
-        self.cells.push_label(text, memory)
+        if self.texts != Texts::Dates {
+            return self.cells.push_label(text, memory);
+        }
+        match dates::seconds(text) {
+            Some((seconds, 0.0)) => self.cells.push(Scalar::Int(seconds), memory),
+            #[allow(clippy::cast_precision_loss, reason = "years have four digits")]
+            Some((seconds, fraction)) => self.cells.push(Scalar::Num(seconds as f64 + fraction), memory),
+            None => {
+                let why =
+                    format!("`{}` is neither a number nor a date: {}", visible_name(text), dates::EXPECTED);
+                Err(Wrong::Text(why))
+            }
+        }
     }
 
     /// Whether elements may be absent among others.

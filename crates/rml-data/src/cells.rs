@@ -62,6 +62,14 @@ impl Cells {
         }
     }
 
+    /// Whether rows may be absent.
+    pub(crate) fn has_gaps(&self) -> bool {
+        match self {
+            Self::Memory(converted) => converted.has_gaps(),
+            Self::Disk(disk) => disk.present.is_some(),
+        }
+    }
+
     /// How the numbers are stored.
     pub(crate) fn precision(&self) -> Precision {
         match self {

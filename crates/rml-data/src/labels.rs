@@ -23,6 +23,8 @@ pub(crate) enum Texts {
     Names,
     /// Names of classes, however they look: `1` and `true` are names, too.
     All,
+    /// Dates, which become seconds. Numbers stay as they are.
+    Dates,
 }
 
 /// The numbers of texts.

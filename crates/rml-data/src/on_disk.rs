@@ -10,6 +10,7 @@ use rml_files::Scratch;
 
 use crate::columns::{Columns, Elements};
 use crate::joined::data_files;
+use crate::layout::Layout;
 use crate::pieces::{self, PIECE};
 use crate::selection::Selection;
 use crate::stored::{AT_ONCE, Stored};
@@ -62,6 +63,18 @@ pub trait Dataset: std::fmt::Debug + Send + Sync {
     /// Where elements are that are not in memory.
     #[doc(hidden)]
     fn on_disk(&self) -> Option<&OnDisk>;
+
+    /// The windows, if the rows of a long table were cut into such.
+    #[doc(hidden)]
+    fn layout(&self) -> Option<&Arc<Layout>> {
+        None
+    }
+
+    /// How many windows there may be.
+    #[doc(hidden)]
+    fn most_windows(&self) -> usize {
+        self.layout().map_or_else(|| self.table().most_rows(), |layout| layout.windows())
+    }
 
     /// Gives all elements of a column, piece by piece.
     ///

@@ -78,48 +78,38 @@ impl Steps {
         v.iter().enumerate().map(one).collect()
     }
 
-    /// Values of windows, stacked in each of some cycles, where windows without a value have what fills gaps. `there`
-    /// are the places of the windows that have values.
+    /// That many cells, where those without a value have what fills gaps. `there` are the places of those that have
+    /// values.
     pub(crate) fn filled(
         &self,
         values: Option<Value>,
         ty: &Type,
-        (cycles, windows): (usize, usize),
+        cells: usize,
         there: &[usize],
         double: bool,
     ) -> Value {
-        fn spread<T: Copy>(
-            gap: T,
-            v: &[T],
-            n: usize,
-            (cycles, windows): (usize, usize),
-            there: &[usize],
-        ) -> Vec<T> {
-            let mut all = vec![gap; cycles * windows * n];
-            for cycle in 0..cycles {
-                for (i, window) in there.iter().enumerate() {
-                    let (to, from) = ((cycle * windows + window) * n, (cycle * there.len() + i) * n);
-                    all[to..to + n].copy_from_slice(&v[from..from + n]);
-                }
+        fn spread<T: Copy>(gap: T, v: &[T], n: usize, cells: usize, there: &[usize]) -> Vec<T> {
+            let mut all = vec![gap; cells * n];
+            for (i, place) in there.iter().enumerate() {
+                all[place * n..(place + 1) * n].copy_from_slice(&v[i * n..(i + 1) * n]);
             }
             all
         }
         let n = ty.shape.len();
-        let form = (cycles, windows);
         let data = values.map(|values| values.to_data());
         #[allow(clippy::cast_possible_truncation, reason = "it was an integer when it was fitted")]
         let int = self.fill.as_ref().and_then(|fill| fill.first()).map_or(0, |x| *x as i64);
         match (data, ty.dtype) {
-            (Some(Data::F32(v)), _) => Data::F32(spread(f32::NAN, &v, n, form, there)),
-            (Some(Data::F64(v)), _) => Data::F64(spread(f64::NAN, &v, n, form, there)),
-            (Some(Data::Int(v)), _) => Data::Int(spread(int, &v, n, form, there)),
-            (Some(Data::Bool(v)), _) => Data::Bool(spread(false, &v, n, form, there)),
-            (None, DType::Num) if double => Data::F64(spread(f64::NAN, &[], n, form, &[])),
-            (None, DType::Num) => Data::F32(spread(f32::NAN, &[], n, form, &[])),
-            (None, DType::Int) => Data::Int(spread(int, &[], n, form, &[])),
-            (None, DType::Bool) => Data::Bool(spread(false, &[], n, form, &[])),
+            (Some(Data::F32(v)), _) => Data::F32(spread(f32::NAN, &v, n, cells, there)),
+            (Some(Data::F64(v)), _) => Data::F64(spread(f64::NAN, &v, n, cells, there)),
+            (Some(Data::Int(v)), _) => Data::Int(spread(int, &v, n, cells, there)),
+            (Some(Data::Bool(v)), _) => Data::Bool(spread(false, &v, n, cells, there)),
+            (None, DType::Num) if double => Data::F64(spread(f64::NAN, &[], n, cells, &[])),
+            (None, DType::Num) => Data::F32(spread(f32::NAN, &[], n, cells, &[])),
+            (None, DType::Int) => Data::Int(spread(int, &[], n, cells, &[])),
+            (None, DType::Bool) => Data::Bool(spread(false, &[], n, cells, &[])),
         }
-        .into_value(&[&[cycles, windows], ty.shape.dims()].concat())
+        .into_value(&[&[cells], ty.shape.dims()].concat())
     }
 }
 

@@ -12,6 +12,7 @@ use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Column, Elements};
+use crate::cut::Cut;
 use crate::dialect::Dialect;
 use crate::labels::{Texts, listed, look_like_values, unknown_value};
 use crate::mapping::{self, ColumnMapping};
@@ -51,6 +52,9 @@ pub struct Recipe {
     /// Inputs that are brought to the mean 0 and the standard deviation 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub standardised: Vec<String>,
+    /// How the rows of a long table become windows.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cut: Cut,
 }
 
 fn is_default<T: Default + PartialEq>(x: &T) -> bool {
@@ -113,7 +117,22 @@ impl Recipe {
         let stated = self.classes.iter().map(|(input, classes)| (input.clone(), texts(classes)));
         let texts = named.into_iter().chain(stated).collect();
         let filled = self.fills.keys().cloned().collect();
-        Ok(columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled))
+        self.cut.check()?;
+        if let Some(name) =
+            self.cut.columns().into_iter().find(|name| self.columns.inputs().any(|i| i == *name))
+        {
+            let what = format!(
+                "`{name}` is an input with columns of its own, and a column that says how rows are cut"
+            );
+            let d = Diagnostic::error(codes::BAD_OPTION, what);
+            let name = visible_name(name);
+            return Err(d.help(format!("rename the input, or leave `--columns '{name}=..'` out")).into());
+        }
+        let Cut { group, time, end, .. } = &self.cut;
+        let cut = [(time, Texts::Dates), (group, Texts::All), (end, Texts::Refused)];
+        let cut = cut.into_iter().filter_map(|(name, texts)| Some((name.as_deref()?, texts)));
+        let read = columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled);
+        Ok(read.also(cut))
     }
 
     /// The same, with what `other` says about reading where this one says nothing.
@@ -121,7 +140,8 @@ impl Recipe {
     pub fn or_read_as(self, other: Self) -> Self {
         let columns = self.columns.or(other.columns);
         let dialect = self.dialect.or(other.dialect);
-        Self { columns, dialect, ..other }
+        let cut = self.cut.or(other.cut);
+        Self { columns, dialect, cut, ..other }
     }
 
     /// The same, where values of inputs have those names unless others are known.
@@ -290,7 +310,7 @@ impl Preparation {
         let dims = input.ty.shape.dims();
         let cell = Shape::new(if single { dims.get(1..).unwrap_or_default() } else { dims });
         let ty = Type { dtype: input.ty.dtype, shape: cell };
-        let filled = steps.filled(None, &ty, (1, 1), &[], precision == Precision::F64);
+        let filled = steps.filled(None, &ty, 1, &[], precision == Precision::F64);
         let value = Value::new(input.ty.shape.clone(), filled.to_data());
         Some(steps.applied(value, ty.shape.len()))
     }

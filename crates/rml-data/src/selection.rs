@@ -124,6 +124,19 @@ impl Selection {
         Ok(Self { mapping, ..self })
     }
 
+    /// The same, with columns that no input needs: each with the texts that it takes if no input has its name.
+    pub(crate) fn also<'n>(mut self, columns: impl IntoIterator<Item = (&'n str, Texts)>) -> Self {
+        for (column, texts) in columns {
+            let is_input = self.names.as_ref().is_some_and(|names| names.contains(column));
+            if let Some(names) = &mut self.names {
+                names.insert(column.to_owned());
+            }
+            let texts = if is_input && texts == Texts::All { Texts::Names } else { texts };
+            self.texts.entry(column.to_owned()).or_insert(texts);
+        }
+        self
+    }
+
     /// Whether a column is read.
     pub fn has(&self, name: &str) -> bool {
         let names = self.names.as_ref();

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use rml_ir::random::Random;
+use serde::{Deserialize, Serialize};
 
 /// `0..n` in random order (Fisher and Yates), drawn for one purpose at one tick.
-fn permutation(n: usize, seed: u64, purpose: &str, tick: u64) -> Vec<usize> {
+pub(crate) fn permutation(n: usize, seed: u64, purpose: &str, tick: u64) -> Vec<usize> {
     let random = Random::new(seed, purpose, tick);
     let mut order: Vec<usize> = (0..n).collect();
     for i in (1..n).rev() {
@@ -30,6 +31,88 @@ pub struct Parts {
     pub test: Vec<usize>,
     /// Those to compare epochs by.
     pub validation: Vec<usize>,
+}
+
+/// How many of some windows or groups.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Amount {
+    /// That share of them, rounded to the nearest count.
+    Share(f64),
+    /// That many.
+    Count(usize),
+}
+
+impl Amount {
+    /// Whether it is nothing.
+    pub(crate) fn is_none(self) -> bool {
+        matches!(self, Self::Count(0)) || matches!(self, Self::Share(share) if share <= 0.0)
+    }
+
+    /// How many that is of all of them.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a share is at least 0 and below 1"
+    )]
+    pub fn of(self, all: usize) -> usize {
+        match self {
+            Self::Share(share) => (share.clamp(0.0, 1.0) * all as f64).round() as usize,
+            Self::Count(count) => count,
+        }
+    }
+}
+
+/// What is asked to be kept for a purpose.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Wish {
+    /// How many windows; of data with groups that are drawn, how many groups.
+    pub amount: Amount,
+    /// Whether they are the last ones in the order of the data, of data with groups the last ones of each group;
+    /// otherwise they are drawn.
+    pub last: bool,
+}
+
+/// What windows of data are for that was divided by groups, or whose windows share rows: ranges of windows, ascending,
+/// from the first one up to one that does not belong to it. The others are trained on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ranges {
+    /// Those to test on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub test: Vec<(usize, usize)>,
+    /// Those to compare epochs by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub validation: Vec<(usize, usize)>,
+    /// Those that share rows with them, and are used for nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(usize, usize)>,
+}
+
+impl Ranges {
+    /// How many windows ranges have.
+    pub fn count(of: &[(usize, usize)]) -> usize {
+        of.iter().map(|(first, end)| end.saturating_sub(*first)).sum()
+    }
+
+    /// Whether they can be ranges of that many windows.
+    pub fn is_possible(&self, windows: usize) -> bool {
+        let mut all: Vec<_> = [&self.test[..], &self.validation, &self.left_out].concat();
+        all.sort_unstable();
+        let is_range = |(first, end): &(usize, usize)| first < end && *end <= windows;
+        all.iter().all(is_range) && all.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+    }
+
+    /// The windows of each part, of that many windows.
+    pub fn parts(&self, windows: usize) -> Parts {
+        let all = |of: &[(usize, usize)]| of.iter().flat_map(|(first, end)| *first..*end).collect::<Vec<_>>();
+        let mut is_free = vec![true; windows];
+        for ranges in [&self.test, &self.validation, &self.left_out] {
+            all(ranges).into_iter().filter(|w| *w < windows).for_each(|window| is_free[window] = false);
+        }
+        let train = (0..windows).filter(|window| is_free[*window]).collect();
+        Parts { train, test: all(&self.test), validation: all(&self.validation) }
+    }
 }
 
 /// How many windows are kept for a purpose, and which. Displays as options say it: `12` or `last:12`.

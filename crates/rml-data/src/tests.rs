@@ -1,5 +1,6 @@
 //! Columns against inputs: conversions, readings, and what is refused.
 
+mod cut_tests;
 mod prepared_tests;
 
 use std::sync::Arc;

@@ -5,6 +5,9 @@ mod bind;
 mod fit;
 mod hints;
 mod reading;
+mod rows;
+
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
@@ -17,6 +20,7 @@ use crate::cells::Cells;
 use crate::classes::Classes;
 use crate::columns::Elements;
 use crate::labels;
+use crate::layout::Layout;
 use crate::prepare::{Fill, Moments, Steps, fitted};
 use crate::recipe::Preparation;
 
@@ -32,6 +36,8 @@ pub struct Windows {
     /// How many cycles each window has, where they differ.
     lengths: Option<Vec<usize>>,
     inputs: Vec<Bound>,
+    /// The rows of each window, if they are those of a long table.
+    layout: Option<Arc<Layout>>,
     /// A column that is ignored, and whose name says that it has the lengths of the windows.
     misnamed: Option<String>,
     /// What the data is called in messages.
@@ -58,8 +64,12 @@ enum Role {
     Sequence(Cells, Vec<usize>),
     /// A value a window.
     Window(Cells),
+    /// A value a row of a long table, whose rows are the cycles of windows.
+    Row(Cells),
     /// True in the last cycle of each window.
     End,
+    /// True in the first cycle of each series. A window that was not cut from a table is a series.
+    Begin,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +146,9 @@ impl Windows {
         let length = self.length_of(windows);
         let there = self.follows_clock(i, windows, 0)?;
         let cycles: Vec<usize> = (0..length).filter(|&t| there[t]).collect();
+        let cycles = self.valued(i, windows, &cycles);
+        let mut there = vec![false; length];
+        cycles.iter().for_each(|t| there[*t] = true);
         let column = match self.values(i, windows, &cycles)? {
             Some(values) => block::Column::new(there.into_iter().collect(), values),
             None => block::Column::absent(),
@@ -154,6 +167,7 @@ impl Windows {
         }
         let around = self.follows_clock(c, windows, depth + 1)?;
         let cycles: Vec<usize> = (0..length).filter(|t| around[*t]).collect();
+        let cycles = self.valued(c, windows, &cycles);
         let values = self.values(c, windows, &cycles)?.filter(|values| values.shape().rank() == 1);
         if let Some(Data::Bool(values)) = values.map(|values| values.to_data()) {
             cycles.iter().zip(values).for_each(|(t, value)| there[*t] = value == flag);
@@ -162,98 +176,144 @@ impl Windows {
     }
 
     /// The values of an input in those cycles as the program gets them, one below the other, its clock aside; `None` =
-    /// its row is absent, or there are no cycles.
+    /// its row is absent, or there are no cycles. Cycles whose rows of a long table are absent are left out.
     pub(crate) fn values(
         &self,
         i: usize,
         windows: &[usize],
         cycles: &[usize],
     ) -> Result<Option<Value>, Diagnostic> {
-        let bound = &self.inputs[i];
-        let (Bound { info, steps, .. }, Some(data)) = (bound, bound.cells()) else {
-            return self.stored(i, windows, cycles);
-        };
-        let cell = cell_type(info);
-        let there: Vec<usize> =
-            (0..windows.len()).filter(|place| data.place(windows[*place]).is_some()).collect();
-        let values = if steps.fill.is_none() || there.len() == windows.len() || cycles.is_empty() {
-            self.stored(i, windows, cycles)?
-        } else if info.batched || windows.len() == 1 {
-            let present: Vec<usize> = there.iter().map(|place| windows[*place]).collect();
-            let values = self.stored(i, &present, cycles)?;
-            let double = data.precision() == Precision::F64;
-            let filled = steps.filled(values, &cell, (cycles.len(), windows.len()), &there, double);
-            let stacked = info.batched.then_some(windows.len());
-            let dims = std::iter::once(cycles.len()).chain(stacked).chain(cell.shape.dims().iter().copied());
-            Some(Value::new(dims.collect(), filled.to_data()))
-        } else {
-            return Err(self.lacking(i, windows));
-        };
-        Ok(values.map(|values| steps.applied(values, cell.shape.len())))
-    }
-
-    /// The same, as the data has them, but for classes in place of texts.
-    fn stored(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
-        let Bound { info, role, .. } = &self.inputs[i];
-        let data = match role {
-            Role::End if cycles.is_empty() => return Ok(None),
-            Role::End => {
-                let last = self.length_of(windows) - 1;
-                let ends = cycles.iter().map(|t| *t == last).collect();
-                return Ok(Some(Value::new(Shape::new(&[cycles.len()]), Data::Bool(ends))));
-            }
-            Role::Cycle(data) | Role::Sequence(data, _) | Role::Window(data) => data,
-        };
-        let rows: Vec<usize> = windows.iter().filter_map(|w| data.place(*w)).collect();
-        if rows.is_empty() || cycles.is_empty() {
+        let Bound { info, steps, .. } = &self.inputs[i];
+        let Some(data) = self.inputs[i].cells() else { return self.driven(i, windows, cycles) };
+        let cycles = &self.valued(i, windows, cycles)[..];
+        let at: Vec<Option<usize>> =
+            cycles.iter().flat_map(|t| windows.iter().map(|window| self.cell(i, *window, *t))).collect();
+        let known: Vec<usize> = at.iter().flatten().copied().collect();
+        if cycles.is_empty() || windows.is_empty() || (known.is_empty() && steps.fill.is_none()) {
             return Ok(None);
         }
-        if rows.len() < windows.len() {
-            return Err(self.lacking(i, windows));
-        }
-        let at = |row: usize, t: usize| match role {
-            Role::Cycle(_) => row * self.cycles + t,
-            Role::Sequence(_, starts) => starts[row] + t,
-            Role::Window(_) | Role::End => row,
-        };
-        let shared = if info.batched { &rows[..] } else { &rows[..1] };
-        if !info.batched {
-            let cell = |row: usize, t: usize| data.gather(&[at(row, t)], &info.ty.shape);
-            for &t in cycles.iter().filter(|_| rows.len() > 1) {
-                let first = cell(rows[0], t)?;
-                for &row in &rows[1..] {
-                    if !cell(row, t)?.same(&first) {
-                        return Err(disagree(info, windows, "not the same in all of them"));
-                    }
-                }
-            }
-        }
-        let cells: Vec<usize> =
-            cycles.iter().flat_map(|&t| shared.iter().map(move |&row| at(row, t))).collect();
-        let stacked = info.batched.then_some(windows.len());
         let cell = cell_type(info);
+        let stacked = info.batched.then_some(windows.len());
         let dims: Shape =
             std::iter::once(cycles.len()).chain(stacked).chain(cell.shape.dims().iter().copied()).collect();
-        let ty = Type { dtype: cell.dtype, shape: dims };
+        let value = if known.len() == at.len() {
+            if info.batched {
+                self.gathered(i, &known, dims)?
+            } else {
+                self.agree(i, windows, &known)?;
+                let first: Vec<usize> = known.iter().step_by(windows.len()).copied().collect();
+                self.gathered(i, &first, dims)?
+            }
+        } else if steps.fill.is_some() && (info.batched || windows.len() == 1) {
+            let flat: Shape = std::iter::once(known.len()).chain(cell.shape.dims().iter().copied()).collect();
+            let values = if known.is_empty() { None } else { Some(self.gathered(i, &known, flat)?) };
+            let there: Vec<usize> = (0..at.len()).filter(|place| at[*place].is_some()).collect();
+            let double = data.precision() == Precision::F64;
+            Value::new(dims, steps.filled(values, &cell, at.len(), &there, double).to_data())
+        } else {
+            return Err(self.lacking(i, windows, cycles));
+        };
+        Ok(Some(steps.applied(value, cell.shape.len())))
+    }
+
+    /// Those cells of the column of an input, with classes in place of texts, as a value of that shape.
+    fn gathered(&self, i: usize, cells: &[usize], shape: Shape) -> Result<Value, Diagnostic> {
+        let Bound { info, classes, .. } = &self.inputs[i];
+        let Some(data) = self.inputs[i].cells() else { return Err(self.lacking(i, &[], &[])) };
+        let ty = Type { dtype: info.ty.dtype, shape };
         memory::ask(ty.bytes(data.precision())).map_err(|short| {
             short.diagnostic(format!("the values of input `{}` in a batch of windows", info.name))
         })?;
-        let value = data.gather(&cells, &ty.shape)?;
-        let numbers = self.inputs[i].classes.as_ref().and_then(|classes| classes.numbers.as_ref());
-        Ok(Some(match numbers {
+        let value = data.gather(cells, &ty.shape)?;
+        Ok(match classes.as_ref().and_then(|classes| classes.numbers.as_ref()) {
             Some(numbers) => renumbered(&value, numbers),
             None => value,
-        }))
+        })
     }
 
-    /// Some of the windows that are stacked have no value of an input.
-    fn lacking(&self, i: usize, windows: &[usize]) -> Diagnostic {
+    /// Stacked windows have the same values of an input that they share; the cells are those of all windows in each
+    /// cycle.
+    fn agree(&self, i: usize, windows: &[usize], cells: &[usize]) -> Result<(), Diagnostic> {
+        let (info, Some(data)) = (&self.inputs[i].info, self.inputs[i].cells()) else { return Ok(()) };
+        for cells in cells.chunks(windows.len()).filter(|cells| cells.len() > 1) {
+            let first = data.gather(&cells[..1], &info.ty.shape)?;
+            for other in &cells[1..] {
+                if !data.gather(&[*other], &info.ty.shape)?.same(&first) {
+                    return Err(disagree(info, windows, "not the same in all of them"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What an input without a column has in those cycles.
+    fn driven(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
+        if cycles.is_empty() {
+            return Ok(None);
+        }
+        let begins = |window: &usize| self.layout.as_ref().is_none_or(|layout| layout.begins_series(*window));
+        let is_true = match &self.inputs[i].role {
+            Role::Begin if windows.iter().all(begins) => 0,
+            // Beyond all cycles.
+            Role::Begin if !windows.iter().any(begins) => usize::MAX,
+            Role::Begin => {
+                return Err(disagree(
+                    &self.inputs[i].info,
+                    windows,
+                    "true in those alone that begin a series",
+                ));
+            }
+            _ => self.length_of(windows).saturating_sub(1),
+        };
+        let values = cycles.iter().map(|t| *t == is_true).collect();
+        Ok(Some(Value::new(Shape::new(&[cycles.len()]), Data::Bool(values))))
+    }
+
+    /// The number of the cell that an input has in a cycle of a window; `None` = it has none there.
+    fn cell(&self, i: usize, window: usize, cycle: usize) -> Option<usize> {
+        match &self.inputs[i].role {
+            Role::Cycle(data) => Some(data.place(window)? * self.cycles + cycle),
+            Role::Sequence(data, starts) => Some(starts[data.place(window)?] + cycle),
+            Role::Window(data) => data.place(window),
+            Role::Row(data) => data.place(self.layout.as_ref()?.row(window, cycle)),
+            Role::End | Role::Begin => None,
+        }
+    }
+
+    /// Those of some cycles in which an input has a value, where cycles are rows of a long table: one of the windows
+    /// has a value there, or gaps are filled.
+    fn valued(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Vec<usize> {
+        let bound = &self.inputs[i];
+        let has_value = |t: &usize| match &bound.role {
+            Role::Row(data) if bound.steps.fill.is_none() && data.has_gaps() => {
+                windows.iter().any(|window| self.cell(i, *window, *t).is_some())
+            }
+            _ => true,
+        };
+        cycles.iter().copied().filter(has_value).collect()
+    }
+
+    /// Some of the windows that are stacked have no value of an input in some of those cycles.
+    fn lacking(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Diagnostic {
         let info = &self.inputs[i].info;
-        let lacks = |window: usize| self.inputs[i].cells().is_some_and(|cells| cells.place(window).is_none());
-        let first = windows.iter().copied().filter(|window| lacks(*window)).min().unwrap_or_default();
-        let all = (0..self.count).filter(|window| lacks(*window)).count();
-        let what = format!("input `{}` has no value in window {first} of {}", info.name, self.origin);
-        let note = format!("{all} of {} windows have none, and others are stacked with them", self.count);
+        let mut places = cycles.iter().flat_map(|t| windows.iter().map(move |window| (*window, *t)));
+        let gap = places.find(|(window, t)| self.cell(i, *window, *t).is_none());
+        let (first, cycle) = gap.unwrap_or_default();
+        let (place, note) = match &self.layout {
+            Some(layout) => {
+                let row = layout.row(first, cycle);
+                (format!("row {row}"), "other windows are stacked with the one of this row".to_owned())
+            }
+            None => {
+                let lacks = |window: &usize| self.cell(i, *window, 0).is_none();
+                let first = windows.iter().copied().filter(lacks).min().unwrap_or_default();
+                let all = (0..self.count).filter(lacks).count();
+                let note =
+                    format!("{all} of {} windows have none, and others are stacked with them", self.count);
+                (format!("window {first}"), note)
+            }
+        };
+        let what = format!("input `{}` has no value in {place} of {}", info.name, self.origin);
         let mean =
             if info.ty.is_num() { format!("`--fill '{}=mean'` or ", info.name) } else { String::new() };
         let help = format!("fill all gaps, {mean}`--fill '{}=0'`, or leave these rows out", info.name);
@@ -298,13 +358,27 @@ impl Windows {
             return Ok(Steps::default());
         };
         let bound = &self.inputs[i];
-        let mut moments = Moments::new(cell_type(&bound.info).shape.len().max(1));
+        let cell = cell_type(&bound.info).shape;
+        let mut moments = Moments::new(cell.len().max(1));
         let is_used = scales || fill == Some(&Fill::Mean);
+        let mut counted = 0;
         for window in set.iter().filter(|_| is_used) {
-            // A value a window counts once, however many cycles it is given in.
-            let cycles = if let Role::Window(_) = bound.role { 1 } else { self.length(*window) };
-            if let Some(value) = self.stored(i, &[*window], &(0..cycles).collect::<Vec<_>>())? {
-                moments.add(&value);
+            // A value a window counts once, however many cycles it is given in, and a row of a long table, in however
+            // many windows.
+            let cycles = match (&bound.role, &self.layout) {
+                (Role::Window(_), _) => 0..1,
+                (Role::Row(_), Some(layout)) => {
+                    let places = layout.places(*window);
+                    let first = counted.max(places.start) - places.start;
+                    counted = counted.max(places.end);
+                    first..places.len()
+                }
+                _ => 0..self.length(*window),
+            };
+            let cells: Vec<usize> = cycles.filter_map(|t| self.cell(i, *window, t)).collect();
+            if !cells.is_empty() {
+                let dims = std::iter::once(cells.len()).chain(cell.dims().iter().copied()).collect();
+                moments.add(&self.gathered(i, &cells, dims)?);
             }
         }
         let classes = bound.classes.as_ref().map(|classes| &classes.names[..]);
@@ -316,8 +390,10 @@ impl Bound {
     /// The cells of its column.
     fn cells(&self) -> Option<&Cells> {
         match &self.role {
-            Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) => Some(cells),
-            Role::End => None,
+            Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) | Role::Row(cells) => {
+                Some(cells)
+            }
+            Role::End | Role::Begin => None,
         }
     }
 }

@@ -378,6 +378,7 @@ pub(crate) mod tests {
             last_test: true,
             last_validation: false,
             ragged: false,
+            ranges: None,
         };
         let sums = vec![("loss".into(), 0.1_f64.to_bits(), 64)];
         let reached = Reached { epoch: 3, done: 64, length: None, sums };

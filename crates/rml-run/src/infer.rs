@@ -9,7 +9,7 @@ use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::{Columns, Dataset, Windows, missing};
+use rml_data::{Arranged, Columns, Cut, Dataset, Windows, missing};
 use rml_driver::{BATCH, Options, Program, Source, enumerated_inputs, keep_inputs};
 use rml_engine::Outputs;
 use rml_ir::Precision;
@@ -77,6 +77,8 @@ pub struct InferOptions {
     pub split: Split,
     /// Whether NaN in the data is let through.
     pub allow_nan: bool,
+    /// How the rows of a long table become windows, where that differs from the training.
+    pub cut: Cut,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
     /// Whether states other than parameters restart; otherwise they continue from where training stopped.
@@ -101,6 +103,7 @@ impl Default for InferOptions {
             precision: None,
             split: Split::Auto,
             allow_nan: false,
+            cut: Cut::default(),
             keep_outputs: false,
             fresh: false,
             engine: Engine::default(),
@@ -168,10 +171,12 @@ pub struct InferReport {
     pub split: Split,
     /// How many: fewer than there are if it was interrupted.
     pub windows: usize,
+    /// What is worth knowing about the windows, in sentences without a point.
+    pub notes: Vec<String>,
     /// Averages of the scalar outputs.
     pub metrics: Metrics,
     /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if
-    /// kept.
+    /// kept. Of windows that were cut from a table, `row` says which rows they have.
     pub outputs: Option<Columns>,
     /// Findings that did not stop it.
     pub warnings: Diagnostics,
@@ -200,12 +205,18 @@ impl InferReport {
 pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Result<InferReport, Error> {
     let checkpoint = options.checkpoint()?;
     let position = checkpoint.position.as_ref();
+    let mut preparation = checkpoint.preparation().with_cases(enumerated_inputs(source)?);
+    let trained = std::mem::take(&mut preparation.asked.cut);
+    preparation.asked.cut = options.cut.clone().or(trained.clone());
+    let is_cut_as_trained = preparation.asked.cut == trained;
+    let arrange = || Arranged::new(data, &preparation.asked.cut);
+    let arranged = options.engine.time(Phase::Data, arrange)?;
+    let (data, notes): (&dyn Dataset, _) = (&arranged, arranged.notes());
     let mut family = family(source, options, position)?;
-    let size = family.size(batch(source, options, position)?, data);
+    let size = family.size(batch(source, options, position)?, data.most_windows());
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
-    let preparation = checkpoint.preparation().with_cases(enumerated_inputs(source)?);
     let how = (program.precision(), options.allow_nan);
     let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());
     let mut windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
@@ -215,7 +226,8 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
     warnings.extend(checkpoint::changed(position, &options.set));
-    let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
+    let windows_now = (windows.count, is_cut_as_trained);
+    let (chosen, set) = choose(data, options.split, windows_now, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let interrupt = options.interrupt.as_deref();
     let from = From { checkpoint: &checkpoint, fresh: options.fresh, interrupt };
@@ -226,8 +238,8 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         ran += windows.len();
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, windows))
     })?;
-    let outputs = kept.map(Kept::columns);
-    Ok(InferReport { split: chosen, windows: ran, metrics, outputs, warnings, continued, sources })
+    let outputs = kept.map(|kept| kept.columns(&windows));
+    Ok(InferReport { split: chosen, windows: ran, notes, metrics, outputs, warnings, continued, sources })
 }
 
 /// Restricts the family to the outputs that the data's columns suffice for.
@@ -283,7 +295,7 @@ fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -
 fn choose(
     data: &dyn Dataset,
     split_asked: Split,
-    count: usize,
+    (count, is_cut_as_trained): (usize, bool),
     checkpoint: &Checkpoint,
     warnings: &mut Diagnostics,
 ) -> Result<(Split, Vec<usize>), Error> {
@@ -303,11 +315,19 @@ fn choose(
             }
         };
     };
-    let same = position.setup.windows == count
+    let same = is_cut_as_trained
+        && position.setup.windows == count
         && position.origin.data == fingerprint::data(data, position.origin.columns.iter().map(|c| &**c))?;
     let asked = if split_asked == Split::Auto && !same { Split::All } else { split_asked };
     if asked == Split::All {
         return Ok((Split::All, (0..count).collect()));
+    }
+    if !is_cut_as_trained {
+        let what =
+            "the windows are cut in another way than in the training, so its split does not apply here";
+        return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
+            .help("leave the options out that say what a window is, or run over all windows (`--split all`)")
+            .into());
     }
     if position.setup.windows != count {
         let what = "the data is not what the checkpoint was trained on, so its split does not apply here";

@@ -9,7 +9,7 @@ use rml_base::codes::run as codes;
 use rml_base::codes::sim::{POSITION_OUTSIDE, SYNC_ERROR};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
-use rml_data::{Dataset, Selection, Windows};
+use rml_data::{Selection, Windows};
 use rml_driver::{
     Analysis, BATCH, Options, Program, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
     interface, keep_inputs,
@@ -220,10 +220,10 @@ impl Family {
         self.programs.clear();
     }
 
-    /// How many windows are stacked if `size` are asked for: no more than the longest column of the data has rows, and
-    /// one if the program does not stack windows.
-    pub(crate) fn size(&self, size: usize, data: &dyn Dataset) -> usize {
-        if self.stacks { size.min(data.table().most_rows()).max(1) } else { 1 }
+    /// How many windows are stacked if `size` are asked for: no more than the data has, and one if the program does not
+    /// stack windows.
+    pub(crate) fn size(&self, size: usize, windows: usize) -> usize {
+        if self.stacks { size.min(windows).max(1) } else { 1 }
     }
 
     /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.

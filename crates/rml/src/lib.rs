@@ -32,8 +32,8 @@ pub use rml_base::{
     suggest, table, visible, visible_json, visible_name, visible_words,
 };
 pub use rml_data::{
-    Column, ColumnMapping, Columns, Dataset, Dialect, Elements, Feed, Fill, Format, OnDisk, Preparation,
-    Recipe, Selection, Unusable, data_files, tensor,
+    Arranged, Column, ColumnMapping, Columns, Cut, Dataset, Dialect, Elements, Feed, Fill, Format, OnDisk,
+    Preparation, Recipe, Rest, Selection, Unusable, data_files, tensor,
 };
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,

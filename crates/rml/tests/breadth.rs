@@ -22,7 +22,7 @@ fn loss(family: &Family, size: &str) -> f64 {
     let options = TrainOptions {
         batch: family.batch(size),
         set: family.set(size).unwrap().into_iter().collect(),
-        shuffle: false,
+        shuffle: Some(false),
         evaluate: Evaluate::Nothing,
         test: Some(TestSplit::Count(0)),
         epochs: 1,

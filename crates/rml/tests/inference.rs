@@ -34,7 +34,7 @@ fn options(save: &Path) -> TrainOptions {
     TrainOptions {
         epochs: 1,
         batch: Some(1),
-        shuffle: false,
+        shuffle: Some(false),
         test: Some(TestSplit::Count(0)),
         save: Some(save.to_path_buf()),
         ..TrainOptions::default()

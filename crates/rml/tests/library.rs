@@ -288,7 +288,7 @@ fn plan(node: &str, path: &Path) -> TrainOptions {
         evaluate: Evaluate::Nothing,
         epochs: 1,
         batch: (node == "train").then_some(3),
-        shuffle: false,
+        shuffle: Some(false),
         test: Some(TestSplit::Count(0)),
         save: Some(path.to_path_buf()),
         ..TrainOptions::default()

@@ -232,7 +232,10 @@ fn a_run_cannot_go_on_under_other_conditions() {
         (TrainOptions { batch: Some(5), ..resume.clone() }, "expected 4, found 5"),
         (TrainOptions { batch: None, set: set(5), ..resume.clone() }, "expected 4, found 5"),
         (TrainOptions { test: Some(TestSplit::Count(1)), ..resume.clone() }, "expected 3, found 1"),
-        (TrainOptions { shuffle: false, ..resume.clone() }, "expected shuffled, found that of the data"),
+        (
+            TrainOptions { shuffle: Some(false), ..resume.clone() },
+            "expected shuffled, found that of the data",
+        ),
         (TrainOptions { precision: rml::Precision::F64, ..resume.clone() }, "expected f32, found f64"),
         (TrainOptions { node: Some("infer".into()), ..resume.clone() }, "expected train, found infer"),
         (TrainOptions { epochs: 0, ..resume.clone() }, "expected more than 1 epochs, found 0"),
@@ -241,7 +244,7 @@ fn a_run_cannot_go_on_under_other_conditions() {
         assert_eq!(error.code().unwrap().name, "resume-mismatch");
         assert!(error.to_string().contains(values), "{values} in {error}");
     }
-    let two = TrainOptions { seed: Some(1), shuffle: false, ..resume.clone() };
+    let two = TrainOptions { seed: Some(1), shuffle: Some(false), ..resume.clone() };
     assert_eq!(attempt(&data(20), two).unwrap_err().diagnostics().iter().count(), 2, "all are told at once");
     assert_eq!(code(attempt(&data(21), resume.clone())), "resume-mismatch");
     let mut changed = data(20);

@@ -8,7 +8,9 @@ codes! {
     MALFORMED_DATA = "malformed-data", "A data file, or a line of a stream, is not what its format asks for.";
     DATA_TOO_LARGE = "data-too-large", "A data file declares, or unpacks to, more than the limit.";
     MEMORY_LIMIT = "memory-limit", "Something needs more memory than the command may use.";
-    MISSING_COLUMN = "missing-column", "An input of the run node has no column in the data.";
+    MISSING_COLUMN = "missing-column", "An input of the run node, or an option, names a column that the data does not have.";
+    WINDOW_TOO_LONG = "window-too-long", "A window has more rows than any series of the table.";
+    TIME_ORDER = "time-order", "The rows of a table that is cut into windows are not in the order of time.";
     DATA_TYPE = "data-type", "A column's elements are not of the type of its input.";
     DATA_SHAPE = "data-shape", "A column's shape does not fit its input.";
     NOT_PREPARED = "not-prepared", "Values are not brought to the scale that the training of a checkpoint used.";

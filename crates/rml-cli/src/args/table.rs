@@ -1,7 +1,7 @@
 //! Flags that say how data files are read.
 
 use clap::{Args, ValueEnum};
-use rml::{ColumnMapping, Dialect, Recipe};
+use rml::{ColumnMapping, Cut, Dialect, Recipe, Rest};
 
 use crate::output::Stop;
 use crate::values;
@@ -99,6 +99,75 @@ pub(crate) enum DataFormat {
     Npy,
     /// Parquet
     Parquet,
+}
+
+/// How the rows of a long table become windows. Checkpoints record it.
+#[derive(Args, Debug)]
+pub(crate) struct Cutting {
+    /// The rows of a table are cycles, and that many in a row are a window. The last window of a series is shorter if
+    /// rows are left. By default, a row is a window
+    #[arg(long, value_name = "ROWS", value_parser = values::positive, help_heading = "Windows of a long table")]
+    pub(crate) window: Option<usize>,
+    /// With --window: how many rows after one window the next one begins. By default, windows share no rows
+    #[arg(long, value_name = "ROWS", value_parser = values::positive, help_heading = "Windows of a long table")]
+    pub(crate) stride: Option<usize>,
+    /// The column that says to which group a row belongs, such as a patient or an engine. No window has rows of two
+    /// groups; without --window, each group is a window. --test and --validate keep groups, or the last: windows of
+    /// each
+    #[arg(long, value_name = "COLUMN", help_heading = "Windows of a long table")]
+    pub(crate) group: Option<String>,
+    /// The column that says when a row was: dates such as 2024-03-31 23:05, or numbers, in seconds or another unit.
+    /// The rows of a group are in its order
+    #[arg(long, value_name = "COLUMN", help_heading = "Windows of a long table")]
+    pub(crate) time: Option<String>,
+    /// No window has two rows in a row that are further apart in time: 30s, 15min, 1h, 2d, or a number in the unit of
+    /// the column. Without --window, the rows from one such gap to the next are a window
+    #[arg(long, value_name = "DURATION", value_parser = values::gap, help_heading = "Windows of a long table")]
+    pub(crate) gap: Option<f64>,
+    /// The column that is true in the last row of each window
+    #[arg(long, value_name = "COLUMN", help_heading = "Windows of a long table")]
+    pub(crate) end: Option<String>,
+    /// What happens to the rows after the last whole window of a series: they are a shorter window, or in no window.
+    /// By default they are dropped if windows overlap, and kept otherwise
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Windows of a long table")]
+    pub(crate) rest: Option<RestArg>,
+}
+
+/// What happens to the rest of a series.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum RestArg {
+    /// It is a shorter window
+    Keep,
+    /// It is in no window
+    Drop,
+}
+
+impl Cutting {
+    /// The cut that the flags say.
+    pub(crate) fn cut(&self) -> Cut {
+        Cut {
+            window: self.window,
+            stride: self.stride,
+            group: self.group.clone(),
+            time: self.time.clone(),
+            gap: self.gap,
+            end: self.end.clone(),
+            rest: self.rest.map(|rest| if rest == RestArg::Keep { Rest::Keep } else { Rest::Drop }),
+        }
+    }
+
+    /// Whether flags are given, for `refuse_unused`.
+    pub(crate) fn given(&self) -> [(&'static str, bool); 7] {
+        [
+            ("window", self.window.is_some()),
+            ("stride", self.stride.is_some()),
+            ("group", self.group.is_some()),
+            ("time", self.time.is_some()),
+            ("gap", self.gap.is_some()),
+            ("end", self.end.is_some()),
+            ("rest", self.rest.is_some()),
+        ]
+    }
 }
 
 /// What happens to the columns of a training before they reach their inputs. Checkpoints record it.

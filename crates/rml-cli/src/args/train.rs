@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Preparing, Profiling, Program, Table};
+use super::{Computing, Cutting, Preparing, Profiling, Program, Table};
 use crate::values::{self, Report};
 
 /// `rml train`.
@@ -81,6 +81,10 @@ pub(crate) struct Train {
     /// Take the windows in the order of the data in every epoch
     #[arg(long)]
     pub(crate) no_shuffle: bool,
+    /// Take the windows in a new random order in every epoch: the default, unless they are windows of a long table and
+    /// states continue from one to the next
+    #[arg(long, conflicts_with_all = ["no_shuffle", "own"])]
+    pub(crate) shuffle: bool,
     /// Write a checkpoint there, at the end, on interruption and after epochs or reports
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
@@ -135,6 +139,8 @@ pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) preparing: Preparing,
     #[command(flatten)]
+    pub(crate) cutting: Cutting,
+    #[command(flatten)]
     pub(crate) profiling: Profiling,
     #[command(flatten)]
     pub(crate) computing: Computing,
@@ -143,12 +149,13 @@ pub(crate) struct Train {
 impl Train {
     /// How columns become inputs.
     pub(crate) fn recipe(&self) -> Result<rml::Recipe, crate::output::Stop> {
-        self.preparing.recipe(self.table.recipe()?)
+        let recipe = self.preparing.recipe(self.table.recipe()?)?;
+        Ok(rml::Recipe { cut: self.cutting.cut(), ..recipe })
     }
 
     /// Whether flags about data are given, for `refuse_unused`.
     pub(crate) fn given(&self) -> Vec<(&'static str, bool)> {
-        self.table.given().into_iter().chain(self.preparing.given()).collect()
+        self.table.given().into_iter().chain(self.preparing.given()).chain(self.cutting.given()).collect()
     }
 
     /// The page to write.
@@ -231,6 +238,8 @@ pub(crate) struct Infer {
     pub(crate) allow_nan: bool,
     #[command(flatten)]
     pub(crate) table: Table,
+    #[command(flatten)]
+    pub(crate) cutting: Cutting,
     #[command(flatten)]
     pub(crate) profiling: Profiling,
     #[command(flatten)]

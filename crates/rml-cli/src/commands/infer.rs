@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use rml::{Checkpoint, Columns, Dataset, InferOptions, InferReport, Phase, Precision, Source, Split, Stream};
+use rml::{
+    Checkpoint, Columns, Dataset, InferOptions, InferReport, Phase, Precision, Recipe, Source, Split, Stream,
+};
 
 use super::Reading;
 use super::profile::Measuring;
@@ -48,6 +50,7 @@ fn infer_measured(
             Some(SplitArg::All) => Split::All,
         },
         allow_nan: args.allow_nan,
+        cut: args.cutting.cut(),
         keep_outputs: args.out.is_some(),
         fresh: args.fresh,
         engine: measuring.engine(super::engine(&args.computing)?),
@@ -55,13 +58,14 @@ fn infer_measured(
         interrupt: None,
     };
     if args.stream {
-        super::refuse_unused("they are about files of `--data`", &args.table.given())?;
+        let given: Vec<_> = args.table.given().into_iter().chain(args.cutting.given()).collect();
+        super::refuse_unused("they are about files of `--data`", &given)?;
         return stream(Stream::new(source, &options)?, args.strict, output);
     }
     let checkpoint = |params: &PathBuf| measuring.time(Phase::Checkpoint, || Checkpoint::read(params));
     let checkpoint = args.params.as_ref().map(checkpoint).transpose()?;
     let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
-    let recipe = args.table.recipe()?.or_read_as(recorded.recipe());
+    let recipe = Recipe { cut: args.cutting.cut(), ..args.table.recipe()? }.or_read_as(recorded.recipe());
     let how = Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
     let of = (source, Some(&*args.node));
     let data = measuring.time(Phase::Data, || super::dataset(&args.data, &how, of, output))?;
@@ -79,6 +83,7 @@ fn over_data(
     let report = rml::infer(source, data, options)?;
     output.report(&report.warnings, &report.sources);
     if !output.json() {
+        report.notes.iter().for_each(|note| output.note(&format!("{note}\n")));
         output.note(&continued(&report.continued));
     }
     if let (Some(file), Some(outputs)) = (&args.out, &report.outputs) {

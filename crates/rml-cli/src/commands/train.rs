@@ -180,7 +180,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         seed: args.seed,
         test: args.test,
         validate: None,
-        shuffle: !args.no_shuffle,
+        shuffle: if args.no_shuffle { Some(false) } else { args.shuffle.then_some(true) },
         precision: super::precision(args.program.f64),
         allow_nan: args.allow_nan,
         recipe: args.recipe()?,

@@ -1,5 +1,7 @@
 //! Binds the columns of a data set to the inputs of a node.
 
+use std::sync::Arc;
+
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::{DType, InputInfo, Precision, Type};
@@ -7,9 +9,11 @@ use rml_ir::{DType, InputInfo, Precision, Type};
 use super::agreed::Agreed;
 use super::reading::Reading;
 use super::{Bound, Clock, Role, Windows, expected_shapes};
+use crate::arranged;
 use crate::bind::{find, named};
 use crate::classes::classes;
 use crate::columns::{Column, Columns};
+use crate::cut::Cut;
 use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
 use crate::prepare::Steps;
@@ -42,6 +46,13 @@ impl Windows {
     ) -> Result<Windows, Diagnostics> {
         let (columns, disk) = (data.table(), data.on_disk());
         has_rows(columns, inputs)?;
+        let layout = match data.layout() {
+            Some(layout) => Some(Arc::clone(layout)),
+            None => arranged::layout(data, &recipe.cut)?.map(Arc::new),
+        };
+        if let Some(layout) = layout {
+            return Self::bind_rows(data, layout, inputs, (precision, allow_nan), recipe);
+        }
         let declared = sequences::declared(columns, inputs)?;
         let mut agreed = Agreed::new(&declared);
         let mut findings = Diagnostics::new();
@@ -63,14 +74,18 @@ impl Windows {
         let lengths = agreed.lengths.map(|(lengths, _)| lengths.to_vec());
         let mut bound = Vec::new();
         for (info, found) in inputs.iter().zip(found) {
-            let role = found.map_or(Ok(Role::End), |(column, reading)| {
-                let lengths = lengths.as_deref().unwrap_or_default();
-                let filled = columns.lengths(&info.name);
-                let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
-                reading
-                    .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
-                    .map_err(|d| columns.explained(&info.name, d))
-            });
+            let own = || driven(info, inputs, columns, &recipe.cut).unwrap_or(Role::End);
+            let role = found.map_or_else(
+                || Ok(own()),
+                |(column, reading)| {
+                    let lengths = lengths.as_deref().unwrap_or_default();
+                    let filled = columns.lengths(&info.name);
+                    let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
+                    reading
+                        .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
+                        .map_err(|d| columns.explained(&info.name, d))
+                },
+            );
             let known = recipe.classes.get(&*info.name).map(Vec::as_slice);
             let role = role.and_then(|role| Ok((role, classes(data, info, known)?)));
             match role {
@@ -91,6 +106,7 @@ impl Windows {
                 cycles,
                 lengths,
                 inputs: bound,
+                layout: None,
                 misnamed,
                 origin: columns.called().to_owned(),
             })
@@ -119,7 +135,7 @@ fn reading<'a>(
     disk: Option<&OnDisk>,
     agreed: &mut Agreed<'a>,
 ) -> Result<Option<(&'a Column, Reading)>, Diagnostic> {
-    if is_driven(info, inputs, columns) {
+    if driven(info, inputs, columns, &Cut::default()).is_some() {
         return Ok(None);
     }
     let [a, b] = expected_shapes(info);
@@ -145,19 +161,25 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     let has = |name: &str| {
         columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
     };
-    let missing = |i: &&InputInfo| !has(&i.name) && !is_driven(i, inputs, columns);
+    let missing = |i: &&InputInfo| !has(&i.name) && driven(i, inputs, columns, &Cut::default()).is_none();
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }
 
-/// Whether an input has no column, usable or not, and is true in the last cycle of each window.
-fn is_driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> bool {
+/// What an input without a column, usable or not, is: true in the last cycle of each window, or in the first cycle of
+/// each series. If the rows of a table are cut by a number or by its own column, a column `end` is none of it.
+pub(super) fn driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns, cut: &Cut) -> Option<Role> {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
-    info.ty == Type::scalar(DType::Bool)
-        && !columns.mentions(&info.name)
-        && (&*info.name == "end" || is_clock())
+    let is_cut = &*info.name == "end" && (cut.window.is_some() || cut.end.as_deref() == Some("end"));
+    if info.ty != Type::scalar(DType::Bool) || (columns.mentions(&info.name) && !is_cut) {
+        return None;
+    }
+    match &*info.name {
+        "begin" if !is_clock() => Some(Role::Begin),
+        name => (name == "end" || is_clock()).then_some(Role::End),
+    }
 }
 
-fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
+pub(super) fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
     let (name, flag) = info.clock.as_ref()?;
     Some(inputs.iter().position(|i| i.name == *name).map_or(Clock::Program, |i| Clock::Input(i, *flag)))
 }

@@ -20,7 +20,7 @@ impl Windows {
             let is_clock =
                 self.inputs.iter().any(|other| other.info.clock.as_ref().is_some_and(|(c, _)| c == name));
             let is_end = bound.info.ty == Type::scalar(DType::Bool) && (&**name == "end" || is_clock);
-            if !is_end || matches!(bound.role, Role::End) {
+            if !is_end || matches!(bound.role, Role::End | Role::Begin) {
                 continue;
             }
             let value = self.values(i, windows, &[last])?.map(|value| value.to_data());
@@ -35,14 +35,19 @@ impl Windows {
     /// row, and what the data is called.
     pub fn gaps(&self, windows: &[usize]) -> Vec<(&str, usize, &str)> {
         let gap = |bound: &'_ super::Bound, window: usize| match &bound.role {
-            _ if bound.steps.fill.is_some() => false,
-            Role::Cycle(cells) | Role::Window(cells) => cells.place(window).is_none(),
-            Role::Sequence(..) | Role::End => false,
+            _ if bound.steps.fill.is_some() => None,
+            Role::Cycle(cells) | Role::Window(cells) => cells.place(window).is_none().then_some(window),
+            Role::Row(cells) => {
+                let layout = self.layout.as_ref()?;
+                let mut rows = (0..self.length(window)).map(|cycle| layout.row(window, cycle));
+                rows.find(|row| cells.place(*row).is_none())
+            }
+            Role::Sequence(..) | Role::End | Role::Begin => None,
         };
         let unclocked = self.inputs.iter().filter(|bound| bound.clock.is_none());
         unclocked
             .filter_map(|bound| {
-                let row = windows.iter().copied().find(|window| gap(bound, *window))?;
+                let row = windows.iter().find_map(|window| gap(bound, *window))?;
                 Some((&*bound.info.name, row, &*self.origin))
             })
             .collect()

@@ -1,6 +1,6 @@
 //! Where a training run is: how it is set up, and how far it has come.
 
-use rml_data::{Kept, Parts, Preparation, split};
+use rml_data::{Kept, Parts, Preparation, Ranges, split};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{self, Settings};
@@ -81,6 +81,10 @@ pub struct Setup {
     /// Whether windows have different numbers of cycles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ragged: bool,
+    /// Which windows are for what, if groups or windows that share rows were divided; otherwise the numbers and the
+    /// seed say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
 }
 
 /// How far a run has come.
@@ -173,8 +177,16 @@ impl Setup {
         (Kept { count: test, last: last_test }, Kept { count: validation, last: last_validation })
     }
 
+    /// How many windows are used for nothing, since they share rows with windows for testing or validation.
+    pub(crate) fn left_out(&self) -> usize {
+        self.ranges.as_ref().map_or(0, |ranges| Ranges::count(&ranges.left_out))
+    }
+
     /// What each window of the data is for.
     pub(crate) fn parts(&self) -> Parts {
+        if let Some(ranges) = &self.ranges {
+            return ranges.parts(self.windows);
+        }
         let (test, validation) = self.kept();
         split(self.windows, test, validation, self.seed)
     }
@@ -193,7 +205,15 @@ impl Position {
                 && length.windows <= length.cycles
                 && sums(length.cycles);
         }
-        let train = windows.checked_sub(*test).and_then(|n| n.checked_sub(*validation));
+        let counts = |ranges: &Ranges| {
+            ranges.is_possible(*windows)
+                && [Ranges::count(&ranges.test), Ranges::count(&ranges.validation)] == [*test, *validation]
+        };
+        if !self.setup.ranges.as_ref().is_none_or(counts) {
+            return false;
+        }
+        let left = [*test, *validation, self.setup.left_out()];
+        let train = left.iter().try_fold(*windows, |rest, n| rest.checked_sub(*n));
         // Where windows have different lengths, batches have different sizes.
         let is_end = |train: usize| *ragged || done.is_multiple_of(*batch) || *done == train;
         let is_done = |train: usize| train > 0 && *done <= train && is_end(train);

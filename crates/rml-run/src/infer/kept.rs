@@ -71,7 +71,9 @@ impl Kept {
                     elements = elements.saturating_add(v.ty().bytes(v.precision()));
                 })?;
             }
-            let lists = bytes_of(size, size_of::<Vec<bool>>() + cycles * (size_of::<Data>() + 1));
+            // One number more for the rows of a table.
+            let cell = size_of::<Data>() + size_of::<i64>() + 1;
+            let lists = bytes_of(size, size_of::<Vec<bool>>() + cycles * cell);
             // The columns are joined from the parts at the end.
             self.reserved.grow(elements.saturating_mul(2).saturating_add(lists)).map_err(|short| {
                 short
@@ -99,8 +101,9 @@ impl Kept {
     /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in
     /// every window, `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it
     /// is absent and a column `<name>.present` that says where it is present. The rows are in the order of the windows
-    /// in the data.
-    pub(super) fn columns(mut self) -> Columns {
+    /// in the data. Of windows that were cut from a table, `row` has the row of the table in each cycle, and -1 where a
+    /// window has no more cycles.
+    pub(super) fn columns(mut self, windows: &Windows) -> Columns {
         let mut order: Vec<usize> = (0..self.windows.len()).collect();
         order.sort_by_key(|place| self.windows[*place]);
         self.outputs.iter_mut().for_each(|output| output.sort(&order));
@@ -110,6 +113,16 @@ impl Kept {
         let rows = Column { shape: Shape::new(&[set.len()]), elements: Elements::Int(rows), present: None };
         columns.columns.insert("window".into(), rows);
         let cycles = self.cycles;
+        let has_row = self.outputs.iter().any(|output| &*output.name == "row");
+        if windows.are_cut() && !has_row {
+            let row =
+                |window: usize, t: usize| windows.row(window, t).and_then(|row| i64::try_from(row).ok());
+            let rows = set.iter().flat_map(|w| (0..cycles).map(|t| row(*w, t).unwrap_or(-1))).collect();
+            let shape = Shape::new(&[set.len(), cycles]);
+            columns
+                .columns
+                .insert("row".into(), Column { shape, elements: Elements::Int(rows), present: None });
+        }
         for output in self.outputs {
             let times: Vec<usize> = output.present.iter().map(|p| p.iter().filter(|x| **x).count()).collect();
             let regular = times.windows(2).all(|t| t[0] == t[1]);

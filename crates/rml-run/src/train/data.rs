@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Dataset, Kept, Parts, Preparation, Recipe, Windows, order};
+use rml_data::{Amount, Arranged, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish, order};
 use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
 
 use super::confusion;
@@ -47,7 +47,16 @@ impl<'a> OnData<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        let mut common = Common::new(source, Some(data), options, options.stats)?;
+        let mut cut = None;
+        let mut count = |recipe: &Recipe| -> Result<usize, Diagnostic> {
+            let arranged = options.engine.time(Phase::Data, || Arranged::new(data, &recipe.cut))?;
+            let windows = arranged.most_windows();
+            cut = Some(arranged);
+            Ok(windows)
+        };
+        let mut common = Common::new(source, Some(&mut count), options, options.stats)?;
+        let notes = cut.as_ref().map(Arranged::notes).unwrap_or_default();
+        let data = cut.as_ref().map_or(data, |arranged| arranged as &dyn Dataset);
         let recipe = common.recipe(options).with_cases(enumerated_inputs(source)?);
         let allow_nan = options.allow_nan;
         let bound = || bind(data, &common.program, allow_nan, &recipe);
@@ -58,9 +67,20 @@ impl<'a> OnData<'a> {
         common.family.refuse_undeclared(common.size, &windows)?;
         let mut nodes = test_node(source, data, options, (&common.compile, common.size), &recipe)?;
         common.warn(observer);
-        let mut position = position(&common, data, &windows, options, observer)?;
+        notes.iter().for_each(|note| observer.note(note));
+        let in_order = common.shuffle.is_none() && windows.are_cut() && updates::crosses(&common.program);
+        if in_order {
+            common.shuffle = Some(false);
+        }
+        let mut position = position(&common, (data, &recipe), &windows, options, observer)?;
+        if in_order {
+            observer.note("windows keep their order, since states continue from one to the next (`--shuffle` shuffles them)");
+        }
+        if let 1.. = position.setup.left_out() {
+            observer.note(&left_out(&position.setup));
+        }
         check_evaluation(options, &position.setup, nodes.is_some())?;
-        for note in updates::notes(&common.program, &windows, position.setup.shuffle) {
+        for note in updates::notes(&common.program, &windows, &position.setup) {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
         if let Some(Nodes { family, size, .. }) = &mut nodes {
@@ -218,30 +238,72 @@ fn doubts(windows: &Windows) -> Vec<Diagnostic> {
 /// The position at which a run on data starts or resumes.
 fn position(
     common: &Common,
-    data: &dyn Dataset,
+    (data, recipe): (&dyn Dataset, &Recipe),
     windows: &Windows,
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
-    let inputs = common.program.inputs();
-    let columns = || fingerprint::data(data, inputs.iter().map(|i| &*i.name));
-    let test = count(options.test.unwrap_or_default(), windows.count, "testing")?;
-    let validation = match &options.validate {
-        Some(Validate::Split(split)) => count(*split, windows.count, "validation")?,
-        Some(Validate::Data(_)) | None => NONE,
-    };
-    let setup = common.setup(windows.count, test, validation, windows.same_length().is_none());
-    let fresh = common.position(setup, None, options.engine.time(Phase::Data, columns)?);
+    let mut names: Vec<String> = common.program.inputs().iter().map(|i| i.name.to_string()).collect();
+    names.extend(
+        recipe.cut.columns().into_iter().filter(|name| !has(&common.program, name)).map(str::to_owned),
+    );
+    let columns = || fingerprint::data(data, names.iter().map(String::as_str));
+    let setup = setup(common, windows, options)?;
+    let mut fresh = common.position(setup, None, options.engine.time(Phase::Data, columns)?);
+    fresh.origin.columns = names;
     match common.before() {
         None => Ok(fresh),
         Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer),
     }
 }
 
+fn has(program: &Program, input: &str) -> bool {
+    program.inputs().iter().any(|info| *info.name == *input)
+}
+
+/// The setup of a new run: which windows are for what.
+fn setup(common: &Common, windows: &Windows, options: &TrainOptions) -> Result<Setup, Error> {
+    let validation = match &options.validate {
+        Some(Validate::Split(split)) => Some(*split),
+        Some(Validate::Data(_)) | None => None,
+    };
+    let ragged = windows.same_length().is_none();
+    let wish = |split: TestSplit, purpose| checked(split, purpose).map(TestSplit::wish);
+    let test = options.test.map(|split| wish(split, "testing")).transpose()?;
+    let none = Wish { amount: Amount::Count(0), last: false };
+    let wished = validation.map_or(Ok(none), |split| wish(split, "validation"))?;
+    if let Some((ranges, test)) = windows.divide((test, TestSplit::DEFAULT_SHARE), wished, common.seed)? {
+        let kept = |ranges: &[(usize, usize)], last| Kept { count: Ranges::count(ranges), last };
+        let (test, validation) = (kept(&ranges.test, test.last), kept(&ranges.validation, wished.last));
+        return Ok(Setup { ranges: Some(ranges), ..common.setup(windows.count, test, validation, ragged) });
+    }
+    let usual = match windows.are_cut() {
+        true => TestSplit::LastShare(TestSplit::DEFAULT_SHARE),
+        false => TestSplit::default(),
+    };
+    let test = count(options.test.unwrap_or(usual), windows.count, "testing")?;
+    let validation = validation.map_or(Ok(NONE), |split| count(split, windows.count, "validation"))?;
+    Ok(common.setup(windows.count, test, validation, ragged))
+}
+
+/// Says how many windows are not used, and why.
+fn left_out(setup: &Setup) -> String {
+    let left = setup.left_out();
+    let others = match (setup.test, setup.validation) {
+        (_, 0) => "windows for testing",
+        (0, _) => "windows for validation",
+        _ => "windows for testing or validation",
+    };
+    match left {
+        1 => format!("1 window is left out, since it shares rows with {others}"),
+        _ => format!("{left} windows are left out, since they share rows with {others}"),
+    }
+}
+
 /// Says that the batch size that the user asks for is more than the windows of an epoch, which is then one batch.
 fn smaller_batch(asked: usize, setup: &Setup) -> Diagnostic {
     let Setup { windows, test, validation, .. } = setup;
-    let train = windows - test - validation;
+    let train = windows - test - validation - setup.left_out();
     let kept = match (test, validation) {
         (0, 0) => String::new(),
         (test, 0) => format!(", of which {test} are kept for testing"),
@@ -260,9 +322,14 @@ fn smaller_batch(asked: usize, setup: &Setup) -> Diagnostic {
 /// Checks that a requested node has windows to evaluate, and that some windows are left to train on.
 fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> Result<(), Diagnostic> {
     let Setup { windows, test, validation, .. } = setup;
-    if test + validation >= *windows {
+    let left_out = setup.left_out();
+    if test + validation + left_out >= *windows {
+        let shared = match left_out {
+            0 => String::new(),
+            _ => format!(", {left_out} share rows with these"),
+        };
         let what = format!(
-            "{test} of {windows} windows are kept for testing and {validation} for validation, and none is left to train on"
+            "{test} of {windows} windows are kept for testing and {validation} for validation{shared}, and none is left to train on"
         );
         return Err(Diagnostic::error(codes::BAD_OPTION, what)
             .help("keep fewer, as with `--test 0.1 --validate 0.1`, or give more data"));
@@ -340,7 +407,7 @@ fn test_node(
         ..compile.clone()
     };
     let mut family = Family::new(source, options_of, options.engine.clone())?;
-    let size = family.size(size, data);
+    let size = family.size(size, data.most_windows());
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan, recipe)
         .and_then(|windows| family.refuse_undeclared(size, &windows).map(|()| windows))
@@ -358,29 +425,25 @@ fn test_node(
     Ok(Some(Nodes { family, size, windows, validation }))
 }
 
+/// A share is below 1.
+fn checked(split: TestSplit, purpose: &str) -> Result<TestSplit, Error> {
+    match split {
+        TestSplit::Share(s) | TestSplit::LastShare(s) if !(0.0..1.0).contains(&s) => {
+            let what = format!("a share of {s} of the windows cannot be kept for {purpose}");
+            Err(Diagnostic::error(codes::BAD_OPTION, what).into())
+        }
+        _ => Ok(split),
+    }
+}
+
 /// The windows that are kept for a purpose.
 fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<Kept, Error> {
-    let bad = |what: String| Err(Diagnostic::error(codes::BAD_OPTION, what).into());
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "in 0..=windows"
-    )]
-    let count = match split {
-        TestSplit::Count(n) | TestSplit::LastCount(n) => n,
-        TestSplit::Share(s) | TestSplit::LastShare(s) if (0.0..1.0).contains(&s) => {
-            (s * windows as f64).round() as usize
-        }
-        TestSplit::Share(s) | TestSplit::LastShare(s) => {
-            return bad(format!("a share of {s} of the windows cannot be kept for {purpose}"));
-        }
-    };
+    let Wish { amount, last } = checked(split, purpose)?.wish();
+    let count = amount.of(windows);
     if count >= windows {
-        return bad(format!(
-            "{count} of {windows} windows are kept for {purpose}, and none is left to train on"
-        ));
+        let what =
+            format!("{count} of {windows} windows are kept for {purpose}, and none is left to train on");
+        return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
     }
-    let last = matches!(split, TestSplit::LastCount(_) | TestSplit::LastShare(_));
     Ok(Kept { count, last: last && count > 0 })
 }

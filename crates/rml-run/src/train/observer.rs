@@ -56,6 +56,10 @@ pub trait Observer {
     fn learned(&mut self, session: &Session) {
         let _ = session;
     }
+    /// What is worth knowing about the data, before the training begins: a sentence without a point.
+    fn note(&mut self, text: &str) {
+        let _ = text;
+    }
     /// A finding that does not stop the training, and the texts that it points into.
     fn warning(&mut self, diagnostic: &rml_base::Diagnostic, sources: &rml_base::Sources) {
         let _ = (diagnostic, sources);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
-use rml_data::{Dataset, Recipe};
+use rml_data::{Amount, Dataset, Recipe, Wish};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
@@ -19,7 +19,9 @@ use crate::checkpoint::Reached;
 use crate::engines::Engine;
 use crate::infer::InferOptions;
 
-/// How many windows are kept for testing, and which: drawn by the seed, or the last ones, as for a time series.
+/// How many windows are kept for testing, and which: drawn by the seed, or the last ones, as for a time series. Of data
+/// with [groups](rml_data::Cut::group), shares and counts are those of groups that are drawn, or of the last windows of
+/// each group.
 ///
 /// As text, as options of the command have it: `0.2`, `297`, `last:0.2`, `last:297`.
 ///
@@ -55,6 +57,17 @@ impl TestSplit {
     pub const DEFAULT_SHARE: f64 = 0.165;
     /// What stands before a share or count of the last windows.
     pub const LAST: &str = "last:";
+
+    /// What is asked for.
+    pub(super) fn wish(self) -> Wish {
+        let (amount, last) = match self {
+            Self::Share(share) => (Amount::Share(share), false),
+            Self::Count(count) => (Amount::Count(count), false),
+            Self::LastShare(share) => (Amount::Share(share), true),
+            Self::LastCount(count) => (Amount::Count(count), true),
+        };
+        Wish { amount, last }
+    }
 }
 
 impl FromStr for TestSplit {
@@ -304,8 +317,10 @@ pub struct TrainOptions {
     pub test: Option<TestSplit>,
     /// What epochs are compared by. A run to resume that kept windows for that continues so.
     pub validate: Option<Validate>,
-    /// Whether the windows are put in a new random order each epoch. A run to resume that did not shuffle continues so.
-    pub shuffle: bool,
+    /// Whether the windows are put in a new random order each epoch. By default they are, unless they were
+    /// [cut](rml_data::Cut) from a long table and states continue from one to the next; a run to resume continues as
+    /// before.
+    pub shuffle: Option<bool>,
     /// How `num` is computed.
     pub precision: Precision,
     /// Whether NaN in the data is let through.
@@ -357,7 +372,7 @@ impl Default for TrainOptions {
             seed: None,
             test: None,
             validate: None,
-            shuffle: true,
+            shuffle: None,
             precision: Precision::F32,
             allow_nan: false,
             recipe: Recipe::default(),

@@ -21,7 +21,8 @@ pub(super) struct Terms {
     pub(super) set: Settings,
     pub(super) precision: Precision,
     pub(super) seed: u64,
-    pub(super) shuffle: bool,
+    /// Whether windows are shuffled, if that is said.
+    pub(super) shuffle: Option<bool>,
 }
 
 /// What the options say, completed by the run to resume, or by defaults.
@@ -43,7 +44,8 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     check(&mut findings, "node", &before.node, node);
     check(&mut findings, "seed", &before.seed, &options.seed.unwrap_or(before.seed));
     let order = |shuffle: bool| if shuffle { "shuffled" } else { "that of the data" };
-    check(&mut findings, "order of windows", order(before.shuffle), order(before.shuffle && options.shuffle));
+    let shuffle = options.shuffle.unwrap_or(before.shuffle);
+    check(&mut findings, "order of windows", order(before.shuffle), order(shuffle));
     // Single precision is the default, so that it is no contradiction.
     let double = before.double || options.precision == Precision::F64;
     let precision = |double| if double { Precision::F64 } else { Precision::F32 };
@@ -51,10 +53,11 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     let set = settings(&options.set, set.as_ref(), &mut findings);
     findings.extend(beyond(options, reached));
     findings.extend(other_recipe(&options.recipe, &preparation.asked));
+    findings.extend(other_cut(&options.recipe, &preparation.asked));
     if !findings.is_empty() {
         return Err(findings.into());
     }
-    let (seed, shuffle) = (before.seed, before.shuffle);
+    let (seed, shuffle) = (before.seed, Some(before.shuffle));
     Ok(Terms { node: before.node.clone(), set, precision: precision(before.double), seed, shuffle })
 }
 
@@ -116,6 +119,21 @@ fn other_recipe(now: &Recipe, before: &Recipe) -> Option<Diagnostic> {
     let d = Diagnostic::error(codes::RESUME_MISMATCH, what);
     let d = d.note(format!("expected {}, found {}", shown(before), shown(now)));
     Some(d.help("leave `--classes`, `--fill` and `--standardise` out: they are in the checkpoint"))
+}
+
+/// Windows that are cut in another way than in the run to resume.
+fn other_cut(now: &Recipe, before: &Recipe) -> Option<Diagnostic> {
+    if now.cut.clone().or(before.cut.clone()) == before.cut {
+        return None;
+    }
+    let what = "the run to resume cut its data into other windows";
+    let shown = |recipe: &Recipe| match recipe.cut.to_string() {
+        nothing if nothing.is_empty() => "a row for each window".to_owned(),
+        cut => cut,
+    };
+    let d = Diagnostic::error(codes::RESUME_MISMATCH, what);
+    let d = d.note(format!("expected {}, found {}", shown(before), shown(now)));
+    Some(d.help("leave the options out that say what a window is: they are in the checkpoint"))
 }
 
 /// The static parameters of the run to resume, and the dimension `batch` as it is given now.

@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use rml_base::Error;
 use rml_base::codes::analysis::NO_UPDATE;
 use rml_base::profile::Phase;
-use rml_data::{Dataset, Kept, Preparation, Recipe};
+use rml_base::{Diagnostic, Error};
+use rml_data::{Kept, Preparation, Recipe};
 use rml_driver::{Options, Program, Source, interface};
 use rml_files::Written;
 use rml_ir::Precision;
@@ -24,6 +24,9 @@ const TRAIN: &str = "train";
 /// No windows kept.
 pub(super) const NONE: Kept = Kept { count: 0, last: false };
 
+/// Says how many windows data has at most that is read by a recipe.
+pub(super) type CountWindows<'c> = &'c mut dyn FnMut(&Recipe) -> Result<usize, Diagnostic>;
+
 /// What does not depend on where data comes from.
 pub(super) struct Common {
     pub(super) resumed: Option<Checkpoint>,
@@ -34,18 +37,20 @@ pub(super) struct Common {
     pub(super) asked: Option<usize>,
     pub(super) family: Family,
     pub(super) program: Program,
-    shuffle: bool,
-    seed: u64,
+    /// Whether windows are shuffled, if that is said.
+    pub(super) shuffle: Option<bool>,
+    pub(super) seed: u64,
     /// Whether another node is trained than the one that is called `train`, which there is.
     other_trains: bool,
 }
 
 impl Common {
-    /// Reads the checkpoint to continue from, and compiles. Without data, as many windows are stacked as are asked for.
-    /// With `gradients`, their norms are outputs.
+    /// Reads the checkpoint to continue from, and compiles. `windows` says how many windows data has at most that is
+    /// read by a recipe; without data, as many windows are stacked as are asked for. With `gradients`, their norms are
+    /// outputs.
     pub(super) fn new(
         source: &Source,
-        data: Option<&dyn Dataset>,
+        windows: Option<CountWindows<'_>>,
         options: &TrainOptions,
         gradients: bool,
     ) -> Result<Self, Error> {
@@ -70,7 +75,11 @@ impl Common {
             ..Options::default()
         };
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
-        let size = data.map_or(stacked.unwrap_or(1), |data| family.size(batch, data));
+        let recipe = before.map_or(&options.recipe, |position| &position.preparation.asked);
+        let size = match windows {
+            None => stacked.unwrap_or(1),
+            Some(count) => family.size(batch, count(recipe)?),
+        };
         let program = family.program(size)?.clone();
         family.refuse_rejected(size)?;
         if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
@@ -87,13 +96,14 @@ impl Common {
             double: self.compile.precision == Precision::F64,
             seed: self.seed,
             batch: self.size,
-            shuffle: self.shuffle,
+            shuffle: self.shuffle.unwrap_or(true),
             windows,
             test: test.count,
             validation: validation.count,
             last_test: test.last,
             last_validation: validation.last,
             ragged,
+            ranges: None,
         }
     }
 

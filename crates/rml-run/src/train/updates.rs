@@ -12,6 +12,7 @@ use rml_ir::flat::{By, ClassId, ClockClasses, ConstKind, Driver, Eq, Equation, F
 use rml_ir::op::Op;
 
 use super::repeated;
+use crate::checkpoint::Setup;
 
 /// How many numbers are updated how often.
 ///
@@ -122,12 +123,19 @@ pub(super) fn updates(program: &Program) -> Updates {
 }
 
 /// Notes about a training over these windows, before it begins.
-pub(super) fn notes(program: &Program, windows: &Windows, shuffled: bool) -> Vec<Diagnostic> {
+pub(super) fn notes(program: &Program, windows: &Windows, setup: &Setup) -> Vec<Diagnostic> {
     let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
     let mixed = (longest > 1).then(|| mixed(program)).flatten();
     let unused = unused(program, windows, longest);
     let unused = unused.or_else(|| repeated::finding(program, windows, longest));
-    mixed.into_iter().chain(unused).chain(shuffled.then(|| crossing(program)).flatten()).collect()
+    let crossing = if setup.shuffle {
+        crossing(program)
+    } else if windows.are_cut() {
+        misplaced(program, windows, setup.batch)
+    } else {
+        None
+    };
+    mixed.into_iter().chain(unused).chain(crossing).collect()
 }
 
 /// A state that restarts in each window, of windows that have one cycle: those of the data, or those of a condition that
@@ -246,6 +254,51 @@ fn mixed(program: &Program) -> Option<Diagnostic> {
 /// States that carry what they make of the data from one window into the next, and on which what is learned depends,
 /// where the windows come in random order.
 fn crossing(program: &Program) -> Option<Diagnostic> {
+    let (what, at) = crosses_by(program)?;
+    let what = format!("{what}, and the windows are shuffled");
+    Some(
+        Diagnostic::warning(codes::SHUFFLED_STATE, what)
+            .label(at, "keeps a value from the window before")
+            .help("where the windows follow each other in time, keep their order: `--no-shuffle`, and `--test last:0.2`")
+            .help("where each stands by itself, restart the state in each: call the node with `every`"),
+    )
+}
+
+/// States that continue from one window to the next where that is not the next one in time: windows that are stacked,
+/// or a window of another series.
+fn misplaced(program: &Program, windows: &Windows, batch: usize) -> Option<Diagnostic> {
+    let (what, at) = crosses_by(program)?;
+    let series = windows.series();
+    let d = if batch > 1 {
+        let what = format!("{what}, and {batch} windows are stacked");
+        Diagnostic::warning(codes::SHUFFLED_STATE, what)
+            .note(format!(
+                "a window follows the one that is {batch} windows before it, not the one before it in time"
+            ))
+            .help("run one window at a time: `--batch 1`")
+    } else if windows.overlap() {
+        let what = format!("{what}, and the windows share rows");
+        Diagnostic::warning(codes::SHUFFLED_STATE, what)
+            .note("a window begins before the last row of the one before it, whose state it continues with")
+            .help("leave `--stride` out, or restart the state in each window: call the node with `every`")
+    } else if series > 1 && !windows.has_begin() {
+        let what = format!("{what}, also from the last one of a series to the first one of the next");
+        Diagnostic::warning(codes::SHUFFLED_STATE, what)
+            .note(format!("the table has {series} series"))
+            .help("declare an input `begin: bool []`, which is true in the first cycle of each series, and restart the state there")
+    } else {
+        return None;
+    };
+    Some(d.label(at, "keeps a value from the window before"))
+}
+
+/// Whether states carry what they make of the data from one window into the next, and what is learned depends on them.
+pub(super) fn crosses(program: &Program) -> bool {
+    crosses_by(program).is_some()
+}
+
+/// Which states do so, in words, and where the first one is.
+fn crosses_by(program: &Program) -> Option<(String, Span)> {
     let flat = program.flat();
     let is_own = |(key, state): &(&Arc<str>, &State)| !state.parameter && !is_of_optimiser(flat, key);
     let reach = Reach::new(flat);
@@ -267,15 +320,8 @@ fn crossing(program: &Program) -> Option<Diagnostic> {
     let (key, state) = found.next()?;
     let more = found.count();
     let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-    Some(
-        Diagnostic::warning(
-            codes::SHUFFLED_STATE,
-            format!("the state `{key}` continues from one window to the next{others}, and the windows are shuffled"),
-        )
-        .label(flat.equations[state.equation].span, "keeps a value from the window before")
-        .help("where the windows follow each other in time, keep their order: `--no-shuffle`, and `--test last:0.2`")
-        .help("where each stands by itself, restart the state in each: call the node with `every`"),
-    )
+    let what = format!("the state `{key}` continues from one window to the next{others}");
+    Some((what, flat.equations[state.equation].span))
 }
 
 /// A state that restarts in each window where a program trains, and continues from one window to the next where it is

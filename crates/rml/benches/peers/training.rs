@@ -88,7 +88,7 @@ impl Training {
             length: self.report.map(|report| Length { report: Some(report), ..Length::default() }),
             set: self.set.iter().cloned().collect(),
             engine: setting.engine(),
-            shuffle: false,
+            shuffle: Some(false),
             ..TrainOptions::default()
         }
     }

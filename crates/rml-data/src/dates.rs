@@ -1,0 +1,207 @@
+//! Dates in text as numbers of seconds, and durations.
+
+const DAY: i64 = 86_400;
+
+/// What a date is, for messages.
+pub(crate) const EXPECTED: &str = "a date is written 2024-03-31, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
+
+/// The whole seconds from the beginning of 1970 to a date, and the fraction of a second after them; `None` if the text
+/// is no date. The year is first, so that no day is taken for a month. A date without a time zone counts as one in UTC.
+pub(crate) fn seconds(text: &str) -> Option<(i64, f64)> {
+    let mut reader = Reader { rest: text.trim() };
+    let year = reader.digits(4)?;
+    let mark = reader.one(&['-', '/'])?;
+    let month = reader.digits(2)?;
+    reader.one(&[mark])?;
+    let day = reader.digits(2)?;
+    if !(1..=12).contains(&month) || !(1..=days(year, month)).contains(&day) {
+        return None;
+    }
+    let midnight = since_1970(year, month, day) * DAY;
+    if reader.rest.is_empty() {
+        return Some((midnight, 0.0));
+    }
+    reader.one(&['T', 't', ' '])?;
+    let (hour, minute) = (reader.digits(2)?, reader.one(&[':']).and_then(|_| reader.digits(2))?);
+    let mut second = 0;
+    let mut fraction = "";
+    if reader.one(&[':']).is_some() {
+        second = reader.digits(2)?;
+        if reader.one(&['.', ',']).is_some() {
+            fraction = reader.while_digits()?;
+        }
+    }
+    // A leap second is the first second of the next minute.
+    if hour > 24 || minute > 59 || second > 60 || (hour == 24 && (minute, second) != (0, 0)) {
+        return None;
+    }
+    let whole = midnight + hour * 3600 + minute * 60 + second - reader.zone()?;
+    if !reader.rest.is_empty() {
+        return None;
+    }
+    let fraction: f64 = if fraction.is_empty() { 0.0 } else { format!("0.{fraction}").parse().ok()? };
+    Some((whole, fraction))
+}
+
+/// A duration in seconds: a number, or a number and a unit; `None` if the text is none.
+pub(crate) fn duration(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let number: f64 = number.trim().parse().ok()?;
+    let unit = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        _ => return None,
+    };
+    let duration = number * unit;
+    (duration.is_finite() && duration > 0.0).then_some(duration)
+}
+
+/// How many days a month has.
+fn days(year: i64, month: i64) -> i64 {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The days from the beginning of 1970 to a day of the Gregorian calendar.
+fn since_1970(year: i64, month: i64, day: i64) -> i64 {
+    // Years begin in March, so that the leap day is the last one.
+    let year = if month > 2 { year } else { year - 1 };
+    let month = (month + 9) % 12;
+    let in_year = (153 * month + 2) / 5 + day - 1;
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + in_year - 719_468
+}
+
+/// What is left of a text.
+struct Reader<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    /// A number of that many digits.
+    fn digits(&mut self, count: usize) -> Option<i64> {
+        let digits = self.rest.get(..count).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
+        self.rest = &self.rest[count..];
+        digits.parse().ok()
+    }
+
+    /// All digits that follow, at least one.
+    fn while_digits(&mut self) -> Option<&'t str> {
+        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let (digits, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!digits.is_empty()).then_some(digits)
+    }
+
+    /// One of those characters.
+    fn one(&mut self, of: &[char]) -> Option<char> {
+        let found = self.rest.chars().next().filter(|c| of.contains(c))?;
+        self.rest = &self.rest[found.len_utf8()..];
+        Some(found)
+    }
+
+    /// The seconds by which a time zone is ahead of UTC; 0 if none is given.
+    fn zone(&mut self) -> Option<i64> {
+        self.rest = self.rest.trim_start();
+        if self.rest.is_empty() || self.one(&['Z', 'z']).is_some() {
+            return Some(0);
+        }
+        if let Some(rest) = self.rest.strip_prefix("UTC") {
+            self.rest = rest;
+            return Some(0);
+        }
+        let sign = if self.one(&['+', '-'])? == '-' { -1 } else { 1 };
+        let hours = self.digits(2)?;
+        let has_colon = self.one(&[':']).is_some();
+        let minutes = if self.rest.is_empty() && !has_colon { 0 } else { self.digits(2)? };
+        (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_seconds() {
+        for (text, expected) in [
+            ("1970-01-01", 0),
+            ("1970-01-02", DAY),
+            ("1969-12-31 23:59:59", -1),
+            ("2000-02-29T00:00Z", 951_782_400),
+            ("2024/03/31 23:05:09", 1_711_926_309),
+            ("2024-03-31T23:05:09+02:00", 1_711_919_109),
+            ("2024-03-31T23:05:09.000-0230", 1_711_935_309),
+            ("2024-03-31 24:00", 1_711_929_600),
+            ("1958-03-29", -371_174_400),
+            ("2024-03-31 23:05:09 UTC", 1_711_926_309),
+        ] {
+            assert_eq!(seconds(text), Some((expected, 0.0)), "{text}");
+        }
+        assert_eq!(seconds("1970-01-01T00:00:00.25Z"), Some((0, 0.25)));
+    }
+
+    #[test]
+    fn days_follow_each_other() {
+        let mut day = since_1970(1600, 1, 1);
+        for year in 1600..2401 {
+            for month in 1..=12 {
+                for date in 1..=days(year, month) {
+                    assert_eq!(since_1970(year, month, date), day, "{year}-{month}-{date}");
+                    day += 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in [
+            "",
+            "1970",
+            "03/31/2024",
+            "2023-02-29",
+            "2024-13-01",
+            "2024-03-31T",
+            "2024-03-31 7:05",
+            "2024-03/31",
+            "2024-03-31 23:60",
+            "2024-03-31 23:05 CET",
+            "2024-03-31 23:05+2",
+            "2024-03-31 24:01",
+            "2024-03-31x",
+            "2024-03-31 23:05:09.",
+            "2024-03-31 23:05:09+02:",
+            "２０２４-03-31",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        for (text, expected) in [
+            ("90", 90.0),
+            ("1.5h", 5400.0),
+            ("15 min", 900.0),
+            ("2d", 172_800.0),
+            ("1w", 604_800.0),
+            ("250ms", 0.25),
+        ] {
+            assert_eq!(duration(text), Some(expected), "{text}");
+        }
+        for text in ["", "h", "0", "-1h", "1m", "1 fortnight", "inf", "NaN"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+}
