@@ -34,6 +34,7 @@ codes! {
     DECLARED_CLOCK = "declared-clock", "The condition of a declared clock is not a bool variable that can be one.";
     ASSERTION_FALSE = "assertion-false", "The condition of an assertion is false whatever the data.";
     HELD_TRAINING = "held-training", "The gradient with held parameters is taken of something that updates parameters.";
+    SHARED_INSTANCE = "shared-instance", "A shared instance is not used, or used in a way that its calls cannot share parameters.";
     UNUSED_OPTIMISER = "unused-optimiser", "A node whose name is nearly `diff_param` is called by nothing, so it updates no parameter.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";
 }

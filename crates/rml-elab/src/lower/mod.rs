@@ -7,6 +7,7 @@ mod imports;
 mod node;
 mod order;
 mod results;
+mod share;
 mod structure;
 mod types;
 mod unknown;
