@@ -350,7 +350,9 @@ impl ExprKind {
     /// The expressions directly inside that are evaluated as streams or statics, in textual order.
     pub(crate) fn children(&self) -> Vec<ExprId> {
         match self {
-            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) | ExprKind::Params(..) => Vec::new(),
+            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) | ExprKind::Params(..) => {
+                Vec::new()
+            }
             ExprKind::Error(parts) => parts.clone(),
             ExprKind::Array(items) => items.iter().filter_map(Item::expr).collect(),
             ExprKind::Entry(index) => index.exprs(),

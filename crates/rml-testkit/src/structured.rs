@@ -160,7 +160,8 @@ impl Pair<'_> {
                 format!("stepped(k{i}, 0.25, {x}) + stepped(k{i}, 0.25, {y}) + 0.1 * k{i} * k{i}"),
             ),
             1 => {
-                let _ = writeln!(self.structured, "  h{i}[0] = {x};\n  h{i}[j + 1] = w{i}(h{i}[j]) for j < 3;");
+                let _ =
+                    writeln!(self.structured, "  h{i}[0] = {x};\n  h{i}[j + 1] = w{i}(h{i}[j]) for j < 3;");
                 let call = |inner: &str| format!("stepped(k{i}, 0.25, {inner})");
                 ("h".to_owned() + &format!("{i}[3]"), call(&call(&call(&x))))
             }
@@ -169,8 +170,12 @@ impl Pair<'_> {
                 format!("{x} + stepped(k{i}, 0.25, stepped(k{i}, 0.25, {x})) - {y} * k{i}"),
             ),
             _ => {
-                let _ = writeln!(self.structured, "  share b{i} = bend;\n  _, g{i} = grad_b{i}({x}, true, 1.0);");
-                let _ = writeln!(self.plain, "  m{i} = param(1.5);\n  _, _, g{i} = diff_bent(m{i}, {x}, true, 1.0);");
+                let _ =
+                    writeln!(self.structured, "  share b{i} = bend;\n  _, g{i} = grad_b{i}({x}, true, 1.0);");
+                let _ = writeln!(
+                    self.plain,
+                    "  m{i} = param(1.5);\n  _, _, g{i} = diff_bent(m{i}, {x}, true, 1.0);"
+                );
                 (
                     format!("b{i}({y}) + g{i} + w{i}({x})"),
                     format!("bent(m{i}, {y}) + g{i} + stepped(k{i}, 0.25, {x})"),
@@ -194,7 +199,9 @@ impl Pair<'_> {
              c{i} = ({y} when not is{i}) when not or{i};"
         );
         (
-            format!("a{i} + (match p{i} (Low -> w{i}({y}), Middle -> 0.25, High -> w{i}({y}) * w{i}.params.k))"),
+            format!(
+                "a{i} + (match p{i} (Low -> w{i}({y}), Middle -> 0.25, High -> w{i}({y}) * w{i}.params.k))"
+            ),
             format!(
                 "a{i} + (merge is{i} stepped(k{i} when is{i}, 0.5, {y} when is{i}) (merge or{i} 0.25 \
                  (stepped((k{i} when not is{i}) when not or{i}, 0.5, c{i}) * ((k{i} when not is{i}) when not or{i}))))"

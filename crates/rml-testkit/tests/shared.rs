@@ -199,9 +199,11 @@ fn an_instance_in_an_instance_is_shared_too() {
            o, _, _ = diff_both(x, y, true, -0.1 * o) every end;"
     );
     let plain = format!(
-        "node both(x: num [3], y: num [3]) -> (o: num [3])
+        "node pair(k: num [3, 3], x: num [3]) -> (o: num [3])
+           o = inner(k, inner(k, x));
+         node both(x: num [3], y: num [3]) -> (o: num [3])
            k = param(a());
-           o = inner(k, inner(k, x)) - inner(k, inner(k, y));
+           o = pair(k, x) - pair(k, y);
          {HEAD} -> (o)
            o, _, _ = diff_both(x, y, true, -0.1 * o) every end;"
     );

@@ -40,7 +40,13 @@ pub(crate) struct Builder {
 
 impl Builder {
     pub(crate) fn new(precision: Precision) -> Self {
-        Self { precision, nodes: IndexVec::new(), known: IndexMap::new(), sources: IndexVec::new(), tags: IndexMap::new() }
+        Self {
+            precision,
+            nodes: IndexVec::new(),
+            known: IndexMap::new(),
+            sources: IndexVec::new(),
+            tags: IndexMap::new(),
+        }
     }
 }
 

@@ -83,9 +83,13 @@ impl Copy<'_, '_> {
             Written::Source(id) => {
                 Some(NodeValue { target: Target::Source(id), order: passed.order, given, span, share: None })
             }
-            Written::Builtin(which) => {
-                Some(NodeValue { target: Target::Builtin(which), order: passed.order, given, span, share: None })
-            }
+            Written::Builtin(which) => Some(NodeValue {
+                target: Target::Builtin(which),
+                order: passed.order,
+                given,
+                span,
+                share: None,
+            }),
             Written::Formal(formal) => {
                 let mut value = self.node_of(formal)?.clone();
                 let Some(order) = value.order.then(passed.order) else {

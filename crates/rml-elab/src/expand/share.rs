@@ -24,7 +24,11 @@ impl Copy<'_, '_> {
             ExprKind::Structure(Structure::Share { name, node }) => Some((name, node)),
             _ => None,
         };
-        self.template.equations.iter().filter_map(|equation| share(&self.template.exprs[equation.rhs])).collect()
+        self.template
+            .equations
+            .iter()
+            .filter_map(|equation| share(&self.template.exprs[equation.rhs]))
+            .collect()
     }
 
     /// Finds the nodes that shared instances are instances of; each may take those before it.
@@ -69,7 +73,8 @@ impl Copy<'_, '_> {
         let (mut found, mut todo) = (Vec::new(), vec![expr]);
         while let Some(expr) = todo.pop() {
             let kind = &self.template.exprs[expr].kind;
-            if let ExprKind::Structure(Structure::Node(Passed { target: Written::Formal(local), .. })) = kind {
+            if let ExprKind::Structure(Structure::Node(Passed { target: Written::Formal(local), .. })) = kind
+            {
                 found.push(*local);
             }
             todo.extend(kind.children());
@@ -125,10 +130,12 @@ impl Copy<'_, '_> {
                     }
                     text.push_str(name);
                 }
-                Segment::Index(index) => match self.needed_int(*index, "the index in the path of a parameter") {
-                    Some(index) => text.push_str(&format!("[{index}]")),
-                    None => return self.in_error(Vec::new(), span),
-                },
+                Segment::Index(index) => {
+                    match self.needed_int(*index, "the index in the path of a parameter") {
+                        Some(index) => text.push_str(&format!("[{index}]")),
+                        None => return self.in_error(Vec::new(), span),
+                    }
+                }
             }
         }
         let Some(share) = self.node_of(of).and_then(|value| value.share) else {

@@ -65,11 +65,14 @@ impl Lower<'_, '_> {
     fn no_field(&mut self, of: Local, field: Ident) {
         let (name, text) = (self.locals[of].name.clone(), self.names.resolve(&field.name));
         self.report.push(
-            Diagnostic::error(codes::SHARED_INSTANCE, format!("the shared instance `{name}` has no `{text}`"))
-                .label(field.span, "expected `params`")
-                .label(self.locals[of].span, "shared here")
-                .help(format!("`{name}.params` are its parameters, `{name}.params.{text}` is one of them"))
-                .help(format!("`{name}(..)` calls it")),
+            Diagnostic::error(
+                codes::SHARED_INSTANCE,
+                format!("the shared instance `{name}` has no `{text}`"),
+            )
+            .label(field.span, "expected `params`")
+            .label(self.locals[of].span, "shared here")
+            .help(format!("`{name}.params` are its parameters, `{name}.params.{text}` is one of them"))
+            .help(format!("`{name}(..)` calls it")),
         );
     }
 

@@ -73,7 +73,14 @@ impl Resolver<'_, '_, '_> {
                 };
                 let args = vec![init, work.read(bp, span), work.read(d, span)];
                 let callee = Callee::Node(optimiser);
-                ExprKind::Call { callee, args, every: None, statics: Vec::new(), member: None, instance: None }
+                ExprKind::Call {
+                    callee,
+                    args,
+                    every: None,
+                    statics: Vec::new(),
+                    member: None,
+                    instance: None,
+                }
             }
         };
         let rhs = work.push(rhs, known.ty.clone(), span);
@@ -81,7 +88,12 @@ impl Resolver<'_, '_, '_> {
     }
 
     /// The condition and the gradient of a parameter from all calls; `None` if no call has one.
-    pub(super) fn sum(&mut self, work: &mut Work, contributions: Vec<Contribution>, ty: &Type) -> Option<(Var, Var)> {
+    pub(super) fn sum(
+        &mut self,
+        work: &mut Work,
+        contributions: Vec<Contribution>,
+        ty: &Type,
+    ) -> Option<(Var, Var)> {
         let precision = self.add.builder.precision;
         let mut all = Vec::with_capacity(contributions.len());
         for Contribution { mut bp, d, branches, .. } in contributions {
@@ -159,7 +171,12 @@ impl Resolver<'_, '_, '_> {
             ExprKind::Var(var) => *var = work.of_outside(&node, *var),
             ExprKind::Call { callee, .. } => {
                 let (Callee::Node(id) | Callee::Diff { node: id, .. }) = callee;
-                *id = self.variant(*id, false).id;
+                let variant = self.variant(*id, false);
+                if !variant.free.is_empty() {
+                    self.fail(shared_start(span));
+                    return None;
+                }
+                *id = variant.id;
             }
             _ => {} // only operands are to be copied
         }
@@ -228,7 +245,9 @@ impl Resolver<'_, '_, '_> {
         self.fail(
             Diagnostic::error(
                 codes::SHARED_INSTANCE,
-                format!("the calls of the shared instance `{name}` give a parameter different initial values"),
+                format!(
+                    "the calls of the shared instance `{name}` give a parameter different initial values"
+                ),
             )
             .label(there, "an argument of this call is the initial value of a parameter")
             .label(here, "this call gives another one")
@@ -291,4 +310,12 @@ fn updates_inside(span: Span) -> Diagnostic {
         .label(span, "this call updates parameters of the instance")
         .note("expected a node that updates no parameter, since each call of the instance would update them")
         .help("call `grad_` to hold the parameters here, and `diff_` of the shared instance to train it")
+}
+
+/// The initial value of a parameter depends on parameters.
+fn shared_start(span: Span) -> Diagnostic {
+    Diagnostic::error(codes::SHARED_INSTANCE, "the initial value of a parameter depends on a shared instance")
+        .label(span, "this call has parameters of a shared instance")
+        .note("expected a value that is computed from constants")
+        .help("compute the initial value from literals, `zeros` or random constants")
 }

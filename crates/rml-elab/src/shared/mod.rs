@@ -87,12 +87,7 @@ fn collect(tree: &Tree<'_>, id: InstanceId, prefix: &str, found: &mut Vec<Parame
 }
 
 /// A shared instance has no parameter of that path, or none at all.
-fn no_parameter(
-    share: &(Arc<str>, Span),
-    path: &str,
-    all: &[Parameter],
-    span: Span,
-) -> Diagnostic {
+fn no_parameter(share: &(Arc<str>, Span), path: &str, all: &[Parameter], span: Span) -> Diagnostic {
     let (name, at) = share;
     let paths: Vec<&str> = all.iter().map(|parameter| &*parameter.path).collect();
     let message = match path.is_empty() {

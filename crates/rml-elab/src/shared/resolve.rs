@@ -13,7 +13,7 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::op::Op;
-use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Var, VarData};
+use rml_ir::typed::{Callee, Equation, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Var, VarData};
 use rml_ir::{Shape, Type};
 
 use super::define::Contribution;
@@ -91,10 +91,11 @@ pub(super) enum Origin {
     Inside(ExprId, NodeId, Slot),
 }
 
-/// Which parameter of a variant.
+/// Which parameter of a variant; one that is shared further out is a parameter of both variants.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Own(usize),
+    /// The number, and whether the variant is open.
     Free(usize, bool),
 }
 
@@ -116,7 +117,8 @@ pub(crate) fn resolve(add: &mut Add<'_, '_>, start: usize, root: NodeId) -> Opti
     }
     let is_old = |id: &NodeId| (id.0 as usize) < start;
     let known = std::mem::take(&mut add.builder.known);
-    add.builder.known = known.iter().filter(|(_, id)| is_old(id)).map(|(key, id)| (key.clone(), *id)).collect();
+    add.builder.known =
+        known.iter().filter(|(_, id)| is_old(id)).map(|(key, id)| (key.clone(), *id)).collect();
     let tags = std::mem::take(&mut add.builder.tags);
     let names = tags.values().filter_map(|tags| Some((tags.owner?, tags.shares.clone()))).collect();
     let mut resolver = Resolver { add, start, old, tags, names, variants: IndexMap::new(), sound: true };
@@ -294,7 +296,7 @@ impl Resolver<'_, '_, '_> {
             }
         }
         for (i, free) in variant.free.iter().enumerate() {
-            let origin = Origin::Inside(expr, callee, Slot::Free(i, !variant.own.is_empty()));
+            let origin = Origin::Inside(expr, callee, Slot::Free(i, share.is_some() || work.open));
             let var = self.need(work, Free { origin, ..free.clone() }, call);
             passed.push((Some(free.key.clone()), var));
         }
@@ -345,23 +347,29 @@ impl Resolver<'_, '_, '_> {
         );
     }
 
-    /// Writes the expressions that name parameters.
+    /// Writes the expressions that name parameters; all of them have a variable.
     fn named_parameters(&mut self, work: &mut Work) {
+        let mut vectors: IndexMap<Share, Var> = IndexMap::new();
         for (expr, share, path) in std::mem::take(&mut work.tags.params) {
             let of = |key: &Key| key.0 == share && (path.is_empty() || key.1 == path);
+            let found = work.keys.iter().filter(|(key, _)| of(key));
             let found: Vec<(Var, Type)> =
-                work.keys.iter().filter(|(key, _)| of(key)).map(|(_, known)| (known.var, known.ty.clone())).collect();
-            let span = work.node.exprs[expr].span;
-            let made = match &found[..] {
-                [(var, _)] if !path.is_empty() => ExprKind::Var(*var),
-                [] => {
-                    // shapes were found, so that this is reported before
+                found.map(|(_, known)| (known.var, known.ty.clone())).collect();
+            let var = match (&found[..], vectors.get(&share)) {
+                ([(var, _)], _) if !path.is_empty() => *var,
+                // shapes were found, so that this is reported before
+                ([], _) => {
                     self.sound = false;
                     continue;
                 }
-                _ => work.joined(&found, span),
+                (_, Some(var)) => *var,
+                (_, None) => {
+                    let made = work.joined(&format!("{}.params", self.share_name(share)), &found, expr);
+                    vectors.insert(share, made);
+                    made
+                }
             };
-            work.node.exprs[expr].kind = made;
+            work.node.exprs[expr].kind = ExprKind::Var(var);
         }
     }
 }
@@ -396,8 +404,9 @@ impl Work {
         var
     }
 
-    /// All elements of parameters, one after the other.
-    fn joined(&mut self, parts: &[(Var, Type)], span: Span) -> ExprKind {
+    /// The variable of all elements of parameters, one after the other, for an expression that names it.
+    fn joined(&mut self, name: &str, parts: &[(Var, Type)], named: ExprId) -> Var {
+        let (ty, span) = (self.node.exprs[named].ty.clone(), self.node.exprs[named].span);
         let mut args = Vec::with_capacity(parts.len());
         for (var, ty) in parts {
             let value = self.read(*var, span);
@@ -409,10 +418,16 @@ impl Work {
                 _ => self.push(ExprKind::Apply { op, args: vec![value], statics: Vec::new() }, flat, span),
             });
         }
-        match args[..] {
-            [one] => self.node.exprs[one].kind.clone(),
-            _ => ExprKind::Apply { op: Op::Concat { axis: 0 }, args, statics: vec!["0".into()] },
-        }
+        let rhs = match args[..] {
+            [one] => one,
+            _ => {
+                let op = Op::Concat { axis: 0 };
+                self.push(ExprKind::Apply { op, args, statics: vec!["0".into()] }, ty.clone(), span)
+            }
+        };
+        let var = self.variable(name, ty, span);
+        self.node.equations.push(Equation { lhs: vec![Some(var)], rhs, span });
+        var
     }
 }
 

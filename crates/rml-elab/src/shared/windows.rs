@@ -44,15 +44,23 @@ impl Resolver<'_, '_, '_> {
                         return None;
                     };
                     source = Some(self.add.builder.sources[optimiser]);
-                    let taken = [("bp", Type::condition(), bp), ("d", known.ty.clone(), d)].map(|(of, ty, from)| {
-                        let input = inner.variable(&format!("{of}{}", key.1), ty, known.span);
-                        inputs.push(input);
-                        args.push(work.read(from, span));
-                        inner.read(input, known.span)
-                    });
+                    let taken =
+                        [("bp", Type::condition(), bp), ("d", known.ty.clone(), d)].map(|(of, ty, from)| {
+                            let input = inner.variable(&format!("{of}{}", key.1), ty, known.span);
+                            inputs.push(input);
+                            args.push(work.read(from, span));
+                            inner.read(input, known.span)
+                        });
                     let args = [vec![init], taken.to_vec()].concat();
                     let callee = Callee::Node(optimiser);
-                    ExprKind::Call { callee, args, every: None, statics: Vec::new(), member: None, instance: None }
+                    ExprKind::Call {
+                        callee,
+                        args,
+                        every: None,
+                        statics: Vec::new(),
+                        member: None,
+                        instance: None,
+                    }
                 }
             };
             let rhs = inner.push(rhs, known.ty.clone(), known.span);
@@ -128,7 +136,8 @@ impl Work {
     pub(super) fn of_outside(&mut self, outside: &Node, var: Var) -> Var {
         let Some(taken) = &mut self.taken else { return var };
         let data = &outside.vars[var];
-        let fresh = || VarData { name: data.name.clone(), ty: data.ty.clone(), span: data.span, asserts: None };
+        let fresh =
+            || VarData { name: data.name.clone(), ty: data.ty.clone(), span: data.span, asserts: None };
         match taken.get(&var) {
             Some(input) => *input,
             None => {

@@ -138,7 +138,8 @@ impl<'m> Normalizer<'m> {
     }
 
     fn call(&mut self, results: &[Option<Var>], id: ExprId, span: Span) {
-        let ExprKind::Call { callee, args, every, statics, member, instance } = &self.source.exprs[id].kind else {
+        let ExprKind::Call { callee, args, every, statics, member, instance } = &self.source.exprs[id].kind
+        else {
             return;
         };
         let instance = match instance {
