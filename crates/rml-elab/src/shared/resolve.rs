@@ -13,7 +13,7 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::op::Op;
-use rml_ir::typed::{Callee, Equation, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Var, VarData};
+use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Var, VarData};
 use rml_ir::{Shape, Type};
 
 use super::define::Contribution;
@@ -347,29 +347,27 @@ impl Resolver<'_, '_, '_> {
         );
     }
 
-    /// Writes the expressions that name parameters; all of them have a variable.
+    /// Writes the expressions that name parameters.
     fn named_parameters(&mut self, work: &mut Work) {
-        let mut vectors: IndexMap<Share, Var> = IndexMap::new();
         for (expr, share, path) in std::mem::take(&mut work.tags.params) {
             let of = |key: &Key| key.0 == share && (path.is_empty() || key.1 == path);
-            let found = work.keys.iter().filter(|(key, _)| of(key));
-            let found: Vec<(Var, Type)> =
-                found.map(|(_, known)| (known.var, known.ty.clone())).collect();
-            let var = match (&found[..], vectors.get(&share)) {
-                ([(var, _)], _) if !path.is_empty() => *var,
-                // shapes were found, so that this is reported before
-                ([], _) => {
+            let found: Vec<(Var, Type)> = work
+                .keys
+                .iter()
+                .filter(|(key, _)| of(key))
+                .map(|(_, known)| (known.var, known.ty.clone()))
+                .collect();
+            let span = work.node.exprs[expr].span;
+            let made = match &found[..] {
+                [(var, _)] if !path.is_empty() => ExprKind::Var(*var),
+                [] => {
+                    // shapes were found, so that this is reported before
                     self.sound = false;
                     continue;
                 }
-                (_, Some(var)) => *var,
-                (_, None) => {
-                    let made = work.joined(&format!("{}.params", self.share_name(share)), &found, expr);
-                    vectors.insert(share, made);
-                    made
-                }
+                _ => work.joined(&found, span),
             };
-            work.node.exprs[expr].kind = ExprKind::Var(var);
+            work.node.exprs[expr].kind = made;
         }
     }
 }
@@ -404,9 +402,8 @@ impl Work {
         var
     }
 
-    /// The variable of all elements of parameters, one after the other, for an expression that names it.
-    fn joined(&mut self, name: &str, parts: &[(Var, Type)], named: ExprId) -> Var {
-        let (ty, span) = (self.node.exprs[named].ty.clone(), self.node.exprs[named].span);
+    /// All elements of parameters, one after the other.
+    fn joined(&mut self, parts: &[(Var, Type)], span: Span) -> ExprKind {
         let mut args = Vec::with_capacity(parts.len());
         for (var, ty) in parts {
             let value = self.read(*var, span);
@@ -418,16 +415,10 @@ impl Work {
                 _ => self.push(ExprKind::Apply { op, args: vec![value], statics: Vec::new() }, flat, span),
             });
         }
-        let rhs = match args[..] {
-            [one] => one,
-            _ => {
-                let op = Op::Concat { axis: 0 };
-                self.push(ExprKind::Apply { op, args, statics: vec!["0".into()] }, ty.clone(), span)
-            }
-        };
-        let var = self.variable(name, ty, span);
-        self.node.equations.push(Equation { lhs: vec![Some(var)], rhs, span });
-        var
+        match args[..] {
+            [one] => self.node.exprs[one].kind.clone(),
+            _ => ExprKind::Apply { op: Op::Concat { axis: 0 }, args, statics: vec!["0".into()] },
+        }
     }
 }
 
