@@ -15,6 +15,7 @@ use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
 use crate::report::Report;
 use crate::scope::Program;
+use crate::shared;
 use crate::text;
 
 /// The node that updates parameters.
@@ -26,10 +27,10 @@ pub(crate) struct Adjoints {
     pub(crate) optimisers: IndexMap<Type, NodeId>,
 }
 
-struct Add<'p, 'b> {
+pub(crate) struct Add<'p, 'b> {
     program: &'p Program,
     expansion: &'b mut Expansion<'p>,
-    builder: &'b mut Builder,
+    pub(crate) builder: &'b mut Builder,
     report: &'b mut Report,
     adjoints: Adjoints,
     /// How often a node may be differentiated.
@@ -38,18 +39,22 @@ struct Add<'p, 'b> {
     sound: bool,
 }
 
-/// Adds them to the module; the nodes of `todo` are to be differentiated although nothing calls their adjoints. `None`
-/// if there are errors.
+/// Resolves the shared instances of the nodes that `root` needs, and adds adjoints to the module. The nodes that `todo`
+/// gives are to be differentiated although nothing calls their adjoints. `None` if there are errors; else the root too.
 pub(crate) fn add(
     expansion: &mut Expansion<'_>,
-    todo: Vec<(NodeId, u8)>,
+    root: NodeId,
+    todo: &dyn Fn(NodeId, &Builder) -> Vec<(NodeId, u8)>,
     builder: &mut Builder,
     report: &mut Report,
-) -> Option<Adjoints> {
+) -> Option<(NodeId, Adjoints)> {
     let adjoints = Adjoints { overrides: IndexMap::new(), optimisers: IndexMap::new() };
     let program = expansion.original;
     let orders = IndexMap::new();
-    let mut add = Add { program, expansion, builder, report, adjoints, orders, todo, sound: true };
+    let mut add =
+        Add { program, expansion, builder, report, adjoints, orders, todo: Vec::new(), sound: true };
+    let root = shared::resolve(&mut add, 0, root)?;
+    add.todo = todo(root, add.builder);
     let mut scanned = 0;
     loop {
         while let Some((node, order)) = add.todo.pop() {
@@ -65,7 +70,7 @@ pub(crate) fn add(
         }
     }
     let sound = add.sound && !add.recursive();
-    sound.then_some(add.adjoints)
+    sound.then_some((root, add.adjoints))
 }
 
 /// What a node calls.
@@ -122,7 +127,7 @@ impl Add<'_, '_> {
     }
 
     /// The instance of `diff_param` for parameters of that type, of which one stands at `parameter`.
-    fn optimiser(&mut self, ty: &Type, parameter: Span) -> Option<NodeId> {
+    pub(crate) fn optimiser(&mut self, ty: &Type, parameter: Span) -> Option<NodeId> {
         if let Some(&known) = self.adjoints.optimisers.get(ty) {
             return Some(known);
         }
@@ -151,7 +156,9 @@ impl Add<'_, '_> {
         let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
         let spec = RootSpec { source, givens, dims: IndexMap::new(), open: false };
         let mut found = Report::default();
+        let before = self.builder.nodes.len();
         let made = instantiate(self.expansion, spec, self.builder, &mut found);
+        let made = made.and_then(|made| shared::resolve(self, before, made));
         let found = found.finish();
         self.sound &= made.is_some();
         match found.iter().find(|d| d.span().is_some_and(|s| is_within(s, node.span))) {
@@ -249,12 +256,14 @@ impl Add<'_, '_> {
     }
 
     fn instantiate(&mut self, spec: RootSpec) -> Option<NodeId> {
+        let before = self.builder.nodes.len();
         let made = instantiate(self.expansion, spec, self.builder, self.report);
+        let made = made.and_then(|made| shared::resolve(self, before, made));
         self.sound &= made.is_some();
         made
     }
 
-    fn fail(&mut self, d: Diagnostic) {
+    pub(crate) fn fail(&mut self, d: Diagnostic) {
         self.sound = false;
         self.report.push(d);
     }

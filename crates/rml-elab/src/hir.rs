@@ -62,6 +62,17 @@ pub(crate) struct Node {
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
     /// In a copy, the literals that are cases, with their enumerations.
     pub(crate) cases: IndexMap<ExprId, SourceId>,
+    /// In a copy, the names of its shared instances, by their numbers.
+    pub(crate) shares: Vec<(Arc<str>, Span)>,
+}
+
+/// A shared instance: `share u = net;`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Share {
+    /// The copy that it stands in.
+    pub(crate) owner: SourceId,
+    /// Which one of that copy.
+    pub(crate) number: usize,
 }
 
 /// What a name is.
@@ -106,7 +117,7 @@ pub(crate) enum LocalKind {
     Dim,
     /// Nothing defines it, which is reported.
     Undefined,
-    /// A formal that takes a node. This kind and those below occur in templates only.
+    /// A formal that takes a node, or a shared instance of one. This kind and those below occur in templates only.
     Node,
     /// The variables of that name with an index.
     Family,
@@ -223,6 +234,10 @@ pub(crate) struct Call {
     pub(crate) restart: Option<ExprId>,
     /// The variable of a family that the path of the instance begins with.
     pub(crate) member: Option<Arc<str>>,
+    /// In copies: the shared instance that is called.
+    pub(crate) share: Option<Share>,
+    /// In copies: the branches of `match` that the call stands in, outermost first.
+    pub(crate) branches: Vec<(Local, bool)>,
 }
 
 /// The forms of expressions.
@@ -269,6 +284,8 @@ pub(crate) enum ExprKind {
         args: Vec<ExprId>,
     },
     Call(Call),
+    /// In copies: the parameters of a shared instance of the node: the one of that path, or all of them as a vector.
+    Params(Share, Arc<str>),
     /// In templates only.
     Structure(Structure),
     /// Reported already; its parts are still looked at, for errors of their own.
@@ -333,7 +350,9 @@ impl ExprKind {
     /// The expressions directly inside that are evaluated as streams or statics, in textual order.
     pub(crate) fn children(&self) -> Vec<ExprId> {
         match self {
-            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) => Vec::new(),
+            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) | ExprKind::Params(..) => {
+                Vec::new()
+            }
             ExprKind::Error(parts) => parts.clone(),
             ExprKind::Array(items) => items.iter().filter_map(Item::expr).collect(),
             ExprKind::Entry(index) => index.exprs(),
@@ -420,6 +439,18 @@ pub(crate) enum Structure {
     Field { base: ExprId, field: Arc<str>, span: Span },
     /// `match p (Idle -> a, ..)`: all cases of the enumeration, in its order.
     Match { value: ExprId, cases: Vec<(SourceId, ExprId)> },
+    /// `share u = net;`, the right side of an equation that defines no variable.
+    Share { name: Local, node: ExprId },
+    /// `u.params.h[1].kernel`: what follows `params`.
+    Params { of: Local, path: Vec<Segment> },
+}
+
+/// A part of the path of a parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum Segment {
+    Name(Arc<str>),
+    /// `[1]`
+    Index(ExprId),
 }
 
 /// A call of a node that is an argument: `f(x)`, `diff_f(x, true, d)`.
@@ -467,6 +498,11 @@ impl Structure {
             Structure::Node(passed) => passed.given.iter().flatten().flatten().copied().collect(),
             Structure::Choose { cond, then, other } => vec![*cond, *then, *other],
             Structure::Field { base, .. } => vec![*base],
+            Structure::Share { node, .. } => vec![*node],
+            Structure::Params { path, .. } => {
+                let index = |segment: &Segment| if let Segment::Index(e) = segment { Some(*e) } else { None };
+                path.iter().filter_map(index).collect()
+            }
             Structure::Match { value, cases } => {
                 std::iter::once(*value).chain(cases.iter().map(|(_, value)| *value)).collect()
             }

@@ -293,7 +293,7 @@ struct Walk<'a, 'b> {
     file: FileId,
     /// Those of the node that is looked at.
     own: IndexMap<Symbol, (Span, VariableKind)>,
-    /// Its inputs that are nodes.
+    /// Its inputs that are nodes, and its shared instances.
     nodes: Vec<Symbol>,
     found: Vec<NamePlace>,
 }
@@ -324,7 +324,13 @@ impl Walk<'_, '_> {
 
     fn node(&mut self, node: &ast::Node<'_>) {
         self.own = definitions(node);
-        self.nodes = node.inputs.iter().filter(|d| d.node.is_some()).map(|d| d.name.name).collect();
+        let inputs = node.inputs.iter().filter(|d| d.node.is_some());
+        let shares = node.equations.iter().filter(|e| matches!(e.rhs.kind, ast::ExprKind::Share(_)));
+        let shared = shares.flat_map(|equation| equation.lhs).filter_map(|side| match side {
+            ast::Lhs::Var(decl) => Some(decl),
+            ast::Lhs::Discard(_) => None,
+        });
+        self.nodes = inputs.chain(shared).map(|decl| decl.name.name).collect();
         self.add(node.name.span, Meaning::Node(node.name.span, 0));
         node.inputs.iter().chain(node.outputs).for_each(|decl| self.decl(decl));
         node.equations.iter().for_each(|equation| self.equation(equation));
@@ -480,7 +486,7 @@ impl Walk<'_, '_> {
                 self.expr(base);
                 self.indices(indices);
             }
-            A::Unary(_, a) | A::Post(a) | A::Assert { cond: a, .. } => self.expr(a),
+            A::Unary(_, a) | A::Post(a) | A::Share(a) | A::Assert { cond: a, .. } => self.expr(a),
             A::Binary(_, a, b)
             | A::Fby { init: a, next: b }
             | A::FbyBack { init: a, next: b }

@@ -36,6 +36,7 @@ mod repair;
 mod report;
 mod root;
 mod scope;
+mod shared;
 mod signature;
 mod statics;
 mod text;

@@ -58,7 +58,7 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
     let root = instantiate(&mut expansion, spec, &mut builder, &mut found);
     report.extend(of_untyped(of_settings(found.finish(), options), &untyped));
     let root = root?;
-    let differentiated = match &options.root {
+    let differentiated = |root, builder: &Builder| match &options.root {
         Root::Default | Root::Run(_) => Vec::new(),
         Root::Diff(_) => vec![(root, 1)],
         Root::DiffWithin { node, .. } => {
@@ -66,7 +66,7 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
             instances.map(|(id, _)| (id, 1)).collect()
         }
     };
-    let adjoints = adjoints::add(&mut expansion, differentiated, &mut builder, report)?;
+    let (root, adjoints) = adjoints::add(&mut expansion, root, &differentiated, &mut builder, report)?;
     Some(Module {
         precision: options.precision,
         nodes: builder.nodes,

@@ -30,6 +30,8 @@ pub(crate) struct Typed<'p> {
     pub(crate) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
     /// By number of variable: whether its element type is not known because of an error.
     pub(crate) lost: Vec<bool>,
+    /// The shapes of the parameters of shared instances that are named.
+    pub(crate) params: IndexMap<(InstanceId, ExprId), Shape>,
     /// Whether something in error is reported already.
     pub(crate) in_error: bool,
     /// Expressions whose element types are in error, which is reported.

@@ -199,7 +199,11 @@ impl Walk<'_, '_> {
     /// The names in what only templates have.
     fn structure(&self, structure: &Structure, how: Use, f: &mut dyn FnMut(Local, Use)) {
         match structure {
-            Structure::Member { .. } | Structure::Members { .. } | Structure::Node(_) => {
+            Structure::Member { .. }
+            | Structure::Members { .. }
+            | Structure::Node(_)
+            | Structure::Share { .. }
+            | Structure::Params { .. } => {
                 structure.children().into_iter().for_each(|e| self.expr(e, Use::Static, f));
             }
             // What an argument is used for is known in copies.

@@ -297,7 +297,41 @@ pub enum ExprKind {
         statics: Vec<Arc<str>>,
         /// The variable of a family that the name of the instance begins with: `h[3]`.
         member: Option<Arc<str>>,
+        /// The name of the instance, if it is not that of the callee with a number.
+        instance: Option<Arc<str>>,
     },
+}
+
+impl ExprKind {
+    /// The expressions directly inside, in textual order.
+    pub fn operands(&self) -> Vec<ExprId> {
+        match self {
+            ExprKind::Const(_) | ExprKind::Var(_) => Vec::new(),
+            ExprKind::Apply { args, .. } => args.clone(),
+            ExprKind::If { cond, then, other } => vec![*cond, *then, *other],
+            ExprKind::When { value, cond } => vec![*value, *cond],
+            ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
+            ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => vec![*init, *next],
+            ExprKind::Post { next } => vec![*next],
+            ExprKind::Param { init } => vec![*init],
+            ExprKind::Call { args, every, .. } => args.iter().copied().chain(*every).collect(),
+        }
+    }
+
+    /// The expressions directly inside, to be replaced.
+    pub fn operands_mut(&mut self) -> Vec<&mut ExprId> {
+        match self {
+            ExprKind::Const(_) | ExprKind::Var(_) => Vec::new(),
+            ExprKind::Apply { args, .. } => args.iter_mut().collect(),
+            ExprKind::If { cond, then, other } => vec![cond, then, other],
+            ExprKind::When { value, cond } => vec![value, cond],
+            ExprKind::Merge { cond, on_true, on_false } => vec![cond, on_true, on_false],
+            ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => vec![init, next],
+            ExprKind::Post { next } => vec![next],
+            ExprKind::Param { init } => vec![init],
+            ExprKind::Call { args, every, .. } => args.iter_mut().chain(every).collect(),
+        }
+    }
 }
 
 /// What a call calls.

@@ -416,6 +416,9 @@ pub enum ExprKind<'a> {
     /// ([`group_merge`](crate::operands::group_merge)). Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`)
     /// the tree has a plain [`ExprKind::Merge`].
     MergeOperands(&'a [Expr<'a>]),
+    /// `net` in `share u = net;`, `dense(8, _)`: the node that `u` is an instance of. Stands nowhere but as the right
+    /// side of such an equation.
+    Share(&'a Expr<'a>),
     /// `assert "name" c`: the right side of an equation that drops its result. Stands nowhere else.
     Assert {
         /// The name of the property, without its quotes; the span is that with them.

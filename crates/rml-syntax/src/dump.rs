@@ -292,6 +292,11 @@ impl Dump<'_> {
                 }
                 self.put(")");
             }
+            ExprKind::Share(node) => {
+                self.put("(share ");
+                self.expr(node);
+                self.put(")");
+            }
             ExprKind::Assert { name, cond } => {
                 self.put("(assert \"");
                 self.name(*name);

@@ -14,6 +14,16 @@ node step(a: num [], x: num []) -> (o: num [])
   k = param(0.5);
   o = tanh(k * x + a * (0.1 fby o));
 
+node stepped(k: num [], a: num [], x: num []) -> (o: num [])
+  o = tanh(k * x + a * (0.1 fby o));
+
+node bend(x: num []) -> (y: num [])
+  w = param(1.5);
+  y = tanh(w * x);
+
+node bent(w: num [], x: num []) -> (y: num [])
+  y = tanh(w * x);
+
 node count(x: num []) -> (o: num [])
   o = x + (0.0 fby o);
 
@@ -92,7 +102,7 @@ impl Pair<'_> {
 
     /// Adds a variable by one of the forms. Its values stay between -1 and 1.
     fn add(&mut self, i: usize) {
-        let value = match self.r.below(9) {
+        let value = match self.r.below(11) {
             0 => self.family(i),
             1 => self.argument(i),
             2 => self.recursion(),
@@ -101,6 +111,8 @@ impl Pair<'_> {
             5 => self.restart(i),
             6 => self.gradient(i),
             7 => self.zeros(i),
+            8 => self.shared(i),
+            9 => self.sampled_share(i),
             _ => self.constant(i),
         };
         let _ = writeln!(self.structured, "  v{i} = tanh({});", value.0);
@@ -135,6 +147,66 @@ impl Pair<'_> {
         let x = self.var();
         let _ = writeln!(self.plain, "  t{i} = step(0.25, {x});\n  u{i} = step(0.25, t{i});");
         (format!("applied(step(0.25, _), {x})"), format!("{x} + u{i}"))
+    }
+
+    /// A shared instance; in the plain program its parameter is an argument of each call.
+    fn shared(&mut self, i: usize) -> (String, String) {
+        let (x, y) = (self.var(), self.var());
+        let _ = writeln!(self.structured, "  share w{i} = step(0.25, _);");
+        let _ = writeln!(self.plain, "  k{i} = param(0.5);");
+        match self.r.below(4) {
+            0 => (
+                format!("w{i}({x}) + w{i}({y}) + 0.1 * sum(w{i}.params * w{i}.params)"),
+                format!("stepped(k{i}, 0.25, {x}) + stepped(k{i}, 0.25, {y}) + 0.1 * k{i} * k{i}"),
+            ),
+            1 => {
+                let _ =
+                    writeln!(self.structured, "  h{i}[0] = {x};\n  h{i}[j + 1] = w{i}(h{i}[j]) for j < 3;");
+                let call = |inner: &str| format!("stepped(k{i}, 0.25, {inner})");
+                ("h".to_owned() + &format!("{i}[3]"), call(&call(&call(&x))))
+            }
+            2 => (
+                format!("applied(w{i}, {x}) - {y} * w{i}.params.k"),
+                format!("{x} + stepped(k{i}, 0.25, stepped(k{i}, 0.25, {x})) - {y} * k{i}"),
+            ),
+            _ => {
+                let _ =
+                    writeln!(self.structured, "  share b{i} = bend;\n  _, g{i} = grad_b{i}({x}, true, 1.0);");
+                let _ = writeln!(
+                    self.plain,
+                    "  m{i} = param(1.5);\n  _, _, g{i} = diff_bent(m{i}, {x}, true, 1.0);"
+                );
+                (
+                    format!("b{i}({y}) + g{i} + w{i}({x})"),
+                    format!("bent(m{i}, {y}) + g{i} + stepped(k{i}, 0.25, {x})"),
+                )
+            }
+        }
+    }
+
+    /// A shared instance that is called in cases.
+    fn sampled_share(&mut self, i: usize) -> (String, String) {
+        let (x, y) = (self.var(), self.var());
+        self.both(&format!("  q{i} = mod(m, 3);\n"));
+        let _ = writeln!(
+            self.structured,
+            "  share w{i} = step(0.5, _);\n  p{i} = gather([Low, Middle, High], q{i});\n  a{i} = w{i}({x});"
+        );
+        let _ = writeln!(
+            self.plain,
+            "  k{i} = param(0.5);\n  a{i} = stepped(k{i}, 0.5, {x});\n  is{i} = q{i} == 0;\n  \
+             qq{i} = q{i} when not is{i};\n  or{i} = qq{i} == 1;\n  \
+             c{i} = ({y} when not is{i}) when not or{i};"
+        );
+        (
+            format!(
+                "a{i} + (match p{i} (Low -> w{i}({y}), Middle -> 0.25, High -> w{i}({y}) * w{i}.params.k))"
+            ),
+            format!(
+                "a{i} + (merge is{i} stepped(k{i} when is{i}, 0.5, {y} when is{i}) (merge or{i} 0.25 \
+                 (stepped((k{i} when not is{i}) when not or{i}, 0.5, c{i}) * ((k{i} when not is{i}) when not or{i}))))"
+            ),
+        )
     }
 
     fn recursion(&mut self) -> (String, String) {

@@ -6,6 +6,7 @@ syntax keyword rmlWord node import private as if then else when merge every rest
 syntax match rmlWord "\<\(enum\|record\)\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
 syntax match rmlWord "\<match\ze\s\+[A-Za-z_]"
 syntax match rmlWord "\<const\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
+syntax match rmlWord "\<share\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
 syntax match rmlWord +\<assert\ze\s*"+
 syntax match rmlWord "\<for\ze\s[^=;,)]*<"
 syntax match rmlDelay "\<fby\( back\)\?\>\|\<post\>"

@@ -12,6 +12,7 @@ use super::{Emitter, interface};
 use crate::hir::{Call, Equation, ExprId};
 use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
+use crate::shared::Tag;
 use crate::statics::{Evaluated, Failure};
 
 impl Emitter<'_, '_> {
@@ -33,6 +34,7 @@ impl Emitter<'_, '_> {
         }
         let ty = outputs.into_iter().next().unwrap_or_else(Type::condition);
         let (rhs, _) = self.push(kind, ty, span);
+        self.tag(equation.rhs, rhs)?;
         self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
         Ok(())
     }
@@ -43,13 +45,27 @@ impl Emitter<'_, '_> {
         let (kind, outputs) = self.call(expr)?;
         let ty = outputs.first().cloned().ok_or(Failure::Unknown)?;
         if outputs.len() == 1 {
-            return Ok(self.push(kind, ty, span));
+            let made = self.push(kind, ty, span);
+            self.tag(expr, made.0)?;
+            return Ok(made);
         }
         let (rhs, _) = self.push(kind, ty.clone(), span);
+        self.tag(expr, rhs)?;
         let var = self.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None });
         let lhs = std::iter::once(Some(var)).chain(outputs.iter().skip(1).map(|_| None)).collect();
         self.equations.push(typed::Equation { lhs, rhs, span });
         Ok(self.push(T::Var(var), ty, span))
+    }
+
+    /// Notes what a call has to do with shared instances.
+    fn tag(&mut self, expr: ExprId, made: typed::ExprId) -> Evaluated<()> {
+        let Some(call) = self.node.as_call(expr) else { return Ok(()) };
+        if call.share.is_some() || !call.branches.is_empty() {
+            let branches = call.branches.iter().map(|(cond, positive)| Ok((self.var(*cond)?, *positive)));
+            let branches = branches.collect::<Evaluated<Vec<_>>>()?;
+            self.tags.calls.insert(made, Tag { share: call.share, branches });
+        }
+        Ok(())
     }
 
     /// A call, and the types of all outputs.
@@ -105,7 +121,7 @@ impl Emitter<'_, '_> {
             order => Callee::Diff { node: callee, order },
         };
         let (statics, member) = (self.statics_of(call, child), call.member.clone());
-        Ok((T::Call { callee, args, every, statics, member }, outputs))
+        Ok((T::Call { callee, args, every, statics, member, instance: None }, outputs))
     }
 
     /// The argument for a formal; `None` if it is static.

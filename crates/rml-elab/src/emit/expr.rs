@@ -41,6 +41,17 @@ impl Emitter<'_, '_> {
                 return Ok(self.push(T::Var(var), ty, span));
             }
             ExprKind::Call(_) => return self.call_operand(expr),
+            ExprKind::Params(share, path) => {
+                let found = self.typed.params.get(&(self.id, expr)).cloned();
+                let Some(shape) = found else {
+                    crate::shared::named(&self.typed.tree, self.id, *share, path, span)?;
+                    return Err(Failure::Unknown);
+                };
+                // `shared::resolve` writes what stands here
+                let made = self.push(T::Var(typed::Var(u32::MAX)), Type { dtype: DType::Num, shape }, span);
+                self.tags.params.push((made.0, *share, path.clone()));
+                return Ok(made);
+            }
             ExprKind::Error(parts) => return self.error(parts),
             _ => {}
         }

@@ -21,6 +21,7 @@ use crate::infer::independent;
 use crate::instance::InstanceId;
 use crate::repair;
 use crate::report::Report;
+use crate::shared::Tags;
 use crate::statics::{Evaluated, Failure};
 use crate::typed::{Failed, Typed};
 
@@ -33,11 +34,19 @@ pub(crate) struct Builder {
     pub(crate) known: IndexMap<String, NodeId>,
     /// The node as it is written.
     pub(crate) sources: IndexVec<NodeId, SourceId>,
+    /// What its nodes have to do with shared instances, until these are resolved.
+    pub(crate) tags: IndexMap<NodeId, Tags>,
 }
 
 impl Builder {
     pub(crate) fn new(precision: Precision) -> Self {
-        Self { precision, nodes: IndexVec::new(), known: IndexMap::new(), sources: IndexVec::new() }
+        Self {
+            precision,
+            nodes: IndexVec::new(),
+            known: IndexMap::new(),
+            sources: IndexVec::new(),
+            tags: IndexMap::new(),
+        }
     }
 }
 
@@ -88,8 +97,11 @@ fn instances(
             continue;
         }
         let emitter = Emitter::new(typed, id, builder.precision, &nodes, failed);
-        if let (Some(node), Some(key)) = (emitter.node(), key) {
+        if let (Some((node, tags)), Some(key)) = (emitter.node(), key) {
             let made = builder.nodes.push(node);
+            if !tags.is_empty() {
+                builder.tags.insert(made, tags);
+            }
             builder.sources.push(written(typed.tree.instances[id].source));
             builder.known.insert(key, made);
             nodes[id] = Some(made);
@@ -128,6 +140,7 @@ struct Emitter<'a, 'p> {
     vars: IndexVec<Var, VarData>,
     exprs: IndexVec<typed::ExprId, typed::Expr>,
     equations: Vec<typed::Equation>,
+    tags: Tags,
     /// Whether the node is complete.
     sound: bool,
 }
@@ -151,11 +164,12 @@ impl<'a, 'p> Emitter<'a, 'p> {
             vars: IndexVec::new(),
             exprs: IndexVec::new(),
             equations: Vec::new(),
+            tags: Tags::default(),
             sound: true,
         }
     }
 
-    fn node(mut self) -> Option<typed::Node> {
+    fn node(mut self) -> Option<(typed::Node, Tags)> {
         let node = self.node;
         self.variables();
         let formals = self.formals();
@@ -167,7 +181,9 @@ impl<'a, 'p> Emitter<'a, 'p> {
         }
         let outputs = self.outputs();
         let statics = self.statics();
-        self.sound.then_some(typed::Node {
+        self.tags.owner = (!node.shares.is_empty()).then(|| self.typed.tree.instances[self.id].source);
+        self.tags.shares.clone_from(&node.shares);
+        let made = typed::Node {
             name: node.name.clone(),
             formals,
             outputs,
@@ -178,7 +194,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
             equations: self.equations,
             held: node.held,
             span: node.span,
-        })
+        };
+        self.sound.then_some((made, self.tags))
     }
 
     fn text(&self, expr: ExprId) -> String {

@@ -13,7 +13,7 @@ use super::value::{Given, NodeValue, Target};
 use super::{Env, advice};
 use crate::builtins::Builtin;
 use crate::hir::{Apply, Passed, Structure, Target as Written};
-use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Order, Role, SourceId};
+use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Order, Role, Share, SourceId};
 
 /// What is made of a call.
 pub(super) enum Made {
@@ -42,6 +42,8 @@ struct How {
     span: Span,
     /// How many results are taken.
     results: usize,
+    /// The shared instance that is called.
+    share: Option<Share>,
 }
 
 impl Copy<'_, '_> {
@@ -49,7 +51,7 @@ impl Copy<'_, '_> {
     pub(super) fn call_of(&mut self, call: &Call, span: Span, results: usize) -> Made {
         let args = call.args.iter().map(|arg| self.arg(*arg)).collect();
         let &Call { callee, order, name_span, every, restart, .. } = call;
-        self.call(callee, args, How { order, name_span, every, restart, span, results })
+        self.call(callee, args, How { order, name_span, every, restart, span, results, share: None })
     }
 
     fn arg(&mut self, arg: ExprId) -> Arg {
@@ -65,7 +67,7 @@ impl Copy<'_, '_> {
     }
 
     /// A node that is passed.
-    fn node_value(&mut self, passed: &Passed, span: Span) -> Option<NodeValue> {
+    pub(super) fn node_value(&mut self, passed: &Passed, span: Span) -> Option<NodeValue> {
         let given = match &passed.given {
             None => None,
             Some(given) => {
@@ -79,14 +81,17 @@ impl Copy<'_, '_> {
         };
         match passed.target {
             Written::Source(id) => {
-                Some(NodeValue { target: Target::Source(id), order: passed.order, given, span })
+                Some(NodeValue { target: Target::Source(id), order: passed.order, given, span, share: None })
             }
-            Written::Builtin(which) => {
-                Some(NodeValue { target: Target::Builtin(which), order: passed.order, given, span })
-            }
+            Written::Builtin(which) => Some(NodeValue {
+                target: Target::Builtin(which),
+                order: passed.order,
+                given,
+                span,
+                share: None,
+            }),
             Written::Formal(formal) => {
-                let position = self.template.position(formal)?;
-                let mut value = self.env.nodes.get(&position)?.clone();
+                let mut value = self.node_of(formal)?.clone();
                 let Some(order) = value.order.then(passed.order) else {
                     self.say(advice::trains(&value.order, span));
                     return None;
@@ -132,7 +137,7 @@ impl Copy<'_, '_> {
 
     /// A call of a node that is an argument, where that many results are expected.
     pub(super) fn apply(&mut self, apply: &Apply, span: Span, results: usize) -> Made {
-        let value = self.template.position(apply.formal).and_then(|i| self.env.nodes.get(&i).cloned());
+        let value = self.node_of(apply.formal).cloned();
         let mut args: Vec<Arg> = apply.args.iter().map(|arg| self.arg(*arg)).collect();
         let Some(value) = value else { return self.failed(args, span) };
         let formal = self.template.name_of(apply.formal).clone();
@@ -169,7 +174,8 @@ impl Copy<'_, '_> {
                     return self.failed(args, span);
                 }
                 let &Apply { name_span, every, restart, .. } = apply;
-                self.call(id, args, How { order, name_span, every, restart, span, results })
+                let share = value.share;
+                self.call(id, args, How { order, name_span, every, restart, span, results, share })
             }
         }
     }
@@ -276,6 +282,8 @@ impl Copy<'_, '_> {
             every,
             restart: None,
             member: self.member.clone(),
+            share: how.share,
+            branches: self.branches.open.iter().map(|branch| (branch.cond, branch.positive)).collect(),
         };
         Made::Call(call, kinds)
     }

@@ -133,7 +133,7 @@ impl Copy<'_, '_> {
     }
 
     /// A value where an open branch is taken.
-    fn when(&mut self, value: ExprId, branch: usize, span: Span) -> ExprId {
+    pub(super) fn when(&mut self, value: ExprId, branch: usize, span: Span) -> ExprId {
         let Branch { cond, positive, .. } = self.branches.open[branch];
         let cond = self.push(ExprKind::Local(cond), span);
         let cond = if positive { cond } else { self.push(ExprKind::Unary(UnaryOp::Not, cond), span) };

@@ -14,6 +14,7 @@ use rml_syntax::ast::Form;
 use super::branches::Branches;
 use super::early::{Early, Evaluator, Why, int, not_known};
 use super::kinds::{Kind, Value, declared};
+use super::value::NodeValue;
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
 use crate::builtins::Builtin;
 use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
@@ -26,6 +27,8 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) report: &'a mut Report,
     pub(super) template: Arc<Node>,
     pub(super) env: Env,
+    /// The copy.
+    pub(super) id: SourceId,
     pub(super) depth: usize,
     /// The user's call that a copy of a library node is made for, and what it calls.
     pub(super) via: Option<(Span, Arc<str>)>,
@@ -57,6 +60,8 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) extra: Vec<Equation>,
     /// The names of variables, once one was searched for.
     pub(super) taken: IndexSet<Arc<str>>,
+    /// The shared instances.
+    pub(super) shared: IndexMap<Local, NodeValue>,
     /// Whether a value is not known, so that parts are missing.
     pub(super) unknown: bool,
     /// Members that are missing, which is reported.
@@ -81,6 +86,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             report,
             template,
             env: job.env,
+            id: job.id,
             depth: job.depth,
             via: job.via,
             index: None,
@@ -98,6 +104,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             target: template_name,
             extra: Vec::new(),
             taken: IndexSet::new(),
+            shared: IndexMap::new(),
             unknown: false,
             lacking: Vec::new(),
         }
@@ -106,11 +113,15 @@ impl<'a, 'p> Copy<'a, 'p> {
     /// The copy, and whether parts of it are missing because a value is not known.
     pub(super) fn make(mut self) -> (Node, bool) {
         let template = Arc::clone(&self.template);
+        self.find_shares();
         self.find_kinds();
         self.undeclared_outputs();
         let formals = self.formals();
         let mut planned = Vec::new();
         for (at, equation) in template.equations.iter().enumerate() {
+            if matches!(template.exprs[equation.rhs].kind, ExprKind::Structure(Structure::Share { .. })) {
+                continue;
+            }
             self.plan(at, equation, &mut planned);
         }
         let stacks = self.stacks(planned.len());
@@ -132,6 +143,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
         let outputs: Vec<Local> =
             template.outputs.iter().flat_map(|output| self.names(*output).leaves()).collect();
+        let shares = self.share_names();
         let node = Node {
             name: template.name.clone(),
             file: template.file,
@@ -151,6 +163,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             held: self.env.held,
             members,
             cases: self.cases,
+            shares,
         };
         (node, self.unknown)
     }

@@ -119,6 +119,7 @@ impl Copy<'_, '_> {
             }
             ExprKind::Builtin { which, args } => ExprKind::Builtin { which: *which, args: self.all(args) },
             ExprKind::Call(_) => return self.expr(id),
+            ExprKind::Params(share, path) => ExprKind::Params(*share, path.clone()),
             ExprKind::Structure(structure) => match self.structure(structure, span) {
                 Ok(kind) => kind,
                 Err(same) => return same,
@@ -144,6 +145,8 @@ impl Copy<'_, '_> {
                 Some(Value::Record(..)) | None => ExprKind::Error(Vec::new()),
             },
             Structure::Members { family, part } => self.members_of(*family, part, span),
+            Structure::Share { .. } => ExprKind::Error(Vec::new()), // not an operand
+            Structure::Params { of, path } => return Err(self.params(*of, path, span)),
             Structure::Apply(_) | Structure::Match { .. } | Structure::Field { .. } => {
                 ExprKind::Error(Vec::new()) // see `value`
             }

@@ -73,11 +73,7 @@ impl Copying<'_, '_> {
         match &self.template.exprs[rhs].kind {
             ExprKind::Call(call) => self.outputs(call.callee, call.order.times, results),
             ExprKind::Structure(Structure::Apply(apply)) => {
-                let position = self.template.position(apply.formal);
-                match position
-                    .and_then(|i| self.env.nodes.get(&i))
-                    .map(|value| (value.target, value.order.times))
-                {
+                match self.node_of(apply.formal).map(|value| (value.target, value.order.times)) {
                     Some((Target::Source(id), order)) => {
                         self.outputs(id, order.saturating_add(apply.order.times), results)
                     }
@@ -165,6 +161,7 @@ impl Copying<'_, '_> {
                 fields.into_iter().find(|(local, _)| node.name_of(*local) == field)?.1
             }
             ExprKind::Literal(_)
+            | ExprKind::Params(..)
             | ExprKind::Text(_)
             | ExprKind::Array(_)
             | ExprKind::Entry(_)
@@ -172,7 +169,7 @@ impl Copying<'_, '_> {
             | ExprKind::Unary(..)
             | ExprKind::Binary(..)
             | ExprKind::Builtin { .. }
-            | ExprKind::Structure(Structure::Node(_))
+            | ExprKind::Structure(Structure::Node(_) | Structure::Share { .. } | Structure::Params { .. })
             | ExprKind::Error(_) => None,
         }
     }

@@ -19,6 +19,7 @@ mod kind_of;
 mod kinds;
 mod record;
 mod restart;
+mod share;
 mod value;
 
 use std::sync::Arc;

@@ -50,6 +50,8 @@ impl Copy<'_, '_> {
             every,
             restart: None,
             member,
+            share: None,
+            branches: Vec::new(),
         })
     }
 }
@@ -111,8 +113,17 @@ fn within(node: &mut Node, inner: SourceId, windows: usize) {
     let passed: Vec<Local> = node.formals.iter().chain(ends.iter().skip(1)).copied().collect();
     let args = passed.into_iter().map(|local| read(node, local)).collect();
     let every = ends.first().map(|end| read(node, *end));
-    let call =
-        Call { callee: inner, order: Order::NONE, name_span: span, args, every, restart: None, member: None };
+    let call = Call {
+        callee: inner,
+        order: Order::NONE,
+        name_span: span,
+        args,
+        every,
+        restart: None,
+        member: None,
+        share: None,
+        branches: Vec::new(),
+    };
     let rhs = node.exprs.push(Expr { kind: ExprKind::Call(call), span });
     node.equations.iter_mut().for_each(|equation| equation.rhs = rhs);
     node.formals.extend(ends);

@@ -7,7 +7,7 @@ use rml_ir::typed::StaticValue;
 
 use super::Env;
 use crate::builtins::Builtin;
-use crate::hir::{Order, SourceId};
+use crate::hir::{Order, Share, SourceId};
 
 /// A node that is passed as an argument.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(super) struct NodeValue {
     pub(super) order: Order,
     /// The arguments that are given; `None` = left open.
     pub(super) given: Option<Vec<Option<Given>>>,
+    /// The shared instance that it is.
+    pub(super) share: Option<Share>,
     /// Where it is passed.
     pub(super) span: Span,
 }
@@ -62,6 +64,9 @@ impl Display for NodeValue {
             Target::Builtin(which) => write!(f, "{which:?}")?,
         }
         write!(f, "'{}'{}", self.order.times, self.order.held)?;
+        if let Some(share) = self.share {
+            write!(f, "@{}:{}", share.owner, share.number)?;
+        }
         for given in self.given.iter().flatten() {
             match given {
                 None => f.write_str(",_")?,

@@ -440,6 +440,7 @@ impl Infer<'_, '_, '_> {
                 self.call(id, expr, &[(result, span)]);
                 result
             }
+            ExprKind::Params(..) => self.classes.fresh(Some((DType::Num, span))),
             // copies have no structure
             ExprKind::Structure(_) => self.classes.error(),
             ExprKind::Error(parts) => {

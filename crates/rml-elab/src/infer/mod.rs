@@ -34,6 +34,7 @@ pub(crate) fn infer<'p>(tree: Tree<'p>, report: &mut Report) -> Typed<'p> {
         in_error,
         broken: dtypes.broken,
         bad: Vec::new(),
+        params: indexmap::IndexMap::new(),
     };
     shape::infer(&mut typed, report);
     typed

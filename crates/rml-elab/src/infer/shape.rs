@@ -14,10 +14,11 @@ use super::adjoint::Port;
 use super::flow::{Flow, Taint};
 use super::hint;
 use crate::context;
-use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node, SourceId};
+use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node, Share, SourceId};
 use crate::instance::{Given, InstanceId, RootGiven};
 use crate::ops::{Operand, Partial};
 use crate::report::Report;
+use crate::shared;
 use crate::statics::{Evaluated, Failure};
 use crate::typed::{Failed, Typed};
 
@@ -49,6 +50,11 @@ struct Fixpoint<'a, 'p, 'r> {
     news: Vec<(InstanceId, usize)>,
     /// What is wrong with the equation that is being evaluated.
     problem: Option<Failed>,
+    /// The equations that name parameters of shared instances. What the shapes of these depend on may be anything in
+    /// the instances inside.
+    params: Vec<(InstanceId, usize)>,
+    /// Whether a shape has changed since they were looked at.
+    stirred: bool,
 }
 
 /// Finds the shapes of all variables.
@@ -76,7 +82,10 @@ pub(super) fn infer(typed: &mut Typed<'_>, report: &mut Report) {
         bad: IndexMap::new(),
         news: Vec::new(),
         problem: None,
+        params: Vec::new(),
+        stirred: false,
     };
+    fixpoint.params = fixpoint.naming_parameters();
     fixpoint.start();
     fixpoint.run();
     fixpoint.root_inputs();
@@ -139,7 +148,39 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
+    /// The equations that name parameters of shared instances.
+    fn naming_parameters(&self) -> Vec<(InstanceId, usize)> {
+        let mut found = Vec::new();
+        for id in self.typed.tree.instances.ids() {
+            let node = self.typed.tree.node(id);
+            if node.shares.is_empty() {
+                continue;
+            }
+            for (index, equation) in node.equations.iter().enumerate() {
+                let mut todo = vec![equation.rhs];
+                while let Some(expr) = todo.pop() {
+                    if let ExprKind::Params(..) = node.exprs[expr].kind {
+                        found.push((id, index));
+                        break;
+                    }
+                    todo.extend(node.exprs[expr].kind.children());
+                }
+            }
+        }
+        found
+    }
+
     fn run(&mut self) {
+        self.drain();
+        while !self.params.is_empty() && std::mem::take(&mut self.stirred) {
+            for (id, equation) in self.params.clone() {
+                self.enqueue(id, equation);
+            }
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
         while let Some((id, equation)) = self.queue.pop_front() {
             self.queued[self.first[id.0 as usize] + equation] = false;
             self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
@@ -211,6 +252,7 @@ impl Fixpoint<'_, '_, '_> {
             return;
         }
         self.typed.shapes[slot] = Some(shape);
+        self.stirred = true;
         self.changed(id, local);
     }
 
@@ -329,6 +371,7 @@ impl Fixpoint<'_, '_, '_> {
                 self.parts(id, expr);
                 return Err(Failure::Unknown);
             }
+            ExprKind::Params(share, path) => return self.parameters(id, expr, *share, path),
             ExprKind::Local(local) if self.typed.tree.is_stream(id, *local) => {
                 let shape = self.typed.shape(id, *local).cloned();
                 return Ok(Partial { dtype: self.typed.dtype(id, *local), shape });
@@ -353,6 +396,30 @@ impl Fixpoint<'_, '_, '_> {
         let operands: Vec<Operand> =
             partials.into_iter().zip(&parts).map(|(p, part)| (p, node.exprs[*part].span)).collect();
         self.typed.rule(id, expr, &operands).map(|(_, partial)| partial)
+    }
+
+    /// The parameters of a shared instance: the one of that path, or all of them as a vector.
+    fn parameters(&mut self, id: InstanceId, expr: ExprId, share: Share, path: &str) -> Evaluated<Partial> {
+        let span = self.typed.tree.node(id).exprs[expr].span;
+        let found = shared::named(&self.typed.tree, id, share, path, span)?;
+        let mut shapes = Vec::new();
+        for parameter in &found {
+            self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, parameter.id);
+            shapes.push(self.evaluate(parameter.id, parameter.expr).ok().and_then(|partial| partial.shape));
+        }
+        self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
+        let shape = match shapes.into_iter().collect::<Option<Vec<Shape>>>() {
+            Some(known) if path.is_empty() => {
+                let size = known.iter().map(|shape| shape.len()).sum();
+                Some(Shape::new(&[size]))
+            }
+            Some(known) => known.into_iter().next(),
+            None => None,
+        };
+        if let Some(shape) = &shape {
+            self.typed.params.insert((id, expr), shape.clone());
+        }
+        Ok(Partial { dtype: DType::Num, shape })
     }
 
     /// The operands of an expression. One in error is one of unknown shape where another tells its type: with more

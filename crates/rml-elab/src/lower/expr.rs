@@ -62,6 +62,7 @@ impl Lower<'_, '_> {
                 let name = self.exprs.push(Expr { kind: text, span: name.span });
                 ExprKind::Builtin { which: Builtin::Assert, args: vec![cond, name] }
             }
+            A::Share(_) => ExprKind::Error(Vec::new()), // see `equation`
             A::Hole => self.hole(span),
             A::Error => ExprKind::Error(Vec::new()),
         };
@@ -153,6 +154,8 @@ impl Lower<'_, '_> {
                     every: None,
                     restart: None,
                     member: None,
+                    share: None,
+                    branches: Vec::new(),
                 })
             }
             Some(Callable::Builtin(which)) => {

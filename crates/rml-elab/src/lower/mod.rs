@@ -8,6 +8,7 @@ mod node;
 mod order;
 mod results;
 mod scalars;
+mod share;
 mod structure;
 mod types;
 mod unknown;

@@ -33,6 +33,8 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) called: Vec<SourceId>,
     /// The index of the equation that is looked at.
     pub(super) index: Option<(ast::Symbol, Local)>,
+    /// The shared instances.
+    pub(super) shares: Vec<Local>,
 }
 
 /// Resolves node `id`.
@@ -57,6 +59,7 @@ pub(super) fn lower<'a>(
         shared: BTreeSet::new(),
         called: Vec::new(),
         index: None,
+        shares: Vec::new(),
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
     let lhs = lower.left_sides();
@@ -71,6 +74,7 @@ pub(super) fn lower<'a>(
         equations.push(lower.equation(equation, lhs, (ast.equations.len(), &mut parts)));
     }
     equations.extend(parts);
+    lower.unused_shares();
     lower.locals.shrink_to_fit();
     lower.exprs.shrink_to_fit();
     let is_input = |local: &Local| lower.locals[*local].kind == LocalKind::Formal;
@@ -91,6 +95,7 @@ pub(super) fn lower<'a>(
         held: 0,
         members: Vec::new(),
         cases: IndexMap::new(),
+        shares: Vec::new(),
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
@@ -145,6 +150,9 @@ impl Lower<'_, '_> {
         lhs: Vec<(Option<Local>, Span)>,
         (at, parts): (usize, &mut Vec<Equation>),
     ) -> Equation {
+        if let ast::ExprKind::Share(node) = ast.rhs.kind {
+            return self.share(ast, node);
+        }
         let family = self.family(ast);
         for (side, (local, _)) in ast.lhs.iter().zip(&lhs) {
             if let (ast::Lhs::Var(decl), Some(local)) = (side, local)
@@ -209,6 +217,12 @@ impl Lower<'_, '_> {
                             None => {
                                 if let Some(first) = known {
                                     self.duplicate("variable", name.span, first);
+                                }
+                                if matches!(ast.rhs.kind, ast::ExprKind::Share(_)) {
+                                    let local = self.local(name.name, name.span, LocalKind::Node);
+                                    self.shares.push(local);
+                                    lhs.push((None, name.span));
+                                    continue;
                                 }
                                 let kind = match decl.member {
                                     Some(_) => LocalKind::Family,

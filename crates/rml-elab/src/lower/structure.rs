@@ -177,7 +177,11 @@ impl Lower<'_, '_> {
     }
 
     /// A node as an argument, for the input of a callee if that is known.
-    fn passed(&mut self, arg: &ast::Expr<'_>, input: Option<(SourceId, &ast::Decl<'_>)>) -> ExprId {
+    pub(super) fn passed(
+        &mut self,
+        arg: &ast::Expr<'_>,
+        input: Option<(SourceId, &ast::Decl<'_>)>,
+    ) -> ExprId {
         let kind = match arg.kind {
             ast::ExprKind::Var(name) => {
                 let callee = ast::Ident { name, span: arg.span };

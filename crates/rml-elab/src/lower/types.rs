@@ -65,6 +65,9 @@ impl Lower<'_, '_> {
                 return self.imported(&format!("{module}.{text}"), base.span.to(field.span));
             }
         }
+        if let Some(params) = self.params(base, field) {
+            return params;
+        }
         let base = self.expr(base);
         self.field_of(base, field)
     }
@@ -316,5 +319,6 @@ pub(crate) fn delay(span: Span) -> Node {
         held: 0,
         members: Vec::new(),
         cases: IndexMap::new(),
+        shares: Vec::new(),
     }
 }

@@ -138,10 +138,14 @@ impl<'m> Normalizer<'m> {
     }
 
     fn call(&mut self, results: &[Option<Var>], id: ExprId, span: Span) {
-        let ExprKind::Call { callee, args, every, statics, member } = &self.source.exprs[id].kind else {
+        let ExprKind::Call { callee, args, every, statics, member, instance } = &self.source.exprs[id].kind
+        else {
             return;
         };
-        let instance = self.instance(*callee, member.as_deref());
+        let instance = match instance {
+            Some(given) => given.clone(),
+            None => self.instance(*callee, member.as_deref()),
+        };
         let args = self.operands(args);
         let every = every.map(|end| self.operand(end));
         let outputs =

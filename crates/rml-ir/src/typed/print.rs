@@ -98,7 +98,7 @@ fn write_expr(out: &mut String, node: &Node, id: ExprId) -> fmt::Result {
         ExprKind::FbyBack { init, next } => write_form(out, node, "fby_back", &[*init, *next]),
         ExprKind::Post { next } => write_form(out, node, "post", &[*next]),
         ExprKind::Param { init } => write_form(out, node, "param", &[*init]),
-        ExprKind::Call { callee, args, every, statics, member } => {
+        ExprKind::Call { callee, args, every, statics, member, instance } => {
             let name = match callee {
                 Callee::Node(n) => format!("call {n}"),
                 Callee::Diff { node, order } => format!("call diff {node}^{order}"),
@@ -110,6 +110,9 @@ fn write_expr(out: &mut String, node: &Node, id: ExprId) -> fmt::Result {
             }
             if let Some(member) = member {
                 write!(out, " in {member}")?;
+            }
+            if let Some(instance) = instance {
+                write!(out, " as {instance}")?;
             }
             write!(out, "{}", StaticsText(statics))
         }

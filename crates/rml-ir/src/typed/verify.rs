@@ -64,7 +64,7 @@ impl Checker<'_> {
         vars.extend(node.claims.iter().flat_map(|c| [c.var, c.cond]));
         let mut used: Vec<ExprId> = node.equations.iter().map(|e| e.rhs).collect();
         for expr in &node.exprs {
-            used.extend(operands(&expr.kind));
+            used.extend(expr.kind.operands());
             if let ExprKind::Var(v) = expr.kind {
                 vars.push(v);
             }
@@ -198,19 +198,4 @@ pub(crate) fn callee_interface(module: &Module, callee: Callee) -> Option<Interf
     let inputs = node.inputs().map(|i| ty(i.var)).collect::<Option<_>>()?;
     let outputs = node.outputs.iter().map(|o| ty(*o)).collect::<Option<_>>()?;
     Some(Interface { inputs, outputs }.adjoint(order))
-}
-
-/// The expressions directly inside one.
-fn operands(kind: &ExprKind) -> Vec<ExprId> {
-    match kind {
-        ExprKind::Const(_) | ExprKind::Var(_) => Vec::new(),
-        ExprKind::Apply { args, .. } => args.clone(),
-        ExprKind::If { cond, then, other } => vec![*cond, *then, *other],
-        ExprKind::When { value, cond } => vec![*value, *cond],
-        ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
-        ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => vec![*init, *next],
-        ExprKind::Post { next } => vec![*next],
-        ExprKind::Param { init } => vec![*init],
-        ExprKind::Call { args, every, .. } => args.iter().copied().chain(*every).collect(),
-    }
 }

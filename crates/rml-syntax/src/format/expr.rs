@@ -104,6 +104,7 @@ impl<'t> Formatter<'t> {
                 let name = self.verbatim(name.span);
                 Doc::Concat(vec![text("assert "), name, text(" "), self.expr(cond, Level::If)])
             }
+            ExprKind::Share(node) => self.expr(node, Level::If),
             ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => {
                 let mut parts = Vec::new();
                 self.delayed(expr, &mut parts);

@@ -211,6 +211,9 @@ impl Formatter<'_> {
             // The word `assert` is printed with the condition.
             let asserts = matches!(equation.rhs.kind, ExprKind::Assert { .. });
             let mut parts = Vec::new();
+            if matches!(equation.rhs.kind, ExprKind::Share(_)) {
+                parts.push(text("share "));
+            }
             if !asserts {
                 let lhs = self.items(equation.lhs, lhs_span, |f, lhs| match lhs {
                     Lhs::Var(decl) => f.decl(decl),

@@ -85,7 +85,7 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn at_equation(&self) -> bool {
         let first = self.kind() == Kind::Ident;
         let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon);
-        first && (defines || self.at_assert() || self.at_member())
+        first && (defines || self.at_assert() || self.at_share() || self.at_member())
     }
 
     pub(super) fn skip_to_item(&mut self) {
@@ -407,6 +407,9 @@ impl<'a> Parser<'_, 'a> {
             let (lhs, rhs, parsed) = self.assertion();
             return self.rest_of_equation(start, lhs, rhs, parsed);
         }
+        if self.at_share() {
+            return self.share(start);
+        }
         let mut lhs = Vec::new();
         loop {
             if self.is_word(0, "_") {
@@ -433,7 +436,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// The indices after a right side, and the `;`.
-    fn rest_of_equation(
+    pub(super) fn rest_of_equation(
         &mut self,
         start: Span,
         lhs: &'a [Lhs<'a>],

@@ -97,6 +97,32 @@ impl<'a> Parser<'_, 'a> {
         (lhs, self.bump.alloc(Expr { kind: ExprKind::Assert { name, cond }, span }), parsed)
     }
 
+    /// `share` before the name of a shared instance.
+    pub(super) fn at_share(&self) -> bool {
+        self.is_word(0, "share") && self.peek_at(1).kind == Kind::Ident
+    }
+
+    /// `share u = net;`, `share u = dense(8, _);`
+    pub(super) fn share(&mut self, start: Span) -> Parse<Equation<'a>> {
+        self.take();
+        let name = self.name("the name of the shared instance")?;
+        let decl = Decl { name, member: None, node: None, ty: None, clock: None, span: name.span };
+        if self.eat(Kind::Eq).is_none() {
+            let help = "a shared instance is one of a node: `share u = net;`, `share u = dense(8, _);`";
+            return Err(self.unexpected("`=`", &[help]));
+        }
+        let (node, parsed) = self.right_side();
+        let rhs = match parsed {
+            true => self.bump.alloc(Expr { kind: ExprKind::Share(node), span: node.span }),
+            false => node,
+        };
+        if parsed && self.at_range(0) {
+            let help = "a shared instance has no index; put the equations with an index into the node";
+            return Err(self.unexpected("`;`", &[help]));
+        }
+        self.rest_of_equation(start, self.slice(&[Lhs::Var(decl)]), rhs, parsed)
+    }
+
     /// The word `node` in place of a type.
     pub(super) fn node_type(&mut self, interface: bool) -> Span {
         if !interface {

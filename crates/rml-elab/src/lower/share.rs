@@ -1,0 +1,109 @@
+//! Shared instances: `share u = net;`, `u.params`.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, EntityId};
+use rml_syntax::ast::{self, Ident};
+
+use super::node::Lower;
+use crate::hir::{Equation, Expr, ExprId, ExprKind, Local, Segment, Structure, Target};
+
+/// What follows the name of a shared instance.
+const PARAMS: &str = "params";
+
+impl Lower<'_, '_> {
+    /// `share u = net;`
+    pub(super) fn share(&mut self, ast: &ast::Equation<'_>, node: &ast::Expr<'_>) -> Equation {
+        let name = ast.lhs.iter().find_map(|side| match side {
+            ast::Lhs::Var(decl) => self.by_name.get(&decl.name.name).copied(),
+            ast::Lhs::Discard(_) => None,
+        });
+        let node = self.passed(node, None);
+        let span = self.exprs[node].span;
+        let kind = match name.filter(|name| self.shares.contains(name)) {
+            Some(name) => ExprKind::Structure(Structure::Share { name, node }),
+            None => ExprKind::Error(vec![node]), // the name is defined twice, which is reported
+        };
+        let rhs = self.exprs.push(Expr { kind, span });
+        Equation { lhs: vec![(None, span)], rhs, span: ast.span, family: None }
+    }
+
+    /// `u.params`, `u.params.dense_0.kernel`; `None` if this is a field of something else.
+    pub(super) fn params(&mut self, base: &ast::Expr<'_>, field: Ident) -> Option<ExprKind> {
+        if let ast::ExprKind::Var(name) = base.kind {
+            let of = *self.by_name.get(&name)?;
+            if !self.shares.contains(&of) {
+                return None;
+            }
+            if self.names.resolve(&field.name) != PARAMS {
+                self.no_field(of, field);
+                return Some(ExprKind::Error(Vec::new()));
+            }
+            return Some(ExprKind::Structure(Structure::Params { of, path: Vec::new() }));
+        }
+        let (of, mut path) = self.path(base)?;
+        path.push(Segment::Name(self.names.resolve(&field.name).into()));
+        Some(ExprKind::Structure(Structure::Params { of, path }))
+    }
+
+    /// What stands before a field, if it begins with `u.params`.
+    fn path(&mut self, base: &ast::Expr<'_>) -> Option<(Local, Vec<Segment>)> {
+        match base.kind {
+            ast::ExprKind::Field { base, field } => match self.params(base, field)? {
+                ExprKind::Structure(Structure::Params { of, path }) => Some((of, path)),
+                _ => None,
+            },
+            ast::ExprKind::Index { base, indices: [ast::IndexExpr::At(index)] } => {
+                let (of, mut path) = self.path(base)?;
+                path.push(Segment::Index(self.expr(index)));
+                Some((of, path))
+            }
+            _ => None,
+        }
+    }
+
+    /// A shared instance has no such field.
+    fn no_field(&mut self, of: Local, field: Ident) {
+        let (name, text) = (self.locals[of].name.clone(), self.names.resolve(&field.name));
+        self.report.push(
+            Diagnostic::error(
+                codes::SHARED_INSTANCE,
+                format!("the shared instance `{name}` has no `{text}`"),
+            )
+            .label(field.span, "expected `params`")
+            .label(self.locals[of].span, "shared here")
+            .help(format!("`{name}.params` are its parameters, `{name}.params.{text}` is one of them"))
+            .help(format!("`{name}(..)` calls it")),
+        );
+    }
+
+    /// Reports shared instances that nothing calls.
+    pub(super) fn unused_shares(&mut self) {
+        for share in self.shares.clone() {
+            let calls = |kind: &ExprKind| match kind {
+                ExprKind::Structure(Structure::Apply(apply)) => apply.formal == share,
+                ExprKind::Structure(Structure::Node(passed)) => passed.target == Target::Formal(share),
+                _ => false,
+            };
+            let own = self.exprs.iter().enumerate().find_map(|(i, expr)| match &expr.kind {
+                ExprKind::Structure(Structure::Share { name, node }) if *name == share => {
+                    Some((ExprId::from_index(i), *node))
+                }
+                _ => None,
+            });
+            let Some((_, node)) = own else { continue };
+            let others = self.exprs.iter_enumerated().filter(|(id, _)| *id != node);
+            if !others.into_iter().any(|(_, expr)| calls(&expr.kind)) {
+                let name = self.locals[share].name.clone();
+                self.report.push(
+                    Diagnostic::error(
+                        codes::SHARED_INSTANCE,
+                        format!("nothing calls the shared instance `{name}`"),
+                    )
+                    .label(self.locals[share].span, "its parameters have no use")
+                    .note("the shapes of its parameters are those of its first call")
+                    .help(format!("call it, `{name}(..)`, pass it to a node, or remove this line")),
+                );
+            }
+        }
+    }
+}

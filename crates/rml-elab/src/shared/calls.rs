@@ -1,0 +1,244 @@
+//! Calls with parameters as further arguments, and the gradients of these as further results.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::op::Op;
+use rml_ir::typed::{Callee, ConstKind, Constant, Equation, ExprId, ExprKind, Var, VarData};
+use rml_ir::{Precision, Type, Value};
+
+use super::define::Contribution;
+use super::resolve::{Key, Resolver, Work};
+
+/// An input or result of a call.
+#[derive(Clone)]
+struct Port {
+    ty: Type,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    /// As the call has it.
+    Written,
+    /// The parameter of that number.
+    Parameter(usize),
+    /// The gradient of a result that nothing reads.
+    Zero,
+    /// A result that nothing reads.
+    Dropped,
+    /// The condition and gradient of the parameter of that number.
+    Condition(usize),
+    Gradient(usize),
+}
+
+/// The interface of the adjoint of a node.
+struct Ports {
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Ports {
+    /// The canonical interface of the adjoint, of which the last results are gradients that update if `updates`.
+    fn adjoint(mut self, order: u8, updates: bool) -> Ports {
+        let mut outputs = self.outputs.clone();
+        for step in 1..=order {
+            let is_num = |port: &&Port| port.ty.is_num();
+            let gradient = |port: &Port| match port.what {
+                What::Written => Port { ty: port.ty.clone(), what: What::Written },
+                _ => Port { ty: port.ty.clone(), what: What::Zero },
+            };
+            let inputs = self.inputs.clone();
+            self.inputs.push(Port { ty: Type::condition(), what: What::Written });
+            self.inputs.extend(self.outputs.iter().filter(is_num).map(gradient));
+            outputs.clone_from(&self.outputs);
+            for input in inputs.iter().filter(is_num) {
+                let (bp, d) = match input.what {
+                    What::Written => (What::Written, What::Written),
+                    What::Parameter(i) if updates && step == order => (What::Condition(i), What::Gradient(i)),
+                    _ => (What::Dropped, What::Dropped),
+                };
+                outputs.push(Port { ty: Type::condition(), what: bp });
+                outputs.push(Port { ty: input.ty.clone(), what: d });
+                self.outputs.push(Port { ty: input.ty.clone(), what: d });
+            }
+        }
+        Ports { inputs: self.inputs, outputs }
+    }
+}
+
+impl Resolver<'_, '_, '_> {
+    /// Replaces a call by one of a variant.
+    pub(super) fn call(&mut self, work: &mut Work, name: &str, expr: ExprId) {
+        let ExprKind::Call { callee, .. } = work.node.exprs[expr].kind else { return };
+        let (id, order) = match callee {
+            Callee::Node(id) => (id, 0),
+            Callee::Diff { node, order } => (node, order),
+        };
+        let tag = work.tags.calls.get(&expr).cloned().unwrap_or_default();
+        let variant = self.variant(id, tag.share.is_some() || work.open);
+        let passed = self.passed(work, name, expr, id, &variant);
+        let target = match callee {
+            Callee::Node(_) => Callee::Node(variant.id),
+            Callee::Diff { .. } => Callee::Diff { node: variant.id, order },
+        };
+        if passed.is_empty() {
+            if let ExprKind::Call { callee, .. } = &mut work.node.exprs[expr].kind {
+                *callee = target;
+            }
+            return;
+        }
+        let span = work.node.exprs[expr].span;
+        let updates = order.saturating_sub(self.node(id).held);
+        if updates > 1 || order > 0 && !variant.trained.is_empty() {
+            return self.fail(trained_twice(span));
+        }
+        if updates > 0 && passed.iter().any(|(key, _)| key.is_none()) {
+            return self.fail(trains_inside(span));
+        }
+        let node = self.node(id);
+        let port = |var: Var| Port { ty: node.vars[var].ty.clone(), what: What::Written };
+        let mut ports = Ports {
+            inputs: node.inputs().map(|input| port(input.var)).collect(),
+            outputs: node.outputs.iter().map(|output| port(*output)).collect(),
+        };
+        for (i, (_, var)) in passed.iter().enumerate() {
+            ports.inputs.push(Port { ty: work.node.vars[*var].ty.clone(), what: What::Parameter(i) });
+        }
+        for key in &variant.trained {
+            let Some(i) = passed.iter().position(|(of, _)| of.as_ref() == Some(key)) else { continue };
+            let ty = work.node.vars[passed[i].1].ty.clone();
+            ports.outputs.push(Port { ty: Type::condition(), what: What::Condition(i) });
+            ports.outputs.push(Port { ty, what: What::Gradient(i) });
+        }
+        let ports = ports.adjoint(order, updates == 1);
+        let precision = self.add.builder.precision;
+        work.arguments(expr, target, &ports, (&passed, &tag.branches), precision);
+        work.results(expr, &ports, (&passed, &tag.branches));
+    }
+}
+
+/// The parameters that a call passes on.
+type Passed<'a> = (&'a [(Option<Key>, Var)], &'a [(Var, bool)]);
+
+impl Work {
+    /// Gives a call its further arguments.
+    fn arguments(
+        &mut self,
+        expr: ExprId,
+        target: Callee,
+        ports: &Ports,
+        (passed, branches): Passed<'_>,
+        precision: Precision,
+    ) {
+        let span = self.node.exprs[expr].span;
+        let ExprKind::Call { args, .. } = self.node.exprs[expr].kind.clone() else { return };
+        let mut written = args.into_iter();
+        let mut all = Vec::with_capacity(ports.inputs.len());
+        for port in &ports.inputs {
+            all.extend(match port.what {
+                What::Parameter(i) => Some(self.sampled(passed[i].1, branches, span)),
+                What::Zero => Some(self.zeros(&port.ty, precision, span)),
+                What::Written | What::Dropped | What::Condition(_) | What::Gradient(_) => written.next(),
+            });
+        }
+        if let ExprKind::Call { callee, args, .. } = &mut self.node.exprs[expr].kind {
+            (*callee, *args) = (target, all);
+        }
+    }
+
+    /// Gives a call its further results.
+    fn results(&mut self, expr: ExprId, ports: &Ports, (passed, branches): Passed<'_>) {
+        let span = self.node.exprs[expr].span;
+        let ExprKind::Call { every, .. } = self.node.exprs[expr].kind else { return };
+        let top = self.node.equations.iter().position(|equation| equation.rhs == expr);
+        if top.is_none() && ports.outputs.len() == 1 {
+            return;
+        }
+        let before = match top {
+            Some(top) => std::mem::take(&mut self.node.equations[top].lhs),
+            None => vec![Some(self.unnamed(self.node.exprs[expr].ty.clone(), span))],
+        };
+        let first = before.first().copied().flatten();
+        let mut written = before.into_iter();
+        let mut conditions = vec![None; passed.len()];
+        let mut lhs = Vec::with_capacity(ports.outputs.len());
+        for port in &ports.outputs {
+            lhs.push(match port.what {
+                What::Condition(i) => {
+                    let bp = self.unnamed(Type::condition(), span);
+                    conditions[i] = Some(bp);
+                    Some(bp)
+                }
+                What::Gradient(i) => {
+                    let d = self.unnamed(port.ty.clone(), span);
+                    if let (Some(key), Some(bp)) = (&passed[i].0, conditions[i]) {
+                        let contribution = Contribution { bp, d, branches: branches.to_vec(), every };
+                        self.contributions.entry(key.clone()).or_default().push(contribution);
+                    }
+                    Some(d)
+                }
+                What::Dropped => None,
+                What::Written | What::Parameter(_) | What::Zero => written.next().flatten(),
+            });
+        }
+        if let Some(port) = ports.outputs.first() {
+            self.node.exprs[expr].ty = port.ty.clone();
+        }
+        match (top, first) {
+            (Some(top), _) => self.node.equations[top].lhs = lhs,
+            (None, Some(result)) => {
+                let call = self.node.exprs[expr].clone();
+                self.node.exprs[expr].ty = self.node.vars[result].ty.clone();
+                self.node.exprs[expr].kind = ExprKind::Var(result);
+                let rhs = self.node.exprs.push(call);
+                self.node.equations.push(Equation { lhs, rhs, span });
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// A variable in branches of `match`.
+    fn sampled(&mut self, var: Var, branches: &[(Var, bool)], span: Span) -> ExprId {
+        let mut value = self.read(var, span);
+        let ty = self.node.vars[var].ty.clone();
+        for (cond, positive) in branches {
+            let mut cond = self.read(*cond, span);
+            if !positive {
+                let args = vec![cond];
+                let kind = ExprKind::Apply { op: Op::Not, args, statics: Vec::new() };
+                cond = self.push(kind, Type::condition(), span);
+            }
+            value = self.push(ExprKind::When { value, cond }, ty.clone(), span);
+        }
+        value
+    }
+
+    pub(super) fn unnamed(&mut self, ty: Type, span: Span) -> Var {
+        self.node.vars.push(VarData { name: None, ty, span, asserts: None })
+    }
+
+    pub(super) fn zeros(&mut self, ty: &Type, precision: Precision, span: Span) -> ExprId {
+        let kind = ConstKind::Value(Value::filled(ty, 0.0, precision));
+        let constant = Constant { kind, ty: ty.clone(), text: None };
+        self.push(ExprKind::Const(constant), ty.clone(), span)
+    }
+}
+
+/// A call updates the parameters of a shared instance, and is differentiated.
+fn trained_twice(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        codes::SHARED_INSTANCE,
+        "the update of the parameters of a shared instance cannot be differentiated here",
+    )
+    .label(span, "this call differentiates what updates them")
+    .note("expected a call of the instance, of its `diff_`, or of its `grad_`")
+    .help("share the instance in the node that is differentiated, so that the update stands there too")
+}
+
+/// A shared instance trains itself.
+fn trains_inside(span: Span) -> Diagnostic {
+    Diagnostic::error(codes::SHARED_INSTANCE, "what a shared instance calls updates parameters")
+        .label(span, "this call updates parameters of the instance")
+        .note("expected a node that updates no parameter, since each call of the instance would update them")
+        .help("call `grad_` to hold the parameters here, and `diff_` of the shared instance to train it")
+}

@@ -1,0 +1,113 @@
+//! The names of parameters and instances in the paths of parameters. They are those that normalisation and inlining
+//! give: an instance has the name of its node and a number, a parameter that of its variable.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_ir::typed::{self, Callee};
+
+use crate::builtins::Builtin;
+use crate::hir::{self, ExprKind};
+use crate::instance::{InstanceId, Tree};
+
+/// What has a name in paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part<E> {
+    Parameter(E),
+    Call(E),
+}
+
+/// Gives names, in the order of the text.
+#[derive(Default)]
+struct Names {
+    instances: IndexMap<String, usize>,
+    parameters: IndexMap<String, usize>,
+}
+
+impl Names {
+    fn instance(&mut self, order: u8, member: Option<&str>, name: &str) -> String {
+        let member = member.map_or_else(String::new, |member| format!("{member}."));
+        let name = format!("{}{member}{name}", "diff_".repeat(order.into()));
+        let count = self.instances.entry(name.clone()).or_insert(0);
+        *count += 1;
+        // a parameter has one path, whether its node is called or differentiated
+        let mut stripped = &*name;
+        while let Some(rest) = stripped.strip_prefix("diff_") {
+            stripped = rest;
+        }
+        format!("{stripped}_{}", *count - 1)
+    }
+
+    /// A parameter in the equation of `owner`, which is that parameter if `alone`.
+    fn parameter(&mut self, owner: &str, alone: bool) -> String {
+        if alone {
+            return owner.to_owned();
+        }
+        let count = self.parameters.entry(owner.to_owned()).or_insert(0);
+        *count += 1;
+        format!("{owner}.param{}", *count - 1)
+    }
+}
+
+/// The parameters and instances in an instance.
+pub(super) fn of_instance(tree: &Tree<'_>, id: InstanceId) -> Vec<(String, Part<hir::ExprId>)> {
+    let node = tree.node(id);
+    let (mut names, mut found) = (Names::default(), Vec::new());
+    for equation in &node.equations {
+        if let [(Some(local), _)] = equation.lhs[..]
+            && !tree.is_stream(id, local)
+        {
+            continue;
+        }
+        let owner = equation.lhs.iter().find_map(|(local, _)| *local);
+        let owner = owner.map_or("", |local| &**node.name_of(local));
+        let mut todo = vec![equation.rhs];
+        while let Some(expr) = todo.pop() {
+            match &node.exprs[expr].kind {
+                ExprKind::Call(call) => {
+                    let callee = &tree.program.nodes[call.callee].name;
+                    let name = names.instance(call.order.times, call.member.as_deref(), callee);
+                    found.push((name, Part::Call(expr)));
+                }
+                ExprKind::Builtin { which: Builtin::Param, .. } => {
+                    let name = names.parameter(owner, expr == equation.rhs);
+                    found.push((name, Part::Parameter(expr)));
+                }
+                _ => {} // nothing else has a name
+            }
+            todo.extend(tree.operands(id, expr).into_iter().rev());
+        }
+    }
+    found
+}
+
+/// The parameters and instances in a typed node; `name` is the name of a node.
+pub(super) fn of_node(
+    node: &typed::Node,
+    name: &dyn Fn(Callee) -> (Arc<str>, u8),
+) -> Vec<(String, Part<typed::ExprId>)> {
+    let (mut names, mut found) = (Names::default(), Vec::new());
+    for equation in &node.equations {
+        let owner = equation.lhs.iter().flatten().find_map(|var| node.vars[*var].name.as_deref());
+        let mut todo = vec![equation.rhs];
+        while let Some(expr) = todo.pop() {
+            match &node.exprs[expr].kind {
+                typed::ExprKind::Call { callee, member, instance, .. } => {
+                    let (callee, order) = name(*callee);
+                    let name = match instance {
+                        Some(instance) => instance.to_string(),
+                        None => names.instance(order, member.as_deref(), &callee),
+                    };
+                    found.push((name, Part::Call(expr)));
+                }
+                typed::ExprKind::Param { .. } => {
+                    let name = names.parameter(owner.unwrap_or(""), expr == equation.rhs);
+                    found.push((name, Part::Parameter(expr)));
+                }
+                _ => {} // nothing else has a name
+            }
+            todo.extend(node.exprs[expr].kind.operands().into_iter().rev());
+        }
+    }
+    found
+}

@@ -1,0 +1,211 @@
+//! Programs with shared instances compute the bits of programs in which parameters are arguments: values, gradients,
+//! and what is learned from them.
+
+use std::sync::Arc;
+
+use rml::{Options, Precision, Source};
+use rml_ir::flat::Drawn;
+use rml_ir::{DType, Value};
+use rml_sim::{Input, Options as SimOptions, Simulator, Status};
+use rml_testkit::Random;
+
+const CYCLES: usize = 12;
+
+/// The nodes of both programs.
+const COMMON: &str = "
+node diff_param(init, bp, do) -> (o)
+  o = init fby o + v;
+  v = 0.5 * (zeros_like(init) fby v) + merge bp do (zeros_like(init));
+
+node inner(k: num [3, 3], x: num [3]) -> (o: num [3])
+  o = tanh(matmul(x, k) + 0.3 * (zeros([3]) fby o));
+
+node body(a: num [3, 3], b: num [3, 3], c: num [3], x: num [3]) -> (o: num [3])
+  o = inner(b, inner(a, x)) + c;
+
+node layer(s, x: num [3]) -> (o: num [3])
+  k = param(s * [[0.5, -0.25, 0.125], [0.75, 0.5, -1.0], [0.0, 0.25, 0.5]]);
+  o = tanh(matmul(x, k) + 0.3 * (zeros([3]) fby o));
+
+node net(x: num [3]) -> (o: num [3])
+  c = param([0.25, -0.5, 0.75]);
+  o = layer(-0.5, layer(1.0, x)) + c;
+
+node a() -> (k)
+  k = 1.0 * [[0.5, -0.25, 0.125], [0.75, 0.5, -1.0], [0.0, 0.25, 0.5]];
+
+node b() -> (k)
+  k = -0.5 * [[0.5, -0.25, 0.125], [0.75, 0.5, -1.0], [0.0, 0.25, 0.5]];
+";
+
+fn compiled(text: &str, node: &str) -> Arc<Drawn> {
+    let options = Options { precision: Precision::F64, node: Some(node.to_owned()), ..Options::default() };
+    let program = rml::compile(&Source::text("program", text), &options);
+    Arc::clone(program.unwrap_or_else(|e| panic!("{e}\n{text}")).flat())
+}
+
+/// All elements of all outputs of a run.
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<Vec<u64>>> {
+    let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
+    let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true));
+    ran.unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let bits = |value: &Value| match value {
+        Value::F64(x) => vec![x.to_bits()],
+        Value::Tensor(t) => match t.data() {
+            rml_ir::Data::F64(all) => all.iter().map(|x| x.to_bits()).collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let cells = |status: &Status| match status {
+        Status::Value(value) => Some(bits(value)),
+        Status::Absent => None,
+        other => panic!("{other:?}\n{text}"),
+    };
+    let rows = std::iter::from_fn(|| sim.next_output());
+    rows.flat_map(|row| row.values.iter().map(cells).collect::<Vec<_>>()).collect()
+}
+
+/// Both programs have a node `main(x: num [3], y: num [3], c: bool [], end: bool [])`.
+fn agree(name: &str, shared: &str, plain: &str) {
+    let [first, second] = [shared, plain].map(|text| format!("{COMMON}{text}"));
+    let (a, b) = (compiled(&first, "main"), compiled(&second, "main"));
+    let mut r = Random(7);
+    let mut row = |t: usize| -> Vec<Input> {
+        let ty = |v: rml_ir::flat::Var| a.vars[v].ty.clone();
+        let inputs = a.inputs.iter().map(|input| {
+            let ty = ty(input.var);
+            Input::Given(match ty.dtype {
+                DType::Bool => Value::Bool(r.chance(0.4) || t + 1 == CYCLES),
+                DType::Int | DType::Num => {
+                    let all = (0..ty.shape.len()).map(|_| r.range(-1.0, 1.0)).collect();
+                    Value::new(ty.shape.clone(), rml_ir::Data::F64(all))
+                }
+            })
+        });
+        inputs.collect()
+    };
+    let inputs: Vec<Vec<Input>> = (0..CYCLES).map(&mut row).collect();
+    let [p, q] = [(&a, &first), (&b, &second)].map(|(flat, text)| outputs(flat, &inputs, text));
+    assert_eq!(p, q, "{name}\n{first}\n{second}");
+    let learned = p.iter().flatten().flatten().collect::<std::collections::BTreeSet<_>>();
+    assert!(learned.len() > CYCLES, "{name}: hardly anything is computed");
+}
+
+const HEAD: &str = "node main(x: num [3], y: num [3], c: bool [], end: bool [])";
+
+#[test]
+fn calls_share_parameters() {
+    agree(
+        "forward",
+        &format!("{HEAD} -> (p, q)\n share u = net; p = u(x); q = u(u(y)) when c;"),
+        &format!(
+            "{HEAD} -> (p, q)
+             ka = param(a()); kb = param(b()); kc = param([0.25, -0.5, 0.75]);
+             p = body(ka, kb, kc, x); q = body(ka, kb, kc, body(ka, kb, kc, y)) when c;"
+        ),
+    );
+}
+
+/// The parameters of `net`, updated by gradients on the conditions of two calls.
+const TRAINED: &str = "
+node weights(p, dp: num [3, 3] when p, q, dq: num [3, 3] when q, r, dr: num [3] when r) -> (ka, kb, kc)
+  ka = diff_param(a(), p, dp);
+  kb = diff_param(b(), q, dq);
+  kc = diff_param([0.25, -0.5, 0.75], r, dr);
+";
+
+#[test]
+fn a_node_that_is_differentiated_updates_them_once() {
+    let shared = format!(
+        "node both(x: num [3], y: num [3], c: bool []) -> (o: num [], s: num [])
+           share u = net;
+           s = sum(u.params.layer_0.k * u.params.layer_0.k) + sum(u.params);
+           o = sum(u(x) * u(y)) + (if c then sum(u(u(x))) else 0.0) + 0.1 * s;
+         {HEAD} -> (o, s)
+           o, s, _, _ = diff_both(x, y, c, true, 0.05 - 0.1 * o, 0.01 * o) every end;"
+    );
+    // the parameters of the order in which they stand in `net`
+    let plain = format!(
+        "node both(x: num [3], y: num [3], c: bool []) -> (o: num [], s: num [])
+           ka = param(a()); kb = param(b()); kc = param([0.25, -0.5, 0.75]);
+           s = sum(kb * kb) + sum(concat(kc, concat(reshape([9], kb), reshape([9], ka), 0), 0));
+           o = sum(body(ka, kb, kc, x) * body(ka, kb, kc, y))
+             + (if c then sum(body(ka, kb, kc, body(ka, kb, kc, x))) else 0.0) + 0.1 * s;
+         {HEAD} -> (o, s)
+           o, s, _, _ = diff_both(x, y, c, true, 0.05 - 0.1 * o, 0.01 * o) every end;"
+    );
+    agree("trained", &shared, &plain);
+}
+
+#[test]
+fn adjoints_of_an_instance_update_them_once_in_a_window() {
+    let shared = format!(
+        "{HEAD} -> (p, q)
+           share u = net;
+           p, _ = diff_u(x, true, 0.1 * (y - p)) every end;
+           q, _ = diff_u(y, c, (0.1 * (x - q)) when c) every end;"
+    );
+    let plain = format!(
+        "{TRAINED}{HEAD} -> (p, q)
+           ka, kb, kc = weights(ba, da, bb, db, bc, dc) every end;
+           p, b1, d1, b2, d2, b3, d3, _, _ = diff_body(ka, kb, kc, x, true, 0.1 * (y - p)) every end;
+           q, c1, e1, c2, e2, c3, e3, _, _ = diff_body(ka, kb, kc, y, c, (0.1 * (x - q)) when c) every end;
+           ba = if b1 then true else c1;
+           bb = if b2 then true else c2;
+           bc = if b3 then true else c3;
+           da = ((merge b1 d1 (zeros([3, 3]))) + (merge c1 e1 (zeros([3, 3])))) when ba;
+           db = ((merge b2 d2 (zeros([3, 3]))) + (merge c2 e2 (zeros([3, 3])))) when bb;
+           dc = ((merge b3 d3 (zeros([3]))) + (merge c3 e3 (zeros([3])))) when bc;"
+    );
+    agree("windows", &shared, &plain);
+}
+
+#[test]
+fn an_instance_is_passed_to_nodes() {
+    let shared = format!(
+        "node twice(f: node, x: num [3]) -> (o: num [3])
+           o = x + f(f(x));
+         node fit(f: node, x: num [3], y: num [3], end: bool []) -> (o: num [3])
+           o, _ = diff_f(x, true, 0.1 * (y - o)) every end;
+         {HEAD} -> (p, q)
+           share u = net;
+           p = fit(u, x, y, end);
+           q = twice(u, y);"
+    );
+    let plain = format!(
+        "node twice(a: num [3, 3], b: num [3, 3], c: num [3], x: num [3]) -> (o: num [3])
+           o = x + body(a, b, c, body(a, b, c, x));
+         {HEAD} -> (p, q)
+           ka = diff_param(a(), b1, d1); kb = diff_param(b(), b2, d2);
+           kc = diff_param([0.25, -0.5, 0.75], b3, d3);
+           p, b1, d1, b2, d2, b3, d3, _, _ = diff_body(ka, kb, kc, x, true, 0.1 * (y - p)) every end;
+           q = twice(ka, kb, kc, y);"
+    );
+    let always = |text: String| text.replace("every end", "every true");
+    agree("passed", &always(shared), &always(plain));
+}
+
+#[test]
+fn an_instance_in_an_instance_is_shared_too() {
+    let shared = format!(
+        "node pair(x: num [3]) -> (o: num [3])
+           share v = layer(1.0, _);
+           o = v(v(x));
+         node both(x: num [3], y: num [3]) -> (o: num [3])
+           share u = pair;
+           o = u(x) - u(y);
+         {HEAD} -> (o)
+           o, _, _ = diff_both(x, y, true, -0.1 * o) every end;"
+    );
+    let plain = format!(
+        "node pair(k: num [3, 3], x: num [3]) -> (o: num [3])
+           o = inner(k, inner(k, x));
+         node both(x: num [3], y: num [3]) -> (o: num [3])
+           k = param(a());
+           o = pair(k, x) - pair(k, y);
+         {HEAD} -> (o)
+           o, _, _ = diff_both(x, y, true, -0.1 * o) every end;"
+    );
+    agree("nested", &shared, &plain);
+}
