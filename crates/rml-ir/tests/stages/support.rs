@@ -131,7 +131,10 @@ impl TypedNode {
     }
 
     pub(crate) fn call(&mut self, callee: Callee, args: Vec<ExprId>, ty: &Type) -> ExprId {
-        self.expr(ExprKind::Call { callee, args, every: None, statics: Vec::new(), member: None, instance: None }, ty)
+        self.expr(
+            ExprKind::Call { callee, args, every: None, statics: Vec::new(), member: None, instance: None },
+            ty,
+        )
     }
 
     pub(crate) fn equation(&mut self, lhs: &[Option<Var>], rhs: ExprId) {
