@@ -65,6 +65,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("assertion-false", include_str!("../../../docs/errors/assertion-false.md")),
     ("held-training", include_str!("../../../docs/errors/held-training.md")),
     ("scalar-parameter", include_str!("../../../docs/errors/scalar-parameter.md")),
+    ("shared-instance", include_str!("../../../docs/errors/shared-instance.md")),
     ("unused-optimiser", include_str!("../../../docs/errors/unused-optimiser.md")),
     ("override-interface", include_str!("../../../docs/errors/override-interface.md")),
     ("unreadable-file", include_str!("../../../docs/errors/unreadable-file.md")),

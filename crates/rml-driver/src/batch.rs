@@ -2,13 +2,13 @@
 //! that equals no other size of the program, and messages call that size `batch`.
 
 use rml_base::codes::analysis::BATCH_TWICE;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::Shape;
 use rml_ir::op::Op;
 use rml_ir::typed::{ExprId, ExprKind, Module, Node, StaticValue};
 
-use crate::front::Front;
 use crate::interface::BATCH;
+use crate::library::is_library;
 use crate::options::Options;
 
 /// A number of stacked windows that is no other size of a program: a prime that nobody writes.
@@ -38,9 +38,9 @@ pub(crate) fn many(options: &Options) -> Options {
 
 /// Warns of each pointwise operator of a program for many windows whose operands have the windows in dimensions that do
 /// not meet because one operand has a dimension less: `o - y` of `[batch, 1]` and `[batch]` is `[batch, batch]`.
-pub(crate) fn twice(module: &Module, front: &Front) -> Diagnostics {
+pub(crate) fn twice(module: &Module, sources: &Sources) -> Diagnostics {
     let mut found = Diagnostics::new();
-    for node in module.nodes.iter().filter(|node| !front.is_library(node.span)) {
+    for node in module.nodes.iter().filter(|node| !is_library(sources, node.span)) {
         for expr in node.exprs.iter().filter(|expr| is_twice(&expr.ty.shape)) {
             let ExprKind::Apply { op, args, .. } = &expr.kind else { continue };
             let written: Vec<ExprId> = args.iter().map(|arg| as_written(node, *arg)).collect();
@@ -55,7 +55,7 @@ pub(crate) fn twice(module: &Module, front: &Front) -> Diagnostics {
             else {
                 continue;
             };
-            let text = front.sources.snippet(node.exprs[*short].span);
+            let text = sources.snippet(node.exprs[*short].span);
             let listed: Vec<String> = shapes.iter().map(ToString::to_string).collect();
             found.push(named(
                 Diagnostic::warning(BATCH_TWICE, "each window of the batch is combined with every other one")

@@ -117,7 +117,7 @@ impl Front {
         let (modules, found) = check(options);
         let many = self.many(options).map(|options| {
             let (modules, mut found) = check(&options);
-            modules.iter().for_each(|module| found.extend(batch::twice(module, self)));
+            modules.iter().for_each(|module| found.extend(batch::twice(module, &self.sources)));
             found
         });
         (modules, batch::widest(found, many.unwrap_or_default()))
@@ -136,7 +136,7 @@ impl Front {
         match (made, many) {
             (Ok((_, found)) | Err(found), Err(many)) => Err(batch::widest(found, many)),
             (Ok((module, found)), Ok((many, _))) => {
-                Ok((module, batch::widest(found, batch::twice(&many, self))))
+                Ok((module, batch::widest(found, batch::twice(&many, &self.sources))))
             }
             (made, Ok(_)) => made,
         }
@@ -155,7 +155,7 @@ impl Front {
     /// What only many stacked windows show of a program that is right for the number that it runs with.
     pub(crate) fn stacked(&self, options: &Options, root: Root) -> Diagnostics {
         let many = self.is_stacked().then(|| self.elaborate(&batch::many(options), root));
-        many.and_then(Result::ok).map(|(module, _)| batch::twice(&module, self)).unwrap_or_default()
+        many.and_then(Result::ok).map(|(module, _)| batch::twice(&module, &self.sources)).unwrap_or_default()
     }
 
     /// The result, or the findings with the texts that they point into.

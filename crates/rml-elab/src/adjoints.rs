@@ -35,16 +35,19 @@ pub(crate) struct Add<'p, 'b> {
     adjoints: Adjoints,
     /// How often a node may be differentiated.
     orders: IndexMap<NodeId, u8>,
-    todo: Vec<(NodeId, u8)>,
+    todo: Vec<Ordered>,
     sound: bool,
 }
+
+/// A node, and how often it is differentiated.
+pub(crate) type Ordered = (NodeId, u8);
 
 /// Resolves the shared instances of the nodes that `root` needs, and adds adjoints to the module. The nodes that `todo`
 /// gives are to be differentiated although nothing calls their adjoints. `None` if there are errors; else the root too.
 pub(crate) fn add(
     expansion: &mut Expansion<'_>,
     root: NodeId,
-    todo: &dyn Fn(NodeId, &Builder) -> Vec<(NodeId, u8)>,
+    todo: &dyn Fn(NodeId, &Builder) -> Vec<Ordered>,
     builder: &mut Builder,
     report: &mut Report,
 ) -> Option<(NodeId, Adjoints)> {

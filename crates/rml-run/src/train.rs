@@ -24,6 +24,7 @@ pub(crate) mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod plot;
+mod reach;
 pub(crate) mod record;
 mod records;
 mod repeated;

@@ -101,7 +101,7 @@ fn series(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
     for (_, rows) in groups {
         let together = |a: &usize, b: &usize| {
             let is_gap = cut.gap.is_some_and(|gap| (table[*b].1 - table[*a].1) as f64 > gap);
-            !is_gap && !(cut.end.is_some() && table[*a].2)
+            !(is_gap || cut.end.is_some() && table[*a].2)
         };
         all.extend(rows.chunk_by(together).map(<[usize]>::to_vec));
     }

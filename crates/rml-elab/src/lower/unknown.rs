@@ -76,8 +76,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The call with the inputs that it lacks, or without a size that follows from an input; the function that an argument
-    /// names.
+    /// The call with the inputs that it lacks, or without a size that follows from an input; the function that an
+    /// argument names.
     pub(super) fn miscounted(
         &self,
         name: &str,

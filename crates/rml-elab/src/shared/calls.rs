@@ -6,8 +6,7 @@ use rml_ir::op::Op;
 use rml_ir::typed::{Callee, ConstKind, Constant, Equation, ExprId, ExprKind, Var, VarData};
 use rml_ir::{Precision, Type, Value};
 
-use super::define::Contribution;
-use super::resolve::{Key, Resolver, Work};
+use super::resolve::{Contribution, Key, Resolver, Work};
 
 /// An input or result of a call.
 #[derive(Clone)]

@@ -7,17 +7,7 @@ use rml_ir::op::{Binary, Op};
 use rml_ir::typed::{Callee, ConstKind, Constant, Equation, ExprId, ExprKind, NodeId, Var};
 use rml_ir::{DType, Type, Value};
 
-use super::resolve::{Free, Key, Known, Origin, Own, Resolver, Slot, Work};
-
-/// The gradient of a parameter from one call.
-pub(super) struct Contribution {
-    pub(super) bp: Var,
-    pub(super) d: Var,
-    /// The branches of `match` that the call stands in.
-    pub(super) branches: Vec<(Var, bool)>,
-    /// `every end`
-    pub(super) every: Option<ExprId>,
-}
+use super::resolve::{Contribution, Free, Key, Known, Origin, Own, Resolver, Slot, Work};
 
 /// The instances that a parameter stands in: the node and the call, outermost first.
 type Chain = Vec<(NodeId, ExprId)>;

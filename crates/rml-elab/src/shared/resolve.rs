@@ -16,7 +16,6 @@ use rml_ir::op::Op;
 use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Var, VarData};
 use rml_ir::{Shape, Type};
 
-use super::define::Contribution;
 use super::names::{self, Part};
 use crate::adjoints::Add;
 use crate::hir::{Share, SourceId};
@@ -38,7 +37,7 @@ pub(crate) struct Tags {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tag {
     pub(crate) share: Option<Share>,
-    /// The branches of `match` that it stands in: the conditions, and for which value it is there.
+    /// The branches of `match` that it stands in: the conditions, and the value that each has there.
     pub(crate) branches: Vec<(Var, bool)>,
 }
 
@@ -50,6 +49,16 @@ impl Tags {
 
 /// A parameter of a shared instance, by its path in it.
 pub(super) type Key = (Share, Arc<str>);
+
+/// The gradient of a parameter from one call.
+pub(super) struct Contribution {
+    pub(super) bp: Var,
+    pub(super) d: Var,
+    /// The branches of `match` that the call stands in.
+    pub(super) branches: Vec<(Var, bool)>,
+    /// `every end`
+    pub(super) every: Option<ExprId>,
+}
 
 /// A node with parameters as inputs.
 #[derive(Debug)]
@@ -161,8 +170,11 @@ pub(super) struct Work {
     /// For a node of parameters: the variables of the node around it that it takes, and what they are in it.
     pub(super) taken: Option<IndexMap<Var, Var>>,
     /// The calls of each shared instance: the paths of its parameters, and where.
-    pub(super) calls: IndexMap<Share, Vec<(ExprId, Vec<Arc<str>>, Span)>>,
+    pub(super) calls: IndexMap<Share, Vec<Shared>>,
 }
+
+/// A call of a shared instance, the paths of the parameters that it has, and its place.
+pub(super) type Shared = (ExprId, Vec<Arc<str>>, Span);
 
 /// A parameter of a shared instance in a node.
 pub(super) struct Known {
@@ -325,7 +337,7 @@ impl Resolver<'_, '_, '_> {
     }
 
     /// All calls of a shared instance must have the same parameters.
-    fn compare(&mut self, work: &mut Work, share: Share, call: (ExprId, Vec<Arc<str>>, Span)) {
+    fn compare(&mut self, work: &mut Work, share: Share, call: Shared) {
         let calls = work.calls.entry(share).or_default();
         let first = calls.first().map(|(_, paths, span)| (paths.clone(), *span));
         let (paths, span) = (call.1.clone(), call.2);

@@ -6,10 +6,10 @@ use rml_data::Windows;
 use rml_driver::Program;
 use rml_ir::flat::{Rhs, State};
 
-use super::updates::{Reach, is_of_optimiser};
+use super::reach::{Reach, is_of_optimiser};
 
-/// Warns of a value of a whole window that is learned from each of its cycles alone: nothing in the program carries what
-/// it makes of the data from one cycle to another.
+/// Warns of a value of a whole window that is learned from each of its cycles alone: nothing in the program carries
+/// what it makes of the data from one cycle to another.
 pub(super) fn finding(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
     let name = windows.repeated().find(|_| longest > 1)?;

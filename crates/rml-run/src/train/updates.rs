@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, IndexVec, Span};
+use rml_base::{Diagnostic, Span};
 use rml_data::Windows;
 use rml_driver::Program;
 use rml_ir::Value;
 use rml_ir::flat::{By, ClassId, ClockClasses, ConstKind, Driver, Eq, Equation, Flat, Rhs, State, Var};
 use rml_ir::op::Op;
 
+use super::reach::{Reach, is_of_optimiser};
 use super::repeated;
 use crate::checkpoint::Setup;
 
@@ -138,8 +139,8 @@ pub(super) fn notes(program: &Program, windows: &Windows, setup: &Setup) -> Vec<
     mixed.into_iter().chain(unused).chain(crossing).collect()
 }
 
-/// A state that restarts in each window, of windows that have one cycle: those of the data, or those of a condition that
-/// is always true.
+/// A state that restarts in each window, of windows that have one cycle: those of the data, or those of a condition
+/// that is always true.
 fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
     let reach = Reach::new(flat);
@@ -354,12 +355,6 @@ pub(super) fn unrestarted(trained: &Program, evaluating: &Program) -> Option<Dia
     )
 }
 
-/// Whether a state belongs to the optimiser of a parameter: its key begins with that of the parameter.
-pub(super) fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
-    let mut ends = key.match_indices('.').map(|(at, _)| &key[..at]);
-    ends.any(|parameter| flat.states.get(parameter).is_some_and(|state| state.parameter))
-}
-
 /// What a state takes over, if that is a number.
 fn carried(flat: &Flat, eq: Eq) -> Option<Var> {
     let equation = &flat.equations[eq];
@@ -378,38 +373,5 @@ fn is_reset(flat: &Flat, v: Var) -> bool {
         Some(Rhs::Merge { on_true, on_false, .. }) => constant(on_true) || constant(on_false),
         Some(Rhs::Apply { op: Op::Where, args }) => args[1..].iter().any(constant),
         _ => false,
-    }
-}
-
-/// Which values are made of which; conditions do not count.
-pub(super) struct Reach {
-    readers: IndexVec<Var, Vec<Var>>,
-}
-
-impl Reach {
-    pub(super) fn new(flat: &Flat) -> Self {
-        let mut readers: IndexVec<Var, Vec<Var>> = flat.vars.ids().map(|_| Vec::new()).collect();
-        for equation in &flat.equations {
-            let mut of = |v: Var| readers[v].push(equation.lhs);
-            match &equation.rhs {
-                Rhs::When { value, .. } => of(*value),
-                Rhs::Merge { on_true, on_false, .. } => [*on_true, *on_false].into_iter().for_each(of),
-                Rhs::If { then, other, .. } => [*then, *other].into_iter().for_each(of),
-                rhs => rhs.for_each_operand(of),
-            }
-        }
-        Self { readers }
-    }
-
-    /// The values that are made of these, themselves included.
-    pub(super) fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
-        let mut found: IndexSet<Var> = vars.into_iter().collect();
-        let mut at = 0;
-        while let Some(v) = found.get_index(at) {
-            let readers = &self.readers[*v];
-            found.extend(readers.iter().copied());
-            at += 1;
-        }
-        found
     }
 }

@@ -1,0 +1,44 @@
+//! What is made of what in a program, and which states belong to optimisers.
+
+use indexmap::IndexSet;
+use rml_base::IndexVec;
+use rml_ir::flat::{Flat, Rhs, Var};
+
+/// Whether a state belongs to the optimiser of a parameter: its key begins with that of the parameter.
+pub(super) fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
+    let mut ends = key.match_indices('.').map(|(at, _)| &key[..at]);
+    ends.any(|parameter| flat.states.get(parameter).is_some_and(|state| state.parameter))
+}
+
+/// Which values are made of which; conditions do not count.
+pub(super) struct Reach {
+    readers: IndexVec<Var, Vec<Var>>,
+}
+
+impl Reach {
+    pub(super) fn new(flat: &Flat) -> Self {
+        let mut readers: IndexVec<Var, Vec<Var>> = flat.vars.ids().map(|_| Vec::new()).collect();
+        for equation in &flat.equations {
+            let mut of = |v: Var| readers[v].push(equation.lhs);
+            match &equation.rhs {
+                Rhs::When { value, .. } => of(*value),
+                Rhs::Merge { on_true, on_false, .. } => [*on_true, *on_false].into_iter().for_each(of),
+                Rhs::If { then, other, .. } => [*then, *other].into_iter().for_each(of),
+                rhs => rhs.for_each_operand(of),
+            }
+        }
+        Self { readers }
+    }
+
+    /// The values that are made of these, themselves included.
+    pub(super) fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
+        let mut found: IndexSet<Var> = vars.into_iter().collect();
+        let mut at = 0;
+        while let Some(v) = found.get_index(at) {
+            let readers = &self.readers[*v];
+            found.extend(readers.iter().copied());
+            at += 1;
+        }
+        found
+    }
+}
