@@ -127,7 +127,7 @@ node train(x: num [2], y: num []{end}) -> (loss)
 
 #[test]
 fn a_label_of_a_window_is_not_learned_from_each_cycle() {
-    let data = r#"{"x": [[[0.5, 1.0], [0.2, 0.8]], [[0.1, 0.4], [0.3, 0.2]]], "y": [1.0, 0.4]}"#;
+    let data = r#"{"x": [[[0.5, 1.0], [0.2, 0.8]], [[0.1, 0.4], [0.3, 0.2]]], "y": [true, false]}"#;
     let train = |text: &str, data: &str| {
         let folder = Folder::new().file("p.rml", text).file("d.json", data);
         folder.rml("train p.rml --data d.json --epochs 1").err
@@ -135,17 +135,21 @@ fn a_label_of_a_window_is_not_learned_from_each_cycle() {
     let alone = "node net(x: num [2]) -> (o: num [])
   k = param(0.5);
   o = k * sum(x);
-node train(x: num [2], y: num []) -> (loss)
-  o, _ = diff_net(x, true, 0.1 * (y - o));
-  loss = (y - o) * (y - o);
+node train(x: num [2], y: bool []) -> (loss)
+  o, _ = diff_net(x, true, 0.1 * (to_num(y) - o));
+  loss = (to_num(y) - o) * (to_num(y) - o);
 ";
     let told = train(alone, data);
-    for word in ["[repeated-value]", "`y` has one value a window", "up to 2 cycles", "`y: num .. when end`"] {
+    for word in ["[repeated-value]", "`y` has one value a window", "up to 2 cycles", "`y: bool .. when end`"]
+    {
         assert!(told.contains(word), "`{word}` is not in\n{told}");
     }
     let each =
-        r#"{"x": [[[0.5, 1.0], [0.2, 0.8]], [[0.1, 0.4], [0.3, 0.2]]], "y": [[1.0, 0.4], [0.5, 0.1]]}"#;
+        r#"{"x": [[[0.5, 1.0], [0.2, 0.8]], [[0.1, 0.4], [0.3, 0.2]]], "y": [[true, false], [false, true]]}"#;
     assert!(!train(alone, each).contains("repeated-value"));
+    let feature = alone.replace("y: bool", "y: num").replace("to_num(y)", "y");
+    let numbers = data.replace("true", "1.0").replace("false", "0.5");
+    assert!(!train(&feature, &numbers).contains("repeated-value"));
     let state = alone.replace("k * sum(x)", "k * sum(x) + (0.0 fby o)");
     assert!(!train(&state, data).contains("repeated-value"));
 }

@@ -283,7 +283,7 @@ pub(crate) enum ExprKind {
         which: Builtin,
         args: Vec<ExprId>,
     },
-    Call(Call),
+    Call(Box<Call>),
     /// In copies: the parameters of a shared instance of the node: the one of that path, or all of them as a vector.
     Params(Share, Arc<str>),
     /// In templates only.

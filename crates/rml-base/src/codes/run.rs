@@ -53,7 +53,7 @@ codes! {
     UNEVEN_UPDATES = "uneven-updates", "Some parameters are updated in each cycle of a window, and others once.";
     SHUFFLED_STATE = "shuffled-state", "A state continues from window to window, and the windows are shuffled.";
     UNUSED_STATE = "unused-state", "Each window of the data has one cycle, so a state never leaves its initial value.";
-    REPEATED_VALUE = "repeated-value", "A value of a whole window is learned from each of its cycles alone.";
+    REPEATED_VALUE = "repeated-value", "The label of a whole window is learned from each of its cycles alone.";
     UNUSED_COLUMN = "unused-column", "A column is ignored whose name says that it has the lengths of the windows.";
     ZERO_GRADIENT = "zero-gradient", "No parameter has changed in the first epoch of a training.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing, or for validation.";

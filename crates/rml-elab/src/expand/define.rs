@@ -127,7 +127,7 @@ impl Copy<'_, '_> {
         let span = equation.span;
         let (rhs, kinds) = match made {
             Made::Call(call, kinds) => {
-                (self.push(ExprKind::Call(call), self.template.exprs[equation.rhs].span), kinds)
+                (self.push(ExprKind::Call(Box::new(call)), self.template.exprs[equation.rhs].span), kinds)
             }
             Made::Value(value) => match lhs {
                 [(Some(names), at)] => return self.define_fields(names, value, (*at, equation), equations),

@@ -392,7 +392,7 @@ impl Copying<'_, '_> {
     /// The value of a call: one, or a record, whose fields get names.
     pub(super) fn called(&mut self, call: Call, kinds: &[Option<Kind>], span: Span) -> Value<ExprId> {
         let name = self.program().nodes[call.callee].name.clone();
-        let rhs = self.push(ExprKind::Call(call), span);
+        let rhs = self.push(ExprKind::Call(Box::new(call)), span);
         let [Some(kind)] = kinds else { return Value::One(rhs) };
         let name = self.fresh(&name);
         let names = self.variables((name, span), LocalKind::Defined { equation: 0 }, Some(*kind));

@@ -42,7 +42,7 @@ impl Copy<'_, '_> {
         }
         let every = Some(self.sampled(*outer, 0, span));
         let member = self.member.clone();
-        ExprKind::Call(Call {
+        ExprKind::Call(Box::new(Call {
             callee,
             order: Order::NONE,
             name_span: span,
@@ -52,7 +52,7 @@ impl Copy<'_, '_> {
             member,
             share: None,
             branches: Vec::new(),
-        })
+        }))
     }
 }
 
@@ -124,7 +124,7 @@ fn within(node: &mut Node, inner: SourceId, windows: usize) {
         share: None,
         branches: Vec::new(),
     };
-    let rhs = node.exprs.push(Expr { kind: ExprKind::Call(call), span });
+    let rhs = node.exprs.push(Expr { kind: ExprKind::Call(Box::new(call)), span });
     node.equations.iter_mut().for_each(|equation| equation.rhs = rhs);
     node.formals.extend(ends);
 }

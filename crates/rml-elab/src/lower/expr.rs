@@ -146,7 +146,7 @@ impl Lower<'_, '_> {
                 if order == Order::NONE && !self.count(id, args.len(), Some(&args), span) {
                     return ExprKind::Error(args);
                 }
-                ExprKind::Call(Call {
+                ExprKind::Call(Box::new(Call {
                     callee: id,
                     order,
                     name_span: callee.span,
@@ -156,7 +156,7 @@ impl Lower<'_, '_> {
                     member: None,
                     share: None,
                     branches: Vec::new(),
-                })
+                }))
             }
             Some(Callable::Builtin(which)) => {
                 let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();
@@ -403,7 +403,10 @@ impl Lower<'_, '_> {
         let span = call.span;
         // the call moves into the new expression
         match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
-            ExprKind::Call(call) if call.every.is_none() => ExprKind::Call(Call { every: Some(end), ..call }),
+            ExprKind::Call(mut call) if call.every.is_none() => {
+                call.every = Some(end);
+                ExprKind::Call(call)
+            }
             ExprKind::Structure(Structure::Apply(apply)) if apply.every.is_none() => {
                 ExprKind::Structure(Structure::Apply(Apply { every: Some(end), ..apply }))
             }

@@ -9,7 +9,7 @@ use rml_syntax::ast::{self, Form, Ident};
 
 use super::node::Lower;
 use super::ordered;
-use crate::hir::{Apply, Call, Structure};
+use crate::hir::{Apply, Structure};
 use crate::hir::{Element, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId};
 use crate::report::Report;
 use crate::scope::Scopes;
@@ -225,8 +225,11 @@ impl Lower<'_, '_> {
         let cond = self.expr(cond);
         let span = call.span;
         match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
-            ExprKind::Call(call) if call.restart.is_none() && !self.scopes.records.contains(&call.callee) => {
-                ExprKind::Call(Call { restart: Some(cond), ..call })
+            ExprKind::Call(mut call)
+                if call.restart.is_none() && !self.scopes.records.contains(&call.callee) =>
+            {
+                call.restart = Some(cond);
+                ExprKind::Call(call)
             }
             ExprKind::Structure(Structure::Apply(apply)) if apply.restart.is_none() => {
                 ExprKind::Structure(Structure::Apply(Apply { restart: Some(cond), ..apply }))

@@ -8,11 +8,12 @@ use rml_ir::flat::{Rhs, State};
 
 use super::reach::{Reach, is_of_optimiser};
 
-/// Warns of a value of a whole window that is learned from each of its cycles alone: nothing in the program carries
-/// what it makes of the data from one cycle to another.
+/// Warns of a label of a whole window that is learned from each of its cycles alone: nothing in the program carries what
+/// it makes of the data from one cycle to another. A num may be a feature of the window, and an int or a bool is none.
 pub(super) fn finding(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
-    let name = windows.repeated().find(|_| longest > 1)?;
+    let is_label = |name: &str| program.inputs().iter().any(|i| *i.name == *name && !i.ty.is_num());
+    let name = windows.repeated().find(|name| longest > 1 && is_label(name))?;
     let inputs = Reach::new(flat).from(flat.inputs.iter().map(|i| i.var));
     let is_own = |key: &str, state: &State| !state.parameter && !is_of_optimiser(flat, key);
     let carries = |state: &State| match flat.equations[state.equation].rhs {
