@@ -430,9 +430,9 @@ pub(crate) enum Structure {
     /// `h[1:3]`: some members of a family, stacked.
     Members { family: Local, part: Index },
     /// A call of a node that is an argument.
-    Apply(Apply),
+    Apply(Box<Apply>),
     /// A node as an argument.
-    Node(Passed),
+    Node(Box<Passed>),
     /// An `if` that is decided when the program is compiled.
     Choose { cond: ExprId, then: ExprId, other: ExprId },
     /// `s.h`: a field of a record.

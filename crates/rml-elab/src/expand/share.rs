@@ -7,7 +7,7 @@ use rml_base::{Diagnostic, Span};
 
 use super::copy::Copy;
 use super::value::{NodeValue, Target};
-use crate::hir::{Expr, ExprId, ExprKind, Local, Passed, Segment, Share, Structure, Target as Written};
+use crate::hir::{Expr, ExprId, ExprKind, Local, Segment, Share, Structure, Target as Written};
 
 impl Copy<'_, '_> {
     /// The node that a name stands for: an argument, or a shared instance.
@@ -73,9 +73,10 @@ impl Copy<'_, '_> {
         let (mut found, mut todo) = (Vec::new(), vec![expr]);
         while let Some(expr) = todo.pop() {
             let kind = &self.template.exprs[expr].kind;
-            if let ExprKind::Structure(Structure::Node(Passed { target: Written::Formal(local), .. })) = kind
+            if let ExprKind::Structure(Structure::Node(passed)) = kind
+                && let Written::Formal(local) = passed.target
             {
-                found.push(*local);
+                found.push(local);
             }
             todo.extend(kind.children());
         }

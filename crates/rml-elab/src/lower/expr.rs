@@ -9,8 +9,8 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
-use crate::hir::{Apply, Order, Structure};
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
+use crate::hir::{Order, Structure};
 use crate::scope::Callable;
 
 impl Lower<'_, '_> {
@@ -407,8 +407,9 @@ impl Lower<'_, '_> {
                 call.every = Some(end);
                 ExprKind::Call(call)
             }
-            ExprKind::Structure(Structure::Apply(apply)) if apply.every.is_none() => {
-                ExprKind::Structure(Structure::Apply(Apply { every: Some(end), ..apply }))
+            ExprKind::Structure(Structure::Apply(mut apply)) if apply.every.is_none() => {
+                apply.every = Some(end);
+                ExprKind::Structure(Structure::Apply(apply))
             }
             ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([end]).collect()),
             other => {

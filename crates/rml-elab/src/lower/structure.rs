@@ -147,14 +147,14 @@ impl Lower<'_, '_> {
         let args =
             args.iter().map(|arg| if self.is_node(arg) { self.passed(arg, None) } else { self.expr(arg) });
         let args = args.collect();
-        ExprKind::Structure(Structure::Apply(Apply {
+        ExprKind::Structure(Structure::Apply(Box::new(Apply {
             formal,
             order,
             name_span,
             args,
             every: None,
             restart: None,
-        }))
+        })))
     }
 
     /// Whether an argument can only be a node.
@@ -196,8 +196,9 @@ impl Lower<'_, '_> {
                 None
             }
         };
-        let kind =
-            kind.map_or(ExprKind::Error(Vec::new()), |passed| ExprKind::Structure(Structure::Node(passed)));
+        let kind = kind.map_or(ExprKind::Error(Vec::new()), |passed| {
+            ExprKind::Structure(Structure::Node(Box::new(passed)))
+        });
         self.exprs.push(Expr { kind, span: arg.span })
     }
 

@@ -9,7 +9,7 @@ use rml_syntax::ast::{self, Form, Ident};
 
 use super::node::Lower;
 use super::ordered;
-use crate::hir::{Apply, Structure};
+use crate::hir::Structure;
 use crate::hir::{Element, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId};
 use crate::report::Report;
 use crate::scope::Scopes;
@@ -231,8 +231,9 @@ impl Lower<'_, '_> {
                 call.restart = Some(cond);
                 ExprKind::Call(call)
             }
-            ExprKind::Structure(Structure::Apply(apply)) if apply.restart.is_none() => {
-                ExprKind::Structure(Structure::Apply(Apply { restart: Some(cond), ..apply }))
+            ExprKind::Structure(Structure::Apply(mut apply)) if apply.restart.is_none() => {
+                apply.restart = Some(cond);
+                ExprKind::Structure(Structure::Apply(apply))
             }
             ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([cond]).collect()),
             other => {

@@ -8,8 +8,9 @@ use rml_ir::flat::{Rhs, State};
 
 use super::reach::{Reach, is_of_optimiser};
 
-/// Warns of a label of a whole window that is learned from each of its cycles alone: nothing in the program carries what
-/// it makes of the data from one cycle to another. A num may be a feature of the window, and an int or a bool is none.
+/// Warns of a label of a whole window that is learned from each of its cycles alone: nothing in the program carries
+/// what it makes of the data from one cycle to another. A num may be a feature of the window, and an int or a bool is
+/// none.
 pub(super) fn finding(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
     let is_label = |name: &str| program.inputs().iter().any(|i| *i.name == *name && !i.ty.is_num());
