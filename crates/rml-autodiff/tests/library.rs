@@ -143,8 +143,21 @@ fn losses_and_statistics() {
     for call in ["mse(a, b)", "mae(a, b)", "huber(0.5, a, b)"] {
         gradients(&[LOSSES], &format!("node tried(a: num [2, 3], b: num [2, 3]) -> (l)\n  l = {call};\n"));
     }
-    for call in ["bce_with_logits(a, b)", "hinge(a, b)"] {
+    for call in ["bce_with_logits(a, b)", "hinge(a, b)", "weighted_bce_with_logits(3.0, a, b)"] {
         gradients(&[LOSSES], &format!("node tried(a: num [3], b: bool [3]) -> (l)\n  l = {call};\n"));
+    }
+    for call in [
+        "weighted_cross_entropy([1.0, 4.0], a, to_int(t))",
+        "weighted_cross_entropy(exp(a[0]), a, to_int(t))",
+        "smoothed_cross_entropy(0.2, a, to_int(t))",
+        "focal_loss(2.0, a, to_int(t))",
+        "focal_loss(0.5, a, to_int(t))",
+    ] {
+        gradients(&[LOSSES], &format!("node tried(a: num [3, 2], t: bool [3]) -> (l)\n  l = {call};\n"));
+    }
+    for call in ["triplet(2.0, a, b, c)", "contrastive(3.0, a, b, t)", "info_nce(0.5, a, b)"] {
+        let inputs = "a: num [2, 3], b: num [2, 3], c: num [2, 3], t: bool [2]";
+        gradients(&[LOSSES], &format!("node tried({inputs}) -> (l)\n  l = {call} + 0.0 * sum(c);\n"));
     }
     gradients(&[STATISTICS], "node tried(x: num [2]) -> (m, v)\n  m, v = running_var(x);\n");
     gradients(&[STATISTICS], "node tried(x: num [2, 3]) -> (y)\n  y, i = top_k(2, x);\n");

@@ -80,7 +80,7 @@ fn inputs(name: &str, program: &Program) -> Vec<Column> {
     let all: Vec<usize> = (0..windows.count.min(WINDOWS * stacked)).collect();
     let mut inputs = vec![Column::new(); program.inputs().len()];
     for stack in windows.batches(&all, stacked).iter().filter(|stack| stack.len() == stacked) {
-        let block = windows.block(stack).expect("there is memory");
+        let block = windows.block(stack, false).expect("there is memory");
         let mut rows = block.rows().expect("they are on the host");
         let mut row = Vec::new();
         while rows.next_inputs(&mut row) {

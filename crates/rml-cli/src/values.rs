@@ -203,6 +203,11 @@ pub(crate) fn classes(text: &str) -> Result<Classes, String> {
     Ok(Classes::Named { label: label.to_owned(), found: found.to_owned() })
 }
 
+/// `LABEL:OUTPUT`, or nothing.
+pub(crate) fn classes_or_usual(text: &str) -> Result<Classes, String> {
+    if text.is_empty() { Ok(Classes::Usual) } else { classes(text) }
+}
+
 /// The name of a picture.
 pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);

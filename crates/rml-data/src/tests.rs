@@ -6,7 +6,7 @@ mod prepared_tests;
 use std::sync::Arc;
 
 use rml_base::Diagnostics;
-use rml_engine::Input;
+use rml_engine::{Block, Input};
 use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::by_cycle;
@@ -141,7 +141,10 @@ fn text(v: &Value) -> String {
 }
 
 fn rows(windows: &Windows, batch: &[usize]) -> Vec<String> {
-    let block = windows.block(batch).unwrap();
+    rows_of(&windows.block(batch, false).unwrap())
+}
+
+fn rows_of(block: &Block) -> Vec<String> {
     let (mut rows, mut row, mut shown) = (block.rows().unwrap(), Vec::new(), Vec::new());
     while rows.next_inputs(&mut row) {
         shown.push(row.iter().map(show).collect::<Vec<_>>().join(" "));
@@ -164,6 +167,23 @@ fn windows_drive_end_and_clocked_inputs() {
 }
 
 #[test]
+fn an_epoch_ends_with_the_last_cycle_of_its_last_windows() {
+    let inputs = [
+        batched(input("x", DType::Num, &[2], None)),
+        input("epoch_end", DType::Bool, &[], None),
+        input("late", DType::Bool, &[], Some("epoch_end")),
+    ];
+    let columns = json(r#"{"x": [[1.0, 2.0], [3.0, 4.0]]}"#);
+    let windows = Windows::bind(&columns, &inputs[..2], Precision::F32, false).unwrap();
+    assert_eq!(rows(&windows, &[0, 1]), ["[1.0, 3.0] false", "[2.0, 4.0] false"]);
+    assert_eq!(rows_of(&windows.block(&[0, 1], true).unwrap()), ["[1.0, 3.0] false", "[2.0, 4.0] true"]);
+    // What says when another input is there ends windows.
+    let columns = json(r#"{"x": [[1.0, 2.0], [3.0, 4.0]], "late": [true, true]}"#);
+    let windows = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap();
+    assert_eq!(rows(&windows, &[0, 1]), ["[1.0, 3.0] false -", "[2.0, 4.0] true true"]);
+}
+
+#[test]
 fn stacked_windows_share_what_is_not_stacked() {
     let inputs = [
         batched(input("x", DType::Num, &[2, 1], None)),
@@ -176,7 +196,7 @@ fn stacked_windows_share_what_is_not_stacked() {
     );
     let windows = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap();
     assert_eq!(rows(&windows, &[2, 0]), ["[[5.0], [1.0]] false -", "[[6.0], [2.0]] true [9, 7]"]);
-    assert_eq!(windows.block(&[0, 1]).unwrap_err().code.name, "data-shape");
+    assert_eq!(windows.block(&[0, 1], false).unwrap_err().code.name, "data-shape");
 }
 
 #[test]

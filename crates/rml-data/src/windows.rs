@@ -70,6 +70,8 @@ enum Role {
     End,
     /// True in the first cycle of each series. A window that was not cut from a table is a series.
     Begin,
+    /// True in the last cycle of the last windows of an epoch.
+    EpochEnd,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,12 +126,14 @@ impl Windows {
         full
     }
 
-    /// All cycles of those windows, which have the same length and are stacked: a column for each input.
+    /// All cycles of those windows, which have the same length and are stacked: a column for each input. `is_last` says
+    /// that an epoch, or the evaluation of some windows, ends with them.
     ///
     /// # Errors
     /// Stacked windows that disagree on an input that they share; no memory for the columns.
-    pub fn block(&self, windows: &[usize]) -> Result<Block, Diagnostic> {
-        let columns = (0..self.inputs.len()).map(|i| self.column(i, windows)).collect::<Result<_, _>>()?;
+    pub fn block(&self, windows: &[usize], is_last: bool) -> Result<Block, Diagnostic> {
+        let column = |i| self.column_of(i, windows, is_last);
+        let columns = (0..self.inputs.len()).map(column).collect::<Result<_, _>>()?;
         Ok(Block::new(self.length_of(windows), columns))
     }
 
@@ -138,18 +142,26 @@ impl Windows {
         windows.first().map_or(self.cycles, |window| self.length(*window))
     }
 
-    /// Input `i` alone in all cycles of those windows, as in their [`block`](Self::block).
+    /// Input `i` alone in all cycles of those windows, as in their [`block`](Self::block) where they are not the last.
     ///
     /// # Errors
     /// Those of [`block`](Self::block).
     pub fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
+        self.column_of(i, windows, false)
+    }
+
+    fn column_of(&self, i: usize, windows: &[usize], is_last: bool) -> Result<block::Column, Diagnostic> {
         let length = self.length_of(windows);
         let there = self.follows_clock(i, windows, 0)?;
         let cycles: Vec<usize> = (0..length).filter(|&t| there[t]).collect();
         let cycles = self.valued(i, windows, &cycles);
         let mut there = vec![false; length];
         cycles.iter().for_each(|t| there[*t] = true);
-        let column = match self.values(i, windows, &cycles)? {
+        let values = match self.inputs[i].role {
+            Role::EpochEnd if is_last => one_true(&cycles, length.saturating_sub(1)),
+            _ => self.values(i, windows, &cycles)?,
+        };
+        let column = match values {
             Some(values) => block::Column::new(there.into_iter().collect(), values),
             None => block::Column::absent(),
         };
@@ -248,13 +260,11 @@ impl Windows {
 
     /// What an input without a column has in those cycles.
     fn driven(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
-        if cycles.is_empty() {
-            return Ok(None);
-        }
         let begins = |window: &usize| self.layout.as_ref().is_none_or(|layout| layout.begins_series(*window));
         let is_true = match &self.inputs[i].role {
             Role::Begin if windows.iter().all(begins) => 0,
             // Beyond all cycles.
+            Role::EpochEnd => usize::MAX,
             Role::Begin if !windows.iter().any(begins) => usize::MAX,
             Role::Begin => {
                 return Err(disagree(
@@ -265,8 +275,7 @@ impl Windows {
             }
             _ => self.length_of(windows).saturating_sub(1),
         };
-        let values = cycles.iter().map(|t| *t == is_true).collect();
-        Ok(Some(Value::new(Shape::new(&[cycles.len()]), Data::Bool(values))))
+        Ok(one_true(cycles, is_true))
     }
 
     /// The number of the cell that an input has in a cycle of a window; `None` = it has none there.
@@ -276,7 +285,7 @@ impl Windows {
             Role::Sequence(data, starts) => Some(starts[data.place(window)?] + cycle),
             Role::Window(data) => data.place(window),
             Role::Row(data) => data.place(self.layout.as_ref()?.row(window, cycle)),
-            Role::End | Role::Begin => None,
+            Role::End | Role::Begin | Role::EpochEnd => None,
         }
     }
 
@@ -393,9 +402,15 @@ impl Bound {
             Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) | Role::Row(cells) => {
                 Some(cells)
             }
-            Role::End | Role::Begin => None,
+            Role::End | Role::Begin | Role::EpochEnd => None,
         }
     }
+}
+
+/// In those cycles, whether it is that one; `None` = there are no cycles.
+fn one_true(cycles: &[usize], is_true: usize) -> Option<Value> {
+    let values = cycles.iter().map(|t| *t == is_true).collect();
+    (!cycles.is_empty()).then(|| Value::new(Shape::new(&[cycles.len()]), Data::Bool(values)))
 }
 
 /// Classes in place of the numbers of texts.

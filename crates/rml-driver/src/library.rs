@@ -10,6 +10,7 @@ pub const LIBRARY: &[(&str, &str)] = &[
     ("std.layers", include_str!("../../../std/layers.rml")),
     ("std.learning", include_str!("../../../std/learning.rml")),
     ("std.losses", include_str!("../../../std/losses.rml")),
+    ("std.metrics", include_str!("../../../std/metrics.rml")),
     ("std.normalisation", include_str!("../../../std/normalisation.rml")),
     ("std.optimisers", include_str!("../../../std/optimisers.rml")),
     ("std.schedules", include_str!("../../../std/schedules.rml")),

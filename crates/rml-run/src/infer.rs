@@ -19,6 +19,7 @@ use states::inherited;
 use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics};
+use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::{checkpoint, fingerprint};
 
 mod kept;
@@ -81,6 +82,9 @@ pub struct InferOptions {
     pub cut: Cut,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
+    /// What the [confusion matrix](InferReport::confusion) is of. [`Classes::Usual`] is an error where there is no such
+    /// pair.
+    pub classes: Classes,
     /// Whether states other than parameters restart; otherwise they continue from where training stopped.
     pub fresh: bool,
     /// The engine that runs the program.
@@ -105,6 +109,7 @@ impl Default for InferOptions {
             allow_nan: false,
             cut: Cut::default(),
             keep_outputs: false,
+            classes: Classes::Nothing,
             fresh: false,
             engine: Engine::default(),
             look_ahead: Self::LOOK_AHEAD,
@@ -178,6 +183,8 @@ pub struct InferReport {
     /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if
     /// kept. Of windows that were cut from a table, `row` says which rows they have.
     pub outputs: Option<Columns>,
+    /// How often one class was taken for another, if that was asked for.
+    pub confusion: Option<Confusion>,
     /// Findings that did not stop it.
     pub warnings: Diagnostics,
     /// The states, but for parameters, that it began with as they were at the end of training, by path.
@@ -191,6 +198,9 @@ impl InferReport {
     pub fn json_line(&self) -> String {
         let mut line = json_metrics(&self.metrics);
         line.insert("windows".to_owned(), self.windows.into());
+        if let Some(confusion) = &self.confusion {
+            line.insert("confusion".to_owned(), confusion.json());
+        }
         serde_json::Value::Object(line).to_string()
     }
 }
@@ -217,6 +227,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
+    let pair = pair(&program, &options.classes)?;
     let how = (program.precision(), options.allow_nan);
     let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());
     let mut windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
@@ -233,13 +244,44 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let from = From { checkpoint: &checkpoint, fresh: options.fresh, interrupt };
     let continued =
         inherited(&mut family, size, &checkpoint, options.fresh)?.continued(family.program(size)?);
+    let mut counted = pair.as_ref().map(|pair| pair.counts(name(chosen)));
     let mut ran = 0;
-    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, windows| {
-        ran += windows.len();
-        kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, windows))
+    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, set| {
+        ran += set.len();
+        counted.as_mut().map_or(Ok(()), |counts| counts.add(outputs, &windows, set))?;
+        kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, set))
     })?;
     let outputs = kept.map(|kept| kept.columns(&windows));
-    Ok(InferReport { split: chosen, windows: ran, notes, metrics, outputs, warnings, continued, sources })
+    let confusion = counted.map(Counts::end);
+    Ok(InferReport {
+        split: chosen,
+        windows: ran,
+        notes,
+        metrics,
+        outputs,
+        confusion,
+        warnings,
+        continued,
+        sources,
+    })
+}
+
+/// What is to be compared, if anything.
+fn pair(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
+    match confusion::find(program, classes)? {
+        None if *classes == Classes::Usual => Err(confusion::no_usual(program)),
+        pair => Ok(pair),
+    }
+}
+
+/// What windows are called.
+fn name(split: Split) -> &'static str {
+    match split {
+        Split::Test => "test",
+        Split::Train => "train",
+        Split::Validation => "validation",
+        Split::All | Split::Auto => "all",
+    }
 }
 
 /// Restricts the family to the outputs that the data's columns suffice for.
@@ -382,11 +424,12 @@ pub(crate) fn evaluate(
     let mut averages = Averages::new(family.program(size)?);
     let mut runner = Runner::new(family, size, data.same_length())?;
     runner.restore(&states, Policy::Inference)?;
-    for windows in &data.batches(set, size) {
+    let batches = data.batches(set, size);
+    for (n, windows) in (1..).zip(&batches) {
         if from.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::SeqCst)) {
             break;
         }
-        let outputs = runner.run(data, windows)?;
+        let outputs = runner.run(data, windows, n == batches.len())?;
         let added = averages.add(&outputs, windows.len()).and_then(|()| each(&outputs, windows));
         added.map_err(|d| runner.session().fail(d))?;
     }

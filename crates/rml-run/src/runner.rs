@@ -265,13 +265,19 @@ impl<'f> Runner<'f> {
         self.session.restore(checkpoint, policy)
     }
 
-    /// Runs a batch of windows to its end; no cycle of it may wait for what comes after.
-    pub(crate) fn run(&mut self, data: &Windows, windows: &[usize]) -> Result<Vec<Outputs>, Error> {
+    /// Runs a batch of windows to its end; no cycle of it may wait for what comes after. `is_last` says that an epoch
+    /// ends with it.
+    pub(crate) fn run(
+        &mut self,
+        data: &Windows,
+        windows: &[usize],
+        is_last: bool,
+    ) -> Result<Vec<Outputs>, Error> {
         let here = |e: Error| e.note(among(windows));
         if windows.len() != self.size {
             self.resize(windows.len()).map_err(here)?;
         }
-        let block = self.family.engine.time(Phase::Data, || data.block(windows));
+        let block = self.family.engine.time(Phase::Data, || data.block(windows, is_last));
         let block = block.map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(|e| here(with_columns(e, data, windows)))?;
         if self.session.open_cycles() > 0 {

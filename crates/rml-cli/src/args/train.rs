@@ -233,6 +233,10 @@ pub(crate) struct Infer {
     /// Write the outputs there: .npz or .json
     #[arg(long, value_name = "FILE", conflicts_with = "stream")]
     pub(crate) out: Option<PathBuf>,
+    /// Print how often each class is taken for another, of an integer input or output and of an output with classes or
+    /// scores for them, e.g. y:logits; by default of the only such input and scores
+    #[arg(long, value_name = "LABEL:OUTPUT", num_args = 0..=1, default_missing_value = "", value_parser = values::classes_or_usual, conflicts_with = "stream")]
+    pub(crate) confusion: Option<rml::Classes>,
     /// Let NaN in the data through
     #[arg(long)]
     pub(crate) allow_nan: bool,

@@ -52,6 +52,7 @@ fn infer_measured(
         allow_nan: args.allow_nan,
         cut: args.cutting.cut(),
         keep_outputs: args.out.is_some(),
+        classes: args.confusion.clone().unwrap_or_default(),
         fresh: args.fresh,
         engine: measuring.engine(super::engine(&args.computing)?),
         look_ahead: args.look_ahead,
@@ -103,5 +104,6 @@ fn summary(report: &InferReport) -> String {
         Split::All | Split::Auto => "",
     };
     let plural = if report.windows == 1 { "" } else { "s" };
-    format!("{} {which}window{plural}\n{}", report.windows, metrics(which, &report.metrics, "\n"))
+    let table = report.confusion.as_ref().map(rml::Confusion::text).unwrap_or_default();
+    format!("{} {which}window{plural}\n{}{table}", report.windows, metrics(which, &report.metrics, "\n"))
 }

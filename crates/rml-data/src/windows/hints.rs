@@ -20,7 +20,7 @@ impl Windows {
             let is_clock =
                 self.inputs.iter().any(|other| other.info.clock.as_ref().is_some_and(|(c, _)| c == name));
             let is_end = bound.info.ty == Type::scalar(DType::Bool) && (&**name == "end" || is_clock);
-            if !is_end || matches!(bound.role, Role::End | Role::Begin) {
+            if !is_end || matches!(bound.role, Role::End | Role::Begin | Role::EpochEnd) {
                 continue;
             }
             let value = self.values(i, windows, &[last])?.map(|value| value.to_data());
@@ -42,7 +42,7 @@ impl Windows {
                 let mut rows = (0..self.length(window)).map(|cycle| layout.row(window, cycle));
                 rows.find(|row| cells.place(*row).is_none())
             }
-            Role::Sequence(..) | Role::End | Role::Begin => None,
+            Role::Sequence(..) | Role::End | Role::Begin | Role::EpochEnd => None,
         };
         let unclocked = self.inputs.iter().filter(|bound| bound.clock.is_none());
         unclocked

@@ -1,5 +1,7 @@
 //! How often an evaluation takes one class for another.
 
+mod text;
+
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
@@ -61,7 +63,7 @@ pub struct Confusion {
     pub label: String,
     /// The output that has the class that was found, or a score for each.
     pub found: String,
-    /// The windows that were evaluated: `test` or `validation`.
+    /// The windows that were evaluated: `test`, `validation`, `train` or `all`.
     pub of: &'static str,
     /// For each class that is right, how often each class was found. There are as many of both.
     pub counts: Vec<Vec<u64>>,
@@ -82,7 +84,7 @@ impl Confusion {
 
 /// What is compared: places among the inputs and outputs of a program.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
+pub(crate) struct Pair {
     label: Label,
     found: usize,
     /// How many scores there are; `None` if the output is the class.
@@ -100,7 +102,7 @@ enum Label {
 ///
 /// # Errors
 /// Names that are no such pair.
-pub(super) fn find(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
+pub(crate) fn find(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
     match classes {
         Classes::Nothing => Ok(None),
         Classes::Usual => Ok(usual(program)),
@@ -151,13 +153,25 @@ fn scores(label: &Type, found: &Type) -> Option<usize> {
 }
 
 fn no_pair(program: &Program, label: &str, found: &str) -> Diagnostic {
+    let what = format!("`{label}` and `{found}` of node {} are no labels with their classes", program.node());
+    with_types(program, Diagnostic::error(codes::BAD_OPTION, what))
+}
+
+/// No two names are given, and there is not exactly one pair.
+pub(crate) fn no_usual(program: &Program) -> Error {
+    let what = format!("node {} does not have exactly one integer input with scores for its classes", program.node());
+    let d = Diagnostic::error(codes::BAD_OPTION, what);
+    Error::from(with_types(program, d)).with_sources(program.sources())
+}
+
+/// The inputs and outputs of a program, of which two are to be named.
+fn with_types(program: &Program, d: Diagnostic) -> Diagnostic {
     let (inputs, outputs) = (program.inputs().iter(), program.outputs().iter());
     let inputs = inputs.map(|input| format!("input `{}`: {}", input.name, input.ty));
     let outputs = outputs.map(|output| format!("output `{}`: {}", output.name, output.ty));
-    let what = format!("`{label}` and `{found}` of node {} are no labels with their classes", program.node());
     inputs
         .chain(outputs)
-        .fold(Diagnostic::error(codes::BAD_OPTION, what), Diagnostic::note)
+        .fold(d, Diagnostic::note)
         .help(format!(
             "name an integer input or output, and an output that has the same type, or is `num` and has 2 to {MOST} scores behind that shape (`--confusion LABEL:OUTPUT`)"
         ))
@@ -171,14 +185,14 @@ pub(super) fn no_node() -> Diagnostic {
 }
 
 /// Counts.
-pub(super) struct Counts<'p> {
+pub(crate) struct Counts<'p> {
     pair: &'p Pair,
     confusion: Confusion,
 }
 
 impl Pair {
     /// Begins to count in such windows.
-    pub(super) fn counts(&self, of: &'static str) -> Counts<'_> {
+    pub(crate) fn counts(&self, of: &'static str) -> Counts<'_> {
         let (label, found) = self.names.clone();
         let classes = self.scores.unwrap_or(0);
         let counts = vec![vec![0; classes]; classes];
@@ -188,7 +202,7 @@ impl Pair {
 
 impl Counts<'_> {
     /// What was counted.
-    pub(super) fn end(self) -> Confusion {
+    pub(crate) fn end(self) -> Confusion {
         self.confusion
     }
 
@@ -196,7 +210,7 @@ impl Counts<'_> {
     ///
     /// # Errors
     /// Values that cannot be copied from their device.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         all: &[Outputs],
         data: &Windows,

@@ -182,7 +182,7 @@ impl Blocks for Epochs<'_> {
             self.begin_epoch(reached.epoch, reached.done);
         }
         let Some(batch) = self.batches.pop_front() else { return Ok(Ran { windows: 0, cycles: 0 }) };
-        let outputs = self.runner.run(&self.windows, &batch)?;
+        let outputs = self.runner.run(&self.windows, &batch, self.batches.is_empty())?;
         averages.add(&outputs, batch.len()).map_err(|d| self.session().fail(d))?;
         Ok(Ran { windows: batch.len() as u64, cycles: 0 })
     }
