@@ -159,6 +159,8 @@ fn losses_and_statistics() {
         let inputs = "a: num [2, 3], b: num [2, 3], c: num [2, 3], t: bool [2]";
         gradients(&[LOSSES], &format!("node tried({inputs}) -> (l)\n  l = {call} + 0.0 * sum(c);\n"));
     }
+    let tried = "node tried(x: num [2, 3], e: bool []) -> (l when e)\n  l = ctc(x, [[1], [0]], e) every e;\n";
+    gradients(&[LOSSES], tried);
     gradients(&[STATISTICS], "node tried(x: num [2]) -> (m, v)\n  m, v = running_var(x);\n");
     gradients(&[STATISTICS], "node tried(x: num [2, 3]) -> (y)\n  y, i = top_k(2, x);\n");
     gradients(

@@ -152,3 +152,32 @@ fn a_stream_has_a_page_too() {
     let page = folder.read("r.html");
     assert!(page.contains("It ended after 2 reports.") && page.contains(">line_0.k<"), "{page}");
 }
+
+#[test]
+fn inference_says_which_class_is_taken_for_which() {
+    let only = CLASSIFIER.replace(", z: int [batch])", ")").replace(" + 0.0 * sum(to_num(z))", "");
+    let words = json!({"x": [1.0, 2.0, -1.0, -2.0, 3.0, 1.0], "y": ["no", "yes", "no", "no", "yes", "yes"]});
+    let folder = folder().file("only.rml", only).file("words.json", words.to_string());
+    folder.rml("train only.rml --data words.json --epochs 1 --test 2 --save k").ok();
+    let infer = "infer only.rml --data words.json --params k --split all";
+    let out = folder.rml(&format!("{infer} --confusion")).ok();
+    let table = "\
+`y` in rows, what `scores` says in columns
+     no  yes  recall  precision      F1
+no    2    1  0.6667     1.0000  0.8000
+yes   0    3  1.0000     0.7500  0.8571
+5 of 6 are right, macro F1 0.8286
+";
+    assert!(out.ends_with(table), "{out}");
+    assert_eq!(folder.rml(&format!("{infer} --confusion y:scores")).ok(), out);
+    let line = folder.rml(&format!("{infer} --confusion --message-format json")).json();
+    assert_eq!(line["confusion"]["counts"], json!([[2, 1], [0, 3]]));
+    assert_eq!(line["confusion"]["names"], json!(["no", "yes"]));
+    assert!(!folder.rml(infer).ok().contains("in rows"), "only where it is asked for");
+    // `c.rml` has two inputs that may be labels.
+    folder.rml("train c.rml --data c.json --epochs 1 --test 0 --save k").ok();
+    let two = "infer c.rml --data c.json --params k --confusion";
+    folder.rml(two).fails(1, &["bad-option", "exactly one integer input", "input `z`: int [6]", "LABEL:OUTPUT"]);
+    folder.rml(&format!("{two} z:x")).fails(1, &["`z` and `x`"]);
+    folder.rml(&format!("{two} z")).fails(2, &["such as y:logits"]);
+}

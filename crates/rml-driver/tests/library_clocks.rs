@@ -103,6 +103,7 @@ const CALLS: &[Call] = &[
     call("losses", "a: num [2, 3], b: num [2, 3], c: num [2, 3]", "y = triplet(1.0, a, b, c);"),
     call("losses", "a: num [2, 3], b: num [2, 3], t: bool [2]", "y = contrastive(1.0, a, b, t);"),
     call("losses", "a: num [2, 3], b: num [2, 3]", "y = info_nce(0.1, a, b);"),
+    call("losses", "x: num [2, 3], t: int [2, 4], e: bool []", "y = merge e ctc(x, t, e) 0.0;"),
     call("losses", "x: num [2, 3], t: int [2]", "y = accuracy(x, t) + top_k_accuracy(2, x, t);"),
     call("losses", "x: num [3], t: bool [3]", "y = binary_accuracy(x, t);"),
     call("metrics", "x: num [2, 3], t: int [2]", "y = total_accuracy(confusion(3, argmax(x, -1), t));"),

@@ -16,7 +16,7 @@ const LABELS: [i64; 8] = [0, 2, 1, 0, 1, 1, 2, 2];
 
 /// The values of an output of node `main`, cycle by cycle, in double precision.
 fn outputs(text: &str) -> Vec<Vec<f64>> {
-    let imports = "import std.losses;\nimport std.metrics;\nimport std.time;\nimport std.schedules;\n";
+    let imports = "import std.losses;\nimport std.metrics;\nimport std.schedules;\n";
     let text = format!("{imports}node main(x: num [4, 3], y: int [4]) -> (o)\n{text}");
     let options = Options { node: Some("main".into()), precision: Precision::F64, ..Options::default() };
     let program = rml::compile(&source(&text), &options).unwrap_or_else(|e| panic!("{e}"));
@@ -31,6 +31,20 @@ fn outputs(text: &str) -> Vec<Vec<f64>> {
     }
     rows.extend(session.finish(rml::End::Closed).unwrap_or_else(|e| panic!("{e}")));
     rows.iter().filter_map(|row| row.nums("o")).collect()
+}
+
+/// The values of an output of node `main`, which has no inputs, in so many cycles.
+fn stepped(text: &str, cycles: usize) -> Vec<f64> {
+    let text = format!("import std.losses;\nimport std.time;\nnode main() -> (o)\n{text}");
+    let options = Options { node: Some("main".into()), precision: Precision::F64, ..Options::default() };
+    let program = rml::compile(&source(&text), &options).unwrap_or_else(|e| panic!("{e}"));
+    let mut session = rml::Session::new(&program);
+    let mut rows = Vec::new();
+    for _ in 0..cycles {
+        rows.extend(session.step([]).unwrap_or_else(|e| panic!("{e}")));
+    }
+    rows.extend(session.finish(rml::End::Closed).unwrap_or_else(|e| panic!("{e}")));
+    rows.iter().filter_map(|row| row.nums("o")).flatten().collect()
 }
 
 fn output(expression: &str) -> Vec<f64> {
@@ -85,6 +99,15 @@ fn losses_of_classes() {
     near(&output("weighted_bce_with_logits(3.0, x[.., 0], y == 1)"), &expected);
 }
 
+#[test]
+fn weights_of_another_number_of_classes_are_refused() {
+    let text = "import std.losses;\nnode main(x: num [4, 3], y: int [4]) -> (o)\n\
+                \x20 o = weighted_cross_entropy([1.0, 2.0], x, y);\n";
+    let options = Options { node: Some("main".into()), ..Options::default() };
+    let refused = rml::compile(&source(text), &options).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("there is a weight for each class"), "{refused}");
+}
+
 /// Where rows are so sure that 1 - p is 0 in numbers, and where they are equal, losses and gradients stay finite.
 #[test]
 fn losses_stay_finite() {
@@ -132,6 +155,37 @@ fn losses_of_pairs() {
     near(&output("triplet(1.0, x, x[::-1], 0.5 * x)"), &triplet);
     near(&output("contrastive(2.0, x, x[::-1], y == 0)"), &contrastive);
     near(&output("info_nce(0.5, x, x[::-1])"), &found);
+}
+
+/// The probability of a text is that of all ways to spell it, of which there are 27 here.
+#[test]
+fn ctc_sums_over_all_ways_to_spell_a_text() {
+    let logits = [[0.5, -1.0, 0.25], [1.5, -1.0, 0.25], [0.1, 0.2, -0.3]];
+    let row = |x: &[f64; 3]| {
+        let all: f64 = x.iter().map(|x| x.exp()).sum();
+        x.map(|x| x.exp() / all)
+    };
+    let probabilities = logits.map(|x| row(&x));
+    let spelt = |ways: [usize; 3]| {
+        let mut text = ways.to_vec();
+        text.dedup();
+        text.retain(|letter| *letter > 0);
+        text
+    };
+    for (label, text) in [("[1, 2]", vec![1, 2]), ("[1, 0]", vec![1]), ("[2, 2]", vec![2, 2]), ("[0, 0]", vec![])]
+    {
+        let mut sum = 0.0;
+        for way in 0..27 {
+            let ways = [way / 9, way / 3 % 3, way % 3];
+            if spelt(ways) == text {
+                sum += ways.iter().zip(&probabilities).map(|(k, p)| p[*k]).product::<f64>();
+            }
+        }
+        let program = format!(
+            "  cycle = 0 fby cycle + 1;\n  x1 = gather({logits:?}, [cycle]);\n  o = ctc(x1, [{label}], end) every end;\n  end = cycle == 2;\n"
+        );
+        near(&stepped(&program, 3), &[-sum.ln()]);
+    }
 }
 
 #[test]
@@ -187,13 +241,12 @@ fn the_area_under_the_curve_counts_pairs() {
 
 #[test]
 fn rates_over_time() {
-    near(&outputs("  o = over_time(-0.5, cycle > 0) every true;\n  cycle = 0 fby cycle + 1;\n").concat(), &[
-        -0.5, -0.5,
-    ]);
-    near(&output("over_time(-0.5, true)"), &[-0.25, -0.25]);
-    let rates = |t: usize| output(&format!("warm_up_cosine(2.0, 4, 12, {t})"))[0];
-    let found: Vec<f64> = [0, 3, 4, 8, 12, 99].map(rates).to_vec();
-    near(&found, &[0.5, 2.0, 2.0, 1.0, 0.0, 0.0]);
+    let windows = "  o = over_time(-0.6, on) every end;\n  end = cycle == 2 or cycle == 4;\n  on = cycle != 1;\n\
+                   \x20 cycle = 0 fby cycle + 1;\n";
+    near(&stepped(windows, 5), &[-0.3, -0.3, -0.3, -0.3, -0.3]);
+    near(&stepped(&windows.replace("cycle != 1", "true"), 5), &[-0.2, -0.2, -0.2, -0.3, -0.3]);
+    let rate = |t: usize| output(&format!("warm_up_cosine(2.0, 4, 12, {t})"))[0];
+    near(&[0, 3, 4, 8, 12, 99].map(rate), &[0.5, 2.0, 2.0, 1.0, 0.0, 0.0]);
 }
 
 /// Each window has a guess and the class that is right. The parameter changes nothing.
