@@ -177,7 +177,9 @@ yes   0    3  1.0000     0.7500  0.8571
     // `c.rml` has two inputs that may be labels.
     folder.rml("train c.rml --data c.json --epochs 1 --test 0 --save k").ok();
     let two = "infer c.rml --data c.json --params k --confusion";
-    folder.rml(two).fails(1, &["bad-option", "exactly one integer input", "input `z`: int [6]", "LABEL:OUTPUT"]);
+    folder
+        .rml(two)
+        .fails(1, &["bad-option", "exactly one integer input", "input `z`: int [6]", "LABEL:OUTPUT"]);
     folder.rml(&format!("{two} z:x")).fails(1, &["`z` and `x`"]);
     folder.rml(&format!("{two} z")).fails(2, &["such as y:logits"]);
 }

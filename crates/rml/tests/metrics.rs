@@ -2,10 +2,10 @@
 
 mod support;
 
-use rml::{
-    Columns, Data, Elements, Engine, InferOptions, Options, Precision, TestSplit, TrainOptions,
-};
-use support::{column, source};
+use std::sync::Arc;
+
+use rml::{Columns, Data, Elements, Engine, InferOptions, Options, Precision, TestSplit, TrainOptions};
+use support::{Interrupter, column, source};
 
 /// Rows of three logits, and which class is right, in batches of four.
 const LOGITS: [f64; 24] = [
@@ -83,9 +83,8 @@ fn losses_of_classes() {
     near(&output("weighted_cross_entropy([3.0, 3.0, 3.0], x, y)"), &means(|p, y| -p[y].ln()));
     let counts = output("class_weights([90.0, 6.0, 4.0])");
     near(&counts[..3], &[100.0 / 270.0, 100.0 / 18.0, 100.0 / 12.0]);
-    let smoothed = |p: &[f64], y: usize| {
-        (0..3).map(|k| -(if k == y { 0.9 } else { 0.0 } + 0.1 / 3.0) * p[k].ln()).sum()
-    };
+    let smoothed =
+        |p: &[f64], y: usize| (0..3).map(|k| -(if k == y { 0.9 } else { 0.0 } + 0.1 / 3.0) * p[k].ln()).sum();
     near(&output("smoothed_cross_entropy(0.1, x, y)"), &means(smoothed));
     near(&output("focal_loss(2.0, x, y)"), &means(|p, y| -(1.0 - p[y]).powi(2) * p[y].ln()));
     near(&output("focal_loss(0.0, x, y)"), &output("cross_entropy(x, y)"));
@@ -143,9 +142,8 @@ fn losses_of_pairs() {
         }
         (triplet.push(t), contrastive.push(c));
         let norm = |a: &[f64]| distance(a, &[0.0; 3]);
-        let cosine = |a: &[f64], b: &[f64]| {
-            a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / norm(a) / norm(b) / 0.5
-        };
+        let cosine =
+            |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / norm(a) / norm(b) / 0.5;
         let lost = (0..4).map(|i| {
             let all: f64 = other.iter().map(|b| cosine(rows[i], b).exp()).sum();
             all.ln() - cosine(rows[i], other[i])
@@ -172,7 +170,8 @@ fn ctc_sums_over_all_ways_to_spell_a_text() {
         text.retain(|letter| *letter > 0);
         text
     };
-    for (label, text) in [("[1, 2]", vec![1, 2]), ("[1, 0]", vec![1]), ("[2, 2]", vec![2, 2]), ("[0, 0]", vec![])]
+    for (label, text) in
+        [("[1, 2]", vec![1, 2]), ("[1, 0]", vec![1]), ("[2, 2]", vec![2, 2]), ("[0, 0]", vec![])]
     {
         let mut sum = 0.0;
         for way in 0..27 {
@@ -191,11 +190,9 @@ fn ctc_sums_over_all_ways_to_spell_a_text() {
 #[test]
 fn metrics_over_all_rows_so_far() {
     // Found: 0 0 2 0, then 0 1 1 0; of equal logits the first one is found.
-    let counts = [
-        [2.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0],
-        [2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 0.0],
-    ];
-    let of = |what: &str| output(&what.replace("counts", "confusion(3, argmax(x, -1), y)"));
+    let counts =
+        [[2.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 0.0]];
+    let of = |what: &str| output(&what.replace("counts", "confusion(3, argmax(x, -1), y, false)"));
     near(&of("to_num(counts)"), &counts.concat());
     near(&of("total_accuracy(counts)"), &[2.0 / 4.0, 3.0 / 8.0]);
     near(&of("precision(counts)"), &[2.0 / 3.0, 0.0, 0.0, 2.0 / 5.0, 1.0 / 2.0, 0.0]);
@@ -215,7 +212,13 @@ fn the_area_under_the_curve_counts_pairs() {
         let (mut won, mut pairs) = (0.0, 0.0);
         for (a, _) in rows().filter(|(_, y)| *y == class) {
             for (b, _) in rows().filter(|(_, y)| *y != class) {
-                won += if a > b { 1.0 } else if a == b { 0.5 } else { 0.0 };
+                won += if a > b {
+                    1.0
+                } else if a == b {
+                    0.5
+                } else {
+                    0.0
+                };
                 pairs += 1.0;
             }
         }
@@ -223,10 +226,10 @@ fn the_area_under_the_curve_counts_pairs() {
     };
     for class in 0..4 {
         let expected = [area(4, class), area(8, class)];
-        near(&output(&format!("auc(8, x[.., 0], y == {class})")), &expected);
+        near(&output(&format!("auc(8, x[.., 0], y == {class}, false)")), &expected);
     }
     assert!(area(8, 0) != 0.5 && area(8, 3) == 0.5);
-    let text = "import std.metrics;\nnode main(x: num [4], y: bool [4]) -> (o)\n  o = auc(7, x, y);\n";
+    let text = "import std.metrics;\nnode main(x: num [4], y: bool [4]) -> (o)\n  o = auc(7, x, y, false);\n";
     let program = rml::compile(&source(text), &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let mut session = rml::Session::new(&program);
     let mut step = || {
@@ -257,16 +260,18 @@ node net(guess: int [batch]) -> (found: int [batch], zero: num [])
   found = guess;
   zero = 0.0 * param(1.0);
 
-node scores(found: int [batch], y: int [batch], epoch_end: bool []) -> (f1: num [] when epoch_end)
-  f1 = macro_f1(confusion(3, found, y) when epoch_end);
+node scores(found: int [batch], y: int [batch], epoch_end: bool [])
+    -> (f1: num [] when epoch_end, area: num [] when epoch_end)
+  f1 = macro_f1(confusion(3, found, y, epoch_end) when epoch_end);
+  area = auc(23, to_num(found), y == 1, epoch_end) when epoch_end;
 
-node train(guess: int [batch], y: int [batch], epoch_end: bool []) -> (loss, f1: num [] when epoch_end)
+node train(guess: int [batch], y: int [batch], epoch_end: bool []) -> (loss, f1: num [] when epoch_end, area: num [] when epoch_end)
   found, loss = diff_net(guess, true, 0.0);
-  f1 = scores(found, y, epoch_end) every epoch_end;
+  f1, area = scores(found, y, epoch_end);
 
-node infer(guess: int [batch], y: int [batch], epoch_end: bool []) -> (f1: num [] when epoch_end)
+node infer(guess: int [batch], y: int [batch], epoch_end: bool []) -> (f1: num [] when epoch_end, area: num [] when epoch_end)
   found, _ = net(guess);
-  f1 = scores(found, y, epoch_end) every epoch_end;
+  f1, area = scores(found, y, epoch_end);
 ";
 
 const WINDOWS: usize = 23;
@@ -295,6 +300,19 @@ fn expected(windows: impl Iterator<Item = usize> + Clone) -> f64 {
     (of(0) + of(1) + of(2)) / 3.0
 }
 
+/// The area under the curve of class 1 over some of the windows.
+fn expected_area(windows: impl Iterator<Item = usize> + Clone) -> f64 {
+    let (guess, y) = guesses();
+    let (mut won, mut pairs) = (0.0, 0.0);
+    for a in windows.clone().filter(|w| y[*w] == 1) {
+        for b in windows.clone().filter(|w| y[*w] != 1) {
+            won += if guess[a] > guess[b] { 1.0 } else if guess[a] == guess[b] { 0.5 } else { 0.0 };
+            pairs += 1.0;
+        }
+    }
+    won / pairs
+}
+
 /// Batches differ in size, and windows come in another order in each epoch; the value over all is the same.
 #[test]
 fn a_metric_at_the_end_of_an_epoch_is_that_of_all_its_windows() {
@@ -309,10 +327,13 @@ fn a_metric_at_the_end_of_an_epoch_is_that_of_all_its_windows() {
             engine: engine.clone(),
             ..TrainOptions::default()
         };
-        let report = rml::train(&source(GUESSES), &data(), &options, &mut ()).unwrap_or_else(|e| panic!("{e}"));
+        let report =
+            rml::train(&source(GUESSES), &data(), &options, &mut ()).unwrap_or_else(|e| panic!("{e}"));
         for epoch in &report.epochs {
             assert!((epoch.train["f1"] - expected(0..14)).abs() < 1e-6, "{name}: {:?}", epoch.train);
             assert!((epoch.test["f1"] - expected(14..23)).abs() < 1e-6, "{name}: {:?}", epoch.test);
+            assert!((epoch.train["area"] - expected_area(0..14)).abs() < 1e-6, "{name}: {:?}", epoch.train);
+            assert!((epoch.test["area"] - expected_area(14..23)).abs() < 1e-6, "{name}: {:?}", epoch.test);
         }
         let infer = |split| {
             let options = InferOptions { split, engine: engine.clone(), ..InferOptions::new(&saved) };
@@ -321,4 +342,23 @@ fn a_metric_at_the_end_of_an_epoch_is_that_of_all_its_windows() {
         assert!((infer(rml::Split::Test) - expected(14..23)).abs() < 1e-6);
         assert!((infer(rml::Split::All) - expected(0..23)).abs() < 1e-6);
     }
+}
+
+/// Counts are states, so a training that is interrupted in an epoch goes on counting.
+#[test]
+fn a_metric_continues_in_a_resumed_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, part] = ["whole", "part"].map(|name| folder.path().join(name));
+    let test = Some(TestSplit::LastCount(9));
+    let run = |options: TrainOptions, observer: &mut dyn rml::Observer| {
+        rml::train(&source(GUESSES), &data(), &options, observer).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let all = run(TrainOptions { test, ..support::options(&whole, 2) }, &mut ());
+    let mut interrupter = Interrupter::new(6);
+    let interrupt = Some(Arc::clone(&interrupter.flag));
+    run(TrainOptions { test, interrupt, ..support::options(&part, 2) }, &mut interrupter);
+    let rest = run(TrainOptions { test, resume: Some(part.clone()), ..support::options(&part, 2) }, &mut ());
+    let (all, rest) = (all.epochs.last().unwrap(), rest.epochs.last().unwrap());
+    assert_eq!((all.epoch, &all.train, &all.test), (rest.epoch, &rest.train, &rest.test));
+    assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&part).unwrap());
 }

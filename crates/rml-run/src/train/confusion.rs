@@ -159,7 +159,10 @@ fn no_pair(program: &Program, label: &str, found: &str) -> Diagnostic {
 
 /// No two names are given, and there is not exactly one pair.
 pub(crate) fn no_usual(program: &Program) -> Error {
-    let what = format!("node {} does not have exactly one integer input with scores for its classes", program.node());
+    let what = format!(
+        "node {} does not have exactly one integer input with scores for its classes",
+        program.node()
+    );
     let d = Diagnostic::error(codes::BAD_OPTION, what);
     Error::from(with_types(program, d)).with_sources(program.sources())
 }

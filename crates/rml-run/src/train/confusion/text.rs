@@ -32,9 +32,7 @@ impl Confusion {
 
     /// A table for people: a row for each class that is right, a column for each that was found.
     pub fn text(&self) -> String {
-        let name = |class: usize| {
-            self.names.get(class).cloned().unwrap_or_else(|| class.to_string())
-        };
+        let name = |class: usize| self.names.get(class).cloned().unwrap_or_else(|| class.to_string());
         let names: Vec<String> = (0..self.counts.len()).map(name).collect();
         let mut rows = vec![std::iter::once(String::new()).chain(names.clone()).collect::<Vec<_>>()];
         rows[0].extend(RATES.map(str::to_owned));
