@@ -306,7 +306,13 @@ fn expected_area(windows: impl Iterator<Item = usize> + Clone) -> f64 {
     let (mut won, mut pairs) = (0.0, 0.0);
     for a in windows.clone().filter(|w| y[*w] == 1) {
         for b in windows.clone().filter(|w| y[*w] != 1) {
-            won += if guess[a] > guess[b] { 1.0 } else if guess[a] == guess[b] { 0.5 } else { 0.0 };
+            won += if guess[a] > guess[b] {
+                1.0
+            } else if guess[a] == guess[b] {
+                0.5
+            } else {
+                0.0
+            };
             pairs += 1.0;
         }
     }
