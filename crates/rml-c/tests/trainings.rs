@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rml::{Columns, Options as Compile, Precision, Program, Source, StaticValue};
-use rml_data::{Windows, by_cycle};
+use rml_data::{Preparation, Windows, by_cycle};
 use rml_ir::{Data, Value};
 use rml_plan::Ends;
 use rml_plan::reference::Column;
@@ -68,7 +68,8 @@ fn inputs(name: &str, program: &Program) -> Vec<Column> {
     let data = Columns::read(examples().join("data").join(data)).unwrap_or_else(|e| panic!("{e}"));
     if is_stream {
         let (columns, cycles) =
-            by_cycle(&data, program.inputs(), Precision::F32, false).expect("the data fits");
+            by_cycle(&data, program.inputs(), Precision::F32, false, &Preparation::default())
+                .expect("the data fits");
         let cell = |i: usize, t: usize| {
             Some(columns[i].gather(&[columns[i].place(t)?], &program.inputs()[i].ty.shape))
         };

@@ -83,6 +83,32 @@ fn inference_does_what_the_training_did() {
 }
 
 #[test]
+fn a_run_is_prepared_as_its_training() {
+    let folder = folder();
+    let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 5 --batch 1 --save c.safetensors");
+    folder.rml(&format!("train p.rml --data t.csv {flags}")).ok();
+    // A row is a window in training, and a cycle here.
+    let folder = folder.file("two.csv", "kind,a,b\nowl,3001,0.5\nemu,,0.8\n");
+    let common = "p.rml --node infer --batch 1 --params c.safetensors";
+    folder.rml("infer p.rml --params c.safetensors --data two.csv --out o.json --batch 1").ok();
+    let outputs: serde_json::Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+    let folder = folder
+        .file("x.json", "{\"x\": [[[3001, 0.5]], [[null, 0.8]]], \"y\": [[\"owl\"], [\"emu\"]]}")
+        .file("cow.json", "{\"x\": [[[3001, 0.5]]], \"y\": [[\"cow\"]]}");
+    let run = folder.rml(&format!("run {common} --inputs x.json"));
+    assert!(!run.err.contains("not-prepared"), "{}", run.err);
+    let run: serde_json::Value = serde_json::from_str(&run.ok()).expect("JSON");
+    for i in 0..2 {
+        assert_eq!(run["values"]["logits"][i][0], outputs["logits"][i], "row {i}");
+    }
+    folder.rml(&format!("run {common} --inputs cow.json")).fails(1, &["unknown-class", "`cow`"]);
+    let drawn = folder.rml(&format!("trace {common} --inputs x.json --vars outputs")).ok();
+    assert!(drawn.contains("logits"), "{drawn}");
+    let why = "begins with the values that are written in the program";
+    folder.rml(&format!("trace {common} --inputs x.json --semantics kahn")).fails(1, &["--params", why]);
+}
+
+#[test]
 fn a_stream_is_prepared_as_its_training() {
     let folder = folder();
     let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 5 --batch 1 --save c.safetensors");

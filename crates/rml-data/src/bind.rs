@@ -17,6 +17,7 @@ use crate::builder::exact;
 use crate::classes::classes;
 use crate::columns::{Column, Columns, Elements, place};
 use crate::labels;
+use crate::recipe::Preparation;
 use crate::text;
 
 /// Elements converted to the type of an input.
@@ -308,7 +309,7 @@ fn round(v: &[f64]) -> Result<Vec<f32>, usize> {
     }
 }
 
-/// One column an input, read by cycle, and how many cycles there are.
+/// One column an input, read by cycle, and how many cycles there are. Texts are classes that the preparation knows.
 ///
 /// # Errors
 /// All columns that are missing or do not fit their inputs.
@@ -317,6 +318,7 @@ pub fn by_cycle(
     inputs: &[InputInfo],
     precision: Precision,
     allow_nan: bool,
+    preparation: &Preparation,
 ) -> Result<(Vec<Converted>, usize), Diagnostics> {
     let mut findings = Diagnostics::new();
     let mut all = Vec::new();
@@ -324,7 +326,7 @@ pub fn by_cycle(
     for input in inputs {
         let expected = advice::prefixed("cycles", input.ty.shape.dims());
         let bound = find(columns, (input, inputs), &[&expected]).and_then(|column| {
-            let known = columns.cases.get(&*input.name);
+            let known = columns.cases.get(&*input.name).or(preparation.classes.get(&*input.name));
             let classes = known.map(|known| classes(columns, input, Some(known))).transpose()?.flatten();
             if columns.names(&input.name).is_some() && known.is_none() {
                 let what = format!(
@@ -332,9 +334,9 @@ pub fn by_cycle(
                     input.name, input.name, input.ty
                 );
                 let d = Diagnostic::error(codes::DATA_TYPE, what);
-                return Err(
-                    d.help("write the number of each class: only training and inference know their names")
-                );
+                return Err(d.help(
+                    "name a checkpoint that knows the classes (`--params FILE`), or write the number of each",
+                ));
             }
             if columns.lengths(&input.name).is_some() {
                 let what = format!("the rows of column `{}` are sequences of different lengths", input.name);
@@ -355,6 +357,7 @@ pub fn by_cycle(
                         Some(numbers) => Cow::Owned(renumbered(column, &numbers)),
                         None => Cow::Borrowed(column),
                     };
+                    let allow_nan = allow_nan || preparation.fills(&input.name);
                     convert(&input.name, &column, &input.ty, precision, allow_nan, &place)
                 }
             }

@@ -45,8 +45,8 @@ pub(crate) struct Scale {
 }
 
 impl Steps {
-    /// The values as the program gets them: cells of which each has that many elements, one after the other.
-    pub(crate) fn applied(&self, value: Value, cell: usize) -> Value {
+    /// The values as the program gets them: cells, one after the other.
+    pub(crate) fn applied(&self, value: Value) -> Value {
         if self.fill.is_none() && self.scale.is_none() {
             return value;
         }
@@ -56,15 +56,15 @@ impl Steps {
             reason = "numbers are rounded to the precision of the program"
         )]
         let data = match value.to_data() {
-            Data::F32(v) => Data::F32(self.each(&v, cell, |x| f64::from(*x), |x| x as f32)),
-            Data::F64(v) => Data::F64(self.each(&v, cell, |x| *x, |x| x)),
+            Data::F32(v) => Data::F32(self.each(&v, |x| f64::from(*x), |x| x as f32)),
+            Data::F64(v) => Data::F64(self.each(&v, |x| *x, |x| x)),
             data @ (Data::Int(_) | Data::Bool(_)) => data,
         };
         Value::new(shape, data)
     }
 
-    fn each<T: Copy>(&self, v: &[T], cell: usize, double: fn(&T) -> f64, back: fn(f64) -> T) -> Vec<T> {
-        let at = |list: &[f64], i: usize| list[if list.len() == cell { i % cell } else { 0 }];
+    fn each<T: Copy>(&self, v: &[T], double: fn(&T) -> f64, back: fn(f64) -> T) -> Vec<T> {
+        let at = |list: &[f64], i: usize| list[i % list.len()];
         let one = |(i, x): (usize, &T)| {
             let mut x = double(x);
             if let Some(fill) = self.fill.as_ref().filter(|_| x.is_nan()) {
@@ -235,7 +235,7 @@ mod tests {
         moments.add(&value(vec![1.0, 7.0, 3.0, 7.0, f64::NAN, 7.0]));
         let steps = Steps { fill: Some(moments.means.clone()), scale: Some(moments.scale()) };
         assert_eq!(steps.fill, Some(vec![2.0, 7.0]));
-        let found = steps.applied(value(vec![1.0, 7.0, 3.0, 8.0, f64::NAN, f64::NAN]), 2);
+        let found = steps.applied(value(vec![1.0, 7.0, 3.0, 8.0, f64::NAN, f64::NAN]));
         assert!(found.same(&value(vec![-1.0, 0.0, 1.0, 1.0, 0.0, 0.0])), "{found:?}");
     }
 

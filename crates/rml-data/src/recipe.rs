@@ -312,13 +312,33 @@ impl Preparation {
         let ty = Type { dtype: input.ty.dtype, shape: cell };
         let filled = steps.filled(None, &ty, 1, &[], precision == Precision::F64);
         let value = Value::new(input.ty.shape.clone(), filled.to_data());
-        Some(steps.applied(value, ty.shape.len()))
+        Some(steps.applied(value))
     }
 
-    /// The value of an input as the program gets it, whose cells have that many elements.
+    /// The value of an input as the program gets it.
     #[doc(hidden)]
-    pub fn applied(&self, input: &str, value: Value, cell: usize) -> Value {
-        self.steps.get(input).map_or(value.clone(), |steps| steps.applied(value, cell))
+    pub fn applied(&self, input: &str, value: Value) -> Value {
+        self.steps.get(input).map_or(value.clone(), |steps| steps.applied(value))
+    }
+
+    /// The values of an input in some cycles as the program gets them, one below the other, and in which of these cycles
+    /// it has one: in all, if its gaps are filled.
+    #[doc(hidden)]
+    pub fn cycles(
+        &self,
+        input: &InputInfo,
+        present: Vec<bool>,
+        values: Value,
+        precision: Precision,
+    ) -> (Vec<bool>, Value) {
+        let Some(steps) = self.steps.get(&*input.name) else { return (present, values) };
+        if steps.fill.is_none() || input.clock.is_some() || present.iter().all(|there| *there) {
+            return (present, steps.applied(values));
+        }
+        let there: Vec<usize> = (0..present.len()).filter(|n| present[*n]).collect();
+        let double = precision == Precision::F64;
+        let filled = steps.filled(Some(values), &input.ty, present.len(), &there, double);
+        (vec![true; present.len()], steps.applied(filled))
     }
 
     /// Whether values differ from those of the data: the inputs for which they do.

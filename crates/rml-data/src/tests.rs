@@ -11,7 +11,7 @@ use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::by_cycle;
 use crate::windows::Windows;
-use crate::{Column, Columns, Elements, Format};
+use crate::{Column, Columns, Elements, Format, Preparation};
 
 fn input(name: &str, dtype: DType, dims: &[usize], clock: Option<&str>) -> InputInfo {
     InputInfo {
@@ -36,7 +36,7 @@ fn codes_of(findings: Diagnostics) -> Vec<&'static str> {
 }
 
 fn cycle_error(text: &str, inputs: &[InputInfo]) -> Vec<&'static str> {
-    codes_of(by_cycle(&json(text), inputs, Precision::F32, false).unwrap_err())
+    codes_of(by_cycle(&json(text), inputs, Precision::F32, false, &Preparation::default()).unwrap_err())
 }
 
 fn window_error(text: &str, inputs: &[InputInfo]) -> Vec<&'static str> {
@@ -48,13 +48,24 @@ fn types_convert_only_without_loss() {
     let num = [input("x", DType::Num, &[], None)];
     let int = [input("x", DType::Int, &[], None)];
     let bool_ = [input("x", DType::Bool, &[], None)];
-    assert!(by_cycle(&json(r#"{"x": [1, 2]}"#), &num, Precision::F32, false).is_ok());
-    assert!(by_cycle(&json(r#"{"x": [16777217]}"#), &num, Precision::F64, false).is_ok());
+    assert!(
+        by_cycle(&json(r#"{"x": [1, 2]}"#), &num, Precision::F32, false, &Preparation::default()).is_ok()
+    );
+    assert!(
+        by_cycle(&json(r#"{"x": [16777217]}"#), &num, Precision::F64, false, &Preparation::default()).is_ok()
+    );
     assert_eq!(cycle_error(r#"{"x": [16777217]}"#, &num), ["data-type"]);
     for exact in ["16777218", "-9223372036854775808", "9007199254740992", "-0", "18446744073709551616"] {
         for precision in [Precision::F32, Precision::F64] {
             assert!(
-                by_cycle(&json(&format!("{{\"x\": [{exact}]}}")), &num, precision, false).is_ok(),
+                by_cycle(
+                    &json(&format!("{{\"x\": [{exact}]}}")),
+                    &num,
+                    precision,
+                    false,
+                    &Preparation::default()
+                )
+                .is_ok(),
                 "{exact}"
             );
         }
@@ -67,7 +78,7 @@ fn types_convert_only_without_loss() {
         (Precision::F64, "9223372036854775807"),
     ] {
         let columns = json(&format!("{{\"x\": [1, {inexact}]}}"));
-        let found = by_cycle(&columns, &num, precision, false).unwrap_err();
+        let found = by_cycle(&columns, &num, precision, false, &Preparation::default()).unwrap_err();
         assert!(found.0[0].message.contains(&format!("cycle 1 of test: the integer {inexact}")), "{found}");
     }
     assert_eq!(cycle_error(r#"{"x": [1e300]}"#, &num), ["data-type"]);
@@ -75,7 +86,9 @@ fn types_convert_only_without_loss() {
     assert_eq!(cycle_error(r#"{"x": [1]}"#, &bool_), ["data-type"]);
     assert_eq!(cycle_error(r#"{"x": [true]}"#, &num), ["data-type"]);
     assert_eq!(cycle_error(r#"{"x": [1.5, "NaN"]}"#, &num), ["nan-in-data"]);
-    assert!(by_cycle(&json(r#"{"x": ["NaN"]}"#), &num, Precision::F32, true).is_ok());
+    assert!(
+        by_cycle(&json(r#"{"x": ["NaN"]}"#), &num, Precision::F32, true, &Preparation::default()).is_ok()
+    );
 }
 
 #[test]
@@ -101,7 +114,7 @@ fn columns_that_contradict_themselves_are_refused() {
         columns.columns.insert("x".into(), Column { shape: Shape::new(dims), elements, present });
         columns
     };
-    let run = |columns: &Columns| by_cycle(columns, &inputs, Precision::F32, false);
+    let run = |columns: &Columns| by_cycle(columns, &inputs, Precision::F32, false, &Preparation::default());
     assert!(run(&column(&[3, 2], None, 6)).is_ok() && run(&column(&[3, 2], Some(vec![0, 2]), 4)).is_ok());
     for bad in [
         column(&[3, 2], None, 5),
@@ -324,8 +337,8 @@ fn files_with_windows_of_other_lengths_are_joined() {
 fn what_no_input_takes_is_refused_where_one_asks_for_it() {
     let columns = Columns::parse(b"x,day\n1.5,Monday\n2.5,Tuesday\n", Format::Csv, "table.csv").unwrap();
     let one = |name: &str| [input(name, DType::Num, &[], None)];
-    assert!(by_cycle(&columns, &one("x"), Precision::F32, false).is_ok());
-    let found = by_cycle(&columns, &one("day"), Precision::F32, false).unwrap_err();
+    assert!(by_cycle(&columns, &one("x"), Precision::F32, false, &Preparation::default()).is_ok());
+    let found = by_cycle(&columns, &one("day"), Precision::F32, false, &Preparation::default()).unwrap_err();
     assert_eq!(found.0[0].message, "column `day` of table.csv cannot feed input `day: num []`");
     assert_eq!(found.0[0].notes[0], "line 2, column 5: `Monday` is a text");
     assert_eq!(found.0[0].code.name, "data-type");
@@ -339,6 +352,7 @@ fn each_type_that_does_not_fit_says_what_does() {
             &[input("x", dtype, &[], None)],
             Precision::F32,
             false,
+            &Preparation::default(),
         );
         let found = found.unwrap_err();
         assert_eq!(found.0[0].code.name, "data-type");
@@ -362,12 +376,26 @@ fn each_type_that_does_not_fit_says_what_does() {
 fn columns_without_elements_are_of_any_type() {
     for dtype in [DType::Bool, DType::Int, DType::Num] {
         let inputs = [input("x", dtype, &[0], None)];
-        assert!(by_cycle(&json(r#"{"x": [[], []]}"#), &inputs, Precision::F32, false).is_ok(), "{dtype}");
+        assert!(
+            by_cycle(&json(r#"{"x": [[], []]}"#), &inputs, Precision::F32, false, &Preparation::default())
+                .is_ok(),
+            "{dtype}"
+        );
     }
     let mut all = json(r#"{"x": [[]]}"#);
     let bools = Column { shape: Shape::new(&[1, 0]), elements: Elements::Bool(vec![]), present: None };
     let mut other = Columns::default();
     other.columns.insert("x".to_owned(), bools);
     all.append(other).unwrap();
-    assert!(by_cycle(&all, &[input("x", DType::Bool, &[0], None)], Precision::F32, false).is_ok(), "{all:?}");
+    assert!(
+        by_cycle(
+            &all,
+            &[input("x", DType::Bool, &[0], None)],
+            Precision::F32,
+            false,
+            &Preparation::default()
+        )
+        .is_ok(),
+        "{all:?}"
+    );
 }

@@ -225,7 +225,7 @@ impl Windows {
         } else {
             return Err(self.lacking(i, windows, cycles));
         };
-        Ok(Some(steps.applied(value, cell.shape.len())))
+        Ok(Some(steps.applied(value)))
     }
 
     /// Those cells of the column of an input, with classes in place of texts, as a value of that shape.

@@ -11,9 +11,9 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, memory};
 use rml_data::Preparation;
-use rml_driver::Program;
+use rml_driver::{Options, Program, Source};
 use rml_files::contents;
-use rml_ir::{DType, Data, Shape, Type, Value};
+use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +149,31 @@ impl Checkpoint {
         self.position.as_ref().map_or(&self.preparation, |position| &position.preparation).clone()
     }
 
+    /// The options by which its training was compiled, where these say nothing else: static parameters, and double
+    /// precision.
+    #[must_use]
+    pub fn settings(&self, mut options: Options) -> Options {
+        let Some(position) = &self.position else { return options };
+        for (name, value) in position.set.iter().flatten() {
+            options.defaults.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        if position.setup.double {
+            options.precision = Precision::F64;
+        }
+        options
+    }
+
+    /// Compiles a program to run with these states, by its [`settings`](Self::settings). Static parameters that have
+    /// other values than in the training are warnings.
+    ///
+    /// # Errors
+    /// As [`compile`](rml_driver::compile).
+    pub fn compile(&self, source: &Source, options: &Options) -> Result<Program, Error> {
+        let options = self.settings(options.clone());
+        let program = rml_driver::compile(source, &options)?;
+        Ok(program.with_warnings(changed(self.position.as_ref(), &options.set)))
+    }
+
     /// A warning for those who give values as they are to a program with these states: the training brought them to
     /// another scale.
     pub fn unprepared(&self) -> Option<Diagnostic> {
@@ -159,7 +184,7 @@ impl Checkpoint {
         let what = format!("the training of the checkpoint standardised {names}, which is not done here");
         let help = format!("give `{first}` in that scale: less its mean, and divided by its deviation");
         let d = Diagnostic::warning(codes::NOT_PREPARED, what);
-        Some(d.note("only `rml train` and `rml infer` prepare data as the checkpoint says").help(help))
+        Some(d.note("`rml infer`, `run` and `trace` prepare data as the checkpoint says").help(help))
     }
 
     /// The name of the file it was read from.

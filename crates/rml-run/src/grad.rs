@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
-use rml_data::Columns;
+use rml_data::{Columns, Preparation};
 use rml_driver::{Differentiable, Options, Program, Source, differentiable};
 use rml_engine::{Block, Column, End, Feeding, Present, Row, Status, Use};
 use rml_ir::{Data, Precision, Shape, Type, Value};
@@ -136,12 +136,8 @@ impl Start {
 
     /// The options with the static parameters that the checkpoint was made with.
     fn settings(&self, options: &Options) -> Options {
-        let mut options = options.clone();
-        let set = self.checkpoint.as_ref().and_then(|c| c.position.as_ref()?.set.clone());
-        for (name, value) in set.unwrap_or_default() {
-            options.defaults.entry(name).or_insert(value);
-        }
-        options
+        let options = options.clone();
+        self.checkpoint.as_ref().map_or(options.clone(), |checkpoint| checkpoint.settings(options))
     }
 
     /// Warnings of what differs from the training of the checkpoint.
@@ -184,7 +180,8 @@ struct Sequence {
 impl Given {
     fn new(program: &Program, inputs: &Columns, grad: &GradOptions) -> Result<Self, Error> {
         let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
-        let table = Table::new(program, inputs, &options).map_err(|d| program.error(d))?;
+        let table = Table::new(program, inputs, &options, Preparation::default());
+        let table = table.map_err(|d| program.error(d))?;
         let each = program.outputs().len() * size_of::<Status>() + size_of::<Row>();
         let given: u64 = program.inputs().iter().map(|i| i.ty.bytes(program.precision())).sum();
         let bytes =

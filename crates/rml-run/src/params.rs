@@ -10,7 +10,6 @@ use rml_ir::Value;
 use rml_ir::typed::StaticValue;
 use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Wanted};
 
-use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Policy};
 
 /// The parameters of node [`Options::node`], with their values where a checkpoint is given. Static parameters that the
@@ -159,21 +158,9 @@ pub(crate) fn program(
     options: &Options,
     checkpoint: Option<&Checkpoint>,
 ) -> Result<Program, Error> {
-    let mut options = options.clone();
-    let recorded = checkpoint.and_then(|c| c.position.as_ref()?.set.clone()).unwrap_or_default();
-    for (name, value) in recorded {
-        options.defaults.entry(name).or_insert(value);
-    }
-    options = any_batch(&options);
-    if checkpoint.and_then(|c| c.position.as_ref()).is_some_and(|p| p.setup.double) {
-        options.precision = rml_ir::Precision::F64;
-    }
-    let program = compile(source, &options)?;
-    let position = checkpoint.and_then(|c| c.position.as_ref());
-    let warnings = checkpoint::changed(position, &options.set)
-        .into_iter()
-        .chain(checkpoint.and_then(Checkpoint::unprepared));
-    Ok(program.with_warnings(warnings))
+    let Some(checkpoint) = checkpoint else { return compile(source, &any_batch(options)) };
+    let program = checkpoint.compile(source, &any_batch(&checkpoint.settings(options.clone())))?;
+    Ok(program.with_warnings(checkpoint.unprepared()))
 }
 
 /// With 1 for the dimension `batch` where it has no value.

@@ -7,13 +7,13 @@ use indexmap::IndexMap;
 use rml_base::memory::{self, Reservation};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Columns, Feed, text, write_row};
+use rml_data::{Columns, Feed, Preparation, text, write_row};
 use rml_driver::Program;
 use rml_engine::{End, Feeding, Status, Use};
 use rml_ir::flat::Var;
 use rml_ir::{Shape, Value};
 
-use crate::checkpoint::Parameters;
+use crate::checkpoint::{Checkpoint, Parameters};
 use crate::engines::Engine;
 use crate::session::{Outputs, Session};
 
@@ -79,7 +79,8 @@ pub struct RunOptions {
     pub all_vars: bool,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
-    /// What the run begins with: all parameters, and other states that fit; `None` = initial values.
+    /// What the run begins with: all parameters, and other states that fit; `None` = initial values. Inputs are
+    /// prepared as they were in the training of these.
     pub params: Option<Parameters>,
     /// The engine that runs the program.
     pub engine: Engine,
@@ -95,6 +96,14 @@ impl Default for RunOptions {
             params: None,
             engine: Engine::default(),
         }
+    }
+}
+
+impl RunOptions {
+    /// How inputs are prepared.
+    fn preparation(&self) -> Result<Preparation, Error> {
+        let checkpoint = self.params.as_ref().map(Parameters::checkpoint).transpose()?;
+        Ok(checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default())
     }
 }
 
@@ -253,7 +262,7 @@ pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<
 
 /// How many cycles a run over a table of inputs has.
 pub(crate) fn cycles(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<usize, Error> {
-    let table = Table::new(program, inputs, options);
+    let table = Table::new(program, inputs, options, options.preparation()?);
     table.map(|t| t.cycles).map_err(|d| program.error(d))
 }
 
@@ -264,7 +273,8 @@ pub(crate) fn sequences(
     inputs: &Columns,
     options: &RunOptions,
 ) -> Result<(usize, Vec<Vec<Value>>), Error> {
-    let table = Table::new(program, inputs, options).map_err(|d| program.error(d))?;
+    let table = Table::new(program, inputs, options, options.preparation()?);
+    let table = table.map_err(|d| program.error(d))?;
     let mut sequences = vec![Vec::new(); table.inputs.len()];
     // Without inputs there is nothing to read, however many cycles there are.
     for n in 0..if sequences.is_empty() { 0 } else { table.cycles } {
@@ -286,17 +296,16 @@ pub(crate) fn run_session(
     inputs: &Columns,
     options: &RunOptions,
 ) -> Result<(Session, Trace), Error> {
-    let table = options
-        .engine
-        .time(Phase::Data, || Table::new(program, inputs, options))
-        .map_err(|d| program.error(d))?;
+    let engine = &options.engine;
+    let read = || options.params.as_ref().map(Parameters::checkpoint).transpose();
+    let checkpoint = engine.time(Phase::Checkpoint, read)?;
+    let preparation = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
+    let bind = || Table::new(program, inputs, options, preparation);
+    let table = engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
     let cycles = table.cycles;
     let wish = Use { record: options.all_vars, ..Use::new(Feeding::Windows { cycles: None }) };
     let mut session = Session::open(program, &options.engine, &wish)?;
-    let mut unprepared = None;
-    if let Some(params) = &options.params {
-        let checkpoint = params.checkpoint()?;
-        unprepared = checkpoint.unprepared();
+    if let Some(checkpoint) = checkpoint {
         session.begin_with(&checkpoint.into())?;
     }
     let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
@@ -313,11 +322,10 @@ pub(crate) fn run_session(
     let ran = (0..cycles).step_by(PIECE).try_for_each(&mut piece).and_then(|()| session.end(options.end));
     let values =
         if options.all_vars { all_vars(program, &session, cycles)? } else { values.rest(&mut session)? };
-    let (mut warnings, error) = match ran.and_then(|()| session.undetermined()) {
+    let (warnings, error) = match ran.and_then(|()| session.undetermined()) {
         Ok(warnings) => (warnings, None),
         Err(error) => (Diagnostics::new(), Some(error)),
     };
-    warnings.extend(unprepared);
     Ok((session, Trace { cycles, values, error, warnings, reserved }))
 }
 
@@ -354,7 +362,8 @@ impl Session {
     ) -> Result<Vec<Outputs>, Error> {
         let program = self.program().clone();
         let options = RunOptions { allow_nan, ..RunOptions::default() };
-        let table = Table::new(&program, inputs, &options).map_err(|d| self.fail(d))?;
+        let table = Table::new(&program, inputs, &options, Preparation::default());
+        let table = table.map_err(|d| self.fail(d))?;
         let mut known = Vec::new();
         for from in (0..table.cycles).step_by(PIECE) {
             if interrupt.load(Ordering::SeqCst) {

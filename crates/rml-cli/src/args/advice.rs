@@ -55,8 +55,8 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     (&["cpu"], &[], "`--backend cpu` is the default"),
     (
         &["params", "weights", "checkpoint", "model", "load", "ckpt", "resume"],
-        &["run", "trace", "view", "check"],
-        "a node runs with parameters of a checkpoint in `rml infer FILE --params CHECKPOINT`",
+        &["run", "trace", "view", "check", "grad"],
+        "a node runs with parameters of a checkpoint in `rml run FILE --params CHECKPOINT`",
     ),
     (
         &["params", "weights", "checkpoint", "model", "load", "ckpt"],

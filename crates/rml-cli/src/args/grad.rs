@@ -1,7 +1,5 @@
 //! Flags of `rml grad` and `rml gradcheck`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use super::{Computing, Over};
@@ -15,9 +13,6 @@ pub(crate) struct Differentiation {
     /// The output whose sum over the trace is differentiated; by default the only num output
     #[arg(long, value_name = "NAME")]
     pub(crate) loss: Option<String>,
-    /// A checkpoint with the parameters; by default their initial values
-    #[arg(long, value_name = "FILE")]
-    pub(crate) params: Option<PathBuf>,
 }
 
 /// `rml grad`.

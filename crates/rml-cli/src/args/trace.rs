@@ -17,6 +17,9 @@ pub(crate) struct Over {
     /// Inputs by name, one row a cycle: .json, .jsonl, .csv, .tsv or .npz
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs: Option<PathBuf>,
+    /// A checkpoint with the parameters; by default their initial values
+    #[arg(long, value_name = "FILE")]
+    pub(crate) params: Option<PathBuf>,
     /// How many cycles to run; by default those of the inputs
     #[arg(long, value_name = "N")]
     pub(crate) cycles: Option<usize>,

@@ -1,6 +1,9 @@
 //! `rml run`: a program over a table of inputs. Other commands that run a program begin in the same way.
 
-use rml::{Columns, End, Options, Phase, Program, RunOptions, Source, Trace, memory};
+use rml::{
+    Checkpoint, Columns, Cut, End, Options, Parameters, Phase, Program, Recipe, RunOptions, Source, Trace,
+    memory,
+};
 
 use super::profile::Measuring;
 use crate::args::{self, Execution, Format, Over, Vars};
@@ -9,7 +12,7 @@ use crate::output::{Output, Stop};
 /// Runs, and prints the trace; what was computed before an error is printed too.
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
     let over = &args.execution.over;
-    let inputs = [over.inputs.as_ref()];
+    let inputs = [over.inputs.as_ref(), over.params.as_ref()];
     let measuring = Measuring::begin(&args.profiling, &Source::file(&over.program.file), inputs)?;
     measuring.survive_signals(output)?;
     let outcome = run_measured(args, &measuring, output);
@@ -48,12 +51,23 @@ pub(super) fn prepare(
 ) -> Result<(Program, Columns, RunOptions), Stop> {
     let (source, options) = over(&args.over)?;
     let options = Options { all_vars, probes: args.probe.clone(), ..options };
-    let program = measuring.time(Phase::Compile, || rml::compile(&source, &options))?;
+    let checkpoint = measuring.time(Phase::Checkpoint, || checkpoint(&args.over))?;
+    let compile = || match &checkpoint {
+        Some(checkpoint) => checkpoint.compile(&source, &options),
+        None => rml::compile(&source, &options),
+    };
+    let program = measuring.time(Phase::Compile, compile)?;
     output.report(program.warnings(), program.sources());
-    let inputs = measuring.time(Phase::Data, || inputs(&args.over, &source, output))?;
+    let inputs = measuring.time(Phase::Data, || inputs(&args.over, &source, checkpoint.as_ref(), output))?;
     let end = if args.open { End::Open } else { End::Closed };
-    let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
-    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, ..RunOptions::default() }))
+    let (cycles, allow_nan, params) =
+        (args.over.cycles, args.over.allow_nan, checkpoint.map(Parameters::from));
+    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, params, ..RunOptions::default() }))
+}
+
+/// The checkpoint that the flags name.
+pub(crate) fn checkpoint(args: &Over) -> Result<Option<Checkpoint>, rml::Error> {
+    args.params.as_deref().map(Checkpoint::read).transpose()
 }
 
 /// The program that the flags name, and how they say to compile it.
@@ -62,16 +76,22 @@ pub(crate) fn over(args: &Over) -> Result<(Source, Options), Stop> {
     Ok((source, Options { node: args.node.clone(), seed: args.seed, ..options }))
 }
 
-/// The inputs of a program, from the file that the flags name.
-pub(crate) fn inputs(args: &Over, source: &Source, output: &mut Output) -> Result<Columns, Stop> {
+/// The inputs of a program, from the file that the flags name. Where they say nothing else, it is read as the data of
+/// the training.
+pub(crate) fn inputs(
+    args: &Over,
+    source: &Source,
+    checkpoint: Option<&Checkpoint>,
+    output: &mut Output,
+) -> Result<Columns, Stop> {
     let Some(file) = &args.inputs else {
         super::refuse_unused("they are about the file of `--inputs`", &args.table.given())?;
         return Ok(Columns::default());
     };
-    let recipe = args.table.recipe()?;
-    let selection = rml::columns_for(source, args.node.as_deref())?.in_format(args.table.format());
-    let selection = selection.written(recipe.dialect).mapped(recipe.columns)?;
-    let columns = Columns::read_selected(&[file], &selection)?;
+    let recorded = checkpoint.map(Checkpoint::preparation).unwrap_or_default();
+    let recipe = Recipe { cut: Cut::default(), ..args.table.recipe()?.or_read_as(recorded.recipe()) };
+    let columns = rml::columns_for(source, args.node.as_deref())?.in_format(args.table.format());
+    let columns = Columns::read_selected(&[file], &recipe.selection(columns)?)?;
     super::note_assumed(&columns, output);
     Ok(columns)
 }

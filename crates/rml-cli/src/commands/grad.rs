@@ -1,16 +1,18 @@
 //! `rml grad` and `rml gradcheck`: gradients of whole traces.
 
-use rml::{CheckOptions, GradOptions};
+use rml::{CheckOptions, Checkpoint, GradOptions};
 
-use super::execute::{inputs, over};
+use super::execute::{checkpoint, inputs, over};
 use crate::args::{CheckFormat, Computing, Differentiation, Grad, GradFormat, Gradcheck};
 use crate::output::{Output, Stop};
 
 /// Prints the gradient of the sum of an output.
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
-    let options = options(&args.of, &args.computing)?;
     let (source, compile) = over(&args.of.over)?;
-    let found = rml::grad(&source, &compile, &inputs(&args.of.over, &source, output)?, &options)?;
+    let checkpoint = checkpoint(&args.of.over)?;
+    let inputs = inputs(&args.of.over, &source, checkpoint.as_ref(), output)?;
+    let options = options(&args.of, checkpoint, &args.computing)?;
+    let found = rml::grad(&source, &compile, &inputs, &options)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
         GradFormat::Json => output.in_pieces(true, |out| {
@@ -23,11 +25,12 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
 
 /// Compares it with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
-    let options = options(&args.of, &args.computing)?;
     let (source, compile) = over(&args.of.over)?;
+    let checkpoint = checkpoint(&args.of.over)?;
+    let inputs = inputs(&args.of.over, &source, checkpoint.as_ref(), output)?;
+    let options = options(&args.of, checkpoint, &args.computing)?;
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
-    let found =
-        rml::gradcheck(&source, &compile, &inputs(&args.of.over, &source, output)?, &options, &check)?;
+    let found = rml::gradcheck(&source, &compile, &inputs, &options, &check)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
         CheckFormat::Json => output.print_json(&found.to_json()),
@@ -36,10 +39,14 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     if found.ok() { Ok(()) } else { Err(Stop::Reported) }
 }
 
-fn options(args: &Differentiation, computing: &Computing) -> Result<GradOptions, Stop> {
+fn options(
+    args: &Differentiation,
+    checkpoint: Option<Checkpoint>,
+    computing: &Computing,
+) -> Result<GradOptions, Stop> {
     Ok(GradOptions {
         loss: args.loss.clone(),
-        params: args.params.clone().map(Into::into),
+        params: checkpoint.map(Into::into),
         cycles: args.over.cycles,
         allow_nan: args.over.allow_nan,
         engine: super::engine(computing)?,

@@ -16,6 +16,8 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     if args.semantics == Semantics::Kahn {
         let why = "in the Kahn semantics sequences are endless anyway";
         super::refuse_unused(why, &[("open", args.execution.open)])?;
+        let why = "the Kahn semantics begins with the values that are written in the program";
+        super::refuse_unused(why, &[("params", args.execution.over.params.is_some())])?;
     }
     if args.vcd.is_some() {
         let why = "a value change dump holds variables, not parts of their equations";
@@ -24,7 +26,11 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     let files = [&args.svg, &args.vcd, &args.html];
     for file in files.into_iter().flatten().filter(|file| !super::is_stream(file)) {
         let over = &args.execution.over;
-        super::check_output(file, &Source::file(&over.program.file), [over.inputs.as_ref()])?;
+        super::check_output(
+            file,
+            &Source::file(&over.program.file),
+            [over.inputs.as_ref(), over.params.as_ref()],
+        )?;
     }
     let rows = page::shown(args.vars);
     let mut failed = None;

@@ -189,6 +189,6 @@ impl Format {
         let allow_nan = self.allow_nan || self.preparation.fills(&input.name);
         let data = convert(&input.name, &column, &ty, precision, allow_nan, &|_| "its value".into());
         let value = data.map_err(|d| of_line(d, input))?.gather(&[0], &input.ty.shape);
-        Ok(Feed::Value(self.preparation.applied(&input.name, value, ty.shape.len())))
+        Ok(Feed::Value(self.preparation.applied(&input.name, value)))
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Columns, Converted, Feed, by_cycle};
+use rml_data::{Columns, Converted, Feed, Preparation, by_cycle};
 use rml_driver::Program;
 use rml_engine::{Block, Column, Present};
-use rml_ir::{InputInfo, Shape, Value};
+use rml_ir::{InputInfo, Precision, Shape, Value};
 
 use super::RunOptions;
 use crate::runner::with_gaps;
@@ -17,6 +17,9 @@ use crate::runner::with_gaps;
 pub(crate) struct Table<'a> {
     pub(super) inputs: &'a [InputInfo],
     bound: Vec<Converted>,
+    /// What is done with their values.
+    preparation: Preparation,
+    precision: Precision,
     /// What the data is called in messages.
     origin: String,
     /// For each input, the input that is its clock.
@@ -29,9 +32,10 @@ impl<'a> Table<'a> {
         program: &'a Program,
         columns: &Columns,
         options: &RunOptions,
+        preparation: Preparation,
     ) -> Result<Self, Diagnostics> {
-        let inputs = program.inputs();
-        let (bound, count) = by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
+        let (inputs, precision) = (program.inputs(), program.precision());
+        let (bound, count) = by_cycle(columns, inputs, precision, options.allow_nan, &preparation)?;
         let cycles = match options.cycles {
             Some(n) if !inputs.is_empty() && n > count => {
                 let what = format!("{n} cycles are asked for, the inputs have {count}");
@@ -49,14 +53,19 @@ impl<'a> Table<'a> {
         let index = |name: &str| inputs.iter().position(|i| &*i.name == name);
         let clock = |i: &InputInfo| i.clock.as_ref().and_then(|(c, flag)| index(c).map(|at| (at, *flag)));
         let origin = columns.called().to_owned();
-        Ok(Self { inputs, bound, origin, clocks: inputs.iter().map(clock).collect(), cycles })
+        let clocks = inputs.iter().map(clock).collect();
+        Ok(Self { inputs, bound, preparation, precision, origin, clocks, cycles })
     }
 
     /// What each input is in cycle `n`.
     pub(crate) fn row(&self, n: usize) -> Vec<Feed> {
-        let cell = |i: usize| match self.bound[i].place(n).filter(|_| self.is_present(i, n)) {
-            Some(place) => Feed::Value(self.bound[i].gather(&[place], &self.inputs[i].ty.shape)),
-            None => Feed::Absent,
+        let cell = |i: usize| {
+            let (present, value) = self.prepared(i, n..n + 1);
+            if present[0] {
+                Feed::Value(Value::new(self.inputs[i].ty.shape.clone(), value.to_data()))
+            } else {
+                Feed::Absent
+            }
         };
         (0..self.inputs.len()).map(cell).collect()
     }
@@ -72,12 +81,18 @@ impl<'a> Table<'a> {
 
     /// Where input `i` is present in those cycles, and its values there, one below the other.
     pub(crate) fn column(&self, i: usize, cycles: Range<usize>) -> (Present, Value) {
+        let (present, values) = self.prepared(i, cycles);
+        (present.into_iter().collect(), values)
+    }
+
+    fn prepared(&self, i: usize, cycles: Range<usize>) -> (Vec<bool>, Value) {
         let place = |n: usize| self.bound[i].place(n).filter(|_| self.is_present(i, n));
         let places: Vec<Option<usize>> = cycles.map(place).collect();
         let cells: Vec<usize> = places.iter().copied().flatten().collect();
         let dims: Vec<usize> = [cells.len()].iter().chain(self.inputs[i].ty.shape.dims()).copied().collect();
         let values = self.bound[i].gather(&cells, &Shape::new(&dims));
-        (places.iter().map(Option::is_some).collect(), values)
+        let present = places.iter().map(Option::is_some).collect();
+        self.preparation.cycles(&self.inputs[i], present, values, self.precision)
     }
 
     /// Whether input `i` is present in cycle `n`: as its column says; a column without gaps follows its clock.
@@ -107,7 +122,12 @@ impl<'a> Table<'a> {
         };
         let found = |row: usize| error.diagnostics().iter().any(|d| d.code == SYNC_ERROR && is_in(d, row));
         let Some(row) = (from..self.cycles).find(|row| found(*row)) else { return error };
-        let is_gap = |i: &usize| self.inputs[*i].clock.is_none() && self.bound[*i].place(row).is_none();
+        let is_gap = |i: &usize| {
+            let input = &self.inputs[*i];
+            input.clock.is_none()
+                && self.bound[*i].place(row).is_none()
+                && !self.preparation.fills(&input.name)
+        };
         let gaps = (0..self.inputs.len()).filter(is_gap);
         let gaps: Vec<_> = gaps.map(|i| (&*self.inputs[i].name, row, &*self.origin)).collect();
         with_gaps(error, &gaps, None)
