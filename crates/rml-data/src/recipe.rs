@@ -321,8 +321,8 @@ impl Preparation {
         self.steps.get(input).map_or(value.clone(), |steps| steps.applied(value))
     }
 
-    /// The values of an input in some cycles as the program gets them, one below the other, and in which of these cycles
-    /// it has one: in all, if its gaps are filled.
+    /// The values of an input in some cycles as the program gets them, one below the other, and in which of these
+    /// cycles it has one: in all, if its gaps are filled.
     #[doc(hidden)]
     pub fn cycles(
         &self,

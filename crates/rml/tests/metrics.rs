@@ -33,7 +33,7 @@ fn outputs(text: &str) -> Vec<Vec<f64>> {
     rows.iter().filter_map(|row| row.nums("o")).collect()
 }
 
-/// The values of an output of node `main`, which has no inputs, in so many cycles.
+/// The values of an output of node `main`, which has no inputs, in that many cycles.
 fn stepped(text: &str, cycles: usize) -> Vec<f64> {
     let text = format!("import std.losses;\nimport std.time;\nnode main() -> (o)\n{text}");
     let options = Options { node: Some("main".into()), precision: Precision::F64, ..Options::default() };
@@ -350,7 +350,7 @@ fn a_metric_at_the_end_of_an_epoch_is_that_of_all_its_windows() {
     }
 }
 
-/// Counts are states, so a training that is interrupted in an epoch goes on counting.
+/// Counts are states, so a training that is interrupted in an epoch continues to count.
 #[test]
 fn a_metric_continues_in_a_resumed_epoch() {
     let folder = tempfile::tempdir().unwrap();

@@ -166,7 +166,8 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
 }
 
 /// What an input without a column, usable or not, is: true in the last cycle of each window, in the last cycle of an
-/// epoch, or in the first cycle of each series. If the rows of a table are cut by a number or by its own column, a column `end` is none of it.
+/// epoch, or in the first cycle of each series. If the rows of a table are cut by a number or by its own column, a
+/// column `end` is none of it.
 pub(super) fn driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns, cut: &Cut) -> Option<Role> {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
     let is_cut = &*info.name == "end" && (cut.window.is_some() || cut.end.as_deref() == Some("end"));
