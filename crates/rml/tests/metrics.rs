@@ -140,7 +140,8 @@ fn losses_of_pairs() {
             t += (d - distance(row, &half) + 1.0).max(0.0) / 4.0;
             c += 0.5 * if *label == 0 { d * d } else { (2.0 - d).max(0.0).powi(2) } / 4.0;
         }
-        (triplet.push(t), contrastive.push(c));
+        triplet.push(t);
+        contrastive.push(c);
         let norm = |a: &[f64]| distance(a, &[0.0; 3]);
         let cosine =
             |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / norm(a) / norm(b) / 0.5;
