@@ -89,7 +89,7 @@ fn a_run_is_prepared_as_its_training() {
     folder.rml(&format!("train p.rml --data t.csv {flags}")).ok();
     // A row is a window in training, and a cycle here.
     let folder = folder.file("two.csv", "kind,a,b\nowl,3001,0.5\nemu,,0.8\n");
-    let common = "p.rml --node infer --batch 1 --params c.safetensors";
+    let common = "p.rml --node infer --batch 1 --params c.safetensors --columns x=x --columns y=y";
     folder.rml("infer p.rml --params c.safetensors --data two.csv --out o.json --batch 1").ok();
     let outputs: serde_json::Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
     let folder = folder
@@ -190,7 +190,7 @@ fn classes_have_the_order_that_is_stated() {
     // Without a training, nothing says what number a word has.
     folder
         .rml(&format!("run p.rml --node infer --batch 1 --inputs new.csv {COLUMNS}"))
-        .fails(1, &["data-type", "`owl` is a text"]);
+        .fails(1, &["data-type", "column `y` holds texts", "`--params FILE`"]);
 }
 
 #[test]

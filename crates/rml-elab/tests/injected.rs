@@ -9,6 +9,7 @@ use bumpalo::Bump;
 use common::{check_all, options};
 use rml_base::{FileId, Sources, Span};
 use rml_ir::typed::StaticValue;
+use rml_syntax::ast::ExprKind;
 
 /// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none.
 /// The last two may define several names.
@@ -48,6 +49,8 @@ fn programs() -> Vec<Program> {
         let constants = !path.starts_with(root.join("std"));
         let equations = parsed.file.nodes().flat_map(|n| n.equations.iter());
         let equations = equations.filter(|e| constants || e.range.is_none());
+        // An assertion has no equals sign before its condition.
+        let equations = equations.filter(|e| !matches!(e.rhs.kind, ExprKind::Assert { .. }));
         let sides = equations.map(|e| (e.rhs.span, e.lhs.len())).collect();
         Program { name: path.display().to_string(), text, sides }
     });

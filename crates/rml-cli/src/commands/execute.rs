@@ -51,7 +51,8 @@ pub(super) fn prepare(
 ) -> Result<(Program, Columns, RunOptions), Stop> {
     let (source, options) = over(&args.over)?;
     let options = Options { all_vars, probes: args.probe.clone(), ..options };
-    let checkpoint = measuring.time(Phase::Checkpoint, || checkpoint(&args.over))?;
+    let read = || args.over.params.as_deref().map(Checkpoint::read).transpose();
+    let checkpoint = measuring.time(Phase::Checkpoint, read)?;
     let compile = || match &checkpoint {
         Some(checkpoint) => checkpoint.compile(&source, &options),
         None => rml::compile(&source, &options),
@@ -63,11 +64,6 @@ pub(super) fn prepare(
     let (cycles, allow_nan, params) =
         (args.over.cycles, args.over.allow_nan, checkpoint.map(Parameters::from));
     Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, params, ..RunOptions::default() }))
-}
-
-/// The checkpoint that the flags name.
-pub(crate) fn checkpoint(args: &Over) -> Result<Option<Checkpoint>, rml::Error> {
-    args.params.as_deref().map(Checkpoint::read).transpose()
 }
 
 /// The program that the flags name, and how they say to compile it.

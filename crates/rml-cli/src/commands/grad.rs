@@ -1,17 +1,16 @@
 //! `rml grad` and `rml gradcheck`: gradients of whole traces.
 
-use rml::{CheckOptions, Checkpoint, GradOptions};
+use rml::{CheckOptions, GradOptions};
 
-use super::execute::{checkpoint, inputs, over};
+use super::execute::{inputs, over};
 use crate::args::{CheckFormat, Computing, Differentiation, Grad, GradFormat, Gradcheck};
 use crate::output::{Output, Stop};
 
 /// Prints the gradient of the sum of an output.
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
-    let checkpoint = checkpoint(&args.of.over)?;
-    let inputs = inputs(&args.of.over, &source, checkpoint.as_ref(), output)?;
-    let options = options(&args.of, checkpoint, &args.computing)?;
+    let inputs = inputs(&args.of.over, &source, None, output)?;
+    let options = options(&args.of, &args.computing)?;
     let found = rml::grad(&source, &compile, &inputs, &options)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
@@ -26,9 +25,8 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
 /// Compares it with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
-    let checkpoint = checkpoint(&args.of.over)?;
-    let inputs = inputs(&args.of.over, &source, checkpoint.as_ref(), output)?;
-    let options = options(&args.of, checkpoint, &args.computing)?;
+    let inputs = inputs(&args.of.over, &source, None, output)?;
+    let options = options(&args.of, &args.computing)?;
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
     let found = rml::gradcheck(&source, &compile, &inputs, &options, &check)?;
     output.report(&found.warnings, &found.sources);
@@ -39,14 +37,10 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     if found.ok() { Ok(()) } else { Err(Stop::Reported) }
 }
 
-fn options(
-    args: &Differentiation,
-    checkpoint: Option<Checkpoint>,
-    computing: &Computing,
-) -> Result<GradOptions, Stop> {
+fn options(args: &Differentiation, computing: &Computing) -> Result<GradOptions, Stop> {
     Ok(GradOptions {
         loss: args.loss.clone(),
-        params: checkpoint.map(Into::into),
+        params: args.over.params.clone().map(Into::into),
         cycles: args.over.cycles,
         allow_nan: args.over.allow_nan,
         engine: super::engine(computing)?,
