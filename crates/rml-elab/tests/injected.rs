@@ -78,8 +78,10 @@ fn inject(program: &Program, at: &[(usize, usize)]) -> (String, Vec<(String, std
     for &(equation, kind) in at {
         let (span, names) = program.sides[equation];
         // what is sampled cannot be a list of sizes
-        let sizes =
-            program.text[span.range()].starts_with('[') || program.text[..span.range().start].ends_with('[');
+        let side = &program.text[span.range()];
+        let sizes = side.starts_with('[')
+            || side.starts_with("shape(")
+            || program.text[..span.range().start].ends_with('[');
         let (wrong, code) = match names {
             1 if sizes => WRONG[3],
             1 => WRONG[kind % WRONG.len()],
