@@ -109,6 +109,21 @@ fn a_run_is_prepared_as_its_training() {
 }
 
 #[test]
+fn stacked_rows_of_a_stream_are_prepared_element_by_element() {
+    let seen = NET.replace(
+        "-> (logits: num [batch, 2], loss",
+        "-> (logits: num [batch, 2], seen: num [batch, 2], loss",
+    );
+    let seen = seen.replace("  rate = ", "  seen = x;\n  rate = ");
+    let folder = Folder::new().file("p.rml", seen).file("t.csv", "kind,a,b\nowl,1000,1\nemu,3000,3\n");
+    let flags = format!("{COLUMNS} --standardise x --epochs 1 --test 0 --batch 2 --save c.safetensors");
+    folder.rml(&format!("train p.rml --data t.csv {flags}")).ok();
+    let line = "{\"x\": [[1000, 1], [3000, 3]], \"y\": [\"owl\", \"emu\"]}\n";
+    let answer = folder.rml_with("infer p.rml --params c.safetensors --batch 2 --stream", line).json();
+    assert_eq!(answer["seen"], serde_json::json!([[-1.0, -1.0], [1.0, 1.0]]));
+}
+
+#[test]
 fn a_stream_is_prepared_as_its_training() {
     let folder = folder();
     let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 5 --batch 1 --save c.safetensors");

@@ -157,9 +157,11 @@ impl Windows {
         let cycles = self.valued(i, windows, &cycles);
         let mut there = vec![false; length];
         cycles.iter().for_each(|t| there[*t] = true);
-        let values = match self.inputs[i].role {
-            Role::EpochEnd if is_last => one_true(&cycles, length.saturating_sub(1)),
-            _ => self.values(i, windows, &cycles)?,
+        let ends = is_last && matches!(self.inputs[i].role, Role::EpochEnd);
+        let values = if ends {
+            one_true(&cycles, length.saturating_sub(1))
+        } else {
+            self.values(i, windows, &cycles)?
         };
         let column = match values {
             Some(values) => block::Column::new(there.into_iter().collect(), values),

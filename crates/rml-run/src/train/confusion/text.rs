@@ -6,7 +6,7 @@ use rml_base::table;
 
 use super::Confusion;
 
-/// What the table says about each class behind its counts.
+/// The columns after the counts of a class.
 const RATES: [&str; 3] = ["recall", "precision", "F1"];
 
 impl Confusion {
