@@ -14,7 +14,6 @@ use rml_ir::{DType, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
 
 mod arena;
-mod batch;
 mod bind;
 mod budget;
 mod cells;
@@ -30,26 +29,19 @@ mod listed;
 mod lower;
 mod operand;
 mod packs;
-mod pair;
-mod pairs;
 mod place;
 mod point;
 mod ports;
 mod profile;
 mod reached;
 mod ready;
-mod replace;
-mod row;
-mod rows;
 mod run;
 mod scalar;
 mod search;
 mod segments;
-mod single;
 mod stages;
 mod threads;
 mod tick;
-mod transposed;
 mod verify;
 mod views;
 mod waits;
@@ -108,8 +100,6 @@ pub struct Machine<N: Number> {
     fit: Fit,
     /// The threads that share the work, if it has some to share.
     team: Option<Box<Team>>,
-    /// Whether the last window ended with a matrix read from its first column on.
-    reversed: bool,
     /// The measurement of windows.
     probe: Option<Box<Probe>>,
 }
@@ -148,7 +138,7 @@ impl<N: Number> Machine<N> {
         let Ready { plan, code, placement, team } = ready.clone();
         let set = vec![false; plan.registers.len()];
         let mut machine = Self {
-            packs: code.packs.iter().map(Layout::new).collect(),
+            packs: code.packs.iter().map(|_| Layout::new()).collect(),
             code,
             placement,
             bound: Bound::default(),
@@ -161,7 +151,6 @@ impl<N: Number> Machine<N> {
             fit: Fit::default(),
             set,
             team,
-            reversed: false,
             probe: None,
             plan,
         };
@@ -225,11 +214,6 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// If an operator has no result. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<usize, Suspect> {
-        if ticks == 1
-            && let Some(ran) = self.single()
-        {
-            return ran;
-        }
         let is_found = self.search == Search::Found(ticks);
         if !is_found {
             self.abandon();
@@ -267,33 +251,7 @@ impl<N: Number> Machine<N> {
             probe.end();
         }
         self.finished = done;
-        self.reversed ^= ticks % 2 == 1;
         Ok(done)
-    }
-
-    /// Runs a window of one tick by its list; none if it has to run otherwise.
-    fn single(&mut self) -> Option<Result<usize, Suspect>> {
-        let is_plain = self.search == Search::None && self.probe.is_none() && self.team.is_none();
-        if !is_plain || self.code.waits || self.code.ahead > 0 {
-            return None;
-        }
-        self.bind(1);
-        if self.bound.cut.is_some() {
-            return None;
-        }
-        if self.code.begins {
-            self.begin();
-        }
-        let mut run = self.run();
-        if run.single().is_err() {
-            if self.code.begins {
-                self.undo();
-            }
-            return Some(Err(Suspect));
-        }
-        self.finished = 1;
-        self.reversed = !self.reversed;
-        Some(Ok(1))
     }
 
     /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are after
@@ -323,7 +281,6 @@ impl<N: Number> Machine<N> {
             team: self.team.as_deref_mut(),
             part: self.bound.part,
             begins: true,
-            reversed: self.reversed,
         }
     }
 
