@@ -9,6 +9,7 @@ use super::listed::Listed;
 use super::operand::Arg;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
+use super::single::Single;
 
 /// Where everything is in windows of one length.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(super) struct Bound {
     pub(super) spots: Vec<Spot>,
     pub(super) steps: Vec<Step>,
     pub(super) links: Vec<Linked>,
+    /// The code for windows of one tick.
+    pub(super) single: Single,
 }
 
 /// How the code of a thread differs from that of the window.
@@ -91,5 +94,8 @@ impl Bound {
         }
         self.links.clear();
         self.links.extend(code.links.iter().map(|link| Linked::new(link, &self.spots)));
+        if ticks == 1 {
+            self.single.bind(code, &self.bases, &self.spots);
+        }
     }
 }

@@ -39,6 +39,7 @@ mod run;
 mod scalar;
 mod search;
 mod segments;
+mod single;
 mod stages;
 mod threads;
 mod tick;
@@ -214,6 +215,11 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// If an operator has no result. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<usize, Suspect> {
+        if ticks == 1
+            && let Some(ran) = self.single()
+        {
+            return ran;
+        }
         let is_found = self.search == Search::Found(ticks);
         if !is_found {
             self.abandon();
@@ -252,6 +258,25 @@ impl<N: Number> Machine<N> {
         }
         self.finished = done;
         Ok(done)
+    }
+
+    /// Runs a window of one tick by its list; none if it has to run otherwise.
+    fn single(&mut self) -> Option<Result<usize, Suspect>> {
+        let is_plain = self.search == Search::None && self.probe.is_none() && self.team.is_none();
+        if !is_plain || self.code.waits || self.code.ahead > 0 {
+            return None;
+        }
+        self.bind(1);
+        if self.bound.cut.is_some() {
+            return None;
+        }
+        self.begin();
+        if self.run().single().is_err() {
+            self.undo();
+            return Some(Err(Suspect));
+        }
+        self.finished = 1;
+        Some(Ok(1))
     }
 
     /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are after

@@ -15,6 +15,7 @@ use super::operand::Arg;
 use super::packs::Packs;
 use super::reached::Reached;
 use super::scalar::{self, Spot};
+use super::single::Now;
 use super::threads::Team;
 
 /// A window that runs.
@@ -95,6 +96,32 @@ impl<'a, N: Number> Run<'a, N> {
             }
         }
         if ticks > 1 { self.at_tick(k, at(ticks - 1)) } else { Ok(()) }
+    }
+
+    /// Runs a window of one tick, and commits what it changes.
+    pub(super) fn single(&mut self) -> Result<(), Suspect> {
+        let (code, bound) = (self.code, self.bound);
+        for now in &bound.single.0 {
+            match now {
+                Now::Scalars(range) => {
+                    scalar::run(&bound.steps[range.clone()], self.arena, self.set, 0)?;
+                }
+                Now::Chain(range) => self.chain(range.clone(), 0),
+                Now::Unit(unit) => self.unit(&code.units[*unit], 0)?,
+                Now::Puts(pass) => self.puts_at(&code.passes[*pass].puts, 0, Position::Only),
+                Now::Put { register, dtype, to, from, width, is_packed } => {
+                    self.set[*register] = true;
+                    if *is_packed {
+                        self.changed(code.register(*register));
+                    }
+                    self.arena.copy(*dtype, *to, *from, *width);
+                }
+                Now::Commit(put) => {
+                    self.puts_at(std::slice::from_ref(&code.commits[*put]), 0, Position::Only);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs a region over all of several ticks.
