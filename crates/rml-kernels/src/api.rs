@@ -4,10 +4,7 @@ use crate::functions::{
     Binary, Unary, binary_on, formulas, sigmoid_within, tanh_within, unary_on, unary_one_on,
 };
 use crate::isa::Isa;
-use crate::product::{
-    Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, has_runs, multiply_on,
-    row_on,
-};
+use crate::product::{Matrix, MatrixMut, Packed, Product, Right, add_zeros_on, fits, has_runs, multiply_on};
 use crate::real::Number;
 use crate::sums::{extremes_on, sums_on};
 
@@ -23,7 +20,6 @@ pub trait Kernels: Number {
     fn unary_one(f: Unary, x: Self) -> Self;
     fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
     fn multiply(product: Product<'_, Self>);
-    fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     fn add_zeros(zeros: &[Self], right: Matrix<'_, Self>, out: MatrixMut<'_, Self>);
     fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
     fn extremes(largest: bool, n: usize, x: &[Self], out: &mut [Self]);
@@ -43,9 +39,6 @@ macro_rules! kernels {
             }
             fn multiply(product: Product<'_, Self>) {
                 multiply_on(Isa::best(), product);
-            }
-            fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]) {
-                row_on(Isa::best(), terms, false, direction, out);
             }
             fn add_zeros(zeros: &[Self], right: Matrix<'_, Self>, mut out: MatrixMut<'_, Self>) {
                 add_zeros_on(Isa::best(), zeros, right, &mut out);
@@ -195,23 +188,6 @@ pub fn product_backward<T: Real>(
 pub fn product_of_zeros<T: Real>(zeros: &[T], right: Matrix<'_, T>, out: MatrixMut<'_, T>) {
     assert_eq!((zeros.len(), out.columns()), (right.rows(), right.columns()), "sizes of a product");
     T::add_zeros(zeros, right, out);
-}
-
-/// `out` = the first term + the second one + .., from left to right; a product as a term has the bits of [`product`].
-///
-/// ```
-/// use rml_kernels::{Direction, Term, row};
-/// let mut out = [0.0; 2];
-/// let terms = [Term::product(&[2.0], 2, &[3.0, 4.0]), Term::row(&[0.5, 0.25])];
-/// row(&terms, Direction::Forward, &mut out);
-/// assert_eq!(out, [6.5, 8.25]);
-/// ```
-///
-/// # Panics
-/// If a term has not as many columns as `out`.
-#[inline]
-pub fn row<T: Real>(terms: &[Term<'_, T>], direction: Direction, out: &mut [T]) {
-    T::row(terms, direction, out);
 }
 
 /// Sums along the middle axis of `outer x n x inner` elements, into `outer x inner`.

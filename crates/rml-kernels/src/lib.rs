@@ -15,11 +15,11 @@ mod transpose;
 mod vector;
 
 pub use api::{
-    Real, binary, extremes, flush, product, product_backward, product_of_zeros, product_packed, row, sigmoid,
+    Real, binary, extremes, flush, product, product_backward, product_of_zeros, product_packed, sigmoid,
     sums, tanh, unary, unary_in_place, unary_one,
 };
 pub use functions::{Binary, Unary};
 pub use isa::{Task, run};
-pub use product::{Direction, Matrix, MatrixMut, Packed, Term};
+pub use product::{Matrix, MatrixMut, Packed};
 pub use real::constants;
 pub use transpose::transpose;

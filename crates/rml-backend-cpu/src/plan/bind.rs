@@ -95,7 +95,7 @@ impl Bound {
         self.links.clear();
         self.links.extend(code.links.iter().map(|link| Linked::new(link, &self.spots)));
         if ticks == 1 {
-            self.single.bind(code, &self.bases, &self.spots, &self.links);
+            self.single.bind(code, &self.bases, &self.spots);
         }
     }
 }

@@ -62,9 +62,7 @@ impl Fit {
         let (code, placement, _) = all;
         let whole = footprint::<N>(code, placement).at(ticks);
         let fits = whole <= available;
-        let is_quicker =
-            || code.refs.len() <= OPERANDS && code.passes.iter().all(|pass| pass.batch.is_none());
-        if fits && !(whole >= LARGE && is_quicker()) {
+        if fits && !(whole >= LARGE && code.refs.len() <= OPERANDS) {
             return Ok(None);
         }
         if let Ok(stored) = self.segments(all, Way::Stored) {

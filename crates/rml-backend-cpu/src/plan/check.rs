@@ -7,7 +7,7 @@ use std::ops::Range;
 use rml_ir::{DType, Position, Positions};
 
 use super::bind::Bound;
-use super::code::{Added, Addend, At, Batch, Code, Kernel, Pass, Put, Slot, Unit};
+use super::code::{Added, Addend, At, Code, Kernel, Pass, Put, Slot, Unit};
 use super::listed::Listed;
 use super::operand::Arg;
 use super::place::Placement;
@@ -22,7 +22,7 @@ pub(super) fn check(code: &Listed, placement: &Placement, ticks: usize) -> Resul
         bound.bind(code, placement, ticks);
         let lens = placement.sizes.map(|size| size.at(ticks));
         let memory = lens.map(|len| vec![None; len]);
-        let mut shadow = Shadow { code, bound: &bound, ticks, memory, stale: None, apart: false };
+        let mut shadow = Shadow { code, bound: &bound, ticks, memory, stale: None };
         shadow.window();
         if let Some(stale) = shadow.stale {
             return Err(format!("with {ticks} ticks, {stale}"));
@@ -38,8 +38,6 @@ struct Shadow<'a> {
     /// The values at each place, by type.
     memory: [Vec<Name>; 3],
     stale: Option<String>,
-    /// Whether each tick is a sequence of its own, so that it reads nothing of its neighbours.
-    apart: bool,
 }
 
 impl Shadow<'_> {
@@ -68,9 +66,6 @@ impl Shadow<'_> {
                 code.units[pass.units.clone()].iter().for_each(|unit| self.unit(unit, t));
                 self.puts(&pass.puts, t);
             }
-            if let Some(batch) = &pass.batch {
-                self.batch(batch, pass.units.clone());
-            }
         }
         for (_, slot) in &code.done {
             self.is_there(*slot, 0, "a register");
@@ -94,40 +89,6 @@ impl Shadow<'_> {
         for (i, _) in code.slots.iter().enumerate().filter(|(_, s)| s.kept) {
             self.is_there(Slot(i), 0, "the next window");
         }
-    }
-
-    /// A loop over sequences of one tick each, all of them at once.
-    fn batch(&mut self, batch: &Batch, units: Range<usize>) {
-        let code = self.code;
-        let last = self.ticks - 1;
-        if last < 2 {
-            return;
-        }
-        (0..last).for_each(|t| batch.by.iter().for_each(|end| self.read(*end, t, "an end")));
-        self.apart = true;
-        for t in [0, last] {
-            code.units[units.clone()].iter().for_each(|unit| self.unit(unit, t));
-        }
-        let mut from = units.start;
-        for joined in &batch.joined {
-            for t in 1..last {
-                code.units[from..joined.unit].iter().for_each(|unit| self.unit(unit, t));
-            }
-            from = joined.unit + 1;
-            let instr = &code.instrs[code.units[joined.unit].instrs.start];
-            let [rows, results] = joined.rows.map(|arg| code.refs[arg].slot);
-            self.write(rows, 0);
-            (1..last).for_each(|t| instr.args.iter().for_each(|arg| self.read(*arg, t, "a product")));
-            self.write(results, 0);
-            self.is_there(rows, 0, "a product");
-            instr.args[1..].iter().for_each(|arg| self.read(*arg, 1, "a product"));
-            (1..last).for_each(|t| self.write(code.refs[instr.out].slot, t));
-            self.is_there(results, 0, "a product");
-        }
-        for t in 1..last {
-            code.units[from..units.end].iter().for_each(|unit| self.unit(unit, t));
-        }
-        self.apart = false;
     }
 
     fn staggered(&mut self, pass: &Pass) {
@@ -217,9 +178,6 @@ impl Shadow<'_> {
 
     fn read(&mut self, arg: Arg, t: usize, who: &str) {
         let r = self.code.refs[arg];
-        if self.apart && matches!(r.at, At::Here(n) if n != 0) {
-            return;
-        }
         let far = |t: usize, n: isize| t.wrapping_add_signed(n);
         let t = match r.at {
             At::Here(n) => far(t, n),
@@ -261,7 +219,7 @@ mod tests {
     fn placed() -> (Listed, Placement) {
         let plan = rml_plan::parse(LSTM).expect("a plan");
         rml_plan::verify(&plan).expect("it is right");
-        lower(&plan).unfused().place().list()
+        lower(&plan).place().list()
     }
 
     #[test]

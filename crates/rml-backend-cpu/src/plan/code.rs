@@ -6,7 +6,6 @@ use rml_ir::op::{Around, Convolution, Op, Reduction};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
-use super::pair::Pair;
 use super::walk::Walk;
 use super::wants::{Lazy, LazyWrite, Wants};
 
@@ -45,30 +44,6 @@ pub(super) struct Ref {
     pub(super) slot: Slot,
     pub(super) at: At,
     pub(super) offset: usize,
-    /// Whether it is a matrix of a product that is stored there transposed.
-    pub(super) transposed: bool,
-}
-
-/// A summand of a row.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Summand {
-    /// An operand as it is.
-    Row,
-    /// An operand of that many elements times another one; and which pack that is, if it is one.
-    Product(usize, Option<usize>),
-}
-
-impl Summand {
-    /// That many at most.
-    pub(super) const MOST: usize = 4;
-
-    /// How many operands it has.
-    pub(super) fn args(&self) -> usize {
-        match self {
-            Summand::Row => 1,
-            Summand::Product(..) => 2,
-        }
-    }
 }
 
 /// How a value is computed from operands.
@@ -76,8 +51,6 @@ impl Summand {
 pub(super) enum Kernel {
     /// Element by element; the type is that of the first operand that is no condition.
     Point(Op, DType, Walk),
-    /// Two such operators over numbers.
-    Pair(Pair, Walk),
     /// Elements as they are.
     Copy(DType, Walk),
     /// The operand after the conditions if one of them holds, else the last one.
@@ -90,8 +63,6 @@ pub(super) enum Kernel {
     Product([usize; 3], Option<usize>),
     /// The same product, which continues from a third operand.
     Further([usize; 3], Option<usize>),
-    /// The sum of rows and of products of one row.
-    Rows(Vec<Summand>),
     /// As many products, one for each pair of matrices.
     Products(usize, [usize; 3]),
     /// `sum`, `mean`, `max`, `min`, `any` or `all`.
@@ -206,10 +177,6 @@ pub(super) struct Pass {
     pub(super) backward: bool,
     pub(super) units: Range<usize>,
     pub(super) puts: Vec<Put>,
-    /// Conditions that end its sequences, until it is known whether these run together.
-    pub(super) by: Vec<Arg>,
-    /// How sequences run together.
-    pub(super) batch: Option<Batch>,
     /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs
     /// of others.
     pub(super) parts: Vec<Part>,
@@ -217,23 +184,6 @@ pub(super) struct Pass {
     pub(super) lag: usize,
     pub(super) fills: Vec<bool>,
     pub(super) outer: Wants,
-}
-
-/// How a loop runs over sequences.
-#[derive(Clone, Debug)]
-pub(super) struct Batch {
-    /// Conditions: a sequence ends after a tick where one of them holds.
-    pub(super) by: Vec<Arg>,
-    pub(super) joined: Vec<Joined>,
-}
-
-/// A product whose rows are gathered from many ticks.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Joined {
-    pub(super) unit: usize,
-    pub(super) instr: usize,
-    /// Where its rows are gathered, and its results.
-    pub(super) rows: [Arg; 2],
 }
 
 /// An input, and where it is stored.
@@ -288,9 +238,6 @@ pub(super) struct Code {
     pub(super) done: Vec<(usize, Slot)>,
     pub(super) consts: usize,
     pub(super) ending: Option<Ending>,
-    /// Whether a window begins with more than its inputs: registers that are unset or kept as they were, matrices that
-    /// are new.
-    pub(super) begins: bool,
 }
 
 impl Code {

@@ -34,8 +34,7 @@ impl Lister<'_> {
     /// The link that does what an instruction does, if there is one.
     pub(super) fn link(&mut self, unit: usize, i: usize) -> Option<Link> {
         let instr = &self.code.instrs[i];
-        let (Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) | Kernel::Pair(_, walk)) = &instr.kernel
-        else {
+        let (Kernel::Point(_, _, walk) | Kernel::Copy(_, walk)) = &instr.kernel else {
             return None;
         };
         let (rows, row) = match walk.outer[..] {
@@ -47,7 +46,6 @@ impl Lister<'_> {
         let args = [Some(instr.out), arg(0), arg(1), arg(2)];
         let does = match &instr.kernel {
             Kernel::Point(op, dtype, _) => Self::does(op, *dtype)?,
-            Kernel::Pair(pair, _) => Does::Pair(*pair),
             Kernel::Copy(DType::Num, _) => Does::CopyNum,
             Kernel::Copy(DType::Bool, _) => Does::CopyBool,
             _ => return None,
@@ -195,10 +193,6 @@ fn row<N: Number>(does: Does, arena: &mut Arena<N>, [o, a, b, c]: Steps, row: &D
         Does::CopyBool => copy(bools, [o, a], row),
         Does::Sigmoid => function!(N::sigmoid),
         Does::Tanh => function!(N::tanh),
-        Does::Pair(pair) => {
-            let s = Split::new(nums, o, n);
-            pair.compute([s.row(a, len(la)), s.row(b, len(lb)), s.row(c, len(lc))], s.out);
-        }
         Does::Unary(f) => function!(|x, out: &mut [N]| N::unary(f, x, out)),
         Does::Binary(f) => {
             let s = Split::new(nums, o, n);

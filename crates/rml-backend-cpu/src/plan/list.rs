@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use rml_ir::Position;
 
-use super::code::{Batch, Code, Guard, Instr, Kernel, Pass, Unit};
-use super::listed::{Do, Entry, Listed, OverStep, Pack, Scalar, Stage};
+use super::code::{Code, Guard, Instr, Kernel, Unit};
+use super::listed::{Do, Entry, Listed, OverStep, Pack, Scalar};
 
 /// Units of more elements run by themselves, since threads may share them.
 const SHORT: usize = 1024;
@@ -46,9 +46,6 @@ pub(super) fn list(code: Code, packs: Vec<Pack>) -> Listed {
             code.search[1][p.index()] = Lister::new(code).list(head..end, p);
         }
     }
-    for pass in 0..code.passes.len() {
-        code.lists[pass].stages = stages(code, pass);
-    }
     listed
 }
 
@@ -61,20 +58,6 @@ fn scalar_steps(code: &mut Listed, unit: usize) -> Option<Range<usize>> {
         [Entry::Scalars(steps)] => Some(steps.clone()),
         _ => None,
     }
-}
-
-/// The stages of a loop over sequences; none of any other pass.
-fn stages(code: &mut Listed, pass: usize) -> Vec<Stage> {
-    let Pass { batch: Some(Batch { joined, .. }), units, .. } = &code.passes[pass] else { return Vec::new() };
-    let (joined, units) = (joined.clone(), units.clone());
-    let (mut stages, mut from) = (Vec::new(), units.start);
-    for joined in joined {
-        stages.push(Stage::Ticks(Lister::new(code).list(from..joined.unit, Position::Middle)));
-        stages.push(Stage::Rows(joined));
-        from = joined.unit + 1;
-    }
-    stages.push(Stage::Ticks(Lister::new(code).list(from..units.end, Position::Middle)));
-    stages
 }
 
 /// The steps of a region over all ticks: short units that run at the same tick alone are listed.

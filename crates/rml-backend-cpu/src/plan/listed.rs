@@ -4,9 +4,8 @@ use std::ops::{Deref, Range};
 
 use rml_ir::op::{Binary, Compare, Unary};
 
-use super::code::{Code, Joined, Ref};
+use super::code::{Code, Ref};
 use super::operand::Arg;
-use super::pair::Pair;
 use super::walk::Dim;
 
 /// Code, and what runs at each tick: its last form that does not depend on the length of a window.
@@ -58,16 +57,6 @@ pub(super) struct Lists {
     /// The lists for the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
     /// up to the next list.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
-    /// Over sequences: the stages of ticks that are neither the first one of the window nor the last one.
-    pub(super) stages: Vec<Stage>,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Stage {
-    /// Tick by tick.
-    Ticks(Vec<Entry>),
-    /// A product for all of them at once.
-    Rows(Joined),
 }
 
 /// The list for a tick.
@@ -164,7 +153,6 @@ pub(super) enum Does {
     CopyBool,
     Sigmoid,
     Tanh,
-    Pair(Pair),
     Unary(Unary),
     Binary(Binary),
 }

@@ -14,7 +14,6 @@ use rml_ir::{DType, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
 
 mod arena;
-mod batch;
 mod bind;
 mod budget;
 mod cells;
@@ -30,17 +29,12 @@ mod listed;
 mod lower;
 mod operand;
 mod packs;
-mod pair;
-mod pairs;
 mod place;
 mod point;
 mod ports;
 mod profile;
 mod reached;
 mod ready;
-mod replace;
-mod row;
-mod rows;
 mod run;
 mod scalar;
 mod search;
@@ -49,7 +43,6 @@ mod single;
 mod stages;
 mod threads;
 mod tick;
-mod transposed;
 mod verify;
 mod views;
 mod waits;
@@ -108,8 +101,6 @@ pub struct Machine<N: Number> {
     fit: Fit,
     /// The threads that share the work, if it has some to share.
     team: Option<Box<Team>>,
-    /// Whether the last window ended with a matrix read from its first column on.
-    reversed: bool,
     /// The measurement of windows.
     probe: Option<Box<Probe>>,
 }
@@ -148,7 +139,7 @@ impl<N: Number> Machine<N> {
         let Ready { plan, code, placement, team } = ready.clone();
         let set = vec![false; plan.registers.len()];
         let mut machine = Self {
-            packs: code.packs.iter().map(Layout::new).collect(),
+            packs: code.packs.iter().map(|_| Layout::new()).collect(),
             code,
             placement,
             bound: Bound::default(),
@@ -161,7 +152,6 @@ impl<N: Number> Machine<N> {
             fit: Fit::default(),
             set,
             team,
-            reversed: false,
             probe: None,
             plan,
         };
@@ -267,7 +257,6 @@ impl<N: Number> Machine<N> {
             probe.end();
         }
         self.finished = done;
-        self.reversed ^= ticks % 2 == 1;
         Ok(done)
     }
 
@@ -281,18 +270,12 @@ impl<N: Number> Machine<N> {
         if self.bound.cut.is_some() {
             return None;
         }
-        if self.code.begins {
-            self.begin();
-        }
-        let mut run = self.run();
-        if run.single().is_err() {
-            if self.code.begins {
-                self.undo();
-            }
+        self.begin();
+        if self.run().single().is_err() {
+            self.undo();
             return Some(Err(Suspect));
         }
         self.finished = 1;
-        self.reversed = !self.reversed;
         Some(Ok(1))
     }
 
@@ -323,7 +306,6 @@ impl<N: Number> Machine<N> {
             team: self.team.as_deref_mut(),
             part: self.bound.part,
             begins: true,
-            reversed: self.reversed,
         }
     }
 

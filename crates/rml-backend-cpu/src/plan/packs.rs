@@ -3,10 +3,8 @@
 use rml_ir::op::Number;
 use rml_kernels::Packed;
 
-use super::code::{At, Code, Slot};
+use super::code::{At, Code, Kernel, Slot};
 use super::listed::{Listed, Pack};
-use super::operand::Arg;
-use super::rows;
 
 /// The matrices that products share since they stay the same while the pass runs that they are in. Each product says
 /// which one is its own.
@@ -17,20 +15,21 @@ pub(super) fn choose(code: &mut Code) -> Vec<Pack> {
         let instrs = || units.iter().flat_map(|unit| unit.instrs.clone());
         let outs: Vec<usize> = instrs().map(|i| code.refs[code.instrs[i].out].slot.0).collect();
         for i in instrs() {
-            let columns = |arg: Arg| code.slots[code.refs[arg].slot.0].width;
-            for (right, size, pack) in rows::matrices(&mut code.instrs[i], columns) {
-                let of = code.refs[right];
-                let slot = &code.slots[of.slot.0];
-                let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
-                if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
-                    debug_assert!(!of.transposed, "what is transposed is laid out");
-                    continue;
-                }
-                let same = packs.iter().position(|pack| pack.of == of);
-                *pack = Some(same.unwrap_or(packs.len()));
-                if same.is_none() {
-                    packs.push(Pack { of, size, fresh: !slot.kept });
-                }
+            let instr = &mut code.instrs[i];
+            let (Kernel::Product([_, k, n], pack) | Kernel::Further([_, k, n], pack)) = &mut instr.kernel
+            else {
+                continue;
+            };
+            let of = code.refs[instr.args[1]];
+            let slot = &code.slots[of.slot.0];
+            let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
+            if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
+                continue;
+            }
+            let same = packs.iter().position(|pack| pack.of == of);
+            *pack = Some(same.unwrap_or(packs.len()));
+            if same.is_none() {
+                packs.push(Pack { of, size: [*k, *n], fresh: !slot.kept });
             }
         }
     }
@@ -50,8 +49,6 @@ enum State {
 /// A matrix laid out.
 #[derive(Debug)]
 pub(super) struct Layout<N: Number> {
-    /// Whether it is laid out from a matrix that is transposed.
-    transposed: bool,
     packed: Option<Packed<N>>,
     state: State,
 }
@@ -60,8 +57,8 @@ pub(super) struct Layout<N: Number> {
 const WORTH: usize = 8;
 
 impl<N: Number> Layout<N> {
-    pub(super) fn new(pack: &Pack) -> Self {
-        Self { transposed: pack.of.transposed, packed: None, state: State::Changed }
+    pub(super) fn new() -> Self {
+        Self { packed: None, state: State::Changed }
     }
 
     pub(super) fn change(&mut self) {
@@ -69,19 +66,17 @@ impl<N: Number> Layout<N> {
     }
 
     /// Lays the matrix out, if that pays for a product with that many rows.
-    #[inline]
-    pub(super) fn prepare<'a>(&mut self, rows: usize, size: (usize, usize), b: impl Fn() -> &'a [N]) {
-        if self.state == State::Changed && rows < WORTH && !self.transposed {
+    fn prepare(&mut self, rows: usize, size: (usize, usize), b: &[N]) {
+        if self.state == State::Changed && rows < WORTH {
             self.state = State::Used;
         } else if self.state != State::Packed {
-            N::pack(size, self.transposed, b(), &mut self.packed);
+            N::pack(size, false, b, &mut self.packed);
             self.state = State::Packed;
         }
     }
 
     /// The matrix, if it is laid out.
-    #[inline]
-    pub(super) fn packed(&self) -> Option<&Packed<N>> {
+    fn packed(&self) -> Option<&Packed<N>> {
         self.packed.as_ref().filter(|_| self.state == State::Packed)
     }
 }
@@ -102,37 +97,10 @@ impl<N: Number> Packs<'_, N> {
         size: (usize, usize),
         b: &[N],
     ) -> Option<&Packed<N>> {
-        self.prepare(pack, rows, size, || b);
-        self.packed(pack)
-    }
-
-    /// As [`Layout::prepare`].
-    #[inline]
-    pub(super) fn prepare<'a>(
-        &mut self,
-        pack: usize,
-        rows: usize,
-        size: (usize, usize),
-        b: impl Fn() -> &'a [N],
-    ) {
         if let Packs::Own(layouts) = self {
             layouts[pack].prepare(rows, size, b);
         }
-    }
-
-    /// As [`Layout::packed`].
-    ///
-    /// # Panics
-    /// If the matrix is transposed, and threads that share it have not been given it laid out.
-    #[inline]
-    pub(super) fn packed(&self, pack: usize) -> Option<&Packed<N>> {
-        let layout = &self.all()[pack];
-        let packed = layout.packed();
-        assert!(
-            packed.is_some() || !layout.transposed,
-            "a matrix that is transposed is laid out before it is shared"
-        );
-        packed
+        self.all()[pack].packed()
     }
 
     /// The matrices in a place are others now.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::DType;
 
-use super::code::{Added, Addend, At, Batch, Code, Kernel, Put, Unit};
+use super::code::{Added, Addend, At, Code, Kernel, Put, Unit};
 use super::operand::Arg;
 
 /// Where a value is in a window: so far from the start, and that much farther for each tick that the window has.
@@ -134,25 +134,6 @@ impl Lives {
         }
     }
 
-    /// Where sequences run together, a product waits for all of them: what is available at that step has room for each
-    /// tick.
-    fn batch(&mut self, code: &Code, batch: &Batch, now: Step) {
-        let Some((first, _)) = now.around else { return };
-        let units = &code.passes[now.pass].units;
-        for joined in &batch.joined {
-            let step = first + joined.unit - units.start;
-            for within in &mut self.within {
-                if matches!(within, Within::Loop { pass, life } if *pass == now.pass && life.0 <= step && step <= life.1)
-                {
-                    *within = Within::More;
-                }
-            }
-            joined.rows.iter().for_each(|arg| self.touch(code, *arg, Step { step, ..now }));
-        }
-        let before = Step { step: first, around: None, ..now };
-        batch.by.iter().for_each(|arg| self.touch(code, *arg, Step { around: now.around, ..before }));
-    }
-
     fn put(&mut self, code: &Code, put: &Put, now: Step) {
         let conds = put.when.iter().map(|g| g.cond).chain(put.unless.iter().copied());
         conds.chain([put.value]).for_each(|a| self.touch(code, a, now));
@@ -168,9 +149,6 @@ fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>, usize) {
         for unit in pass.units.clone() {
             lives.unit(code, &code.units[unit], Step { step, pass: i, around });
             step += 1;
-        }
-        if let Some(batch) = &pass.batch {
-            lives.batch(code, batch, Step { step, pass: i, around });
         }
         pass.puts.iter().for_each(|put| lives.put(code, put, Step { step, pass: i, around }));
         step += 1;

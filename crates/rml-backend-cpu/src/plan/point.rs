@@ -8,7 +8,6 @@ use super::Suspect;
 use super::arena::{Arena, Split};
 use super::code::Instr;
 use super::link::{copy, map, select};
-use super::pair::{self, Pair};
 use super::run::Run;
 use super::walk::{Dim, Laid, Steps, Walk};
 
@@ -34,25 +33,6 @@ impl<N: Number> Run<'_, N> {
             }
         }
         walk.each(to - from, base, tick, &mut |at, row| arena.point(op, dtype, at, row))
-    }
-
-    pub(super) fn pair(
-        &mut self,
-        pair: Pair,
-        walk: &Walk,
-        instr: &Instr,
-        from: usize,
-        to: usize,
-    ) -> Result<(), Suspect> {
-        let (base, tick) = self.walk(instr, from);
-        let nums = &mut self.arena.nums;
-        walk.each(to - from, base, tick, &mut |[o, a, b, c], row| {
-            let len = |step: usize| if step == 0 { row.n.min(1) } else { row.n };
-            let s = Split::new(nums, o, row.n);
-            let operands = [(a, 1), (b, 2), (c, 3)].map(|(at, i)| s.row(at, len(row.step[i])));
-            rml_kernels::run(pair::Rows { pair, operands, out: s.out });
-            Ok(())
-        })
     }
 
     pub(super) fn copy(
@@ -220,7 +200,7 @@ impl<N: Number> Arena<N> {
 }
 
 /// A copy whose rows are columns of the operand.
-pub(super) struct Turn {
+struct Turn {
     /// Rows and columns of the result.
     size: [usize; 2],
     /// From row to row of the result, and of the operand; and how many elements they span.
@@ -229,7 +209,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn of(walk: &Walk) -> Option<Self> {
+    fn of(walk: &Walk) -> Option<Self> {
         let [outer] = &walk.outer[..] else { return None };
         let (rows, columns) = (outer.n, walk.row.n);
         let strides = [outer.step[0], walk.row.step[1]];
@@ -243,17 +223,6 @@ impl Turn {
             strides,
             lens: [span(rows, strides[0], columns), span(columns, strides[1], rows)],
         })
-    }
-
-    /// Whether both have that many elements, without gaps.
-    pub(super) fn is_whole(&self, width: usize) -> bool {
-        let [rows, columns] = self.size;
-        rows * columns == width && self.strides == [columns, rows]
-    }
-
-    /// The columns of the result.
-    pub(super) fn columns(&self) -> usize {
-        self.size[1]
     }
 }
 

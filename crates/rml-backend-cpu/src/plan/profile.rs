@@ -164,11 +164,6 @@ impl<N: Number> Run<'_, N> {
             probe.looped(pass, (start, reads));
             return run;
         }
-        if let Some(batch) = &pass.batch {
-            let run = self.batch(k, batch, Some((&mut *probe, k)));
-            probe.looped(pass, (start, reads));
-            return run;
-        }
         if (!pass.over || ticks == 1)
             && let Some(ran) = self.spread_pass(k, Some(&mut *probe))
         {

@@ -38,10 +38,8 @@ impl Ready {
         threads: (usize, Limits),
     ) -> Self {
         let team = Team::new(&mut code, &mut placement, threads).map(Box::new);
-        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(5) < CHECKED) {
-            // Sequences run together where there are several ticks in the middle.
-            let has_sequences = code.passes.iter().any(|pass| pass.batch.is_some());
-            let checked = check::check(&code, &placement, if has_sequences { 5 } else { 3 });
+        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
+            let checked = check::check(&code, &placement, 3);
             assert!(checked.is_ok(), "{checked:?}");
         }
         Self { plan, code: Arc::new(code), placement, team }

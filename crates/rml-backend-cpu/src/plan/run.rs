@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use rml_ir::op::{Number, Op};
 use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
-use rml_kernels::Direction;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
@@ -15,9 +14,8 @@ use super::listed::{Entry, Listed, OverStep};
 use super::operand::Arg;
 use super::packs::Packs;
 use super::reached::Reached;
-use super::row::Row;
 use super::scalar::{self, Spot};
-use super::single::{Blocks, Now};
+use super::single::Now;
 use super::threads::Team;
 
 /// A window that runs.
@@ -38,9 +36,6 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) part: (usize, usize),
     /// Whether sums begin in these ticks.
     pub(super) begins: bool,
-    /// Single-row products alternate the direction in which they traverse a matrix, to reuse cached rows; true if even
-    /// ticks go backward.
-    pub(super) reversed: bool,
 }
 
 /// The ticks at some positions of a window, as ranges.
@@ -77,9 +72,6 @@ impl<'a, N: Number> Run<'a, N> {
         if self.code.ahead > 0 {
             return self.ahead(k);
         }
-        if let Some(batch) = &pass.batch {
-            return self.batch(k, batch, None);
-        }
         if let Some(ran) = self.spread_pass(k, None) {
             return ran;
         }
@@ -108,18 +100,13 @@ impl<'a, N: Number> Run<'a, N> {
 
     /// Runs a window of one tick, and commits what it changes.
     pub(super) fn single(&mut self) -> Result<(), Suspect> {
-        let (code, Bound { single, steps, .. }) = (self.code, self.bound);
-        for now in &single.steps {
+        let (code, bound) = (self.code, self.bound);
+        for now in &bound.single.0 {
             match now {
                 Now::Scalars(range) => {
-                    scalar::run(&steps[range.clone()], self.arena, self.set, 0)?;
+                    scalar::run(&bound.steps[range.clone()], self.arena, self.set, 0)?;
                 }
                 Now::Chain(range) => self.chain(range.clone(), 0),
-                Now::Blocks(range) => {
-                    let (pieces, nums) = (&single.pieces[range.clone()], self.arena.nums.all_mut());
-                    rml_kernels::run(Blocks { pieces, nums });
-                }
-                Now::Rows(row) => self.row(&single.rows[*row], 0),
                 Now::Unit(unit) => self.unit(&code.units[*unit], 0)?,
                 Now::Puts(pass) => self.puts_at(&code.passes[*pass].puts, 0, Position::Only),
                 Now::Put { register, dtype, to, from, width, is_packed } => {
@@ -335,13 +322,8 @@ impl<'a, N: Number> Run<'a, N> {
         match &instr.kernel {
             Kernel::Point(op, dtype, walk) => self.point(op, *dtype, walk, instr, from, to),
             Kernel::Copy(dtype, walk) => self.copy(*dtype, walk, instr, from, to),
-            Kernel::Pair(pair, walk) => self.pair(*pair, walk, instr, from, to),
             Kernel::Product(size, pack) | Kernel::Further(size, pack) => {
                 self.product(*size, *pack, instr, from, to);
-                Ok(())
-            }
-            Kernel::Rows(summands) => {
-                (from..to).for_each(|t| self.row(&Row::new(summands, instr, &self.bound.spots, t), t));
                 Ok(())
             }
             Kernel::Sum { .. } => self.sum(instr, 0..instr.width),
@@ -391,8 +373,7 @@ impl<'a, N: Number> Run<'a, N> {
             let rows = m * if joined { 1 } else { self.bound.ticks };
             // Where all rows are the same, as those of a state before a window, they are computed once.
             let same = m > 1 && k > 0 && n > 0 && self.code.data(instr.args[0]).1.uniform;
-            let transposed = self.code.refs[instr.args[1]].transposed;
-            if same && add && !transposed && a[0] == N::default() {
+            if same && add && a[0] == N::default() {
                 N::product_of_zeros((k, n), &a[..k], b, split.out);
                 continue;
             }
@@ -405,14 +386,6 @@ impl<'a, N: Number> Run<'a, N> {
             }
             others.chunks_exact_mut(n.max(1)).for_each(|other| other.copy_from_slice(out));
         }
-    }
-
-    /// Computes a sum of rows at one tick.
-    #[inline]
-    pub(super) fn row(&mut self, row: &Row, t: usize) {
-        let backward = self.reversed != (t % 2 == 1);
-        let direction = if backward { Direction::Backward } else { Direction::Forward };
-        row.compute(self.arena, &mut self.packs, self.bound.ticks, direction);
     }
 
     /// Through values, for what has no kernel.

@@ -1,14 +1,13 @@
-//! From a plan to what runs: five stages, each made from the one before by one pass.
+//! From a plan to what runs: four stages, each made from the one before by one pass.
 //!
 //! | stage | the pass | what it adds |
 //! |---|---|---|
 //! | [`Lowered`] | `lower` | instructions on operands, in units of a tape at some positions of a tick |
-//! | [`Fused`] | `transposed`, `rows`, `pairs` | instructions that do the work of several |
-//! | [`Placed`] | `batch`, `place` | loops that run over sequences, and where each value is stored |
+//! | [`Placed`] | `place` | where each value is stored |
 //! | [`Listed`] | `packs`, `list`, `threads` | matrices that products share, and the lists that run at each tick |
 //! | [`Bound`](super::bind::Bound) | `bind` | operands as places, for windows of one length |
 //!
-//! The first four do not depend on the length of a window. In debug builds each is [verified](super::verify), and the
+//! The first three do not depend on the length of a window. In debug builds each is [verified](super::verify), and the
 //! places are checked by a run on names in place of numbers ([`check`](super::check)).
 
 use rml_plan::Plan;
@@ -17,7 +16,7 @@ use super::code::Code;
 use super::listed::Listed;
 use super::place::Placement;
 use super::verify::{self, Stage};
-use super::{batch, list, lower, packs, pairs, place, rows, transposed};
+use super::{list, lower, packs, place};
 
 #[cfg(test)]
 mod tests;
@@ -27,10 +26,6 @@ mod text;
 /// A plan as instructions, one for each operator that is no view.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered(pub(super) Code);
-
-/// Code whose instructions do the work of several where that gives the same bits.
-#[derive(Clone, Debug)]
-pub(super) struct Fused(pub(super) Code);
 
 /// Code in the order in which it runs, and where its values are stored.
 #[derive(Clone, Debug)]
@@ -47,29 +42,9 @@ pub(super) fn lower(plan: &Plan) -> Lowered {
 }
 
 impl Lowered {
-    /// Fuses instructions: products read matrices where they are transposed, sums of rows and products are one
-    /// instruction, and so are two operators of which one alone reads the other.
-    pub(super) fn fuse(self) -> Fused {
-        let Self(mut code) = self;
-        transposed::fuse(&mut code);
-        rows::fuse(&mut code);
-        pairs::fuse(&mut code);
-        verify::debug(&code, Stage::Fused);
-        Fused(code)
-    }
-
-    /// The same code, of which no instructions are fused.
-    #[cfg(test)]
-    pub(super) fn unfused(self) -> Fused {
-        Fused(self.0)
-    }
-}
-
-impl Fused {
-    /// Chooses the loops that run over sequences, and gives each value a place.
+    /// Gives each value a place.
     pub(super) fn place(self) -> Placed {
         let Self(mut code) = self;
-        batch::choose(&mut code);
         let placement = place::place(&mut code);
         verify::debug(&code, Stage::Placed);
         Placed { code, placement }
@@ -81,7 +56,6 @@ impl Placed {
     pub(super) fn list(self) -> (Listed, Placement) {
         let Self { mut code, placement } = self;
         let packs = packs::choose(&mut code);
-        code.begins |= !code.backups.is_empty() || packs.iter().any(|pack| pack.fresh);
         let listed = list::list(code, packs);
         verify::debug(&listed, Stage::Listed);
         verify::debug_lists(&listed);
@@ -91,5 +65,5 @@ impl Placed {
 
 /// Code for a plan, and where its values are stored.
 pub(super) fn compiled(plan: &Plan) -> (Listed, Placement) {
-    lower(plan).fuse().place().list()
+    lower(plan).place().list()
 }

@@ -103,11 +103,9 @@ impl<N: Number> Run<'_, N> {
             Kernel::Convolve(by) => return self.convolve(by, instr, None, t),
             Kernel::General(op, kinds, dtype) => return self.general(op, kinds, *dtype, instr, t),
             Kernel::Point(..)
-            | Kernel::Pair(..)
             | Kernel::Copy(..)
             | Kernel::Product(..)
             | Kernel::Further(..)
-            | Kernel::Rows(_)
             | Kernel::Sum { .. } => {}
         }
         Ok(())

@@ -6,19 +6,16 @@
 //! - **C3** The passes have all units, one after the other; a loop that searches for the end of a window knows it after
 //!   some of the first pass.
 //! - **C4** Conditions are truth values.
-//! - **C5** Before code is fused, no instruction does the work of several: there are no pairs and no sums of rows, and
-//!   no matrix is read transposed.
-//! - **C6** Before code is listed, no product has a matrix that it shares, and afterwards each such matrix exists.
-//! - **C7** Once code is placed, ends of sequences are asked for only where sequences run together.
-//! - **C8** The list of a position has each unit of the pass that runs there exactly once, in their order: by itself,
+//! - **C5** Before code is listed, no product has a matrix that it shares, and afterwards each such matrix exists.
+//! - **C6** The list of a position has each unit of the pass that runs there exactly once, in their order: by itself,
 //!   or as its scalars or links.
-//! - **C9** A step that skips others stays within its list.
+//! - **C7** A step that skips others stays within its list.
 
 use std::ops::Range;
 
 use rml_ir::{DType, Position};
 
-use super::code::{Added, Code, Instr, Kernel, Summand};
+use super::code::{Added, Code, Instr, Kernel};
 use super::listed::{Do, Entry, Listed};
 use super::operand::Arg;
 
@@ -26,7 +23,6 @@ use super::operand::Arg;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Stage {
     Lowered,
-    Fused,
     Placed,
     Listed,
 }
@@ -47,7 +43,7 @@ pub(super) fn debug_lists(code: &Listed) {
     }
 }
 
-/// The first invariant from C1 to C7 that code breaks.
+/// The first invariant from C1 to C5 that code breaks.
 pub(super) fn verify(code: &Code, stage: Stage) -> Result<(), String> {
     for (arg, r) in code.refs.iter().enumerate() {
         let slot = code.slots.get(r.slot.0).ok_or(format!("C1: operand {arg} is of no place"))?;
@@ -56,7 +52,7 @@ pub(super) fn verify(code: &Code, stage: Stage) -> Result<(), String> {
         }
     }
     verify_units(code, stage)?;
-    verify_passes(code, stage)
+    verify_passes(code)
 }
 
 fn verify_units(code: &Code, stage: Stage) -> Result<(), String> {
@@ -99,13 +95,8 @@ fn verify_instr(code: &Code, i: usize, stage: Stage) -> Result<(), String> {
             }
         }
     }
-    let is_fused = matches!(kernel, Kernel::Pair(..) | Kernel::Rows(_));
-    let reads_transposed = args.iter().any(|arg| code.refs[*arg].transposed);
-    if stage < Stage::Fused && (is_fused || reads_transposed) {
-        return Err("C5: several instructions in one".to_owned());
-    }
-    if stage < Stage::Listed && packs(kernel).next().is_some() {
-        return Err("C6: a matrix that is shared already".to_owned());
+    if stage < Stage::Listed && pack(kernel).is_some() {
+        return Err("C5: a matrix that is shared already".to_owned());
     }
     Ok(())
 }
@@ -124,10 +115,8 @@ fn operands(kernel: &Kernel) -> Option<Range<usize>> {
         Kernel::Product(..) | Kernel::Products(..) => exactly(2),
         Kernel::Pick(..) | Kernel::Gather(..) => exactly(2),
         Kernel::Further(..) => exactly(3),
-        Kernel::Rows(summands) => exactly(summands.iter().map(Summand::args).sum()),
         Kernel::General(_, types, _) => exactly(types.len()),
         Kernel::Point(..)
-        | Kernel::Pair(..)
         | Kernel::Choose(_)
         | Kernel::ScatterAdd(_)
         | Kernel::Convolve(_)
@@ -136,29 +125,21 @@ fn operands(kernel: &Kernel) -> Option<Range<usize>> {
     }
 }
 
-/// The matrices that the products of a kernel share with others.
-fn packs(kernel: &Kernel) -> impl Iterator<Item = usize> {
-    let (one, several) = match kernel {
-        Kernel::Product(_, pack) | Kernel::Further(_, pack) => (*pack, &[][..]),
-        Kernel::Rows(summands) => (None, &summands[..]),
-        _ => (None, &[][..]),
-    };
-    one.into_iter().chain(several.iter().filter_map(|summand| match summand {
-        Summand::Product(_, pack) => *pack,
-        Summand::Row => None,
-    }))
+/// The matrix that the product of a kernel shares with others.
+fn pack(kernel: &Kernel) -> Option<usize> {
+    match kernel {
+        Kernel::Product(_, pack) | Kernel::Further(_, pack) => *pack,
+        _ => None,
+    }
 }
 
-fn verify_passes(code: &Code, stage: Stage) -> Result<(), String> {
+fn verify_passes(code: &Code) -> Result<(), String> {
     let mut next = 0;
     for (k, pass) in code.passes.iter().enumerate() {
         if pass.units.start != next || pass.units.end < next {
             return Err(format!("C3: pass {k} has the units {:?}, not those from {next} on", pass.units));
         }
         next = pass.units.end;
-        if stage >= Stage::Placed && !pass.by.is_empty() {
-            return Err(format!("C7: pass {k} has ends of sequences, which do not run together"));
-        }
         for put in &pass.puts {
             put.when.iter().map(|guard| guard.cond).chain(put.unless.iter().copied()).try_for_each(
                 |cond| truth(code, cond, k).map_err(|why| format!("{why}, of a register of pass {k}")),
@@ -176,8 +157,8 @@ fn verify_passes(code: &Code, stage: Stage) -> Result<(), String> {
 pub(super) fn verify_lists(code: &Listed) -> Result<(), String> {
     for unit in &code.units {
         for i in unit.instrs.clone() {
-            if packs(&code.instrs[i].kernel).any(|pack| pack >= code.packs.len()) {
-                return Err(format!("C6: instruction {i} shares no matrix that exists"));
+            if pack(&code.instrs[i].kernel).is_some_and(|pack| pack >= code.packs.len()) {
+                return Err(format!("C5: instruction {i} shares no matrix that exists"));
             }
         }
     }
@@ -190,7 +171,7 @@ pub(super) fn verify_lists(code: &Listed) -> Result<(), String> {
                 pass.units.clone().filter(|unit| code.units[*unit].at.contains(p)).collect();
             let found = units(code, &lists.at[p.index()])?;
             if found != wanted {
-                return Err(format!("C8: pass {k} runs the units {found:?} at {p:?}, not {wanted:?}"));
+                return Err(format!("C6: pass {k} runs the units {found:?} at {p:?}, not {wanted:?}"));
             }
         }
     }
@@ -208,7 +189,7 @@ fn units(code: &Listed, entries: &[Entry]) -> Result<Vec<usize>, String> {
                 for (i, scalar) in range.clone().zip(&code.scalars[range.clone()]) {
                     match scalar.what {
                         Do::Skip(_, n) if i + n >= range.end => {
-                            return Err(format!("C9: step {i} skips {n} in {range:?}"));
+                            return Err(format!("C7: step {i} skips {n} in {range:?}"));
                         }
                         _ => units.push(scalar.unit),
                     }

@@ -20,8 +20,7 @@ mod zeros;
 
 pub use matrix::{Matrix, MatrixMut};
 pub use packed::Packed;
-pub(crate) use row::ffi::sum as row_on;
-pub use row::{Direction, Term};
+pub(crate) use row::ffi::row as row_on;
 pub(crate) use zeros::add_on as add_zeros_on;
 
 use crate::isa::Isa;
@@ -71,8 +70,7 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         return backward(isa, product);
     }
     if out.rows() == 1 && !matches!(right, Right::Matrix(right) if right.is_transposed()) {
-        let terms = [Term::of(*left, *right)];
-        return row_on(isa, &terms, *add, Direction::Forward, out.row(0));
+        return row_on(isa, *left, *right, *add, out.row(0));
     }
     #[cfg(target_arch = "x86_64")]
     if narrow::multiply(isa, &mut product) {

@@ -1,6 +1,6 @@
 //! Products of zeros, as the state before a window is.
 
-use super::{Direction, Matrix, MatrixMut, Right, Term, row_on};
+use super::{Matrix, MatrixMut, Right, row_on};
 use crate::isa::{Isa, Task};
 use crate::real::Number;
 
@@ -18,8 +18,7 @@ pub(crate) fn add_on<T: Number>(isa: Isa, zeros: &[T], right: Matrix<'_, T>, out
         let mut sums = [-T::ZERO; COLUMNS];
         if !zeros.is_empty() {
             let columns = Matrix::strided(right.rows(), n, right.stride(), &right.data()[from..]);
-            let terms = [Term::of(left, Right::Matrix(columns))];
-            row_on(isa, &terms, true, Direction::Forward, &mut sums[..n]);
+            row_on(isa, left, Right::Matrix(columns), true, &mut sums[..n]);
         }
         isa.run(AddToRows { sums: &sums[..n], from, out });
     }

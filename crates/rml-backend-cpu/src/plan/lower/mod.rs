@@ -5,7 +5,7 @@ use std::ops::Range;
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Positions, Shape, Type};
-use rml_plan::{Atom, Ends, Kind, Part, Plan, Reg, Region, Rule, Start, Tape, Tick, Write, is_outer_product};
+use rml_plan::{Atom, Ends, Part, Plan, Reg, Region, Rule, Start, Tape, Write, is_outer_product};
 
 use super::code::{
     self, Added, Addend, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData,
@@ -88,7 +88,6 @@ impl Lower<'_> {
                 }
             }
         }
-        self.code.begins = self.plan.registers.iter().any(|register| register.kind == Kind::Local);
         let loops = self.plan.loops_of_registers();
         for (id, register) in self.plan.registers.iter_enumerated() {
             let i = id.0 as usize;
@@ -112,7 +111,7 @@ impl Lower<'_> {
     }
 
     fn arg(&mut self, view: &View) -> Arg {
-        let r = Ref { slot: view.slot, at: view.at, offset: view.offset, transposed: false };
+        let r = Ref { slot: view.slot, at: view.at, offset: view.offset };
         self.code.refs.push(r);
         self.code.refs.len() - 1
     }
@@ -180,27 +179,15 @@ impl Lower<'_> {
                 pass.parts.extend(parts);
                 continue;
             }
-            let (backward, by, puts) = match region {
-                Region::Over(_) => (false, Vec::new(), Vec::new()),
-                Region::Loop { backward, by, writes, .. } => {
-                    let by = by.iter().map(|tape| self.atom(Atom::Tape(*tape, Tick::Now))).collect();
-                    (*backward, by, writes.iter().map(|w| self.lazy_put(w)).collect())
+            let (backward, puts) = match region {
+                Region::Over(_) => (false, Vec::new()),
+                Region::Loop { backward, writes, .. } => {
+                    (*backward, writes.iter().map(|w| self.lazy_put(w)).collect())
                 }
             };
             let (fills, outer) = if backward { outer(self.plan, region) } else { Default::default() };
             let lag = lags.into_iter().max().unwrap_or(0);
-            self.code.passes.push(Pass {
-                over,
-                backward,
-                units,
-                puts,
-                by,
-                batch: None,
-                parts,
-                lag,
-                fills,
-                outer,
-            });
+            self.code.passes.push(Pass { over, backward, units, puts, parts, lag, fills, outer });
         }
         if let Ends::Found { conds, .. } = &self.plan.ends {
             let conds = self.guards(conds);

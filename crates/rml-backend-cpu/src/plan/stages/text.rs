@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! forward {
-//!   at first: t2 = pair t1 k0
-//!   y = rows r0 + x * r1
+//!   at first: t2 = mul t1 k0
+//!   y = product 1x3x20 x r2
 //! }
 //! ```
 //!
 //! Each line is an instruction, after the positions and conditions of its unit: the place of its result, its kernel,
 //! and its operands. `h@-1` is that of the tick before, `@first` and `@last` those of the edges of the window; `[4]` is
-//! an operand that begins at that element, and `'` a matrix that is stored transposed. Places on the way are `s9`.
+//! an operand that begins at that element. Places on the way are `s9`.
 
 use std::fmt::Write;
 
 use rml_ir::{Position, Positions};
 use rml_plan::Plan;
 
-use super::super::code::{Added, At, Code, Guard, Instr, Kernel, Put, Summand, Unit};
+use super::super::code::{Added, At, Code, Guard, Instr, Kernel, Put, Unit};
 use super::super::listed::{Entry, Listed};
 use super::super::operand::Arg;
 use super::super::place::Placement;
@@ -42,19 +42,12 @@ impl<'a> Text<'a> {
         let mut text = String::new();
         for pass in &code.passes {
             let kind = if pass.over { "over" } else { ["forward", "backward"][usize::from(pass.backward)] };
-            let by: String = pass.by.iter().map(|end| format!(" by {}", self.arg(*end))).collect();
-            let _ = writeln!(text, "{kind}{by} {{");
+            let _ = writeln!(text, "{kind} {{");
             for unit in pass.units.clone() {
                 text.push_str(&self.unit(&code.units[unit]));
             }
             for put in &pass.puts {
                 let _ = writeln!(text, "  write {}", self.put(put));
-            }
-            if let Some(batch) = &pass.batch {
-                let by: Vec<String> = batch.by.iter().map(|end| self.arg(*end)).collect();
-                let together = batch.joined.iter().map(|joined| self.arg(code.instrs[joined.instr].out));
-                let together: Vec<String> = together.collect();
-                let _ = writeln!(text, "  sequences by {}: {}", by.join(" "), together.join(" "));
             }
             text.push_str("}\n");
         }
@@ -89,9 +82,6 @@ impl<'a> Text<'a> {
     fn instr(&self, instr: &Instr) -> String {
         let args: Vec<String> = instr.args.iter().map(|arg| self.arg(*arg)).collect();
         let kernel = match &instr.kernel {
-            Kernel::Rows(summands) => {
-                return format!("{} = rows {}", self.arg(instr.out), sum(summands, &args));
-            }
             Kernel::Sum { terms, .. } => {
                 let terms = terms.iter().map(|term| match &term.added {
                     Added::Rows(a) => self.arg(*a),
@@ -117,7 +107,7 @@ impl<'a> Text<'a> {
             At::Last(n) => format!("@last{n:+}"),
         };
         let offset = if r.offset == 0 { String::new() } else { format!("[{}]", r.offset) };
-        format!("{}{at}{offset}{}", self.names[r.slot.0], if r.transposed { "'" } else { "" })
+        format!("{}{at}{offset}", self.names[r.slot.0])
     }
 
     /// Where values are stored in a window of `T` ticks, in the order of their places.
@@ -187,23 +177,11 @@ fn place(at: Positions) -> String {
     if place.is_empty() { place } else { format!("{}: ", place.trim_start()) }
 }
 
-/// A sum of rows and of products of rows.
-fn sum(summands: &[Summand], args: &[String]) -> String {
-    let mut args = args.iter();
-    let mut next = || args.next().cloned().unwrap_or_default();
-    let each = summands.iter().map(|summand| match summand {
-        Summand::Row => next(),
-        Summand::Product(..) => format!("{} * {}", next(), next()),
-    });
-    each.collect::<Vec<_>>().join(" + ")
-}
-
 /// The name of a kernel, with its sizes.
 fn name(kernel: &Kernel) -> String {
     match kernel {
         Kernel::Point(op, ..) | Kernel::Draw(op) => op.to_string(),
         Kernel::General(op, ..) => format!("general {op}"),
-        Kernel::Pair(pair, _) => pair.to_string(),
         Kernel::Copy(..) => "copy".to_owned(),
         Kernel::Choose(_) => "choose".to_owned(),
         Kernel::Read(..) => "read".to_owned(),
@@ -221,6 +199,6 @@ fn name(kernel: &Kernel) -> String {
         Kernel::ScatterAdd(_) => "scatter_add".to_owned(),
         Kernel::OneHot(n) => format!("one_hot of {n}"),
         Kernel::Convolve(_) => "convolution".to_owned(),
-        Kernel::Rows(_) | Kernel::Sum { .. } => "sum".to_owned(),
+        Kernel::Sum { .. } => "sum".to_owned(),
     }
 }

@@ -16,7 +16,6 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
     let width = instr.width as f64;
     match &instr.kernel {
         Kernel::Point(op, _, _) => width * if is_cheap(op) { 0.1 } else { 0.3 },
-        Kernel::Pair(..) => width * 0.15,
         Kernel::Copy(_, walk) if walk.row.n > 4 && walk.row.step[..2] == [1, 1] => width * 0.1,
         Kernel::Product([m, k, n], _) | Kernel::Further([m, k, n], _) => product(*m, *k, *n),
         Kernel::Products(times, [m, k, n]) => *times as f64 * product(*m, *k, *n),

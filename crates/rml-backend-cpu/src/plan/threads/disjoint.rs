@@ -163,7 +163,7 @@ impl Touched<'_> {
     fn instr(&mut self, instr: &Instr, t: usize) {
         let args: Vec<Arg> = std::iter::once(instr.out).chain(instr.args.iter().copied()).collect();
         let lens: Vec<usize> = match &instr.kernel {
-            Kernel::Point(_, _, walk) | Kernel::Pair(_, walk) | Kernel::Copy(_, walk) => {
+            Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) => {
                 for (i, arg) in args.iter().enumerate() {
                     let mut base = [0; 4];
                     base[i] = self.bound.spots[*arg].get(t);

@@ -20,7 +20,7 @@ impl Team {
         is_cut: bool,
         part: &(impl Fn(&mut Run<'_, N>, usize) -> Result<(), Suspect> + Sync),
     ) -> Result<(), Suspect> {
-        let Run { code, bound, precision, part: ticks, begins, reversed, .. } = *run;
+        let Run { code, bound, precision, part: ticks, begins, .. } = *run;
         let (arena, all_set, layouts) = (&*run.arena, &*run.set, run.packs.all());
         let Some(pool) = &mut self.pool else { return Ok(()) };
         pool.run(&mut self.shards, &|i, shard: &mut Shard| {
@@ -47,7 +47,6 @@ impl Team {
                     team: None,
                     part: ticks,
                     begins,
-                    reversed,
                 },
                 i,
             );

@@ -225,7 +225,8 @@ impl Work {
                 units.clone().for_each(|id| work.units[id] = unit_job(code, id, limits));
             }
             let job = if over { None } else { loop_job(code, k, limits) };
-            if !over && job.is_none() && is_stepwise(code, k) {
+            // The first loop may search for the end of the window.
+            if !over && job.is_none() && (k > 0 || code.ending.is_none()) {
                 units.clone().for_each(|id| work.units[id] = tick_job(code, id, limits));
             }
             work.loops.push(job);
@@ -265,7 +266,7 @@ impl Work {
 fn loop_job(code: &Code, k: usize, limits: Limits) -> Option<Job> {
     let pass = &code.passes[k];
     // The first loop may search for the end of the window.
-    if !pass.puts.is_empty() || pass.batch.is_some() || k == 0 && code.ending.is_some() {
+    if !pass.puts.is_empty() || k == 0 && code.ending.is_some() {
         return None;
     }
     let rows = rows::rows(code, pass.units.clone(), 2 * limits.rows)?;
@@ -302,11 +303,6 @@ fn unit_job(code: &Listed, id: usize, limits: Limits) -> Option<Job> {
     let at = if unit.once { Positions::NONE } else { unit.at };
     let job = Job { cost, by_ticks, rows, group, over: is_sum, at };
     (by_ticks || rows.is_some() || group.is_some()).then_some(job)
-}
-
-/// Whether threads may meet at each tick of a loop.
-fn is_stepwise(code: &Code, k: usize) -> bool {
-    code.passes[k].batch.is_none() && (k > 0 || code.ending.is_none())
 }
 
 /// How a unit is shared at each tick of a loop: a single instruction, which reads nothing that it writes, and takes

@@ -22,9 +22,7 @@ struct Reach {
 /// Into how many parts an instruction can be cut at most; none if it cannot.
 fn most(instr: &Instr) -> Option<usize> {
     let n = match &instr.kernel {
-        Kernel::Point(_, _, walk) | Kernel::Pair(_, walk) | Kernel::Copy(_, walk) => {
-            walk.outer.first().unwrap_or(&walk.row).n
-        }
+        Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) => walk.outer.first().unwrap_or(&walk.row).n,
         Kernel::Product([m, ..], _) | Kernel::Further([m, ..], _) => *m,
         Kernel::Products(times, _) => *times,
         Kernel::Reduce(_, _, around) => around.outer,
@@ -42,7 +40,7 @@ fn reaches(instr: &Instr, rows: usize) -> Option<Vec<Reach>> {
     let each = |len: usize| Reach { step: n * len, len: n * len };
     let width = instr.width / rows;
     Some(match &instr.kernel {
-        Kernel::Point(_, _, walk) | Kernel::Pair(_, walk) | Kernel::Copy(_, walk) => {
+        Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) => {
             (0..=instr.args.len()).map(|i| walked(walk, i, n)).collect::<Option<_>>()?
         }
         Kernel::Product([_, k, columns], _) => {
@@ -90,12 +88,10 @@ fn kernel(kernel: &Kernel, rows: usize, some: usize) -> Kernel {
     let mut kernel = kernel.clone();
     let cut = |n: &mut usize| *n = *n / rows * some;
     match &mut kernel {
-        Kernel::Point(_, _, walk) | Kernel::Pair(_, walk) | Kernel::Copy(_, walk) => {
-            match walk.outer.first_mut() {
-                Some(first) => cut(&mut first.n),
-                None => cut(&mut walk.row.n),
-            }
-        }
+        Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) => match walk.outer.first_mut() {
+            Some(first) => cut(&mut first.n),
+            None => cut(&mut walk.row.n),
+        },
         Kernel::Product([m, ..], _) | Kernel::Further([m, ..], _) => cut(m),
         Kernel::Products(times, _) => cut(times),
         Kernel::Reduce(_, _, around) => cut(&mut around.outer),

@@ -3,7 +3,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Range, Sub};
 
-use rml_kernels::{Direction, Matrix, MatrixMut, Packed, Term};
+use rml_kernels::{Matrix, MatrixMut, Packed};
 
 use super::reduce::{self, Around};
 use super::view::Float;
@@ -68,8 +68,6 @@ pub trait Number:
     fn pack(size: (usize, usize), turned: bool, b: &[Self], packed: &mut Option<Packed<Self>>);
     /// `out = a x b`, or `out += a x b`, for a dense `a` of `m` rows.
     fn product_packed(m: usize, a: &[Self], b: &Packed<Self>, add: bool, out: &mut [Self]);
-    /// The sum of rows and of products of one row.
-    fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     /// A convolution or a gradient of one; or of a gradient that has [rows](Convolution::rows), these alone.
     fn convolve(by: &Convolution, some: Option<&Range<usize>>, a: &[Self], b: &[Self], out: &mut [Self]);
     /// A fold along an axis that gives numbers. False, and nothing done, for what gives no numbers.
@@ -179,9 +177,6 @@ macro_rules! number {
             fn product_packed(m: usize, a: &[Self], b: &Packed<Self>, add: bool, out: &mut [Self]) {
                 let left = Matrix::new(m, b.rows(), a);
                 rml_kernels::product_packed(left, b, add, MatrixMut::new(m, b.columns(), out));
-            }
-            fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]) {
-                rml_kernels::row(terms, direction, out);
             }
             fn convolve(
                 by: &Convolution,

@@ -2,6 +2,9 @@
 
 mod ffi;
 
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ffi::PackAll;
 pub(super) use ffi::pack;
 
@@ -26,18 +29,26 @@ pub(super) const fn panel<T>() -> usize {
 ///
 /// Its columns stand in panels of 64 single or 32 double precision numbers, each with its rows one after the other and
 /// the last one padded with zeros.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Packed<T> {
     rows: usize,
     columns: usize,
     lines: Vec<Line>,
-    kind: std::marker::PhantomData<T>,
+    /// From which end the next product of one row reads it.
+    backward: AtomicBool,
+    kind: PhantomData<T>,
 }
 
 impl<T: Number> Packed<T> {
     /// Packs a matrix.
     pub fn new(matrix: Matrix<'_, T>) -> Self {
-        let mut packed = Packed { rows: 0, columns: 0, lines: Vec::new(), kind: std::marker::PhantomData };
+        let mut packed = Packed {
+            rows: 0,
+            columns: 0,
+            lines: Vec::new(),
+            backward: AtomicBool::new(false),
+            kind: PhantomData,
+        };
         packed.set(matrix);
         packed
     }
@@ -63,6 +74,16 @@ impl<T> Packed<T> {
     #[inline]
     pub fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// Whether a product of one row reads its panels from the last one on: each reads them in the order opposite to the
+    /// one before. Where the matrix does not fit into the nearest cache, it finds there what was read last. Results are
+    /// the same.
+    #[inline]
+    pub(super) fn turn(&self) -> bool {
+        let backward = self.backward.load(Ordering::Relaxed);
+        self.backward.store(!backward, Ordering::Relaxed);
+        backward
     }
 
     /// As many lines as `set` says.

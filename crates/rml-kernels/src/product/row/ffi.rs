@@ -4,10 +4,9 @@
 
 use std::marker::PhantomData;
 
-use super::{Direction, Kind, Term};
 use crate::isa::{Isa, Task};
-use crate::product::Right;
 use crate::product::packed::panel;
+use crate::product::{Matrix, Right};
 use crate::real::Number;
 use crate::vector::Vector;
 
@@ -17,11 +16,12 @@ const VECTORS: usize = 4;
 /// Where vectors are panels, those of two panels.
 const PAIR: usize = 2 * VECTORS;
 
-/// Some columns of a sum.
+/// Some columns of a product.
 #[derive(Clone, Copy)]
 struct Columns<'a, T> {
-    terms: &'a [Term<'a, T>],
-    /// Whether the chains of the first term begin with the old values.
+    left: Matrix<'a, T>,
+    right: Right<'a, T>,
+    /// Whether the chains begin with the old values.
     add: bool,
     /// Which panel they are in, from which column of it on, and how many they are.
     panel: usize,
@@ -32,12 +32,13 @@ struct Columns<'a, T> {
 /// `N` vectors of columns, the last of which is partial if `PART`.
 ///
 /// # Safety
-/// The machine has the instruction set of `V`; all terms, and `out`, have these columns, where
+/// The machine has the instruction set of `V`; the right matrix and `out` have these columns, where
 /// `(N - 1) LANES < width <= N LANES`; if they are those of more than one panel, a panel has `VECTORS` vectors and they
-/// begin with it; no matrix is transposed; `out` overlaps no term.
+/// begin with it; the right matrix has as many rows as the left one has columns, and is not transposed; `out` overlaps
+/// neither.
 #[inline(always)]
 unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
-    Columns { terms, add, panel: number, from, width }: Columns<'_, T>,
+    Columns { left, right, add, panel: number, from, width }: Columns<'_, T>,
     out: *mut T,
 ) {
     let (all, first) = (panel::<T>(), number * panel::<T>() + from);
@@ -51,80 +52,62 @@ unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
             if PART && j + 1 == N { V::load_some(p, last) } else { V::load(p) }
         };
         let out = out.add(first);
-        let mut sums = [V::splat(T::ZERO); N];
-        for (i, term) in terms.iter().enumerate() {
-            let mut chains = [V::splat(T::ZERO); N];
-            match &term.0 {
-                Kind::Row(x) => {
-                    for (j, chain) in chains.iter_mut().enumerate() {
-                        *chain = load(x.as_ptr().add(first), j);
-                    }
-                }
-                Kind::Product(left, right) => {
-                    if add && i == 0 {
-                        for (j, chain) in chains.iter_mut().enumerate() {
-                            *chain = load(out, j);
-                        }
-                    }
-                    let (mut right, stride, gap) = match right {
-                        Right::Packed(b) => {
-                            let panel = b.rows() * all;
-                            (
-                                b.lines().as_ptr().cast::<T>().add(number * panel + from),
-                                all,
-                                panel.wrapping_sub(all),
-                            )
-                        }
-                        Right::Matrix(b) => (b.data().as_ptr().add(first), b.stride(), 0),
-                    };
-                    let step = if left.is_transposed() { left.stride() } else { 1 };
-                    let mut x = left.data().as_ptr();
-                    for _ in 0..left.columns() {
-                        let factor = V::splat(*x);
-                        for (j, chain) in chains.iter_mut().enumerate() {
-                            let panel = right.wrapping_add(if j < VECTORS { 0 } else { gap });
-                            *chain = factor.mul_add(load(panel, j), *chain);
-                        }
-                        x = x.wrapping_add(step);
-                        right = right.wrapping_add(stride);
-                    }
-                }
-            }
-            for j in 0..N {
-                sums[j] = if i == 0 { chains[j] } else { sums[j].add(chains[j]) };
+        let mut chains = [V::splat(T::ZERO); N];
+        if add {
+            for (j, chain) in chains.iter_mut().enumerate() {
+                *chain = load(out, j);
             }
         }
-        for (j, sum) in sums.iter().enumerate() {
+        let (mut right, stride, gap) = match right {
+            Right::Packed(b) => {
+                let panel = b.rows() * all;
+                (b.lines().as_ptr().cast::<T>().add(number * panel + from), all, panel.wrapping_sub(all))
+            }
+            Right::Matrix(b) => (b.data().as_ptr().add(first), b.stride(), 0),
+        };
+        let step = if left.is_transposed() { left.stride() } else { 1 };
+        let mut x = left.data().as_ptr();
+        for _ in 0..left.columns() {
+            let factor = V::splat(*x);
+            for (j, chain) in chains.iter_mut().enumerate() {
+                let panel = right.wrapping_add(if j < VECTORS { 0 } else { gap });
+                *chain = factor.mul_add(load(panel, j), *chain);
+            }
+            x = x.wrapping_add(step);
+            right = right.wrapping_add(stride);
+        }
+        for (j, chain) in chains.iter().enumerate() {
             let p = out.add(j * V::LANES);
-            if PART && j + 1 == N { sum.store_some(p, last) } else { sum.store(p) }
+            if PART && j + 1 == N { chain.store_some(p, last) } else { chain.store(p) }
         }
     }
 }
 
-/// A sum of terms that have as many columns as `out`.
-struct Sum<'a, T, V> {
-    terms: &'a [Term<'a, T>],
+/// A product of one row, which has as many columns as `out`.
+struct Row<'a, T, V> {
+    left: Matrix<'a, T>,
+    right: Right<'a, T>,
     add: bool,
-    direction: Direction,
+    /// Whether the last columns come first.
+    backward: bool,
     out: &'a mut [T],
     vector: PhantomData<V>,
 }
 
-impl<T: Number, V: Vector<T>> Task for Sum<'_, T, V> {
+impl<T: Number, V: Vector<T>> Task for Row<'_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Sum { terms, add, direction, out, .. } = self;
+        let Row { left, right, add, backward, out, .. } = self;
         let (n, all) = (out.len(), panel::<T>());
         let out = out.as_mut_ptr();
-        let panels = n.div_ceil(all);
         let pairs = if V::LANES * VECTORS == all { n / (2 * all) } else { 0 };
         // Pairs of whole panels, then the other panels, or the same backward.
-        let turns = panels - pairs;
+        let turns = n.div_ceil(all) - pairs;
         for i in 0..turns {
-            let turn = if direction == Direction::Backward { turns - 1 - i } else { i };
+            let turn = if backward { turns - 1 - i } else { i };
             if turn < pairs {
-                let columns = Columns { terms, add, panel: 2 * turn, from: 0, width: 2 * all };
+                let columns = Columns { left, right, add, panel: 2 * turn, from: 0, width: 2 * all };
                 // SAFETY: as below; a panel has `VECTORS` vectors, and this one and the next one are whole.
                 unsafe { kernel::<T, V, PAIR, false>(columns, out) };
                 continue;
@@ -133,9 +116,10 @@ impl<T: Number, V: Vector<T>> Task for Sum<'_, T, V> {
             let wide = all.min(n - panel * all);
             for from in (0..wide).step_by(VECTORS * V::LANES) {
                 let width = (wide - from).min(VECTORS * V::LANES);
-                let columns = Columns { terms, add, panel, from, width };
-                // SAFETY: `sum` makes the only values, with the instruction set of `V`, of terms that have `n` columns,
-                // as `out` has, and no transposed matrix; `out` is borrowed mutably, so it overlaps none.
+                let columns = Columns { left, right, add, panel, from, width };
+                // SAFETY: `row` makes the only values, with the instruction set of `V`, of matrices that fit each other
+                // and have `n` columns, as `out` has, and are not transposed; `out` is borrowed mutably, so it overlaps
+                // none.
                 unsafe {
                     match width.div_ceil(V::LANES) {
                         1 => kernel::<T, V, 1, true>(columns, out),
@@ -150,23 +134,24 @@ impl<T: Number, V: Vector<T>> Task for Sum<'_, T, V> {
     }
 }
 
-/// Sums terms; with `add`, the chains of the first one, a product, begin with the values of `out`.
-pub(crate) fn sum<T: Number>(
-    isa: Isa,
-    terms: &[Term<'_, T>],
-    add: bool,
-    direction: Direction,
-    out: &mut [T],
-) {
-    for term in terms {
-        assert_eq!(term.columns(), out.len(), "columns of a term");
-        assert!(!term.is_transposed(), "a matrix with contiguous rows");
-    }
+/// The product of a matrix of one row with one whose rows are contiguous; with `add`, its chains begin with the values of
+/// `out`.
+///
+/// # Panics
+/// If the sizes do not fit each other.
+pub(crate) fn row<T: Number>(isa: Isa, left: Matrix<'_, T>, right: Right<'_, T>, add: bool, out: &mut [T]) {
+    let (rows, columns, is_transposed, backward) = match &right {
+        Right::Matrix(matrix) => (matrix.rows(), matrix.columns(), matrix.is_transposed(), false),
+        Right::Packed(matrix) => (matrix.rows(), matrix.columns(), false, matrix.turn()),
+    };
+    assert_eq!((left.rows(), left.columns()), (1, rows), "inner dimension of a product");
+    assert_eq!(columns, out.len(), "columns of a product");
+    assert!(!is_transposed, "a matrix with contiguous rows");
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => isa.run(Sum::<T, T::Avx512> { terms, add, direction, out, vector: PhantomData }),
+        Isa::Avx512 => isa.run(Row::<T, T::Avx512> { left, right, add, backward, out, vector: PhantomData }),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => isa.run(Sum::<T, T::Avx2> { terms, add, direction, out, vector: PhantomData }),
-        Isa::Portable => isa.run(Sum::<T, T::Plain> { terms, add, direction, out, vector: PhantomData }),
+        Isa::Avx2 => isa.run(Row::<T, T::Avx2> { left, right, add, backward, out, vector: PhantomData }),
+        Isa::Portable => isa.run(Row::<T, T::Plain> { left, right, add, backward, out, vector: PhantomData }),
     }
 }

@@ -1,9 +1,8 @@
-//! Sums of rows against their definition, bit for bit.
+//! Products of one row against their definition, bit for bit.
 
-use super::ffi::sum;
-use super::{Direction, Term};
+use super::ffi::row;
 use crate::isa::Isa;
-use crate::product::{Matrix, Packed};
+use crate::product::{Matrix, Packed, Right};
 
 fn numbers(len: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
@@ -14,45 +13,39 @@ fn numbers(len: usize, seed: u32) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
-macro_rules! sums {
+macro_rules! rows {
     ($name:ident, $t:ident) => {
-        /// Every size, order of terms and direction gives the bits of chains of fused operations that are then added,
-        /// from left to right.
+        /// Every size gives the bits of chains of fused operations, which begin with zero or with the old values, from
+        /// either end of a packed matrix.
         #[test]
         fn $name() {
             for n in
                 [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 128, 130, 200, 256]
             {
-                for (k, l) in [(0, 1), (1, 2), (16, 64), (3, 70)] {
-                    check(n, k, l);
+                for k in [0, 1, 2, 3, 16, 64, 70] {
+                    check(n, k);
                 }
             }
 
-            fn check(n: usize, k: usize, l: usize) {
+            fn check(n: usize, k: usize) {
                 let number = |len, seed| numbers(len, seed).iter().map(|x| $t::from(*x)).collect::<Vec<$t>>();
-                let (x, h, bias) = (number(k, 1), number(l, 2), number(n, 3));
-                let (w, u) = (number(k * n, 4), number(l * n, 5));
-                let packed = Packed::new(Matrix::new(l, n, &u));
-                let chain = |x: &[$t], w: &[$t], j: usize| {
-                    x.iter().enumerate().fold(0.0, |sum, (i, x)| x.mul_add(w[i * n + j], sum))
+                let (x, old, w) = (number(k, 1), number(n, 3), number(k * n, 4));
+                let packed = Packed::new(Matrix::new(k, n, &w));
+                let chain = |first: $t, j: usize| {
+                    x.iter().enumerate().fold(first, |sum, (i, x)| x.mul_add(w[i * n + j], sum))
                 };
-                let row = |f: &dyn Fn(usize) -> $t| (0..n).map(f).collect::<Vec<$t>>();
-                let (a, b) = (row(&|j| chain(&x, &w, j)), row(&|j| chain(&h, &u, j)));
-                let (first, second) = (Term::product(&x, n, &w), Term::packed(&h, &packed));
-                let cases = [
-                    (vec![first], a.clone()),
-                    (vec![second], b.clone()),
-                    (vec![first, second, Term::row(&bias)], row(&|j| (a[j] + b[j]) + bias[j])),
-                    (vec![Term::row(&bias), second, first], row(&|j| (bias[j] + b[j]) + a[j])),
-                    (vec![Term::row(&bias), Term::row(&a)], row(&|j| bias[j] + a[j])),
-                ];
+                let left = Matrix::new(1, k, &x);
                 for isa in Isa::available() {
-                    for (terms, wanted) in &cases {
-                        for direction in [Direction::Forward, Direction::Backward] {
-                            let mut out = vec![7.0; n];
-                            sum(isa, terms, false, direction, &mut out);
-                            let same = out.iter().zip(wanted).all(|(a, b)| a.to_bits() == b.to_bits());
-                            assert!(same, "{n} {k} {l} {isa:?} {direction:?} {}", terms.len());
+                    for right in [Right::Matrix(Matrix::new(k, n, &w)), Right::Packed(&packed)] {
+                        for add in [false, true, true, false] {
+                            let mut out = old.clone();
+                            row(isa, left, right, add, &mut out);
+                            let first = |j: usize| if add { old[j] } else { 0.0 };
+                            let same = out
+                                .iter()
+                                .enumerate()
+                                .all(|(j, a)| a.to_bits() == chain(first(j), j).to_bits());
+                            assert!(same, "{n} {k} {isa:?} {add} {right:?}");
                         }
                     }
                 }
@@ -60,18 +53,19 @@ macro_rules! sums {
         }
     };
 }
-sums!(sums_in_single_precision, f32);
-sums!(sums_in_double_precision, f64);
+rows!(rows_in_single_precision, f32);
+rows!(rows_in_double_precision, f64);
 
 #[test]
-#[should_panic(expected = "columns")]
-fn terms_must_have_the_columns_of_the_sum() {
-    sum(Isa::best(), &[Term::row(&[1.0; 3])], false, Direction::Forward, &mut [0.0; 4]);
+#[should_panic(expected = "columns of a product")]
+fn a_product_has_the_columns_of_the_matrix() {
+    let (x, w) = ([1.0; 3], [1.0; 9]);
+    row(Isa::best(), Matrix::new(1, 3, &x), Right::Matrix(Matrix::new(3, 3, &w)), false, &mut [0.0; 4]);
 }
 
 #[test]
 #[should_panic(expected = "inner dimension")]
 fn rows_must_fit_the_matrix() {
     let packed = Packed::new(Matrix::new(2, 1, &[1.0; 2]));
-    Term::packed(&[1.0; 3], &packed);
+    row(Isa::best(), Matrix::new(1, 3, &[1.0; 3]), Right::Packed(&packed), false, &mut [0.0; 1]);
 }
