@@ -25,4 +25,11 @@ pub(super) struct Branches {
     pub(super) open: Vec<Branch>,
     pub(super) sampled: IndexMap<Sampled, Local>,
     pub(super) conditions: IndexMap<(Sampled, usize, usize), Local>,
+    /// In how many branches variables are defined; those that are not here, in none.
+    pub(super) depths: IndexMap<Local, usize>,
+    /// What restarts delays, by the branches.
+    pub(super) flags: IndexMap<Sampled, Local>,
+    pub(super) ends: IndexMap<Sampled, Local>,
+    /// What is kept until a branch is taken.
+    pub(super) kept: IndexMap<(Local, Branch), Local>,
 }

@@ -59,6 +59,9 @@ impl Copy<'_, '_> {
                 self.operand(made, span)
             }
             ExprKind::Structure(Structure::Match { value, cases }) => self.matched(*value, cases, span),
+            ExprKind::Structure(Structure::States { value, names, cases }) => {
+                self.by_state(*value, names, cases, span)
+            }
             ExprKind::Structure(Structure::Field { base, field, span }) => {
                 self.field(id, *base, field, *span)
             }
@@ -97,8 +100,8 @@ impl Copy<'_, '_> {
                 _ => self.conditional(*cond, *then, *other),
             },
             ExprKind::Fby { init, next } => {
-                let (init, next, ends) = (self.expr(*init), self.expr(*next), self.restarts.clone());
-                self.delay(init, next, &ends, span)
+                let (init, next) = (self.expr(*init), self.expr(*next));
+                self.delay(init, next, span)
             }
             ExprKind::FbyBack { init, next } => {
                 ExprKind::FbyBack { init: self.expr(*init), next: self.expr(*next) }
@@ -147,7 +150,10 @@ impl Copy<'_, '_> {
             Structure::Members { family, part } => self.members_of(*family, part, span),
             Structure::Share { .. } => ExprKind::Error(Vec::new()), // not an operand
             Structure::Params { of, path } => return Err(self.params(*of, path, span)),
-            Structure::Apply(_) | Structure::Match { .. } | Structure::Field { .. } => {
+            Structure::Apply(_)
+            | Structure::Match { .. }
+            | Structure::States { .. }
+            | Structure::Field { .. } => {
                 ExprKind::Error(Vec::new()) // see `value`
             }
             Structure::Node(passed) => {
