@@ -18,8 +18,9 @@ impl<'a> Parser<'_, 'a> {
 
     /// `end` that closes an automaton, and is not defined by an equation.
     fn at_end(&self) -> bool {
-        let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon);
-        self.automata > 0 && self.is_word(0, "end") && !defines && !self.at_member()
+        let next = self.peek_at(1).kind;
+        let defines = matches!(next, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon | Kind::LBracket);
+        self.automata > 0 && self.is_word(0, "end") && !defines
     }
 
     /// `unless` or `until` before a condition, in an automaton.
@@ -27,6 +28,11 @@ impl<'a> Parser<'_, 'a> {
         let next = self.peek_at(1).kind;
         let word = self.is_word(0, "unless") || self.is_word(0, "until");
         self.automata > 0 && word && next.starts_expr() && next != Kind::LBracket
+    }
+
+    /// `continue` before the name of a state, in an automaton.
+    pub(super) fn at_continue(&self) -> bool {
+        self.automata > 0 && self.is_word(0, "continue") && self.peek_at(1).kind == Kind::Ident
     }
 
     /// Whether an equation cannot go on here, because a part of an automaton begins or ends.
