@@ -219,9 +219,11 @@ fn gradients_pass_through_states() {
         "node f(x: num [], c: bool []) -> (o: num [])
            automaton
              state A
+               unread = x;
                o = x * x + (0.5 fby o);
                until c then B(x * o);
              state B(k = 1.0)
+               unread = c;
                o = k * tanh(x);
                until c continue A;
            end;

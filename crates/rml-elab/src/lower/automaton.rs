@@ -14,6 +14,9 @@ use crate::hir::{Equation, Local, LocalData, LocalKind, State, States};
 /// The number of an equation that is not made yet.
 const LATER: LocalKind = LocalKind::Defined { equation: usize::MAX };
 
+/// The length of the word `automaton`.
+const WORD: u32 = 9;
+
 /// The equations of a node, as far as they are looked at.
 struct Work<'a> {
     written: Vec<Option<Written<'a>>>,
@@ -40,7 +43,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn declare_automaton(&mut self, ast: &'a [ast::State<'a>], span: Span, outer: Option<usize>) {
-        let span = ast.first().map_or(span, |first| Span { end: first.header_span.start, ..span });
+        let span = Span { end: span.end.min(span.start + WORD), ..span };
         let path = outer.map_or(String::new(), |outer| format!("{}.", self.automata.states.all[outer].path));
         let number = match self.automata.count {
             0 => String::new(),
@@ -271,7 +274,9 @@ impl<'a> Lower<'a, '_> {
             for (name, local) in &own.names {
                 let Some(&outside) = self.by_name.get(name) else { continue };
                 let is_own = automaton.exports.get(name) == Some(&outside);
-                if !is_own && !known.contains(name) {
+                let hidden =
+                    matches!(self.locals[outside].kind, LocalKind::Constant(_) | LocalKind::Undefined);
+                if !is_own && !hidden && !known.contains(name) {
                     known.push(*name);
                     self.duplicate("variable", self.locals[*local].span, outside);
                 }
