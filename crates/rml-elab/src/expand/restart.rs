@@ -32,8 +32,8 @@ impl Copy<'_, '_> {
         ends
     }
 
-    /// `init fby next`, with the windows of the delay. These remember the end on the clock of the delay, so the ends are
-    /// not sampled.
+    /// `init fby next`, with the windows of the delay. These remember the end on the clock of the delay, so the ends
+    /// are not sampled.
     pub(super) fn windowed(&mut self, init: ExprId, next: ExprId, ends: &[Local], span: Span) -> ExprKind {
         let Some((outer, inner)) = ends.split_first() else { return ExprKind::Fby { init, next } };
         let callee = self.expansion.delay(ends.len(), span);
