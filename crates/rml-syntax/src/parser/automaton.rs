@@ -1,7 +1,7 @@
 //! Automata: `automaton state A .. until c then B; state B .. end;` among the equations of a node.
 
 use super::{Lost, MAX_AUTOMATA, MAX_TRANSITIONS, Parse, Parser, Reported};
-use crate::ast::{Equation, Expr, ExprKind, Ident, State, StateItem, StateParam, Transition};
+use crate::ast::{Equation, Expr, ExprKind, Ident, Lhs, State, StateItem, StateParam, Transition};
 use crate::token::Kind;
 use rml_base::Span;
 
@@ -60,8 +60,13 @@ impl<'a> Parser<'_, 'a> {
         if states.is_empty() && closed.is_some() {
             self.no_state(start);
         }
-        let rhs = self.bump.alloc(Expr { kind: ExprKind::Automaton(self.slice(&states)), span });
-        Ok(Equation { lhs: &[], rhs, range: None, span: start.to(self.last_span()) })
+        // an automaton has a state; without one it is in error, which is reported
+        let (lhs, kind): (&[Lhs<'a>], _) = match &states[..] {
+            [] => (self.slice(&[Lhs::Discard(start)]), ExprKind::Error),
+            states => (&[], ExprKind::Automaton(self.slice(states))),
+        };
+        let rhs = self.bump.alloc(Expr { kind, span });
+        Ok(Equation { lhs, rhs, range: None, span: start.to(self.last_span()) })
     }
 
     fn states(&mut self) -> Vec<State<'a>> {
