@@ -487,7 +487,7 @@ pub struct Transition<'a> {
     pub strong: bool,
     /// `c`
     pub cond: &'a Expr<'a>,
-    /// Whether the delays of the state that is entered go on: `continue`.
+    /// Whether the delays of the state that is entered continue: `continue`.
     pub resume: bool,
     /// `Hold`
     pub target: Ident,

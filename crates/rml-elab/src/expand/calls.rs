@@ -6,9 +6,9 @@ use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::Form;
 
+use super::branches::Flag;
 use super::copy::Copy;
 use super::early::Why;
-use super::flags::Flag;
 use super::kinds::{Kind, Value, declared};
 use super::value::{Given, NodeValue, Target};
 use super::{Env, advice};

@@ -11,9 +11,8 @@ use rml_ir::DType;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::Form;
 
-use super::branches::Branches;
+use super::branches::{Branches, Flag};
 use super::early::{Early, Evaluator, Why, int, not_known};
-use super::flags::Flag;
 use super::kinds::{Kind, Value, declared};
 use super::value::NodeValue;
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};

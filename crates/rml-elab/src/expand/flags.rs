@@ -11,28 +11,11 @@ use rml_base::Span;
 use rml_syntax::ast::Literal;
 
 use super::Expansion;
-use super::branches::Branch;
+use super::branches::{Branch, Flag};
 use super::copy::Copy;
 use super::value::Target;
 use crate::hir::{Equation, ExprId, ExprKind, Local, LocalData, LocalKind, SourceId, Structure};
 use crate::hir::{Node, Target as Written};
-
-/// What restarts delays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Flag {
-    local: Local,
-    /// In how many branches it is the variable, sampled; in more it is kept.
-    depth: usize,
-    /// Whether what it restarts may have a clock of its own.
-    window: bool,
-}
-
-impl Flag {
-    /// A flag that is an input.
-    pub(super) fn input(local: Local) -> Self {
-        Self { local, depth: 0, window: false }
-    }
-}
 
 impl Copy<'_, '_> {
     /// Enters the state that an equation of the template stands in, or leaves all states.

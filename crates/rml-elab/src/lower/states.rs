@@ -1,4 +1,4 @@
-//! What is known of the automata of a node while it is resolved.
+//! The automata of a node while it is resolved.
 
 use std::sync::Arc;
 

@@ -195,8 +195,8 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// For each state, what its strong or weak transitions say: what `given` says of the one that is taken, and `other`
-    /// if none is, or if it says nothing.
+    /// For each state, what its strong or weak transitions say: what `given` makes of the one that is taken,
+    /// and `other` if none is, or if it says nothing.
     fn per_state(
         &mut self,
         automaton: &Automaton<'a>,

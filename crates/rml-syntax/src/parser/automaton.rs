@@ -35,7 +35,7 @@ impl<'a> Parser<'_, 'a> {
         self.automata > 0 && self.is_word(0, "continue") && self.peek_at(1).kind == Kind::Ident
     }
 
-    /// Whether an equation cannot go on here, because a part of an automaton begins or ends.
+    /// Whether an equation cannot continue here, because a part of an automaton begins or ends.
     pub(super) fn at_state_part(&self) -> bool {
         self.at_state() || self.at_end() || self.at_transition()
     }
@@ -87,7 +87,7 @@ impl<'a> Parser<'_, 'a> {
         states
     }
 
-    /// Goes on after an error: at the next part of the automaton, or after the next `;`.
+    /// Continues after an error: at the next part of the automaton, or after the next `;`.
     fn skip_in_state(&mut self, from: usize) {
         if self.at == from {
             self.next();
@@ -163,7 +163,7 @@ impl<'a> Parser<'_, 'a> {
         let cond = self.expr()?.expr;
         let resume = self.is_word(0, "continue");
         if !resume && self.kind() != Kind::Then {
-            let help = "`then S` restarts the state `S`, and `continue S` goes on in it";
+            let help = "`then S` restarts the state `S`, and `continue S` resumes it";
             return Err(self.unexpected("`then` or `continue` after the condition", &[help]));
         }
         self.next();
