@@ -64,6 +64,32 @@ pub(crate) struct Node {
     pub(crate) cases: IndexMap<ExprId, SourceId>,
     /// In a copy, the names of its shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
+    /// In templates only: which equations run in states of automata.
+    pub(crate) states: States,
+}
+
+/// The states of the automata of a node.
+#[derive(Default, Debug)]
+pub(crate) struct States {
+    pub(crate) all: Vec<State>,
+    /// The states that equations run in, by their numbers.
+    pub(crate) of: IndexMap<usize, usize>,
+}
+
+/// Where equations of an automaton run: in the cycles in which a variable has a number.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The state that the automaton stands in.
+    pub(crate) outer: Option<usize>,
+    /// The variable, and its number here.
+    pub(crate) value: Local,
+    pub(crate) number: usize,
+    /// The names of all numbers.
+    pub(crate) names: Arc<[Arc<str>]>,
+    /// What is true where the delays here restart.
+    pub(crate) restart: Option<Local>,
+    /// What the paths of instances begin with.
+    pub(crate) path: Arc<str>,
 }
 
 /// A shared instance: `share u = net;`.
@@ -439,6 +465,8 @@ pub(crate) enum Structure {
     Field { base: ExprId, field: Arc<str>, span: Span },
     /// `match p (Idle -> a, ..)`: all cases of the enumeration, in its order.
     Match { value: ExprId, cases: Vec<(SourceId, ExprId)> },
+    /// The value of the state that an automaton is in, by the number of the state.
+    States { value: ExprId, names: Arc<[Arc<str>]>, cases: Vec<ExprId> },
     /// `share u = net;`, the right side of an equation that defines no variable.
     Share { name: Local, node: ExprId },
     /// `u.params.h[1].kernel`: what follows `params`.
@@ -503,6 +531,7 @@ impl Structure {
                 let index = |segment: &Segment| if let Segment::Index(e) = segment { Some(*e) } else { None };
                 path.iter().filter_map(index).collect()
             }
+            Structure::States { value, cases, .. } => std::iter::once(value).chain(cases).copied().collect(),
             Structure::Match { value, cases } => {
                 std::iter::once(*value).chain(cases.iter().map(|(_, value)| *value)).collect()
             }

@@ -267,11 +267,7 @@ fn definitions(node: &ast::Node<'_>) -> IndexMap<Symbol, (Span, VariableKind)> {
     for decl in node.inputs {
         own.entry(decl.name.name).or_insert((decl.name.span, VariableKind::Input));
     }
-    for side in node.equations.iter().flat_map(|equation| equation.lhs) {
-        if let ast::Lhs::Var(decl) = side {
-            own.entry(decl.name.name).or_insert((decl.name.span, VariableKind::Inner));
-        }
-    }
+    equations(&mut node.equations.iter(), &mut own);
     for dim in node.inputs.iter().filter_map(|decl| decl.ty).flat_map(|ty| ty.dims) {
         let (name, span) = match dim {
             ast::Dim::Splice(ident) => (ident.name, ident.span),
@@ -283,6 +279,44 @@ fn definitions(node: &ast::Node<'_>) -> IndexMap<Symbol, (Span, VariableKind)> {
         own.entry(name).or_insert((span, VariableKind::Dimension));
     }
     own
+}
+
+/// The names that equations define, also in states of automata.
+fn equations<'a>(
+    all: &mut dyn Iterator<Item = &'a ast::Equation<'a>>,
+    own: &mut IndexMap<Symbol, (Span, VariableKind)>,
+) {
+    for equation in all {
+        for side in equation.lhs {
+            if let ast::Lhs::Var(decl) = side {
+                own.entry(decl.name.name).or_insert((decl.name.span, VariableKind::Inner));
+            }
+        }
+        let ast::ExprKind::Automaton(states) = equation.rhs.kind else { continue };
+        for state in states {
+            for param in state.params {
+                let name = param.decl.name;
+                own.entry(name.name).or_insert((name.span, VariableKind::Inner));
+            }
+            equations(&mut state.equations(), own);
+        }
+    }
+}
+
+/// The shared instances among equations, also in states of automata.
+fn shares<'a>(all: &mut dyn Iterator<Item = &'a ast::Equation<'a>>, names: &mut Vec<Symbol>) {
+    for equation in all {
+        match equation.rhs.kind {
+            ast::ExprKind::Share(_) => names.extend(equation.lhs.iter().filter_map(|side| match side {
+                ast::Lhs::Var(decl) => Some(decl.name.name),
+                ast::Lhs::Discard(_) => None,
+            })),
+            ast::ExprKind::Automaton(states) => {
+                states.iter().for_each(|state| shares(&mut state.equations(), names));
+            }
+            _ => {} // no other form has equations
+        }
+    }
 }
 
 /// Collects the names of one text.
@@ -325,12 +359,8 @@ impl Walk<'_, '_> {
     fn node(&mut self, node: &ast::Node<'_>) {
         self.own = definitions(node);
         let inputs = node.inputs.iter().filter(|d| d.node.is_some());
-        let shares = node.equations.iter().filter(|e| matches!(e.rhs.kind, ast::ExprKind::Share(_)));
-        let shared = shares.flat_map(|equation| equation.lhs).filter_map(|side| match side {
-            ast::Lhs::Var(decl) => Some(decl),
-            ast::Lhs::Discard(_) => None,
-        });
-        self.nodes = inputs.chain(shared).map(|decl| decl.name.name).collect();
+        self.nodes = inputs.map(|decl| decl.name.name).collect();
+        shares(&mut node.equations.iter(), &mut self.nodes);
         self.add(node.name.span, Meaning::Node(node.name.span, 0));
         node.inputs.iter().chain(node.outputs).for_each(|decl| self.decl(decl));
         node.equations.iter().for_each(|equation| self.equation(equation));
@@ -502,12 +532,32 @@ impl Walk<'_, '_> {
             }
             A::MergeOperands(operands) => self.operands(operands),
             A::Field { base, .. } => self.expr(base),
+            A::Automaton(states) => self.automaton(states),
             A::Match { value, cases } => {
                 self.expr(value);
                 for case in cases {
                     self.variable(case.case);
                     self.expr(&case.value);
                 }
+            }
+        }
+    }
+
+    /// A state is named where it stands, and by transitions.
+    fn automaton(&mut self, states: &[ast::State<'_>]) {
+        for state in states {
+            self.add(state.name.span, Meaning::Variable(state.name.span));
+            for param in state.params {
+                self.decl(&param.decl);
+                self.expr(param.first);
+            }
+            state.equations().for_each(|equation| self.equation(equation));
+            for transition in state.transitions(true).chain(state.transitions(false)) {
+                self.expr(transition.cond);
+                if let Some(to) = states.iter().find(|to| to.name.name == transition.target.name) {
+                    self.add(transition.target.span, Meaning::Variable(to.name.span));
+                }
+                transition.args.into_iter().flatten().for_each(|arg| self.expr(arg));
             }
         }
     }

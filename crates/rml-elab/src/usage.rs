@@ -215,7 +215,7 @@ impl Walk<'_, '_> {
                 self.expr(*cond, Use::Static, f);
                 [*then, *other].into_iter().for_each(|e| self.expr(e, how, f));
             }
-            Structure::Field { .. } | Structure::Match { .. } => {
+            Structure::Field { .. } | Structure::Match { .. } | Structure::States { .. } => {
                 structure.children().into_iter().for_each(|e| self.expr(e, how, f));
             }
         }

@@ -419,6 +419,8 @@ pub enum ExprKind<'a> {
     /// `net` in `share u = net;`, `dense(8, _)`: the node that `u` is an instance of. Stands nowhere but as the right
     /// side of such an equation.
     Share(&'a Expr<'a>),
+    /// `automaton state A .. end`: the right side of an equation without a left one. Stands nowhere else.
+    Automaton(&'a [State<'a>]),
     /// `assert "name" c`: the right side of an equation that drops its result. Stands nowhere else.
     Assert {
         /// The name of the property, without its quotes; the span is that with them.
@@ -430,6 +432,69 @@ pub enum ExprKind<'a> {
     Hole,
     /// A part that did not parse; its error is already reported.
     Error,
+}
+
+/// `state Hold(limit = 20.0) ..`
+#[derive(Clone, Copy, Debug)]
+pub struct State<'a> {
+    /// `Hold`
+    pub name: Ident,
+    /// Its parameters, each with its first value: `limit = 20.0`.
+    pub params: &'a [StateParam<'a>],
+    /// Its equations and transitions, in textual order.
+    pub body: &'a [StateItem<'a>],
+    /// From `state` to the end of the parameters.
+    pub header_span: Span,
+}
+
+impl<'a> State<'a> {
+    /// Its equations.
+    pub fn equations(&self) -> impl Iterator<Item = &'a Equation<'a>> + use<'a> {
+        self.body.iter().filter_map(|item| if let StateItem::Equation(e) = item { Some(e) } else { None })
+    }
+
+    /// Its strong or its weak transitions, in the order in which they are tried.
+    pub fn transitions(&self, strong: bool) -> impl Iterator<Item = &'a Transition<'a>> + use<'a> {
+        self.body.iter().filter_map(move |item| match item {
+            StateItem::Transition(t) if t.strong == strong => Some(t),
+            StateItem::Transition(_) | StateItem::Equation(_) => None,
+        })
+    }
+}
+
+/// `limit = 20.0`, `limit: num [] = 20.0`
+#[derive(Clone, Copy, Debug)]
+pub struct StateParam<'a> {
+    /// `limit`
+    pub decl: Decl<'a>,
+    /// `20.0`
+    pub first: &'a Expr<'a>,
+}
+
+/// What a state consists of.
+#[derive(Clone, Copy, Debug)]
+pub enum StateItem<'a> {
+    /// `y = x;`
+    Equation(Equation<'a>),
+    /// `until c then Hold;`
+    Transition(Transition<'a>),
+}
+
+/// `until c then Hold(x);`, `unless c continue Hold;`
+#[derive(Clone, Copy, Debug)]
+pub struct Transition<'a> {
+    /// Whether it is taken before the equations of the state run: `unless`.
+    pub strong: bool,
+    /// `c`
+    pub cond: &'a Expr<'a>,
+    /// Whether the delays of the state that is entered continue: `continue`.
+    pub resume: bool,
+    /// `Hold`
+    pub target: Ident,
+    /// The values of the parameters; `None` without parentheses.
+    pub args: Option<&'a [Expr<'a>]>,
+    /// With the semicolon.
+    pub span: Span,
 }
 
 /// `Idle -> a`

@@ -2,8 +2,8 @@
 //! the later stages iff their dumps are equal; parentheses, layout and comments do not show.
 
 use crate::ast::{
-    ClockExpr, DTypeName, Decl, Dim, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath, IndexExpr,
-    Item, Lhs, Literal, Node, Suffix, Symbol, TypeExpr, UnaryOp,
+    ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath,
+    IndexExpr, Item, Lhs, Literal, Node, State, StateItem, Suffix, Symbol, Transition, TypeExpr, UnaryOp,
 };
 use lasso::Rodeo;
 use std::fmt::Write;
@@ -101,25 +101,70 @@ impl Dump<'_> {
         self.list(" ", node.outputs, Self::decl);
         self.put(")");
         for equation in node.equations {
-            self.put("\n  (= (");
-            self.list(" ", equation.lhs, |d, lhs| match lhs {
-                Lhs::Var(decl) => d.decl(decl),
-                Lhs::Discard(_) => d.put("_"),
-            });
-            self.put(") ");
-            self.expr(equation.rhs);
-            if let Some(range) = equation.range {
-                self.put(" (for ");
-                self.name(range.index);
-                for bound in range.first.into_iter().chain([range.end]) {
-                    self.put(" ");
-                    self.expr(bound);
-                }
-                self.put(")");
+            self.put("\n  ");
+            self.equation(equation);
+        }
+        self.put(")\n");
+    }
+
+    fn equation(&mut self, equation: &Equation<'_>) {
+        if let ExprKind::Automaton(states) = equation.rhs.kind {
+            return self.automaton(states);
+        }
+        self.put("(= (");
+        self.list(" ", equation.lhs, |d, lhs| match lhs {
+            Lhs::Var(decl) => d.decl(decl),
+            Lhs::Discard(_) => d.put("_"),
+        });
+        self.put(") ");
+        self.expr(equation.rhs);
+        if let Some(range) = equation.range {
+            self.put(" (for ");
+            self.name(range.index);
+            for bound in range.first.into_iter().chain([range.end]) {
+                self.put(" ");
+                self.expr(bound);
             }
             self.put(")");
         }
-        self.put(")\n");
+        self.put(")");
+    }
+
+    fn automaton(&mut self, states: &[State<'_>]) {
+        self.put("(automaton");
+        for state in states {
+            self.put(" (state ");
+            self.name(state.name);
+            for param in state.params {
+                self.put(" (");
+                self.decl(&param.decl);
+                self.put(" ");
+                self.expr(param.first);
+                self.put(")");
+            }
+            for item in state.body {
+                self.put(" ");
+                match item {
+                    StateItem::Equation(equation) => self.equation(equation),
+                    StateItem::Transition(transition) => self.transition(transition),
+                }
+            }
+            self.put(")");
+        }
+        self.put(")");
+    }
+
+    fn transition(&mut self, transition: &Transition<'_>) {
+        self.put(if transition.strong { "(unless " } else { "(until " });
+        self.expr(transition.cond);
+        self.put(if transition.resume { " continue " } else { " then " });
+        self.name(transition.target);
+        if let Some(args) = transition.args {
+            self.put(" (");
+            self.list(" ", args, Self::expr);
+            self.put(")");
+        }
+        self.put(")");
     }
 
     fn decl(&mut self, decl: &Decl<'_>) {
@@ -304,6 +349,7 @@ impl Dump<'_> {
                 self.expr(cond);
                 self.put(")");
             }
+            ExprKind::Automaton(states) => self.automaton(states),
             ExprKind::Hole => self.put("_"),
             ExprKind::Error => self.put("(error)"),
         }

@@ -76,7 +76,9 @@ pub fn binary(op: BinaryOp) -> Level {
 /// parentheses anyway.
 pub fn of(kind: &ExprKind<'_>) -> Level {
     match kind {
-        ExprKind::If { .. } | ExprKind::Assert { .. } | ExprKind::Share(_) => Level::If,
+        ExprKind::If { .. } | ExprKind::Assert { .. } | ExprKind::Share(_) | ExprKind::Automaton(_) => {
+            Level::If
+        }
         ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => Level::Fby,
         ExprKind::Binary(op, ..) => binary(*op),
         ExprKind::When { .. } | ExprKind::Every { .. } | ExprKind::Restart { .. } => Level::When,

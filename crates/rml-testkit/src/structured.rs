@@ -102,7 +102,7 @@ impl Pair<'_> {
 
     /// Adds a variable by one of the forms. Its values stay between -1 and 1.
     fn add(&mut self, i: usize) {
-        let value = match self.r.below(11) {
+        let value = match self.r.below(12) {
             0 => self.family(i),
             1 => self.argument(i),
             2 => self.recursion(),
@@ -113,6 +113,7 @@ impl Pair<'_> {
             7 => self.zeros(i),
             8 => self.shared(i),
             9 => self.sampled_share(i),
+            10 => self.automaton(i),
             _ => self.constant(i),
         };
         let _ = writeln!(self.structured, "  v{i} = tanh({});", value.0);
@@ -246,6 +247,25 @@ impl Pair<'_> {
         let x = self.var();
         let _ = writeln!(self.plain, "  r{i} = {x} + (if c then 0.0 else 0.0 fby r{i});");
         (format!("count({x}) restart c"), format!("r{i}"))
+    }
+
+    /// Two states, one with a delay and one with a parameter, with both kinds of transitions.
+    fn automaton(&mut self, i: usize) -> (String, String) {
+        let (x, y, z) = (self.var(), self.var(), self.var());
+        let _ = writeln!(
+            self.structured,
+            "  automaton\n    state Run\n      a{i} = {x} + 0.5 * (0.0 fby a{i});\n      \
+             until c then Hold(0.5 * {y});\n    state Hold(level = 0.1)\n      a{i} = level + {z};\n      \
+             unless m == 0 then Run;\n      until c continue Run;\n  end;"
+        );
+        let _ = writeln!(
+            self.plain,
+            "  e{i} = false fby (if c then not b{i} else b{i});\n  b{i} = e{i} and m != 0;\n  \
+             f{i} = 0.1 fby (if c and not b{i} then 0.5 * {y} else f{i});\n  \
+             s{i} = if e{i} and m == 0 then 0.0 else (0.0 fby (if b{i} then s{i} else a{i}));\n  \
+             a{i} = if b{i} then f{i} + {z} else {x} + 0.5 * s{i};"
+        );
+        (format!("a{i}"), format!("a{i}"))
     }
 
     fn gradient(&mut self, i: usize) -> (String, String) {

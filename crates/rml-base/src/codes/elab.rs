@@ -9,6 +9,9 @@ codes! {
     NODE_ARGUMENT = "node-argument", "A node is expected and a value is given, or the other way round.";
     UNKNOWN_MEMBER = "unknown-member", "A variable with an index that no equation defines.";
     MATCH_CASES = "match-cases", "The cases of a `match` are not those of one enumeration, each once.";
+    UNKNOWN_STATE = "unknown-state", "A transition leads to a state that the automaton does not have.";
+    UNREACHABLE_STATE = "unreachable-state", "No transition leads to a state of an automaton.";
+    STATE_VARIABLE = "state-variable", "A variable is read where the states of an automaton do not all define it.";
     RECORD_VALUE = "record-value", "A record is given where a value or another record is expected, or the other way round.";
     RECORD_FIELD = "record-field", "A field that a record does not have, or of something that is no record.";
     NOT_A_CALL = "not-a-call", "Only a call of a node has a meaning here.";

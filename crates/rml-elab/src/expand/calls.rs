@@ -6,6 +6,7 @@ use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::Form;
 
+use super::branches::Flag;
 use super::copy::Copy;
 use super::early::Why;
 use super::kinds::{Kind, Value, declared};
@@ -223,13 +224,20 @@ impl Copy<'_, '_> {
             self.say(advice::trains(&how.order, how.span));
             return self.failed(args, how.span);
         };
-        let ends = self.ends(how.restart, callee);
+        let passed = args.iter().filter_map(|arg| match arg {
+            Arg::Node(NodeValue { target: Target::Source(id), .. }) => Some(*id),
+            Arg::Node(_) | Arg::Expr(_) | Arg::Value(..) | Arg::Error(_) => None,
+        });
+        let passed: Vec<SourceId> = passed.collect();
+        let (flags, windows) = self.flags_of(callee, &passed);
+        let mut ends = self.ends(how.restart, callee);
+        ends.extend(windows);
         let kinds = self.outputs(callee, how.order.times, how.results);
         let mut env = Env::default();
         let mut values = Vec::with_capacity(args.len());
         for (position, arg) in args.into_iter().enumerate() {
             if position == node.formals.len() {
-                self.ends_of(&ends, &mut values, how.span);
+                self.ends_of((&ends, &flags), &mut values, how.span);
             }
             let formal = node.formals.get(position);
             if !formal.is_some_and(|formal| node.locals[*formal].kind == LocalKind::Node) {
@@ -267,9 +275,9 @@ impl Copy<'_, '_> {
             }
         }
         if how.order.times == 0 {
-            self.ends_of(&ends, &mut values, how.span);
+            self.ends_of((&ends, &flags), &mut values, how.span);
         }
-        (env.restarts, env.held) = (ends.len(), held);
+        (env.restarts, env.flags, env.held) = (ends.len(), flags.len(), held);
         let library = self.expansion.program.scopes.is_library(self.template.file);
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
         let callee = self.expansion.request(callee, env, self.depth + 1, via);
@@ -288,10 +296,13 @@ impl Copy<'_, '_> {
         Made::Call(call, kinds)
     }
 
-    /// Passes on what ends the windows of the delays of a callee.
-    fn ends_of(&mut self, ends: &[Local], values: &mut Vec<ExprId>, span: Span) {
+    /// Passes on what ends the windows of the delays of a callee, and the flags that restart them.
+    fn ends_of(&mut self, (ends, flags): (&[Local], &[Flag]), values: &mut Vec<ExprId>, span: Span) {
         for end in ends {
             values.push(self.push(ExprKind::Local(*end), span));
+        }
+        for flag in flags {
+            values.push(self.flag(*flag, span));
         }
     }
 

@@ -17,8 +17,10 @@ struct Choice<'a> {
     value: Local,
     /// How many branches were open where the value was named.
     depth: usize,
-    cases: &'a [(SourceId, ExprId)],
-    of: SourceId,
+    cases: &'a [ExprId],
+    names: &'a [Arc<str>],
+    /// The enumeration; a state is a number.
+    of: Option<SourceId>,
     span: Span,
 }
 
@@ -38,37 +40,77 @@ impl Copy<'_, '_> {
         let Some(of) = cases.first().and_then(|(case, _)| self.program().scopes.enum_of(*case)) else {
             return Value::One(self.in_error(Vec::new(), span));
         };
+        let (value, depth) = self.chosen(value);
+        let names: Vec<Arc<str>> =
+            cases.iter().map(|(case, _)| self.program().nodes[*case].name.clone()).collect();
+        let cases: Vec<ExprId> = cases.iter().map(|(_, value)| *value).collect();
+        let choice = Choice { value, depth, cases: &cases, names: &names, of: Some(of), span };
+        self.range(&choice, 0, cases.len())
+    }
+
+    /// The value of the state that an automaton is in.
+    pub(super) fn by_state(
+        &mut self,
+        value: ExprId,
+        names: &[Arc<str>],
+        cases: &[ExprId],
+        span: Span,
+    ) -> Value<ExprId> {
+        let (value, depth) = self.chosen(value);
+        self.range(&Choice { value, depth, cases, names, of: None, span }, 0, cases.len())
+    }
+
+    /// A name for what chooses, and how many branches were open where it was named.
+    fn chosen(&mut self, value: ExprId) -> (Local, usize) {
         let at = self.template.exprs[value].span;
         let depth = self.branches.open.len();
-        let known = match self.template.exprs[value].kind {
-            ExprKind::Local(local) if self.is_variable(local, value) => Some((self.mapped(local), 0)),
-            _ => None,
-        };
-        let (value, depth) = match known {
-            Some(known) => known,
-            None => {
+        match self.template.exprs[value].kind {
+            ExprKind::Local(local) if self.is_variable(local, value) => {
+                let local = self.mapped(local);
+                (local, self.depth_of(local))
+            }
+            _ => {
                 let value = self.expr(value);
                 (self.hoisted(value, "match", at), depth)
             }
-        };
-        self.range(&Choice { value, depth, cases, of, span }, 0, cases.len())
+        }
+    }
+
+    /// Opens the branches in which a variable has that number.
+    pub(super) fn open(&mut self, value: Local, number: usize, names: &[Arc<str>], span: Span) {
+        let depth = self.depth_of(value);
+        let choice = Choice { value, depth, cases: &[], names, of: None, span };
+        let (mut lo, mut hi) = (0, names.len());
+        while hi - lo > 1 {
+            let mid = lo + (hi - lo) / 2;
+            let cond = self.condition(&choice, lo, mid);
+            let positive = number < mid;
+            (lo, hi) = if positive { (lo, mid) } else { (mid, hi) };
+            let label = label(&choice, lo, hi);
+            self.branches.open.push(Branch { cond, positive, label });
+        }
+    }
+
+    /// How many branches are open where a variable is defined.
+    pub(super) fn depth_of(&self, local: Local) -> usize {
+        self.branches.depths.get(&local).copied().unwrap_or(0)
     }
 
     /// The cases from `lo` up to `hi`.
     fn range(&mut self, choice: &Choice<'_>, lo: usize, hi: usize) -> Value<ExprId> {
         if hi - lo == 1 {
-            let case = choice.cases[lo].1;
+            let case = choice.cases[lo];
             return self.value(case);
         }
         let mid = lo + (hi - lo) / 2;
         let cond = self.condition(choice, lo, mid);
         let mut values = Vec::new();
         for (positive, from, to) in [(true, lo, mid), (false, mid, hi)] {
-            let label = self.label(choice, from, to);
+            let label = label(choice, from, to);
             self.branches.open.push(Branch { cond, positive, label });
             let value = self.range(choice, from, to);
             self.branches.open.pop();
-            values.push((value, self.template.exprs[choice.cases[from].1].span));
+            values.push((value, self.template.exprs[choice.cases[from]].span));
         }
         let span = choice.span;
         self.combined(&values, span, "the cases of `match`", &mut |copy, parts| {
@@ -77,17 +119,13 @@ impl Copy<'_, '_> {
         })
     }
 
-    /// The cases of a branch in its name: `Heat`, `Heat_to_Cool`.
-    fn label(&self, choice: &Choice<'_>, lo: usize, hi: usize) -> Arc<str> {
-        let name = |i: usize| &self.program().nodes[choice.cases[i].0].name;
-        if hi - lo == 1 { name(lo).clone() } else { format!("{}_to_{}", name(lo), name(hi - 1)).into() }
-    }
-
     /// A case as an expression.
-    fn case(&mut self, of: SourceId, case: usize, span: Span) -> ExprId {
+    fn case(&mut self, of: Option<SourceId>, case: usize, span: Span) -> ExprId {
         let literal = Literal::Int(i64::try_from(case).unwrap_or(i64::MAX));
         let id = self.push(ExprKind::Literal(literal), span);
-        self.cases.insert(id, of);
+        if let Some(of) = of {
+            self.cases.insert(id, of);
+        }
         id
     }
 
@@ -102,7 +140,7 @@ impl Copy<'_, '_> {
         let (op, case) = if mid - lo == 1 { (BinaryOp::Eq, lo) } else { (BinaryOp::Lt, mid) };
         let case = self.case(choice.of, case, span);
         let cond = self.push(ExprKind::Binary(op, value, case), span);
-        let name = format!("{}.{}", self.locals[choice.value].name, self.label(choice, lo, mid));
+        let name = format!("{}.{}", self.locals[choice.value].name, label(choice, lo, mid));
         let local = self.named(cond, &name, span);
         self.branches.conditions.insert(key, local);
         local
@@ -110,6 +148,7 @@ impl Copy<'_, '_> {
 
     /// A variable that was named where `depth` branches were open, in the branches that are open now.
     pub(super) fn sampled(&mut self, local: Local, depth: usize, span: Span) -> ExprId {
+        let depth = depth.max(self.depth_of(local));
         let Some(last) = self.branches.open.len().checked_sub(1).filter(|last| *last >= depth) else {
             return self.push(ExprKind::Local(local), span);
         };
@@ -188,4 +227,10 @@ impl Copy<'_, '_> {
         self.taken.insert(free.clone());
         free
     }
+}
+
+/// The cases of a branch in its name: `Heat`, `Heat_to_Cool`.
+fn label(choice: &Choice<'_>, lo: usize, hi: usize) -> Arc<str> {
+    let names = choice.names;
+    if hi - lo == 1 { names[lo].clone() } else { format!("{}_to_{}", names[lo], names[hi - 1]).into() }
 }

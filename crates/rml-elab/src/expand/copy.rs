@@ -11,14 +11,14 @@ use rml_ir::DType;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::Form;
 
-use super::branches::Branches;
+use super::branches::{Branches, Flag};
 use super::early::{Early, Evaluator, Why, int, not_known};
 use super::kinds::{Kind, Value, declared};
 use super::value::NodeValue;
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
 use crate::builtins::Builtin;
 use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
-use crate::hir::{Element, Family, Member, SourceId, Structure};
+use crate::hir::{Element, Family, Member, SourceId, States, Structure};
 use crate::report::Report;
 
 /// A template that is being copied.
@@ -50,6 +50,10 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) fields: IndexMap<Local, Value<Local>>,
     /// What ends the windows of its delays.
     pub(super) restarts: Vec<Local>,
+    /// What else restarts them: inputs, and then what restarts the states that are entered.
+    pub(super) flags: Vec<Flag>,
+    /// Whether something in states may have a clock of its own.
+    pub(super) sampling: IndexMap<usize, bool>,
     /// Where expressions of `match` run.
     pub(super) branches: Branches,
     /// The literals that are cases.
@@ -99,6 +103,8 @@ impl<'a, 'p> Copy<'a, 'p> {
             kinds: IndexMap::new(),
             fields: IndexMap::new(),
             restarts: Vec::new(),
+            flags: Vec::new(),
+            sampling: IndexMap::new(),
             branches: Branches::default(),
             cases: IndexMap::new(),
             target: template_name,
@@ -133,6 +139,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             self.equation(planned, &mut members, &mut equations);
         }
         for (family, names, span) in stacks {
+            self.enter(self.family_state(family));
             self.stack_equations(family, &names, span, &mut equations);
         }
         equations.append(&mut self.extra);
@@ -164,6 +171,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             members,
             cases: self.cases,
             shares,
+            states: States::default(),
         };
         (node, self.unknown)
     }
@@ -212,19 +220,29 @@ impl<'a, 'p> Copy<'a, 'p> {
             self.bind(formal, names);
         }
         for _ in 0..self.env.restarts {
-            let name = self.fresh("restart");
-            let data = LocalData {
-                name,
-                span: template.name_span,
-                kind: LocalKind::Formal,
-                types: Vec::new(),
-                clock: None,
-                element: Some((Element::Plain(DType::Bool), template.name_span)),
-            };
-            self.restarts.push(self.locals.push(data));
+            let end = self.restart_input();
+            self.restarts.push(end);
+            made.push(end);
         }
-        made.extend(&self.restarts);
+        for _ in 0..self.env.flags {
+            let flag = self.restart_input();
+            self.flags.push(Flag::input(flag));
+            made.push(flag);
+        }
         made
+    }
+
+    /// One more input, by which delays restart.
+    fn restart_input(&mut self) -> Local {
+        let name = self.fresh("restart");
+        self.locals.push(LocalData {
+            name,
+            span: self.template.name_span,
+            kind: LocalKind::Formal,
+            types: Vec::new(),
+            clock: None,
+            element: Some((Element::Plain(DType::Bool), self.template.name_span)),
+        })
     }
 
     /// Notes which variables a name of the template is.
@@ -249,6 +267,7 @@ impl<'a, 'p> Copy<'a, 'p> {
 
     /// The equations that one of the template stands for, with the variables that they define.
     fn plan(&mut self, at: usize, equation: &Equation, planned: &mut Vec<Planned>) {
+        let template = Arc::clone(&self.template);
         let family = equation.family.as_deref();
         let Some(indices) = self.indices(family) else { return };
         for index in indices {
@@ -266,7 +285,9 @@ impl<'a, 'p> Copy<'a, 'p> {
                 }
                 (defined, *span)
             });
-            let lhs = lhs.collect();
+            let lhs: Vec<(Option<Value<Local>>, Span)> = lhs.collect();
+            let made = lhs.iter().filter_map(|(names, _)| names.as_ref()).flat_map(Value::leaves).collect();
+            self.defined_in(template.states.of.get(&at).copied(), made);
             planned.push(Planned { equation: at, index, lhs, member });
         }
         self.index = None;
@@ -352,9 +373,17 @@ impl<'a, 'p> Copy<'a, 'p> {
         template.outputs.iter().for_each(|output| note(*output, template.locals[*output].span));
         let stacks = whole.into_iter().enumerate().map(|(i, (family, span))| {
             let names = self.define(family, planned + i);
+            self.defined_in(self.family_state(family), names.leaves());
             (family, names, span)
         });
         stacks.collect()
+    }
+
+    /// The state that a family is defined in.
+    fn family_state(&self, family: Local) -> Option<usize> {
+        let defines =
+            |at: usize| self.template.equations[at].lhs.iter().any(|(local, _)| *local == Some(family));
+        self.template.states.of.iter().find(|(at, _)| defines(**at)).map(|(_, state)| *state)
     }
 
     /// Named dimensions, and names that nothing defines.
@@ -408,8 +437,9 @@ impl<'a, 'p> Copy<'a, 'p> {
     ) {
         let template = Arc::clone(&self.template);
         let equation = &template.equations[planned.equation];
+        self.enter(template.states.of.get(&planned.equation).copied());
         self.index = planned.index;
-        self.member = planned.member;
+        self.member = planned.member.or(self.member.take());
         let first = planned.lhs.iter().find_map(|(names, _)| names.as_ref()?.leaves().first().copied());
         let leaf = |local: Local| self.locals[local].name.clone();
         self.target = first.map_or_else(|| template.name.clone(), leaf);

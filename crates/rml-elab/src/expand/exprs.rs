@@ -59,6 +59,9 @@ impl Copy<'_, '_> {
                 self.operand(made, span)
             }
             ExprKind::Structure(Structure::Match { value, cases }) => self.matched(*value, cases, span),
+            ExprKind::Structure(Structure::States { value, names, cases }) => {
+                self.by_state(*value, names, cases, span)
+            }
             ExprKind::Structure(Structure::Field { base, field, span }) => {
                 self.field(id, *base, field, *span)
             }
@@ -97,8 +100,8 @@ impl Copy<'_, '_> {
                 _ => self.conditional(*cond, *then, *other),
             },
             ExprKind::Fby { init, next } => {
-                let (init, next, ends) = (self.expr(*init), self.expr(*next), self.restarts.clone());
-                self.delay(init, next, &ends, span)
+                let (init, next) = (self.expr(*init), self.expr(*next));
+                self.delay(init, next, span)
             }
             ExprKind::FbyBack { init, next } => {
                 ExprKind::FbyBack { init: self.expr(*init), next: self.expr(*next) }
@@ -147,7 +150,10 @@ impl Copy<'_, '_> {
             Structure::Members { family, part } => self.members_of(*family, part, span),
             Structure::Share { .. } => ExprKind::Error(Vec::new()), // not an operand
             Structure::Params { of, path } => return Err(self.params(*of, path, span)),
-            Structure::Apply(_) | Structure::Match { .. } | Structure::Field { .. } => {
+            Structure::Apply(_)
+            | Structure::Match { .. }
+            | Structure::States { .. }
+            | Structure::Field { .. } => {
                 ExprKind::Error(Vec::new()) // see `value`
             }
             Structure::Node(passed) => {
@@ -177,11 +183,34 @@ impl Copy<'_, '_> {
                 if self.is_variable(local, expr) {
                     return self.sampled(made, 0, span);
                 }
+                if let Some(value) = self.constant_value(local, made, expr) {
+                    let of = self.case_of(local);
+                    return self.literal_of(&value, of, span);
+                }
                 ExprKind::Local(made)
             }
             LocalKind::Dim | LocalKind::Undefined | LocalKind::Node => ExprKind::Local(self.mapped(local)),
         };
         self.push(kind, span)
+    }
+
+    /// The value of a variable that is a constant, where it would be sampled.
+    fn constant_value(&self, local: Local, made: Local, expr: ExprId) -> Option<StaticValue> {
+        let is_defined = matches!(self.template.locals[local].kind, LocalKind::Defined { .. });
+        let is_record = self.kinds.contains_key(&local);
+        let sampled = self.branches.open.len() > self.depth_of(made);
+        let is_stream = self.template.roles.get(local) == Some(&crate::hir::Role::Stream);
+        let value = self.early(expr).ok();
+        value.filter(|_| is_defined && sampled && is_stream && !is_record)
+    }
+
+    /// The enumeration of a variable that is defined to be a case.
+    fn case_of(&self, local: Local) -> Option<SourceId> {
+        let LocalKind::Defined { equation } = self.template.locals[local].kind else { return None };
+        match self.template.exprs[self.template.equations.get(equation)?.rhs].kind {
+            ExprKind::Local(constant) => self.enum_of(constant),
+            _ => None, // no other form is a case that is known
+        }
     }
 
     /// The operand of `shape`, a name: its shape is that of the name in any branch.

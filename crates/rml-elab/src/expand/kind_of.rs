@@ -154,6 +154,9 @@ impl Copying<'_, '_> {
             ExprKind::Structure(Structure::Match { cases, .. }) => {
                 cases.iter().find_map(|(_, value)| self.kind(*value))
             }
+            ExprKind::Structure(Structure::States { cases, .. }) => {
+                cases.iter().find_map(|value| self.kind(*value))
+            }
             ExprKind::Structure(Structure::Field { base, field, .. }) => {
                 let kind = self.kind(*base)?;
                 let node = &self.program().nodes[kind.record];

@@ -15,6 +15,7 @@ mod copy;
 mod define;
 mod early;
 mod exprs;
+mod flags;
 mod kind_of;
 mod kinds;
 mod record;
@@ -65,6 +66,8 @@ pub(crate) struct Expansion<'p> {
     delays: IndexMap<(usize, Span), SourceId>,
     /// Whether nodes have delays.
     delayed: IndexMap<SourceId, bool>,
+    /// Whether something in nodes may have a clock of its own.
+    sampling: IndexMap<SourceId, bool>,
 }
 
 /// A copy that is asked for.
@@ -89,6 +92,8 @@ struct Env {
     dims: IndexMap<String, StaticValue>,
     /// How many conditions its delays restart by.
     restarts: usize,
+    /// How many flags restart its delays.
+    flags: usize,
     /// How many of its adjoints, the first ones, hold its parameters, and those of what it calls.
     held: u8,
     /// Whether it is the node that runs, whose inputs may be anything.
@@ -115,6 +120,7 @@ impl<'p> Expansion<'p> {
             equations: 0,
             delays: IndexMap::new(),
             delayed: IndexMap::new(),
+            sampling: IndexMap::new(),
         }
     }
 
@@ -180,7 +186,7 @@ impl<'p> Expansion<'p> {
         via: Option<(Span, Arc<str>)>,
     ) -> SourceId {
         let node = &self.program.nodes[template];
-        if !node.template && env.restarts == 0 && env.held == 0 {
+        if !node.template && env.restarts == 0 && env.flags == 0 && env.held == 0 {
             return template;
         }
         let key = Key::new(template, &env);

@@ -91,10 +91,9 @@ impl Copying<'_, '_> {
                 ExprKind::When { value: parts[0], cond: cond[0] }
             }),
             &ExprKind::Fby { init, next } => {
-                let ends = self.restarts.clone();
                 let (init, next) = (self.with_span(init), self.with_span(next));
                 self.combined(&[init, next], span, "the operands of `fby`", &mut |copy, parts| {
-                    copy.delay(parts[0], parts[1], &ends, span)
+                    copy.delay(parts[0], parts[1], span)
                 })
             }
             &ExprKind::FbyBack { init, next } => {

@@ -32,15 +32,16 @@ impl Copy<'_, '_> {
         ends
     }
 
-    /// `init fby next`, with the windows of the delay.
-    pub(super) fn delay(&mut self, init: ExprId, next: ExprId, ends: &[Local], span: Span) -> ExprKind {
+    /// `init fby next`, with the windows of the delay. These remember the end on the clock of the delay, so the ends
+    /// are not sampled.
+    pub(super) fn windowed(&mut self, init: ExprId, next: ExprId, ends: &[Local], span: Span) -> ExprKind {
         let Some((outer, inner)) = ends.split_first() else { return ExprKind::Fby { init, next } };
         let callee = self.expansion.delay(ends.len(), span);
         let mut args = vec![init, next];
         for end in inner {
-            args.push(self.sampled(*end, 0, span));
+            args.push(self.push(ExprKind::Local(*end), span));
         }
-        let every = Some(self.sampled(*outer, 0, span));
+        let every = Some(self.push(ExprKind::Local(*outer), span));
         let member = self.member.clone();
         ExprKind::Call(Box::new(Call {
             callee,

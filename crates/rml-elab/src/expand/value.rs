@@ -44,7 +44,7 @@ pub(super) struct Key(String);
 
 impl Key {
     pub(super) fn new(template: SourceId, env: &Env) -> Self {
-        let mut key = format!("{template}|{}|{}|{}", env.restarts, env.held, env.is_root);
+        let mut key = format!("{template}|{}|{}|{}|{}", env.restarts, env.flags, env.held, env.is_root);
         for (position, node) in &env.nodes {
             let _ = write!(key, "|{position}:{node}");
         }

@@ -62,7 +62,7 @@ impl Lower<'_, '_> {
                 let name = self.exprs.push(Expr { kind: text, span: name.span });
                 ExprKind::Builtin { which: Builtin::Assert, args: vec![cond, name] }
             }
-            A::Share(_) => ExprKind::Error(Vec::new()), // see `equation`
+            A::Share(_) | A::Automaton(_) => ExprKind::Error(Vec::new()), // see `declare`
             A::Hole => self.hole(span),
             A::Error => ExprKind::Error(Vec::new()),
         };
@@ -75,10 +75,15 @@ impl Lower<'_, '_> {
             return local;
         }
         if let Some(local) = self.by_name.get(&name).copied().or_else(|| self.constant(name, span)) {
+            self.automata.read.insert(local);
             return local;
         }
         let text = self.names.resolve(&name);
         if self.scopes.is_excused(self.header.file, text, false) {
+            return self.local(name, span, LocalKind::Undefined);
+        }
+        if let Some(d) = self.defined_in_part(name, span) {
+            self.report.push(d);
             return self.local(name, span, LocalKind::Undefined);
         }
         let message = format!("nothing defines `{text}`");

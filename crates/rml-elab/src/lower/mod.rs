@@ -1,6 +1,7 @@
 //! From syntax trees to resolved nodes: binds node names (this file, [`imports`]), interfaces and variables ([`node`]),
 //! expressions ([`expr`]).
 
+mod automaton;
 mod exchanged;
 mod expr;
 mod imports;
@@ -9,7 +10,9 @@ mod order;
 mod results;
 mod scalars;
 mod share;
+mod states;
 mod structure;
+mod transitions;
 mod types;
 mod unknown;
 

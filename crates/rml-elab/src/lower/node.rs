@@ -9,6 +9,7 @@ use rml_ir::DType;
 use rml_syntax::ast;
 
 use super::Header;
+use super::states::Automata;
 use crate::builtins::Builtin;
 use crate::hir::{
     Clock, Element, Equation, Expr, ExprId, ExprKind, Family, Item, Local, LocalData, LocalKind, Node,
@@ -35,6 +36,8 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) index: Option<(ast::Symbol, Local)>,
     /// The shared instances.
     pub(super) shares: Vec<Local>,
+    /// The automata.
+    pub(super) automata: Automata<'a>,
 }
 
 /// Resolves node `id`.
@@ -60,20 +63,16 @@ pub(super) fn lower<'a>(
         called: Vec::new(),
         index: None,
         shares: Vec::new(),
+        automata: Automata::default(),
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
-    let lhs = lower.left_sides();
+    lower.declare(&mut ast.equations.iter(), None);
     lower.dimensions();
     let outputs = lower.outputs();
     for (decl, &local) in ast.inputs.iter().zip(&formals).chain(ast.outputs.iter().zip(&outputs)) {
         lower.declared(decl, local);
     }
-    let mut equations = Vec::with_capacity(ast.equations.len());
-    let mut parts = Vec::new();
-    for (equation, lhs) in ast.equations.iter().zip(lhs) {
-        equations.push(lower.equation(equation, lhs, (ast.equations.len(), &mut parts)));
-    }
-    equations.extend(parts);
+    let (equations, states) = lower.bodies();
     lower.unused_shares();
     lower.locals.shrink_to_fit();
     lower.exprs.shrink_to_fit();
@@ -96,6 +95,7 @@ pub(super) fn lower<'a>(
         members: Vec::new(),
         cases: IndexMap::new(),
         shares: Vec::new(),
+        states,
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
@@ -144,7 +144,7 @@ impl Lower<'_, '_> {
     }
 
     /// An equation; `parts` takes those that a `split` adds, numbered from `at` on.
-    fn equation(
+    pub(super) fn equation(
         &mut self,
         ast: &ast::Equation<'_>,
         lhs: Vec<(Option<Local>, Span)>,
@@ -176,7 +176,7 @@ impl Lower<'_, '_> {
         Equation { lhs, rhs, span: ast.span, family: family.map(Box::new) }
     }
 
-    fn duplicate(&mut self, what: &str, span: Span, first: Local) {
+    pub(super) fn duplicate(&mut self, what: &str, span: Span, first: Local) {
         let first = &self.locals[first];
         let (again, help) = match first.kind {
             LocalKind::Formal if what == "variable" => {
@@ -200,43 +200,39 @@ impl Lower<'_, '_> {
         );
     }
 
-    /// Declares what the equations define.
-    fn left_sides(&mut self) -> Vec<Vec<(Option<Local>, Span)>> {
-        let mut all = Vec::with_capacity(self.header.ast.equations.len());
-        for (equation, ast) in self.header.ast.equations.iter().enumerate() {
-            let mut lhs = Vec::with_capacity(ast.lhs.len());
-            for side in ast.lhs {
-                lhs.push(match side {
-                    ast::Lhs::Discard(span) => (None, *span),
-                    ast::Lhs::Var(decl) => {
-                        let name = decl.name;
-                        let known = self.by_name.get(&name.name).copied();
-                        let is_family = |local: &Local| self.locals[*local].kind == LocalKind::Family;
-                        match known.filter(|local| decl.member.is_some() && is_family(local)) {
-                            Some(family) => (Some(family), name.span),
-                            None => {
-                                if let Some(first) = known {
-                                    self.duplicate("variable", name.span, first);
-                                }
-                                if matches!(ast.rhs.kind, ast::ExprKind::Share(_)) {
-                                    let local = self.local(name.name, name.span, LocalKind::Node);
-                                    self.shares.push(local);
-                                    lhs.push((None, name.span));
-                                    continue;
-                                }
-                                let kind = match decl.member {
-                                    Some(_) => LocalKind::Family,
-                                    None => LocalKind::Defined { equation },
-                                };
-                                (Some(self.local(name.name, name.span, kind)), name.span)
+    /// Declares what equation number `equation` defines.
+    pub(super) fn sides(&mut self, ast: &ast::Equation<'_>, equation: usize) -> Vec<(Option<Local>, Span)> {
+        let mut lhs = Vec::with_capacity(ast.lhs.len());
+        for side in ast.lhs {
+            lhs.push(match side {
+                ast::Lhs::Discard(span) => (None, *span),
+                ast::Lhs::Var(decl) => {
+                    let name = decl.name;
+                    let known = self.by_name.get(&name.name).copied();
+                    let is_family = |local: &Local| self.locals[*local].kind == LocalKind::Family;
+                    match known.filter(|local| decl.member.is_some() && is_family(local)) {
+                        Some(family) => (Some(family), name.span),
+                        None => {
+                            if let Some(first) = known {
+                                self.duplicate("variable", name.span, first);
                             }
+                            if matches!(ast.rhs.kind, ast::ExprKind::Share(_)) {
+                                let local = self.local(name.name, name.span, LocalKind::Node);
+                                self.shares.push(local);
+                                lhs.push((None, name.span));
+                                continue;
+                            }
+                            let kind = match decl.member {
+                                Some(_) => LocalKind::Family,
+                                None => LocalKind::Defined { equation },
+                            };
+                            (Some(self.local(name.name, name.span, kind)), name.span)
                         }
                     }
-                });
-            }
-            all.push(lhs);
+                }
+            });
         }
-        all
+        lhs
     }
 
     /// Declares the named dimensions: names in the shapes of inputs that nothing else defines.
@@ -269,7 +265,10 @@ impl Lower<'_, '_> {
                 ast.inputs.iter().find(named).is_none_or(|d| d.ty.is_none())
             }
             LocalKind::Defined { equation } => {
-                let equation = &ast.equations[equation];
+                // an automaton defines no static names
+                let Some(equation) = self.automata.written.get(equation).map(|written| written.ast) else {
+                    return false;
+                };
                 equation.lhs.len() == 1 && (depth > MAX_CHAIN || self.is_static_form(equation.rhs, depth + 1))
             }
             LocalKind::Family | LocalKind::Node => false,
@@ -324,7 +323,10 @@ impl Lower<'_, '_> {
             self.no_node(decl);
             let known = self.by_name.get(&name.name).copied();
             let local = match known {
-                Some(local) if self.locals[local].kind != LocalKind::Dim => local,
+                Some(local) if self.locals[local].kind != LocalKind::Dim => {
+                    self.automata.read.insert(local);
+                    local
+                }
                 _ => {
                     let local = self.local(name.name, name.span, LocalKind::Undefined);
                     if !self.header.ast.equations.is_empty() {
@@ -353,6 +355,9 @@ impl Lower<'_, '_> {
         let name = self.names.resolve(&decl.name.name);
         if self.scopes.is_excused(self.header.file, name, false) {
             return;
+        }
+        if let Some(d) = self.defined_in_part(decl.name.name, decl.name.span) {
+            return self.report.push(d);
         }
         let candidates = self.locals.iter().filter(|l| matches!(l.kind, LocalKind::Defined { .. }));
         let near = suggest(name, candidates.map(|l| l.name.as_ref())).map(str::to_owned);
@@ -385,7 +390,7 @@ impl Lower<'_, '_> {
     }
 
     /// Notes the type and clock written for a name.
-    fn declared(&mut self, decl: &ast::Decl<'_>, local: Local) {
+    pub(super) fn declared(&mut self, decl: &ast::Decl<'_>, local: Local) {
         if let Some(ty) = self.type_decl(decl) {
             self.locals[local].types.push(ty);
         }
@@ -400,6 +405,7 @@ impl Lower<'_, '_> {
         let is_input = self.locals[local].kind == LocalKind::Formal;
         match self.by_name.get(&clock.cond.name).copied() {
             Some(cond) if (is_interface || !is_input) && cond != local => {
+                self.automata.read.insert(cond);
                 self.locals[local].clock = Some(Clock { cond, positive: clock.positive, span: clock.span });
             }
             _ => {

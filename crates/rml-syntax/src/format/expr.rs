@@ -46,6 +46,7 @@ impl<'t> Formatter<'t> {
             | ExprKind::Text(_)
             | ExprKind::Var(_)
             | ExprKind::Hole
+            | ExprKind::Automaton(_) // see `equation`
             | ExprKind::Error => self.verbatim(expr.span),
             ExprKind::Call { callee, args } => {
                 let name = self.shown(callee.span);

@@ -3,12 +3,13 @@
 //!
 //! A text is a list of entries (imports, node headers, equations, comments of their own), each laid out by itself.
 
+mod automaton;
 mod comments;
 mod doc;
 mod expr;
 mod list;
 
-use crate::ast::{ExprKind, File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node};
+use crate::ast::{Equation, ExprKind, File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node};
 use crate::parser::{Parsed, parse};
 use crate::precedence::Level;
 use bumpalo::Bump;
@@ -204,33 +205,47 @@ impl Formatter<'_> {
         let blank = matches!(self.last, Last::Import | Last::Const | Last::Node);
         self.last = Last::Node;
         self.entry(group(head), 0, node.header_span, blank);
-        for equation in node.equations {
-            while let Some(span) = self.comments.peek_before(equation.span.start as usize) {
-                self.comment(span, BODY, false);
-            }
-            // The word `assert` is printed with the condition.
-            let asserts = matches!(equation.rhs.kind, ExprKind::Assert { .. });
-            let mut parts = Vec::new();
-            if matches!(equation.rhs.kind, ExprKind::Share(_)) {
-                parts.push(text("share "));
-            }
-            if !asserts {
-                let lhs = self.items(equation.lhs, lhs_span, |f, lhs| match lhs {
-                    Lhs::Var(decl) => f.decl(decl),
-                    Lhs::Discard(span) => f.verbatim(*span),
-                });
-                parts.extend([bracketed("", lhs, "", true), text(" = ")]);
-            }
-            let nested = self.shown(equation.span).split(|c: char| !c.is_alphanumeric());
-            self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;
-            let rhs = nest(2, self.expr(equation.rhs, Level::If));
-            let range = equation.range.map(|range| self.range(&range));
-            parts.push(rhs);
-            parts.extend(range);
-            parts.push(text(";"));
-            let doc = Doc::Concat(parts);
-            self.entry(doc, BODY, equation.span, false);
+        node.equations.iter().for_each(|equation| self.equation(equation, BODY));
+    }
+
+    /// The comments before byte `before`, at that indentation.
+    fn inner_comments(&mut self, before: usize, indent: usize) {
+        while let Some(span) = self.comments.peek_before(before) {
+            self.comment(span, indent, false);
         }
+    }
+
+    fn equation(&mut self, equation: &Equation<'_>, indent: usize) {
+        self.inner_comments(equation.span.start as usize, indent);
+        if let ExprKind::Automaton(states) = equation.rhs.kind {
+            return self.automaton(equation, states, indent);
+        }
+        // The word `assert` is printed with the condition.
+        let asserts = matches!(equation.rhs.kind, ExprKind::Assert { .. });
+        let mut parts = Vec::new();
+        if matches!(equation.rhs.kind, ExprKind::Share(_)) {
+            parts.push(text("share "));
+        }
+        if !asserts {
+            let lhs = self.items(equation.lhs, lhs_span, |f, lhs| match lhs {
+                Lhs::Var(decl) => f.decl(decl),
+                Lhs::Discard(span) => f.verbatim(*span),
+            });
+            parts.extend([bracketed("", lhs, "", true), text(" = ")]);
+        }
+        self.set_depth(equation.span);
+        let rhs = nest(2, self.expr(equation.rhs, Level::If));
+        let range = equation.range.map(|range| self.range(&range));
+        parts.push(rhs);
+        parts.extend(range);
+        parts.push(text(";"));
+        self.entry(Doc::Concat(parts), indent, equation.span, false);
+    }
+
+    /// Notes whether what stands there may nest deeply.
+    fn set_depth(&mut self, span: Span) {
+        let nested = self.shown(span).split(|c: char| !c.is_alphanumeric());
+        self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;
     }
 }
 

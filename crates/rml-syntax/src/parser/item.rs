@@ -85,7 +85,7 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn at_equation(&self) -> bool {
         let first = self.kind() == Kind::Ident;
         let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon);
-        first && (defines || self.at_assert() || self.at_share() || self.at_member())
+        first && (defines || self.at_assert() || self.at_share() || self.at_automaton() || self.at_member())
     }
 
     pub(super) fn skip_to_item(&mut self) {
@@ -95,7 +95,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// After the next `;`, or before the next item.
-    fn skip_equation(&mut self) {
+    pub(super) fn skip_equation(&mut self) {
         while !self.at_item_end() {
             if self.next().kind == Kind::Semi {
                 break;
@@ -260,7 +260,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// `name [: type] [when [not] name]`
-    fn decl(&mut self, interface: bool) -> Parse<Decl<'a>> {
+    pub(super) fn decl(&mut self, interface: bool) -> Parse<Decl<'a>> {
         let name = self.name("a variable")?;
         let member = if interface { None } else { self.member()? };
         let typed = self.eat(Kind::Colon).is_some() || self.lacks_colon();
@@ -398,7 +398,7 @@ impl<'a> Parser<'_, 'a> {
         equations
     }
 
-    fn equation(&mut self) -> Parse<Equation<'a>> {
+    pub(super) fn equation(&mut self) -> Parse<Equation<'a>> {
         let start = self.span(self.peek());
         if !matches!(self.kind(), Kind::Ident) && !self.kind().is_keyword() {
             return Err(self.unexpected("an equation or the next node", &[]));
@@ -409,6 +409,9 @@ impl<'a> Parser<'_, 'a> {
         }
         if self.at_share() {
             return self.share(start);
+        }
+        if self.at_automaton() {
+            return self.automaton(start);
         }
         let mut lhs = Vec::new();
         loop {
@@ -445,7 +448,7 @@ impl<'a> Parser<'_, 'a> {
     ) -> Parse<Equation<'a>> {
         let range = if parsed { self.range()? } else { None };
         if parsed && self.eat(Kind::Semi).is_none() {
-            let ends_here = self.at_item_end() || self.at_equation();
+            let ends_here = self.at_item_end() || self.at_equation() || self.at_state_part();
             if ends_here && !self.is_foreign(self.at.wrapping_sub(1)) {
                 self.missing_semicolon("this equation");
             } else {

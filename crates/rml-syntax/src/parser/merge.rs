@@ -110,7 +110,11 @@ impl<'a> Parser<'_, 'a> {
             let complete = leaves + ambiguous > 2 * merges;
             let next_equation = token.kind == Kind::Ident && self.peek_at(1).kind == Kind::Eq;
             if next_equation
-                || complete && (self.at_operator("every") || self.at_operator("restart") || self.at_range(0))
+                || complete
+                    && (self.at_operator("every")
+                        || self.at_operator("restart")
+                        || self.at_range(0)
+                        || self.at_continue())
             {
                 break;
             }

@@ -3,6 +3,7 @@
 //!
 //! It decides nothing that needs to know what a name means; see [`merge`] for the one place where that is visible.
 
+mod automaton;
 mod expr;
 mod habits;
 mod item;
@@ -24,6 +25,12 @@ pub const MAX_NESTING: usize = 256;
 /// The greatest depth of what makes the parser recurse: brackets, prefix operators, `if` and `fby`. Smaller, because
 /// the parser takes several calls for each.
 pub const MAX_DEPTH: usize = 128;
+
+/// The most automata that stand inside each other. Passes that recurse over states rely on it.
+const MAX_AUTOMATA: usize = 16;
+
+/// The most transitions of a state, which are tried one after the other.
+const MAX_TRANSITIONS: usize = 64;
 
 /// More errors than this are cut off.
 const MAX_ERRORS: usize = 100;
@@ -50,8 +57,19 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
     }
     let Lexed { tokens, comments, diagnostics } = lex(file, text);
     let (lost, lost_import) = (Vec::new(), false);
-    let mut parser =
-        Parser { bump, names, file, text, tokens, at: 0, depth: 0, lost, lost_import, diagnostics };
+    let mut parser = Parser {
+        bump,
+        names,
+        file,
+        text,
+        tokens,
+        at: 0,
+        depth: 0,
+        automata: 0,
+        lost,
+        lost_import,
+        diagnostics,
+    };
     let items = parser.items();
     let Parser { lost, lost_import, mut diagnostics, .. } = parser;
     diagnostics.sort_by_key(|d| d.span().map_or(0, |s| s.start));
@@ -107,6 +125,8 @@ struct Parser<'s, 'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    /// How many automata are open.
+    automata: usize,
     /// Names in what is left out, and whether that was an import.
     lost: Vec<Symbol>,
     lost_import: bool,

@@ -1,6 +1,6 @@
 //! What the parser says when it finds something else than it expected.
 
-use super::{MAX_DEPTH, MAX_NESTING, Parser, Reported};
+use super::{MAX_AUTOMATA, MAX_DEPTH, MAX_NESTING, MAX_TRANSITIONS, Parser, Reported};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
@@ -92,6 +92,36 @@ impl Parser<'_, '_> {
             Diagnostic::error(codes::SYNTAX, format!("expected {what}, found `_`"))
                 .label(span, "`_` has no value")
                 .help("`_` drops a result on the left of an equation, and leaves an input open where a node is passed on: `f(dense(8, _), x)`"),
+        )
+    }
+
+    /// An automaton without states.
+    pub(super) fn no_state(&mut self, at: Span) -> Reported {
+        self.report(
+            Diagnostic::error(codes::SYNTAX, "an automaton has at least one state")
+                .label(at, "no state")
+                .help("its states follow it, the first one first: `automaton state Idle y = 0.0; end;`"),
+        )
+    }
+
+    /// A transition that is one too many.
+    pub(super) fn many_transitions(&mut self) -> Reported {
+        let span = self.span(self.peek());
+        self.report(
+            Diagnostic::error(codes::NESTING_LIMIT, "this state has too many transitions")
+                .label(span, "the limit is reached here")
+                .note(format!("expected at most {MAX_TRANSITIONS} transitions of a state"))
+                .help("join transitions that lead to the same state with `or`"),
+        )
+    }
+
+    /// Automata that stand inside each other too deeply.
+    pub(super) fn nested_automata(&mut self, span: Span) -> Reported {
+        self.report(
+            Diagnostic::error(codes::NESTING_LIMIT, "automata are nested too deeply")
+                .label(span, "the limit is reached here")
+                .note(format!("expected at most {MAX_AUTOMATA} automata inside each other"))
+                .help("put an automaton into a node of its own, and call it"),
         )
     }
 

@@ -1,0 +1,84 @@
+//! The automata of a node while it is resolved.
+
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+use rml_base::Span;
+use rml_syntax::ast::{self, Symbol};
+
+use crate::hir::{Equation, Local, States};
+
+/// An equation before its right side is looked at.
+pub(super) struct Written<'a> {
+    pub(super) ast: &'a ast::Equation<'a>,
+    pub(super) lhs: Vec<(Option<Local>, Span)>,
+    /// The state that it stands in.
+    pub(super) state: Option<usize>,
+}
+
+/// An automaton whose variables are declared.
+pub(super) struct Automaton<'a> {
+    /// The state that it stands in.
+    pub(super) outer: Option<usize>,
+    pub(super) ast: &'a [ast::State<'a>],
+    pub(super) span: Span,
+    pub(super) name: String,
+    /// The names of its states.
+    pub(super) names: Arc<[Arc<str>]>,
+    /// Its states, each with its own variables.
+    pub(super) states: Vec<Own>,
+    /// The state whose equations run, and whether they restart.
+    pub(super) value: Local,
+    pub(super) restart: Option<Local>,
+    /// The same before strong transitions; no other variables if there are none.
+    pub(super) entry: Local,
+    pub(super) entry_restart: Option<Local>,
+    /// The variables that all states define, as they are read outside.
+    pub(super) exports: IndexMap<Symbol, Local>,
+}
+
+/// A state whose variables are declared.
+pub(super) struct Own {
+    /// Where its equations run, and where the conditions of its strong transitions do.
+    pub(super) body: usize,
+    pub(super) strong: Option<usize>,
+    pub(super) path: Arc<str>,
+    pub(super) params: Vec<Param>,
+    pub(super) names: IndexMap<Symbol, Local>,
+}
+
+/// A parameter of a state.
+pub(super) struct Param {
+    pub(super) name: Symbol,
+    pub(super) value: Local,
+    /// The same before strong transitions.
+    pub(super) held: Local,
+    pub(super) first: Local,
+}
+
+/// A variable that some states of an automaton define, and others do not.
+pub(super) struct Partial {
+    pub(super) span: Span,
+    pub(super) defines: Arc<str>,
+    pub(super) lacking: Vec<(Arc<str>, Span)>,
+}
+
+/// All automata of a node.
+#[derive(Default)]
+pub(super) struct Automata<'a> {
+    pub(super) written: Vec<Written<'a>>,
+    /// Those inside of another one stand before it.
+    pub(super) all: Vec<Automaton<'a>>,
+    pub(super) states: States,
+    pub(super) partial: IndexMap<Symbol, Partial>,
+    /// What is read of what may be read outside.
+    pub(super) read: IndexSet<Local>,
+    /// Equations that automata stand for, with the state that each stands in.
+    pub(super) made: Vec<(Option<usize>, Equation)>,
+    /// How many automata are declared.
+    pub(super) count: usize,
+    /// The paths of states that are taken.
+    pub(super) paths: IndexSet<Arc<str>>,
+    /// Whether the condition of a strong transition is looked at.
+    pub(super) entering: bool,
+}

@@ -1,0 +1,189 @@
+//! Automata: `automaton state A .. until c then B; state B .. end;` among the equations of a node.
+
+use super::{Lost, MAX_AUTOMATA, MAX_TRANSITIONS, Parse, Parser, Reported};
+use crate::ast::{Equation, Expr, ExprKind, Ident, Lhs, State, StateItem, StateParam, Transition};
+use crate::token::Kind;
+use rml_base::Span;
+
+impl<'a> Parser<'_, 'a> {
+    /// `automaton` before the first state.
+    pub(super) fn at_automaton(&self) -> bool {
+        self.is_word(0, "automaton") && self.peek_at(1).kind == Kind::Ident
+    }
+
+    /// `state` before a name, in an automaton.
+    fn at_state(&self) -> bool {
+        self.automata > 0 && self.is_word(0, "state") && self.peek_at(1).kind == Kind::Ident
+    }
+
+    /// `end` that closes an automaton, and is not defined by an equation.
+    fn at_end(&self) -> bool {
+        let next = self.peek_at(1).kind;
+        let defines = matches!(next, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon | Kind::LBracket);
+        self.automata > 0 && self.is_word(0, "end") && !defines
+    }
+
+    /// `unless` or `until` before a condition, in an automaton.
+    fn at_transition(&self) -> bool {
+        let next = self.peek_at(1).kind;
+        let word = self.is_word(0, "unless") || self.is_word(0, "until");
+        self.automata > 0 && word && next.starts_expr() && next != Kind::LBracket
+    }
+
+    /// `continue` before the name of a state, in an automaton.
+    pub(super) fn at_continue(&self) -> bool {
+        self.automata > 0 && self.is_word(0, "continue") && self.peek_at(1).kind == Kind::Ident
+    }
+
+    /// Whether an equation cannot continue here, because a part of an automaton begins or ends.
+    pub(super) fn at_state_part(&self) -> bool {
+        self.at_state() || self.at_end() || self.at_transition()
+    }
+
+    /// `automaton state A .. end;`
+    pub(super) fn automaton(&mut self, start: Span) -> Parse<Equation<'a>> {
+        self.take();
+        if self.automata >= MAX_AUTOMATA {
+            return Err(self.nested_automata(start));
+        }
+        self.automata += 1;
+        let states = self.states();
+        let closed = self.at_end().then(|| self.take());
+        self.automata -= 1;
+        let span = start.to(self.last_span());
+        if closed.is_none() {
+            let help = "an automaton ends with `end;` after its last state";
+            self.unexpected("`state` or `end`", &[help]);
+        } else if self.eat(Kind::Semi).is_none() {
+            self.missing_semicolon("this automaton");
+        }
+        if states.is_empty() && closed.is_some() {
+            self.no_state(start);
+        }
+        // an automaton has a state; without one it is in error, which is reported
+        let (lhs, kind): (&[Lhs<'a>], _) = match &states[..] {
+            [] => (self.slice(&[Lhs::Discard(start)]), ExprKind::Error),
+            states => (&[], ExprKind::Automaton(self.slice(states))),
+        };
+        let rhs = self.bump.alloc(Expr { kind, span });
+        Ok(Equation { lhs, rhs, range: None, span: start.to(self.last_span()) })
+    }
+
+    fn states(&mut self) -> Vec<State<'a>> {
+        let mut states = Vec::new();
+        while !self.at_item_end() && !self.at_end() {
+            let from = self.at;
+            let state = if self.at_state() {
+                self.state()
+            } else {
+                let help = "the states of an automaton follow it: `automaton state Idle .. end;`";
+                Err(self.unexpected("`state` or `end`", &[help]))
+            };
+            match state {
+                Ok(state) => states.push(state),
+                Err(Reported) => self.skip_in_state(from),
+            }
+        }
+        states
+    }
+
+    /// Continues after an error: at the next part of the automaton, or after the next `;`.
+    fn skip_in_state(&mut self, from: usize) {
+        if self.at == from {
+            self.next();
+        }
+        while !self.at_item_end() && !self.at_state_part() {
+            if self.next().kind == Kind::Semi {
+                break;
+            }
+        }
+        self.lose(from, Lost::Equation);
+    }
+
+    /// `state Hold(limit = 20.0)` with its equations and transitions.
+    fn state(&mut self) -> Parse<State<'a>> {
+        let start = self.take();
+        let name = self.name("the name of the state")?;
+        let params = if self.kind() == Kind::LParen { self.state_params()? } else { Vec::new() };
+        let header_span = start.to(self.last_span());
+        if matches!(self.kind(), Kind::Arrow | Kind::Colon | Kind::Semi) {
+            self.unexpected("an equation or a transition", &["the equations of a state follow its name"]);
+            self.next();
+        }
+        let (mut body, mut transitions) = (Vec::new(), 0);
+        while !self.at_item_end() && !self.at_end() && !self.at_state() {
+            if self.block_word() {
+                continue;
+            }
+            let from = self.at;
+            let item = if self.at_transition() {
+                transitions += 1;
+                if transitions == MAX_TRANSITIONS + 1 {
+                    self.many_transitions();
+                }
+                self.transition().map(StateItem::Transition)
+            } else {
+                self.equation().map(StateItem::Equation)
+            };
+            match item {
+                Ok(item) => body.push(item),
+                Err(Reported) => self.skip_in_state(from),
+            }
+        }
+        Ok(State { name, params: self.slice(&params), body: self.slice(&body), header_span })
+    }
+
+    /// `(limit = 20.0, ..)`
+    fn state_params(&mut self) -> Parse<Vec<StateParam<'a>>> {
+        let open = self.take();
+        let mut params = Vec::new();
+        while self.kind() != Kind::RParen {
+            let decl = self.decl(false)?;
+            let help = "a parameter of a state has a first value: `state Hold(limit = 20.0)`";
+            if self.kind() != Kind::Eq || decl.member.is_some() {
+                return Err(self.unexpected("`=` after the parameter", &[help]));
+            }
+            self.next();
+            self.depth = 0;
+            let first = self.expr()?.expr;
+            params.push(StateParam { decl, first });
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        self.close(Kind::RParen, open, "`,` or `)` after the parameters of the state")?;
+        Ok(params)
+    }
+
+    /// `until c then Hold(x);`, `unless c continue Hold;`
+    fn transition(&mut self) -> Parse<Transition<'a>> {
+        let strong = self.is_word(0, "unless");
+        let start = self.take();
+        self.depth = 0;
+        let cond = self.expr()?.expr;
+        let resume = self.is_word(0, "continue");
+        if !resume && self.kind() != Kind::Then {
+            let help = "`then S` restarts the state `S`, and `continue S` resumes it";
+            return Err(self.unexpected("`then` or `continue` after the condition", &[help]));
+        }
+        self.next();
+        if !resume && self.is_word(0, "continue") && self.peek_at(1).kind == Kind::Ident {
+            let help = "`continue` stands in place of `then`: `until c continue S;`";
+            self.unexpected("the name of a state", &[help]);
+            self.next();
+        }
+        let target: Ident = self.name("the name of a state")?;
+        self.depth = 0;
+        let args = match self.kind() {
+            Kind::LParen => Some(self.args("")?.0),
+            _ => None,
+        };
+        if self.eat(Kind::Semi).is_none() {
+            if !(self.at_item_end() || self.at_equation() || self.at_state_part()) {
+                return Err(self.unexpected("`;` after the transition", &[]));
+            }
+            self.missing_semicolon("this transition");
+        }
+        Ok(Transition { strong, cond, resume, target, args, span: start.to(self.last_span()) })
+    }
+}
