@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::python::{self, Environment, check_python};
 use crate::weights;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{FEATURES, cargo, program, root, step};
 
 /// The package.
 const FOLDER: &str = "python";
@@ -30,7 +30,7 @@ pub(crate) fn package_if_possible() -> Result<(), String> {
 }
 
 /// Makes the environment if need be, installs the package, compiles what its source distribution has, checks its types,
-/// and runs its tests and the examples of its documentation, beside the command of the same build, and beside PyTorch
+/// and runs its tests and the examples of its documentation, beside the command with the same features, and beside PyTorch
 /// where `cargo xtask weights` has installed it.
 pub(crate) fn package() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
@@ -41,17 +41,13 @@ pub(crate) fn package() -> Result<(), String> {
     step("python: install", within(&python, &folder).args(install))?;
     sdist(&python, &folder)?;
     step("python: types", within(&python, &folder).args(["-m", "mypy", "--strict", "--package", "rml"]))?;
-    let features = ["--features", "xla,torch"];
-    step(
-        "python: command",
-        cargo(&["build", "--release", "--package", "rml-cli", "--quiet"]).args(features),
-    )?;
+    let command = program("rml", "backends", &FEATURES)?;
     let mut tests = Command::new(python.with_file_name("pytest"));
     tests.args(["--quiet", "-rs", ".", "--pyargs", "rml"]).current_dir(folder.join("tests"));
     if let Some(torch) = weights::libraries()? {
         tests.env("RML_TORCH", torch);
     }
-    step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))?;
+    step("python: tests", tests.env("RML_COMMAND", command))?;
     python::pages(&python, "python", None)
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::microcontroller::{installed, microcontroller};
 use crate::python::TOOLS;
 use crate::setup::{self, Recipe};
-use crate::workspace::{cargo, program, root, step, tests};
+use crate::workspace::{FEATURES, cargo, program, root, step, tests};
 use crate::{book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
@@ -24,7 +24,8 @@ pub(crate) enum Extent {
 pub(crate) fn test(extent: Extent) -> Result<(), String> {
     step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     tidy()?;
-    step("clippy", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets"]);
+    step("clippy", clippy.args(FEATURES).args(["--", "-D", "warnings"]))?;
     step(
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
@@ -42,6 +43,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
             backend(recipe)?;
         }
         suite()?;
+        features()?;
         microcontroller()?;
         weights::weights_if_possible()?;
         exchange::exchange()?;
@@ -52,7 +54,6 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         workflows()?;
         environments::environments_if_possible()?;
         package::package_if_possible()?;
-        features()?;
     }
     println!("\nall good");
     Ok(())
@@ -68,28 +69,27 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
     step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
 }
 
-/// The suite of backends, the conformance vectors and the examples on all of them; one that does not open fails.
+/// The suite of backends and the conformance vectors on all of them; one that does not open fails.
 fn suite() -> Result<(), String> {
-    let examples = [
-        "--release",
-        "--package",
-        "rml-cli",
-        "--features",
-        "xla,torch",
-        "--test",
-        "agreement",
-        "--test",
-        "pages",
-    ];
-    let mut by_cargo = cargo(&["test", "--quiet"]);
-    by_cargo.args(examples);
-    for (name, mut command) in
-        [("suite and vectors on backends", tests(&["suite", "backends"])), ("examples on backends", by_cargo)]
-    {
-        command.env("RML_TEST_BACKENDS", "cpu,xla,torch").env("RML_PAGES", "xla");
-        step(name, command.env(setup::VARIABLE, setup::cache_folder()?))?;
-    }
-    Ok(())
+    let mut tests = tests(&["suite", "backends"]);
+    step("suite and vectors on backends", on_backends(&mut tests)?)
+}
+
+/// A build that opens backends and reads Parquet files: the examples on all backends, what it finds, and what it says
+/// about those that it does not.
+fn features() -> Result<(), String> {
+    let mut examples = tests(&["agreement", "pages"]);
+    step("examples on backends", on_backends(&mut examples)?.args(FEATURES))?;
+    let mut used = tests(&["backends", "explain", "ragged"]);
+    step("features: tests", used.args(FEATURES).env_remove(BLESS))?;
+    let read = ["test", "--quiet", "--package", "rml-data", "--features", "parquet", "--lib", "parquet"];
+    step("features: Parquet files", &mut cargo(&read))
+}
+
+/// The command, told where backends are, and to run on all of them.
+fn on_backends(command: &mut Command) -> Result<&mut Command, String> {
+    command.env("RML_TEST_BACKENDS", "cpu,xla,torch").env("RML_PAGES", "xla");
+    Ok(command.env(setup::VARIABLE, setup::cache_folder()?))
 }
 
 /// Refuses workflows with known weaknesses, such as actions that are not pinned by commit.
@@ -98,20 +98,9 @@ fn workflows() -> Result<(), String> {
     step("workflows", zizmor.args(["--offline", "--no-progress", "--quiet", ".github"]).current_dir(root()))
 }
 
-/// A build that opens backends and reads Parquet files: what it finds, and what it says about those that it does not.
-fn features() -> Result<(), String> {
-    let features = ["--features", "rml-cli/xla,rml-cli/torch,rml-cli/parquet"];
-    let mut lint = cargo(&["clippy", "--workspace", "--all-targets"]);
-    step("features: clippy", lint.args(features).args(["--", "-D", "warnings"]))?;
-    let mut used = tests(&["backends", "explain", "ragged"]);
-    step("features: tests", used.args(features).env_remove(BLESS))?;
-    let read = ["test", "--quiet", "--package", "rml-data", "--features", "parquet", "--lib", "parquet"];
-    step("features: Parquet files", &mut cargo(&read))
-}
-
 /// A fuzz campaign, with the flags of `rml-fuzz`.
 pub(crate) fn fuzz(flags: &[String]) -> Result<(), String> {
-    step("fuzzing", Command::new(program("rml-fuzz", "regressions")?).args(flags).current_dir(root()))
+    step("fuzzing", Command::new(program("rml-fuzz", "regressions", &[])?).args(flags).current_dir(root()))
 }
 
 /// What [`tidy::check`] finds.

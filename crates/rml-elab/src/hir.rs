@@ -64,8 +64,25 @@ pub(crate) struct Node {
     pub(crate) cases: IndexMap<ExprId, SourceId>,
     /// In a copy, the names of its shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
-    /// In templates only: which equations run in states of automata.
-    pub(crate) states: States,
+    /// In templates with automata only: which equations run in their states.
+    pub(crate) states: Option<Box<States>>,
+}
+
+impl Node {
+    /// The state that an equation runs in.
+    pub(crate) fn state_of(&self, equation: usize) -> Option<usize> {
+        self.states.as_ref()?.of.get(&equation).copied()
+    }
+
+    /// The states that equations run in, by their numbers.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.states.iter().flat_map(|states| states.of.iter().map(|(at, state)| (*at, *state)))
+    }
+
+    /// A state that an equation runs in, or one around it.
+    pub(crate) fn state(&self, at: usize) -> &State {
+        &self.states.as_ref().expect("an equation of a state has said so").all[at]
+    }
 }
 
 /// The states of the automata of a node.

@@ -183,8 +183,15 @@ impl<'a> Load<'a, '_> {
             None if !all.is_empty() => d.note(format!("the library has {}", all.join(", "))),
             None => d,
         };
-        let help = habits::module(&name).unwrap_or("a file is imported by its path: `import \"cells.rml\";`");
-        self.report.push(d.help(help));
+        let inside =
+            all.iter().find(|module| module.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.')));
+        self.report.push(match (inside, habits::module(&name)) {
+            (Some(module), _) => {
+                d.help(format!("import the modules by their whole names: `import {module};`"))
+            }
+            (None, Some(help)) => d.help(help),
+            (None, None) => d.help("a file is imported by its path: `import \"cells.rml\";`"),
+        });
         None
     }
 

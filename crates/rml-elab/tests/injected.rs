@@ -9,7 +9,7 @@ use bumpalo::Bump;
 use common::{check_all, options};
 use rml_base::{FileId, Sources, Span};
 use rml_ir::typed::StaticValue;
-use rml_syntax::ast::ExprKind;
+use rml_syntax::ast::{Equation, ExprKind, State};
 
 /// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none.
 /// The last two may define several names.
@@ -32,6 +32,18 @@ struct Program {
     sides: Vec<(Span, usize)>,
 }
 
+/// The equation, or those of the states of an automaton.
+fn with_sides<'a>(equation: &'a Equation<'a>) -> Vec<&'a Equation<'a>> {
+    match equation.rhs.kind {
+        ExprKind::Automaton(states) => {
+            states.iter().flat_map(State::equations).flat_map(with_sides).collect()
+        }
+        // An assertion has no equals sign before its condition.
+        ExprKind::Assert { .. } => Vec::new(),
+        _ => vec![equation],
+    }
+}
+
 fn programs() -> Vec<Program> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths: Vec<_> = ["examples/paper", "examples", "std"]
@@ -49,9 +61,7 @@ fn programs() -> Vec<Program> {
         let constants = !path.starts_with(root.join("std"));
         let equations = parsed.file.nodes().flat_map(|n| n.equations.iter());
         let equations = equations.filter(|e| constants || e.range.is_none());
-        // An assertion has no equals sign before its condition.
-        let equations = equations.filter(|e| !matches!(e.rhs.kind, ExprKind::Assert { .. }));
-        let sides = equations.map(|e| (e.rhs.span, e.lhs.len())).collect();
+        let sides = equations.flat_map(with_sides).map(|e| (e.rhs.span, e.lhs.len())).collect();
         Program { name: path.display().to_string(), text, sides }
     });
     programs.collect()

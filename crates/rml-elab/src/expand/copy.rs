@@ -18,7 +18,7 @@ use super::value::NodeValue;
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
 use crate::builtins::Builtin;
 use crate::hir::{Clock, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, TypeDecl};
-use crate::hir::{Element, Family, Member, SourceId, States, Structure};
+use crate::hir::{Element, Family, Member, SourceId, Structure};
 use crate::report::Report;
 
 /// A template that is being copied.
@@ -171,7 +171,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             members,
             cases: self.cases,
             shares,
-            states: States::default(),
+            states: None,
         };
         (node, self.unknown)
     }
@@ -287,7 +287,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             });
             let lhs: Vec<(Option<Value<Local>>, Span)> = lhs.collect();
             let made = lhs.iter().filter_map(|(names, _)| names.as_ref()).flat_map(Value::leaves).collect();
-            self.defined_in(template.states.of.get(&at).copied(), made);
+            self.defined_in(template.state_of(at), made);
             planned.push(Planned { equation: at, index, lhs, member });
         }
         self.index = None;
@@ -383,7 +383,7 @@ impl<'a, 'p> Copy<'a, 'p> {
     fn family_state(&self, family: Local) -> Option<usize> {
         let defines =
             |at: usize| self.template.equations[at].lhs.iter().any(|(local, _)| *local == Some(family));
-        self.template.states.of.iter().find(|(at, _)| defines(**at)).map(|(_, state)| *state)
+        self.template.states().find(|(at, _)| defines(*at)).map(|(_, state)| state)
     }
 
     /// Named dimensions, and names that nothing defines.
@@ -437,7 +437,7 @@ impl<'a, 'p> Copy<'a, 'p> {
     ) {
         let template = Arc::clone(&self.template);
         let equation = &template.equations[planned.equation];
-        self.enter(template.states.of.get(&planned.equation).copied());
+        self.enter(template.state_of(planned.equation));
         self.index = planned.index;
         self.member = planned.member.or(self.member.take());
         let first = planned.lhs.iter().find_map(|(names, _)| names.as_ref()?.leaves().first().copied());

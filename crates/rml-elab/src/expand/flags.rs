@@ -26,10 +26,10 @@ impl Copy<'_, '_> {
         let (mut all, mut next) = (Vec::new(), state);
         while let Some(at) = next {
             all.push(at);
-            next = template.states.all[at].outer;
+            next = template.state(at).outer;
         }
         for at in all.into_iter().rev() {
-            let state = &template.states.all[at];
+            let state = template.state(at);
             let value = self.mapped(state.value);
             self.open(value, state.number, &state.names, template.locals[state.value].span);
             if let Some(restart) = state.restart {
@@ -40,14 +40,14 @@ impl Copy<'_, '_> {
                 self.flags.iter_mut().for_each(|flag| flag.window = true);
             }
         }
-        self.member = state.map(|state| template.states.all[state].path.clone());
+        self.member = state.map(|state| template.state(state).path.clone());
     }
 
     /// Notes how many branches are open where a variable of the template is defined.
     pub(super) fn defined_in(&mut self, state: Option<usize>, made: Vec<Local>) {
         let (mut depth, mut next) = (0, state);
         while let Some(at) = next {
-            let state = &self.template.states.all[at];
+            let state = self.template.state(at);
             let (mut lo, mut hi) = (0, state.names.len());
             while hi - lo > 1 {
                 let mid = lo + (hi - lo) / 2;
@@ -67,8 +67,8 @@ impl Copy<'_, '_> {
             return known;
         }
         let template = Arc::clone(&self.template);
-        let own = template.states.of.iter().filter(|(_, of)| **of == state);
-        let mut todo: Vec<ExprId> = own.map(|(at, _)| template.equations[*at].rhs).collect();
+        let own = template.states().filter(|(_, of)| *of == state);
+        let mut todo: Vec<ExprId> = own.map(|(at, _)| template.equations[at].rhs).collect();
         let mut found = false;
         while let Some(expr) = todo.pop() {
             let kind = &template.exprs[expr].kind;

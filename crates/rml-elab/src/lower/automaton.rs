@@ -185,7 +185,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// All equations of the node, and in which states they run.
-    pub(super) fn bodies(&mut self) -> (Vec<Equation>, States) {
+    pub(super) fn bodies(&mut self) -> (Vec<Equation>, Option<Box<States>>) {
         let written: Vec<_> = std::mem::take(&mut self.automata.written).into_iter().map(Some).collect();
         let all = std::mem::take(&mut self.automata.all);
         let equations = written.iter().map(|_| None).collect();
@@ -210,7 +210,9 @@ impl<'a> Lower<'a, '_> {
                 data.name = format!("{}.{}", own.path, data.name).into();
             }
         }
-        (equations, std::mem::take(&mut self.automata.states))
+        equations.shrink_to_fit();
+        let states = std::mem::take(&mut self.automata.states);
+        (equations, (!states.all.is_empty()).then(|| Box::new(states)))
     }
 
     /// The equations of a state, and the automata in it; those of the node itself without one.

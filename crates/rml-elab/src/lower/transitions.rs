@@ -251,7 +251,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Warns of states that no transition leads to.
+    /// Warns of states that no transition leads to, unless one leads to a state that is not there, which is reported.
     fn unreachable(&mut self, automaton: &Automaton<'a>) {
         let states = automaton.ast;
         let mut reached = vec![false; states.len()];
@@ -260,7 +260,10 @@ impl<'a> Lower<'a, '_> {
             let Some(known) = reached.get_mut(k).filter(|known| !**known) else { continue };
             *known = true;
             for transition in states[k].transitions(true).chain(states[k].transitions(false)) {
-                todo.extend(states.iter().position(|state| state.name.name == transition.target.name));
+                match states.iter().position(|state| state.name.name == transition.target.name) {
+                    Some(target) => todo.push(target),
+                    None => return,
+                }
             }
         }
         for (k, state) in states.iter().enumerate().filter(|(k, _)| !reached[*k]) {

@@ -9,8 +9,8 @@ use rml_syntax::ast::{self, Form, Ident};
 
 use super::node::Lower;
 use super::ordered;
+use crate::hir::Structure;
 use crate::hir::{Element, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId};
-use crate::hir::{States, Structure};
 use crate::report::Report;
 use crate::scope::Scopes;
 
@@ -324,6 +324,6 @@ pub(crate) fn delay(span: Span) -> Node {
         members: Vec::new(),
         cases: IndexMap::new(),
         shares: Vec::new(),
-        states: States::default(),
+        states: None,
     }
 }
