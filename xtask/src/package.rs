@@ -30,8 +30,8 @@ pub(crate) fn package_if_possible() -> Result<(), String> {
 }
 
 /// Makes the environment if need be, installs the package, compiles what its source distribution has, checks its types,
-/// and runs its tests and the examples of its documentation, beside the command with the same features, and beside PyTorch
-/// where `cargo xtask weights` has installed it.
+/// and runs its tests and the examples of its documentation, beside the command with the same features, and beside
+/// PyTorch where `cargo xtask weights` has installed it.
 pub(crate) fn package() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;

@@ -301,3 +301,78 @@ node infer(x: num [], y: num []) -> (loss)
     let run = folder.file("p.rml", &right).rml(&format!("{train} --test 1"));
     assert!(!run.err.contains("shuffled-state"), "{}", run.err);
 }
+
+/// A classifier, and what `rml check` says about a training of it.
+fn of_classes(equations: &str) -> String {
+    let text = format!(
+        "import std.layers;
+import std.losses;
+node net(x: num [batch, 2]) -> (logits: num [batch, 3])
+  logits = dense(3, relu(dense(8, x)));
+node pred(x: num [batch, 2]) -> (c: num [batch])
+  c = to_num(argmax(net(x), -1));
+node probabilities(x: num [batch, 2]) -> (p: num [batch, 3])
+  p = reshape([batch, 3], softmax(net(x)));
+node train(x: num [batch, 2], y: int [batch]) -> (loss: num [], acc: num [])
+{equations}
+"
+    );
+    Folder::new().file("p.rml", text).rml("check p.rml").err
+}
+
+#[test]
+fn no_gradient_passes_through_the_choice_of_a_class() {
+    let own = of_classes(
+        "  c, _ = diff_pred(x, true, dc);
+  loss, dc, _ = diff_mse(c, to_num(y), true, -0.1);
+  acc = accuracy(net(x), y);",
+    );
+    for word in
+        ["[no-update]", "p.rml:10:3", "`diff_pred` propagates no gradient", "`argmax` has no gradient"]
+    {
+        assert!(own.contains(word), "`{word}` is not in\n{own}");
+    }
+    let library = of_classes(
+        "  logits, _ = diff_net(x, true, d);
+  acc, d = diff_accuracy(logits, y, true, 0.1);
+  loss = 1.0 - acc;",
+    );
+    for word in [
+        "[no-update]",
+        "p.rml:11:3",
+        "`diff_accuracy` propagates no gradient",
+        "`cross_entropy(logits, label)`",
+    ] {
+        assert!(library.contains(word), "`{word}` is not in\n{library}");
+    }
+}
+
+#[test]
+fn a_second_call_of_a_network_is_another_network() {
+    let train = |acc: &str| {
+        of_classes(&format!(
+            "  logits, _ = diff_net(x, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.1);
+  acc = {acc};"
+        ))
+    };
+    let told = train("accuracy(net(x), y)");
+    for word in ["[no-update]", "p.rml:12:", "use `logits`", "`share n = net;`"] {
+        assert!(told.contains(word), "`{word}` is not in\n{told}");
+    }
+    for right in ["accuracy(logits, y)", "accuracy(stop_gradient(net(x)), y)"] {
+        assert_eq!(train(right), "", "{right}");
+    }
+}
+
+#[test]
+fn probabilities_in_another_shape_are_no_logits() {
+    let told = of_classes(
+        "  p, _ = diff_probabilities(x, true, d);
+  loss, d = diff_cross_entropy(p, y, true, -0.1);
+  acc = accuracy(p, y);",
+    );
+    for word in ["[not-logits]", "gets the softmax of them"] {
+        assert!(told.contains(word), "`{word}` is not in\n{told}");
+    }
+}

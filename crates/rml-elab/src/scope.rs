@@ -122,6 +122,11 @@ impl Scopes {
         Some(id)
     }
 
+    /// The cases of an enumeration; none of anything else.
+    pub(crate) fn cases(&self, id: SourceId) -> &[SourceId] {
+        self.enums.get(&id).map_or(&[], |cases| &cases[..])
+    }
+
     /// The enumeration that a constant is a case of.
     pub(crate) fn enum_of(&self, case: SourceId) -> Option<SourceId> {
         self.enums.iter().find(|(_, cases)| cases.contains(&case)).map(|(of, _)| *of)

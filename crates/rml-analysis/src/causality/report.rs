@@ -74,8 +74,21 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
         Some(own) => {
             found.help(format!("for the value of the cycle before, write `{own}` on the right side"))
         }
+        None if is_strong(deps, part, chain) => {
+            found.help("`unless` is decided before the equations of its state run; write `until`, which is decided after them")
+        }
         None => found.help("delay one of the values by `fby`, or compute it from others"),
     }
+}
+
+/// Whether the condition of a strong transition is among what needs itself.
+fn is_strong(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> bool {
+    let named = |node: &Node| match node {
+        Node::Value(var) => deps.conditions.flat.vars[*var].name.clone(),
+        Node::Presence(_) => None,
+    };
+    let mut names = chain.iter().filter_map(|i| named(&deps.node(part.nodes[part.edges[*i].1])));
+    names.any(|name| name.ends_with(".unless"))
 }
 
 /// The value of the cycle before, of a variable that its own equation reads.

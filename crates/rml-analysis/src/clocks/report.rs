@@ -328,6 +328,13 @@ impl Reporter<'_> {
         }
         let ((root_a, a), (root_b, b)) =
             (self.inferred.path(sides[0].term), self.inferred.path(sides[1].term));
+        if let (Some((cond, one)), Some((other_cond, other))) = (a.last(), b.last())
+            && one != other
+            && self.clocks.are_same(*cond, *other_cond)
+            && let Some(merge) = self.unsampled(*cond, &names)
+        {
+            return merge;
+        }
         if root_a == root_b {
             for (short, long, side) in [(&a, &b, &sides[0]), (&b, &a, &sides[1])] {
                 if long.len() > short.len() && long.starts_with(short) {
@@ -360,6 +367,25 @@ impl Reporter<'_> {
             }
         };
         Some(format!("merge {} {} {}", names.operand_of(*cond), branch(*then, true), branch(*other, false)))
+    }
+
+    /// What to write for a `merge` by a condition of which an operand is computed, not sampled.
+    fn unsampled(&self, by: Var, names: &Names<'_>) -> Option<String> {
+        let found = self.flat.equations.iter().find_map(|e| match &e.rhs {
+            Rhs::Merge { cond, on_true, on_false } if self.clocks.are_same(*cond, by) => {
+                let computed = |v: Var| {
+                    let own = self.flat.equations.iter().find(|e| e.lhs == v);
+                    own.is_some_and(|e| matches!(e.rhs, Rhs::Apply { .. }))
+                };
+                (computed(*on_true) && computed(*on_false)).then_some((*cond, *on_true, *on_false))
+            }
+            _ => None,
+        });
+        let (cond, a, b) = found?;
+        let (c, a, b) = (names.operand_of(cond), names.operand_of(a), names.operand_of(b));
+        Some(format!(
+            "`merge` takes each operand only in its own cycles; of what is computed in all cycles, write `if {c} then {a} else {b}`, or `merge {c} ({a} when {c}) ({b} when not {c})`"
+        ))
     }
 
     /// Whether the program samples a variable by a condition.

@@ -39,6 +39,12 @@ impl<'v> Call<'v> {
         self.callee
     }
 
+    /// The values of its inputs.
+    pub(super) fn args(&self) -> &'v [Var] {
+        let inputs = self.callee.inputs().count();
+        &self.args[..inputs.min(self.args.len())]
+    }
+
     /// Whether what it gives is a loss.
     pub(super) fn is_loss(&self) -> bool {
         matches!(&self.callee.outputs[..], [one] if self.callee.vars[*one].name.as_deref() == Some(LOSS))

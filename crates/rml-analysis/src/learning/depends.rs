@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use indexmap::IndexSet;
 use rml_ir::normal::{Callee, Eq, Init, NodeId, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Op, OpInfo, info};
 
 use super::Program;
 use super::view::View;
@@ -36,11 +36,16 @@ fn is_num(view: &View<'_>, v: Var) -> bool {
     view.node.vars[v].ty.is_num()
 }
 
+/// Whether an operator lets gradients pass.
+pub(super) fn passes(op: &Op) -> bool {
+    op.surface().and_then(info).is_none_or(OpInfo::is_differentiable)
+}
+
 /// What an equation makes of a value that it reads.
 fn step(program: &Program<'_>, view: &View<'_>, v: Var, eq: Eq) -> Vec<Var> {
     let equation = &view.node.equations[eq];
     let passes = match &equation.rhs {
-        Rhs::Apply { op, .. } => !matches!(op, Op::StopGradient),
+        Rhs::Apply { op, .. } => passes(op),
         Rhs::If { then, other, .. } => *then == v || *other == v,
         Rhs::When { value, .. } => *value == v,
         Rhs::Merge { on_true, on_false, .. } => *on_true == v || *on_false == v,
@@ -94,11 +99,20 @@ pub(super) fn sources(view: &View<'_>, v: Var, without: Eq) -> IndexSet<Var> {
 
 /// All that depends on these within a set of values, in any way.
 pub(super) fn within(view: &View<'_>, from: &[Var], all: &IndexSet<Var>) -> IndexSet<Var> {
-    let mut found: IndexSet<Var> = from.iter().copied().filter(|v| all.contains(v)).collect();
+    following(view, from, &|v| all.contains(&v))
+}
+
+/// All that depends on these, in any way.
+pub(super) fn followers(view: &View<'_>, from: &[Var]) -> IndexSet<Var> {
+    following(view, from, &|_| true)
+}
+
+fn following(view: &View<'_>, from: &[Var], counts: &dyn Fn(Var) -> bool) -> IndexSet<Var> {
+    let mut found: IndexSet<Var> = from.iter().copied().filter(|v| counts(*v)).collect();
     let mut at = 0;
     while let Some(&v) = found.get_index(at) {
         for eq in &view.readers[v] {
-            found.extend(view.node.equations[*eq].lhs.iter().copied().filter(|v| all.contains(v)));
+            found.extend(view.node.equations[*eq].lhs.iter().copied().filter(|v| counts(*v)));
         }
         at += 1;
     }

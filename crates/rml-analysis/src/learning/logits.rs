@@ -69,6 +69,13 @@ fn made_by(program: &Program<'_>, view: &View<'_>, v: Var, depth: usize) -> Opti
         Rhs::Apply { op: Op::Softmax, .. } => Some(("softmax", equation.span)),
         Rhs::Apply { op: Op::Unary(Unary::Sigmoid), .. } => Some(("sigmoid", equation.span)),
         Rhs::When { value, .. } => made_by(program, view, *value, depth),
+        // These leave probabilities what they are.
+        Rhs::Apply { op: Op::Reshape { .. } | Op::Transpose { .. } | Op::Index { .. }, args, .. } => {
+            made_by(program, view, *args.first()?, depth)
+        }
+        Rhs::Merge { on_true: a, on_false: b, .. } | Rhs::If { then: a, other: b, .. } => {
+            made_by(program, view, *a, depth).filter(|_| made_by(program, view, *b, depth).is_some())
+        }
         Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, order: 1 }, .. } => {
             let callee = View::new(program, *id);
             let output = callee.node.outputs.get(equation.lhs.iter().position(|l| *l == v)?)?;

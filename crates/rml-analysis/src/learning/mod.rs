@@ -6,6 +6,7 @@
 //! through the program's optimiser.
 
 mod calls;
+mod dead;
 mod depends;
 mod flow;
 mod forgets;
@@ -41,7 +42,8 @@ struct Program<'m> {
 
 /// What has to be said about the learning of a program: gradients of losses with the wrong sign, rates beyond all
 /// measure, losses that enter in the place of their gradients, gradients of inputs that update parameters beside,
-/// parameters that the gradient does not reach, probabilities where a loss takes logits. With `trained`, the root is a
+/// parameters that the gradient does not reach, gradients that enter where none can pass, probabilities where a loss
+/// takes logits. With `trained`, the root is a
 /// training: then also that it updates no parameter, or reports no number. `library` says whether a place is in the
 /// library. All are warnings.
 ///
@@ -64,6 +66,7 @@ pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) 
         found.extend(logits::findings(&program, &view));
         found.extend(own::findings(&program, &view, optimiser.as_ref()));
         found.extend(untrained::findings(&program, &view));
+        found.extend(dead::findings(&program, &view));
     }
     found.extend(forgets::finding(&program));
     if trained {

@@ -3,10 +3,11 @@
 use rml_base::Diagnostic;
 use rml_base::codes::analysis as codes;
 use rml_ir::normal::{Callee, Eq, Rhs, Var};
+use rml_ir::op::Op;
 
 use super::Program;
 use super::calls::Call;
-use super::depends::dependents;
+use super::depends::{dependents, followers};
 use super::view::{Adjoint, View};
 
 /// The findings in a node: a gradient is propagated past parameters that made what it is the gradient of.
@@ -25,6 +26,9 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
                 if program.parameters[*id] && !program.updates[*id] => {}
             _ => return None,
         }
+        if let Some(twin) = twin(view, eq, &trainings) {
+            return twin_told(program, view, eq, twin);
+        }
         let reached = dependents(program, view, equation.lhs.iter().copied());
         let takes = |call: &Adjoint<'_>| {
             let mut inputs = call.differentiated();
@@ -34,6 +38,46 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         Some(told(program, view, eq, &Reader { at, call, arg, is_used: view.is_used(d) }))
     };
     equations().filter_map(finding).collect()
+}
+
+/// The training of the node that an equation calls, unless what the call gives is meant to stay as it is or, as that of
+/// a teacher, decides what is learned.
+fn twin<'t>(view: &View<'_>, eq: Eq, trainings: &'t [(Eq, Adjoint<'t>)]) -> Option<&'t (Eq, Adjoint<'t>)> {
+    let equation = &view.node.equations[eq];
+    let Rhs::Call { callee: Callee::Node(id), .. } = &equation.rhs else { return None };
+    let is_held = |eq: &Eq| matches!(&view.node.equations[*eq].rhs, Rhs::Apply { op: Op::StopGradient, .. });
+    if equation.lhs.iter().all(|v| view.readers[*v].iter().all(is_held)) {
+        return None;
+    }
+    let reached = followers(view, &equation.lhs);
+    if trainings.iter().flat_map(|(_, call)| call.seeds()).any(|(_, seed)| reached.contains(&seed)) {
+        return None;
+    }
+    let called = view.program().module.nodes[*id].span;
+    trainings.iter().find(|(_, call)| call.node.span == called)
+}
+
+/// A second call of a trained node, which has parameters of its own.
+fn twin_told(program: &Program<'_>, view: &View<'_>, eq: Eq, twin: &(Eq, Adjoint<'_>)) -> Option<Diagnostic> {
+    let call = Call::of(program, view, eq)?;
+    let trained = Call::of_primal(program, view, twin.0)?;
+    let name = &call.node().name;
+    let d = Diagnostic::warning(
+        codes::NO_UPDATE,
+        format!("this `{name}` is another one than that which `diff_{name}` trains, and learns nothing"),
+    )
+    .label(view.node.equations[eq].span, "has parameters of its own, which keep their first values")
+    .label(view.node.equations[twin.0].span, format!("`diff_{name}` updates the parameters of this one"));
+    let d = match trained.results().next().filter(|name| trained.args() == call.args() && name != "_") {
+        Some(result) => d.help(format!("it has the same inputs here: use `{result}`")),
+        None => d,
+    };
+    Some(
+        d.help(format!(
+            "for one network with several calls, write `share n = {name};`, and call `diff_n` and `n`"
+        ))
+        .help("if it is to stay as it is, say so by `stop_gradient` of what it gives"),
+    )
 }
 
 /// The call of an adjoint that reads what untrained parameters made.

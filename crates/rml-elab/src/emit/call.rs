@@ -9,7 +9,7 @@ use rml_ir::{DType, Type};
 
 use super::expr::Made;
 use super::{Emitter, interface};
-use crate::hir::{Call, Equation, ExprId};
+use crate::hir::{Call, Equation, ExprId, ExprKind, Order};
 use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
 use crate::shared::Tag;
@@ -175,9 +175,26 @@ impl Emitter<'_, '_> {
             .label(self.typed.tree.node(child).span, "the node that is differentiated")
             .note(format!("expected {ty}, found {found}"));
         if found.shape.is_scalar() && ty.dtype == found.dtype {
-            d = d.help("a gradient is not broadcast; `broadcast(shape(x), d)` repeats it explicitly");
+            d = match self.first_result_of(arg) {
+                Some((d_, others)) => d.help(format!(
+                    "`{d_}` is what the node itself gives, and its gradients follow: did you mean `{others}`?"
+                )),
+                None => d.help("a gradient is not broadcast; `broadcast(shape(x), d)` repeats it explicitly"),
+            };
         }
         Err(d.into())
+    }
+
+    /// A variable that takes the first result of an adjoint which gives several, and the variable that takes the next.
+    fn first_result_of(&self, arg: ExprId) -> Option<(String, String)> {
+        let ExprKind::Local(local) = self.node.exprs[arg].kind else { return None };
+        let first = |equation: &&Equation| equation.lhs.first().is_some_and(|(v, _)| *v == Some(local));
+        let equation = self.node.equations.iter().find(first)?;
+        if !matches!(&self.node.exprs[equation.rhs].kind, ExprKind::Call(call) if call.order != Order::NONE) {
+            return None;
+        }
+        let next = equation.lhs.iter().skip(1).find_map(|(v, _)| *v)?;
+        Some((self.node.name_of(local).to_string(), self.node.name_of(next).to_string()))
     }
 
     /// The condition of `every`.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rml_base::Span;
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
 use rml_ir::op::AxisIndex;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::{Literal, UnaryOp};
@@ -319,9 +320,29 @@ impl Copy<'_, '_> {
         }
     }
 
+    /// Whether an expression of the template reads a variable.
+    fn is_computed(&self, id: ExprId) -> bool {
+        match &self.template.exprs[id].kind {
+            ExprKind::Local(_) => true,
+            kind => kind.children().into_iter().any(|part| self.is_computed(part)),
+        }
+    }
+
     /// The variables of `h[k]`
     pub(super) fn member_names(&mut self, family: Local, index: ExprId, span: Span) -> Option<Value<Local>> {
         let written = self.needed_int(index, "the index of a variable")?;
+        if written < 0 && self.is_computed(index) {
+            let name = self.template.name_of(family).clone();
+            self.say(
+                Diagnostic::error(codes::STATIC_VALUE, format!("the index of `{name}` is {written} here"))
+                    .label(self.template.exprs[index].span, format!("this is {written} for one of the members"))
+                    .note("an index that is written as a number counts from the end if it is negative, a computed one does not")
+                    .help(format!(
+                        "define the first member alone, and the others by the one before: `{name}[0] = ..;` and `{name}[k + 1] = .. for k < n;` with `{name}[k]` on the right side"
+                    )),
+            );
+            return None;
+        }
         let members = self.members.get(&family);
         let end =
             members.and_then(|members| members.keys().next_back()).map_or(0, |last| last.saturating_add(1));

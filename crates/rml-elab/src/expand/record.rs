@@ -303,7 +303,12 @@ impl Copying<'_, '_> {
                 Value::One(self.in_error(parts, span))
             }
             Value::One(value) => {
-                if !matches!(self.exprs[value].kind, ExprKind::Error(_)) {
+                let reported = match &self.exprs[value].kind {
+                    ExprKind::Error(_) => true,
+                    ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
+                    _ => false,
+                };
+                if !reported {
                     let d = no_record(field, at, span);
                     self.say(d);
                 }

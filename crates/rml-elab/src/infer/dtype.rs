@@ -198,7 +198,7 @@ impl Infer<'_, '_, '_> {
                 d.help("`to_num(x)` converts an int; of ints only literals are nums as well")
             }
             (DType::Int, DType::Num) => {
-                d.help("an int literal has no point: `1`; `to_int(x)` converts a num")
+                d.help("an int literal has no point: `1`; `to_int(x)` converts a num; the class with the highest score is `argmax(scores, -1)`")
             }
             (DType::Bool, _) => d.help("compare to get a bool: `x > 0.0`, or convert with `to_bool(x)`"),
             (_, DType::Bool) => d.help("`to_num(x)` and `to_int(x)` convert a bool"),

@@ -98,13 +98,29 @@ impl Lower<'_, '_> {
             d = d.help("define it with an equation, or make it an input");
         } else if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
             d = d.fix(format!("there is `{near}`"), span, near);
+        } else if let Some(help) = self.named_type_as_value(text) {
+            d = d.help(help);
         } else if self.scopes.callable(self.header.file, text).is_some() {
-            d = d.help(format!("`{text}` is a node or function: call it with `{text}(..)`"));
+            d = d.help(format!(
+                "`{text}` is a node or function: call it with `{text}(..)`; one node that is called several times is shared, `share u = {text};`"
+            ));
         } else {
             d = d.help(format!("define it with an equation `{text} = ..;`, or make it an input"));
         }
         self.report.push(d);
         self.local(name, span, LocalKind::Undefined)
+    }
+
+    /// What to write where an enumeration or record stands as a value.
+    fn named_type_as_value(&self, text: &str) -> Option<String> {
+        let id = self.scopes.named_type(self.header.file, text)?;
+        Some(match self.scopes.cases(id) {
+            [] => format!("`{text}` is a record: one is made by `{text}(..)`"),
+            [first, ..] => {
+                let case = &self.headers[*first].name;
+                format!("`{text}` is an enumeration, whose cases stand alone: `{case}`, not `{text}.{case}`")
+            }
+        })
     }
 
     pub(super) fn indices(&mut self, indices: &[ast::IndexExpr<'_>]) -> Vec<Index> {
@@ -212,7 +228,13 @@ impl Lower<'_, '_> {
             d = d.fix(format!("there is `{near}`"), callee.span, near);
         } else if self.scopes.constant(self.header.file, name).is_some() {
             d = d.help(format!("`{name}` is a constant: write it without parentheses"));
-        } else if self.by_name.contains_key(&callee.name) {
+        } else if let Some(local) = self.by_name.get(&callee.name) {
+            d = d.help(match self.locals[*local].kind {
+                LocalKind::Formal => {
+                    format!("if `{name}` is to be a node, declare the input so: `{name}: node`")
+                }
+                _ => format!("to call one node several times, write `share {name} = NODE;` with its name"),
+            });
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
         } else if let Some((module, near)) = self.scopes.library_name(name) {
             d = d.help(format!("write `{near}`, with `import {module};`"));

@@ -292,7 +292,7 @@ impl Lower<'_, '_> {
             format!("`{name}` with open inputs is a node, not a value"),
         )
         .label(span, "a value is expected here")
-        .help("`_` leaves an input open where a node is passed on; give a value for it");
+        .help("`_` leaves an input open where a node is passed on: to an input that is declared as one, `f: node`");
         self.report.push(d);
         let given = args.iter().filter(|arg| !is_hole(arg)).map(|arg| self.expr(arg));
         ExprKind::Error(given.collect())

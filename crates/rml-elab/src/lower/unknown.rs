@@ -131,12 +131,15 @@ impl Lower<'_, '_> {
     }
 
     /// Which inputs the arguments of a call with too few were meant for, in their order: a number is no tensor, and
-    /// what is computed is one rather than a setting. Where nothing else counts, the first ones.
+    /// what is computed is one rather than a setting, and a variable is rather an input of its name. Where nothing else
+    /// counts, the first ones.
     fn places(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> Vec<usize> {
         let fits = |arg: ExprId, input: usize| {
             let is_number = matches!(self.exprs[arg].kind, ExprKind::Literal(_));
             let is_tensor = inputs[input].ty.as_ref().is_some_and(|ty| !ty.dims.is_empty());
-            usize::from(is_number != is_tensor)
+            let has_its_name = matches!(&self.exprs[arg].kind, ExprKind::Local(local)
+                if *self.locals[*local].name == *self.names.resolve(&inputs[input].name.name));
+            2 * usize::from(has_its_name) + usize::from(is_number != is_tensor)
         };
         // The best places of the first arguments among the first inputs, with how many of them fit.
         let mut best: Vec<Option<(usize, Vec<usize>)>> = vec![Some((0, Vec::new())); inputs.len() + 1];

@@ -24,10 +24,12 @@ impl Typed<'_> {
         let named = indices.len() - ellipses;
         if ellipses > 1 || named > shape.rank() {
             let message = if ellipses > 1 { "`..` occurs only once in an index" } else { "too many indices" };
-            return Err(Diagnostic::error(codes::SHAPE_MISMATCH, message)
+            let d = Diagnostic::error(codes::SHAPE_MISMATCH, message)
                 .label(span, format!("{named} of the axes are named here"))
                 .label(base, format!("this has shape {shape}"))
-                .note(format!("expected at most {} entries, found {named}", shape.rank()))
+                .note(format!("expected at most {} entries, found {named}", shape.rank()));
+            return Err(d
+                .help("an index picks elements of a tensor; the `x` of the cycle before is `0.0 fby x`")
                 .into());
         }
         let mut items = Vec::with_capacity(shape.rank());

@@ -3,7 +3,9 @@
 use super::{Lost, MAX_AUTOMATA, MAX_TRANSITIONS, Parse, Parser, Reported};
 use crate::ast::{Equation, Expr, ExprKind, Ident, Lhs, State, StateItem, StateParam, Transition};
 use crate::token::Kind;
+use rml_base::Diagnostic;
 use rml_base::Span;
+use rml_base::codes::syntax as codes;
 
 impl<'a> Parser<'_, 'a> {
     /// `automaton` before the first state.
@@ -162,7 +164,13 @@ impl<'a> Parser<'_, 'a> {
         self.depth = 0;
         let cond = self.expr()?.expr;
         let resume = self.is_word(0, "continue");
-        if !resume && self.kind() != Kind::Then {
+        if self.kind() == Kind::Arrow {
+            let arrow = self.peek();
+            let diagnostic = Diagnostic::error(codes::SYNTAX, "a transition has no arrow")
+                .label(self.span(arrow), "expected `then` or `continue`")
+                .help("write `then`: `until c then S;` restarts the state `S`, and `until c continue S;` resumes it");
+            self.report(diagnostic);
+        } else if !resume && self.kind() != Kind::Then {
             let help = "`then S` restarts the state `S`, and `continue S` resumes it";
             return Err(self.unexpected("`then` or `continue` after the condition", &[help]));
         }

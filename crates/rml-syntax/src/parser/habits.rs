@@ -51,6 +51,9 @@ const RESTART: &str = "`f(x) restart c` restarts the delays of `f` in each cycle
 const LET: &str =
     "a value is named by an equation of its own: `y = let z = a in b;` is `z = a;` and `y = b;`";
 
+/// What stands in place of `last x` in a state.
+const LAST_OF_STATE: &str = "in a state, `0.0 fby {x}` is the `{x}` of the cycle before in this state; the one of any state is defined outside of the automaton, `last_{x} = 0.0 fby {x};`, and read here";
+
 /// Words that stand around equations in other languages, and are ordinary names here.
 const BLOCK: &[(&str, &str)] = &[
     (
@@ -136,6 +139,9 @@ impl Parser<'_, '_> {
             Kind::Dot if previous.kind == Kind::DotDot && joined => {
                 Some("the axes that an index leaves out are written `..`")
             }
+            Kind::Dot if behind.kind == Kind::Ident && self.peek_at(2).kind == Kind::Eq => {
+                Some("the fields of a record are not defined one by one: `q = point(a, b);` makes all of it")
+            }
             Kind::Dot => self.attribute(),
             Kind::Slash if joined && previous.kind == Kind::Slash || behind.kind == Kind::Slash => Some(
                 "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums",
@@ -168,7 +174,20 @@ impl Parser<'_, '_> {
         let tokens = [Some(self.peek()), previous];
         let mut names =
             tokens.into_iter().flatten().filter(|t| t.kind == Kind::Ident).map(|t| self.text_of(t));
+        if self.in_state() && names.clone().any(|name| name == "last") {
+            return Some(LAST_OF_STATE);
+        }
         names.find_map(|name| WORDS.iter().find(|(word, _)| *word == name).map(|(_, help)| *help))
+    }
+
+    /// Whether the next token stands in an automaton.
+    fn in_state(&self) -> bool {
+        let begins = |token: &&Token| {
+            token.kind == Kind::Node
+                || token.kind == Kind::Ident && matches!(self.text_of(**token), "automaton" | "end")
+        };
+        let before = self.tokens[..self.at].iter().rev().find(begins);
+        before.is_some_and(|token| token.kind == Kind::Ident && self.text_of(*token) == "automaton")
     }
 
     /// A help line about the next token or the word before it, with the name that follows the word in it.

@@ -43,7 +43,10 @@ impl<'a> Parser<'_, 'a> {
 
     fn stray_item(&mut self) -> Reported {
         let help: &[&str] = if self.at_equation() {
-            &["equations follow the header of a node: `node name(inputs) -> (outputs)`"]
+            &[
+                "equations follow the header of a node: `node name(inputs) -> (outputs)`",
+                "a constant of the whole file begins with `const`: `const rate = 0.1;`",
+            ]
         } else {
             &[
                 "a program is a list of `import ..;`, `const name = ..;`, `enum name = ..;`, `record name = ..;` and `node name(inputs) -> (outputs) equations`",

@@ -15,7 +15,9 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn at_const(&self) -> bool {
         let at = usize::from(self.is_word(0, "private"));
         let [name, eq] = [1, 2].map(|ahead| self.peek_at(at + ahead).kind);
-        self.is_word(at, "const") && (name == Kind::Ident || name.is_keyword()) && eq == Kind::Eq
+        self.is_word(at, "const")
+            && (name == Kind::Ident || name.is_keyword())
+            && matches!(eq, Kind::Eq | Kind::Colon)
     }
 
     /// `[private] const name = value;`
@@ -29,7 +31,10 @@ impl<'a> Parser<'_, 'a> {
             return Err(reported);
         }
         let name = self.name("the name of the constant")?;
-        self.next();
+        if self.kind() == Kind::Colon {
+            self.typed_constant(name);
+        }
+        self.expect(Kind::Eq, "after the name of the constant", &[])?;
         let (rhs, parsed) = self.right_side();
         if parsed && self.eat(Kind::Semi).is_none() {
             if !(self.at_item_end() || self.at_equation()) {
@@ -39,10 +44,33 @@ impl<'a> Parser<'_, 'a> {
         }
         let span = start.to(self.last_span());
         if self.at_equation() {
-            self.unexpected("`node`, `const` or `import`", &["the equations of a node follow its header"]);
+            self.equation_after_constant(span);
             self.skip_to_item();
         }
         Ok(self.constant_node(private, name, rhs, span))
+    }
+
+    /// Takes the type of a constant, which has none, and says so.
+    fn typed_constant(&mut self, name: Ident) {
+        let start = self.take();
+        while !matches!(self.kind(), Kind::Eq | Kind::Semi | Kind::Eof) {
+            self.next();
+        }
+        let text = self.names.resolve(&name.name);
+        let diagnostic = Diagnostic::error(codes::SYNTAX, "a constant has no type of its own")
+            .label(start.to(self.last_span()), "leave this out")
+            .help(format!("write `const {text} = ..;`: the type is that of the value"));
+        self.report(diagnostic);
+    }
+
+    /// An equation follows a constant.
+    fn equation_after_constant(&mut self, constant: Span) {
+        let token = self.peek();
+        let diagnostic = Diagnostic::error(codes::SYNTAX, "this equation is in no node")
+            .label(self.span(token), "expected `node`, `const` or `import`")
+            .label(constant, "the constant stands before it, and ends a node")
+            .help("constants stand before or after nodes; in a node, leave `const` out: `n = 3;`");
+        self.report(diagnostic);
     }
 
     /// A constant as a node without inputs.

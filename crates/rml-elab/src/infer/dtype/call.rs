@@ -225,28 +225,55 @@ impl Infer<'_, '_, '_> {
 
     /// The equation of a call of an adjoint with as many names as there are outputs and gradients.
     fn with_results(&self, name: &str, adjoint: &Adjoint, results: &Results, pending: &Pending) -> String {
-        let (names, given) = self.result_names(results, pending);
-        let places = (0..results.primal).chain(results.gradients.iter().copied());
-        let dropped: Vec<String> = places
-            .skip(given)
-            .filter_map(|place| Some(format!("`{}`", adjoint.outputs.get(place)?.0)))
+        let names = self.result_names(adjoint, results, pending);
+        let dropped: Vec<String> = names
+            .iter()
+            .filter(|(_, name)| name.is_none())
+            .filter_map(|(place, _)| Some(format!("`{}`", adjoint.outputs.get(*place)?.0)))
             .collect();
+        let names: Vec<&str> = names.iter().map(|(_, name)| name.unwrap_or("_")).collect();
         let call = format!("write `{} = {name}(..)`", names.join(", "));
         if dropped.is_empty() { call } else { format!("{call}; `_` drops {}", dropped.join(" and ")) }
     }
 
-    /// The names of the outputs and gradients of a call, `_` for those that it does not give a name, and how many it
-    /// gives.
-    fn result_names<'n>(&'n self, results: &Results, pending: &Pending) -> (Vec<&'n str>, usize) {
+    /// The places of the outputs and gradients of a call, with the names that it gives them. If it gives as many names
+    /// too few as it has constant arguments, their gradients have none.
+    fn result_names<'n>(
+        &'n self,
+        adjoint: &Adjoint,
+        results: &Results,
+        pending: &Pending,
+    ) -> Vec<(usize, Option<&'n str>)> {
         let node = self.tree.node(pending.id);
         let equation = node.equations.iter().find(|equation| equation.rhs == pending.call);
-        let given: Vec<&str> = equation
+        let given = equation.iter().flat_map(|equation| &equation.lhs);
+        let given: Vec<&str> =
+            given.map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref())).collect();
+        let places: Vec<usize> = (0..results.primal).chain(results.gradients.iter().copied()).collect();
+        let of_constants: Vec<usize> = results
+            .gradients
             .iter()
-            .flat_map(|equation| &equation.lhs)
-            .map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref()))
+            .copied()
+            .filter(|place| self.is_constant(adjoint, *place, pending))
             .collect();
-        let count = results.primal + results.gradients.len();
-        ((0..count).map(|i| given.get(i).copied().unwrap_or("_")).collect(), given.len())
+        let skips = given.len() + of_constants.len() == places.len();
+        let mut given = given.into_iter();
+        let named = places.into_iter().map(|place| {
+            let left_out = skips && of_constants.contains(&place);
+            (place, if left_out { None } else { given.next() })
+        });
+        named.collect()
+    }
+
+    /// Whether a gradient is that of an argument that is written as numbers.
+    fn is_constant(&self, adjoint: &Adjoint, place: usize, pending: &Pending) -> bool {
+        let node = self.tree.node(pending.id);
+        let child = self.tree.instances[pending.id].calls.get(&pending.call);
+        let (Some(call), Some(&child)) = (node.as_call(pending.call), child) else { return false };
+        let callee = self.tree.node(child);
+        let Some((_, adjoint::Port::Like(local))) = adjoint.outputs.get(place) else { return false };
+        let arg = callee.formals.iter().position(|formal| formal == local).and_then(|i| call.args.get(i));
+        arg.is_some_and(|arg| is_number(node, *arg))
     }
 
     /// The equation of a call that has all inputs of the node, with `bp` and the gradients that it lacks.
@@ -261,7 +288,8 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(pending.id);
         let given = &node.as_call(pending.call)?.args;
         let (own, have) = (given.len() - pending.extra.len(), pending.extra.len());
-        let (names, _) = self.result_names(results, pending);
+        let names = self.result_names(adjoint, results, pending);
+        let names: Vec<&str> = names.iter().map(|(_, name)| name.unwrap_or("_")).collect();
         if have >= wanted || names.first().is_none_or(|name| *name == "_") {
             return None;
         }
@@ -326,4 +354,16 @@ fn windows_of(node: &Node, end: ExprId) -> Option<String> {
     Some(format!(
         "`every` takes a condition that is true in the last cycle of a window: for windows of {cycles} cycles write `every end`, with `t = 0 fby (if end then 0 else t + 1);` and `end = t == {last};`; for the windows of data, with an input `end: bool []`"
     ))
+}
+
+/// Whether an expression consists of numbers alone.
+fn is_number(node: &Node, id: ExprId) -> bool {
+    match &node.exprs[id].kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Local(_) => false,
+        kind => {
+            let parts = kind.children();
+            !parts.is_empty() && parts.into_iter().all(|part| is_number(node, part))
+        }
+    }
 }

@@ -134,8 +134,8 @@ impl<T: Number, V: Vector<T>> Task for Row<'_, T, V> {
     }
 }
 
-/// The product of a matrix of one row with one whose rows are contiguous; with `add`, its chains begin with the values of
-/// `out`.
+/// The product of a matrix of one row with one whose rows are contiguous; with `add`, its chains begin with the values
+/// of `out`.
 ///
 /// # Panics
 /// If the sizes do not fit each other.
