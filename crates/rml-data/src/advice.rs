@@ -239,12 +239,10 @@ pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagno
 pub(crate) fn shape_by_cycle(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
     let dims = column.shape.dims();
     let (rest, cell, name) = (dims.get(1..).unwrap_or_default(), row_shape(input), &input.name);
-    let lead = |lead: &str| cell.iter().fold(lead.to_owned(), |text, n| format!("{text}, {n}"));
     if input.batched && rest == cell {
-        return d.note("in each cycle, the input takes a batch of values").help(format!(
-            "with `--batch 1`, give each row a dimension of one: in NumPy, `{name}.reshape({})`",
-            lead("-1, 1")
-        ));
+        return d
+            .note("in each cycle, the input takes a batch of values")
+            .help("with `--batch 1`, a row of the data is a cycle");
     }
     if rest.len() == cell.len() + 1 && rest.get(1..) == Some(cell) && !input.batched {
         return d
@@ -331,6 +329,13 @@ pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
     } else {
         why
     }
+}
+
+/// The finding about an element without a value among others, with how to fill all such.
+pub(crate) fn gap(why: Malformed, name: &str) -> Malformed {
+    why.help(format!(
+        "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
+    ))
 }
 
 /// What to write in place of a text where a value is expected.

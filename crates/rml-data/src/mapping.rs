@@ -248,7 +248,11 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     let what = format!("there is no column `{}` for input `{}`", visible_name(name), visible_name(input));
     let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
     let more = if names.len() > 20 { ", .." } else { "" };
-    let why = Malformed::lacking(what).note(format!("the file has {}{more}", shown.join(", ")));
+    let why = Malformed::lacking(what);
+    if names.is_empty() {
+        return why.note("the file has no columns").help("name another file, or write the columns");
+    }
+    let why = why.note(format!("the file has {}{more}", shown.join(", ")));
     let is_own =
         |other: &&str| *other == input || other.strip_prefix(input).is_some_and(|rest| rest.starts_with('['));
     let why = match names.iter().any(is_own) {
