@@ -126,7 +126,13 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
         "--batch 8",
     ),
     ("large_inputs", "d.csv", "x[0],x[1],y[0]\n90.0,95.0,3.0\n92.0,91.0,0.5\n", STACKED, ""),
-    ("large_targets", "d.csv", "x[0],x[1],y[0]\n90.0,95.0,300000.0\n92.0,91.0,310000.0\n", STACKED, ""),
+    (
+        "large_targets",
+        "d.csv",
+        "x[0],x[1],y[0]\n90.0,95.0,300000.0\n92.0,91.0,310000.0\n",
+        STACKED,
+        "--epochs 3",
+    ),
     ("no_change", "d.csv", "x[0],x[1],y[0]\n1.0,0.5,-3.0\n0.5,1.0,-2.0\n", POSITIVE, "--epochs 4"),
     ("rows_as_windows", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n", CYCLES, ""),
 ];

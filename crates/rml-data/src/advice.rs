@@ -36,6 +36,9 @@ pub(crate) fn missing(
     if is_csv && names.iter().any(|name| name.parse::<f64>().is_ok_and(|x| x.fract() != 0.0)) {
         return d.help("if the first line is a row and names no columns, say so: `--no-header`");
     }
+    if let (true, Some(help)) = (is_csv, blanks(&names)) {
+        return d.help(help);
+    }
     let is_unnamed = |name: &&str| name.strip_prefix("arr_").is_some_and(|n| n.parse::<usize>().is_ok());
     if names.iter().all(is_unnamed) && !names.is_empty() {
         return d
@@ -79,6 +82,15 @@ pub(crate) fn missing(
         Some(_) => d,
         None => d.help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or "))),
     }
+}
+
+/// What to say of a table whose only column has a name with blanks in it.
+pub(crate) fn blanks(names: &[&str]) -> Option<String> {
+    let [name] = names else { return None };
+    let cells = name.split_whitespace().count();
+    (cells > 1).then(|| {
+        format!("if blanks separate cells, say so: `--separator ' '` reads {cells} names in the first line")
+    })
 }
 
 /// The columns that a CSV file has for the elements of an input, `x[0]` and so on; not all, if there are many.

@@ -7,6 +7,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::Shape;
 use serde::{Deserialize, Serialize};
 
+use crate::advice;
 use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
 use crate::labels;
@@ -266,7 +267,10 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
         None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {
             why.help("no line of the file names the columns, so they have numbers")
         }
-        None => why.help("write the name of a column of the file"),
+        None => {
+            let blanks = advice::blanks(names);
+            why.help(blanks.unwrap_or_else(|| "write the name of a column of the file".to_owned()))
+        }
     }
 }
 

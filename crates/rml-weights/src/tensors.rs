@@ -167,7 +167,7 @@ impl TensorFile {
             return Self::parse(&contents::data(path)?.bytes, &origin).map_err(Error::from);
         }
         if !is_tensor_file(path) {
-            let d = unknown(path, "not a known tensor format");
+            let d = unknown(path, "no known tensor format");
             return Err(no_tensors(d, &contents::data(path)?.bytes).into());
         }
         let columns = Columns::read(path)?;
@@ -229,7 +229,7 @@ impl TensorFile {
         if is_safetensors(path) || Format::of(path) == Some(Format::Npz) {
             return Ok(());
         }
-        Err(unknown(path, "not a tensor format that can be written").into())
+        Err(unknown(path, "no tensor format that can be written").into())
     }
 
     fn to_safetensors(&self) -> Result<Vec<u8>, Diagnostic> {
