@@ -328,18 +328,20 @@ fn standardised_inputs_are_not_warned_of() {
 
 #[test]
 fn a_row_is_a_batch_of_one_and_outputs_are_not_lost() {
-    let folder = Folder::new().file("p.rml", STACKED).file("d.csv", "x[0] x[1]\n1.0  2.0\n3.0  4.0\n");
+    let program = format!("{STACKED}\nnode infer(x: num [batch, 2]) -> (y)\n  y = model(x);\n");
+    let folder = Folder::new().file("p.rml", program).file("d.csv", "x[0] x[1]\n1.0  2.0\n3.0  4.0\n");
     let run = folder.rml("run p.rml --node model --batch 1 --inputs d.csv");
-    assert_eq!(run.json()["values"]["y"], serde_json::json!([[[0.0]], [[0.0]]]), "{}", run.err);
     assert!(run.err.contains("cells are separated by blanks"), "{}", run.err);
+    assert_eq!(run.json()["values"]["y"], serde_json::json!([[[0.0]], [[0.0]]]));
     let run = folder.rml("run p.rml --node model --batch 1 --inputs d.csv --separator ' '");
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     let train = "train p.rml --epochs 1 --test 0 --save m.safetensors --data t.csv";
     let folder = folder.file("t.csv", "x[0],x[1],y[0]\n1.0,2.0,3.0\n");
     assert_eq!(folder.rml(train).code, Some(0));
-    let infer = "infer p.rml --node model --params m.safetensors --data d.csv";
+    let infer = "infer p.rml --params m.safetensors --data d.csv";
     let told = "`y` is computed for each window: `--out FILE.npz` or `--out FILE.json` writes them";
-    assert!(folder.rml(infer).err.contains(told));
+    let run = folder.rml(infer);
+    assert!(run.err.contains(told), "{}", run.err);
     assert!(!folder.rml(&format!("{infer} --out o.npz")).err.contains(told));
 }
 
