@@ -86,18 +86,19 @@ pub(crate) fn program(path: PathBuf) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// One character, or `tab`, that may separate cells.
+/// One character, or `tab`, that may separate cells; a space stands for one or more blanks.
 pub(crate) fn separator(text: &str) -> Result<char, String> {
     let mut chars = text.chars();
     match (text, chars.next(), chars.next()) {
         ("tab" | "\\t", _, _) => Ok('\t'),
         (_, Some(c), None)
-            if c != '"' && !c.is_alphanumeric() && !matches!(c, '\n' | '\r' | ' ' | '.' | '-' | '+') =>
+            if c != '"' && !c.is_alphanumeric() && !matches!(c, '\n' | '\r' | '.' | '-' | '+') =>
         {
             Ok(c)
         }
         _ => {
-            Err("expected one character that is in no number or name, such as ';' or '|', or tab".to_owned())
+            Err("expected one character that is in no number or name, such as ';', '|' or ' ', or tab"
+                .to_owned())
         }
     }
 }

@@ -93,6 +93,9 @@ const DATA: &[(&str, &str, &str)] = &[
     ("not_a_number", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,nan,3.5\n"),
     ("infinite", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,inf,3.5\n0.5,0.1,0.2\n"),
     ("text_as_archive", "d.npz", "x[0],x[1],y\n1.0,2.0,3.0\n"),
+    ("empty_file", "d.csv", ""),
+    ("null_in_a_list", "d.jsonl", "{\"x\": [1, 2], \"y\": 3}\n{\"x\": [1, null], \"y\": 3}\n"),
+    ("short_row_of_blanks", "d.csv", "x[0] x[1]  y\n1.0  2.0  3.0\n2.0  1.0  3.5\n2.0  1.0\n"),
 ];
 
 /// Numbers of an array.
@@ -122,7 +125,40 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
         STACKED,
         "--batch 8",
     ),
+    ("large_inputs", "d.csv", "x[0],x[1],y[0]\n90.0,95.0,3.0\n92.0,91.0,0.5\n", STACKED, ""),
+    (
+        "large_targets",
+        "d.csv",
+        "x[0],x[1],y[0]\n90.0,95.0,300000.0\n92.0,91.0,310000.0\n",
+        STACKED,
+        "--epochs 3",
+    ),
+    ("no_change", "d.csv", "x[0],x[1],y[0]\n1.0,0.5,-3.0\n0.5,1.0,-2.0\n", POSITIVE, "--epochs 4"),
+    ("rows_as_windows", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n", CYCLES, ""),
 ];
+
+/// A layer that gives nothing negative.
+const POSITIVE: &str = "node model(x: num [batch, 2]) -> (y)
+  y = relu(matmul(x, param([[0.5], [0.5]])));
+
+node train(x: num [batch, 2], y: num [batch, 1]) -> (loss)
+  o, _ = diff_model(x, true, y - o);
+  loss = mean((o - y) * (o - y));
+";
+
+/// A sequence of which each cycle is a value.
+const CYCLES: &str = "import std.losses;
+
+node last(x: num [2]) -> (y: num [])
+  y = param(0.5) * sum(x) + (0.0 fby y);
+
+node model(x: num [2], end: bool []) -> (y: num [])
+  y = last(x) every end;
+
+node train(x: num [2], end: bool [], y: num []) -> (loss: num [])
+  o, _ = diff_model(x, end, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);
+";
 
 /// Two layers that begin as zeros.
 const LAYERS: &str = "import std.losses;
@@ -211,6 +247,17 @@ const COMMANDS: &[(&str, &str)] = &[
     ("parameters_without_ending", "params list weights"),
     ("part_of_a_metric", "train line.rml --data d.csv --best b.safetensors --metric los"),
     ("metric_of_validation", "train line.rml --data d.csv --best b.safetensors --metric val.loss"),
+    ("flag_of_another_command", "infer line.rml --data d.csv --epochs 3"),
+    ("switch_with_value", "train line.rml --data d.csv --shuffle false"),
+    ("switch_equals", "train line.rml --data d.csv --no-shuffle=true"),
+    ("folder_of_an_export", "export line.rml --node model --format onnx --out model.onnx"),
+    ("format_of_an_export", "export line.rml --node model --out build/model.onnx"),
+    ("checkpoint_of_pytorch", "infer line.rml --node model --data d.csv --params model.pt"),
+    ("checkpoint_of_keras", "infer line.rml --node model --data d.csv --params model.h5"),
+    (
+        "weights_of_pytorch",
+        "params import line.rml --node model --from model.pt --map map.toml --save m.safetensors",
+    ),
     ("metric_without_direction", "train count.rml --windows 3 --patience 1 --metric n"),
 ];
 
@@ -238,11 +285,64 @@ fn archives_are_refused_with_what_to_write() {
 fn data_that_is_doubtful_is_warned_of() {
     for (name, file, text, program, flags) in WARNINGS {
         let folder = Folder::new().file("p.rml", program).file(file, text);
-        let command = format!("train p.rml --epochs 1 --test 0 --data {file} {flags}");
+        let epochs = if flags.contains("--epochs") { "" } else { "--epochs 1 " };
+        let command = format!("train p.rml {epochs}--test 0 --data {file} {flags}");
         let run = folder.rml(&command);
         assert!(run.err.contains("warning["), "{name}\n{}", run.err);
         shows(name, &folder, command.trim_end(), run.code.unwrap_or(1));
     }
+}
+
+/// Words in place of the numbers of classes, one of which is misspelt, and one of which is absent.
+const WORDS: &[(&str, &str)] = &[
+    ("misspelt_class", "x[0],x[1],y\n1.0,2.0,cat\n2.0,1.0,Dog\n3.0,1.0,dog\n1.0,2.0,cat\n3.0,1.0,dog\n"),
+    ("absent_class", "x[0],x[1],y\n1.0,2.0,cat\n2.0,1.0,\n3.0,1.0,dog\n"),
+];
+
+/// A classifier of two classes, of rows that are stacked.
+const STACKED_CLASSES: &str = "import std.losses;
+
+node model(x: num [batch, 2]) -> (y)
+  y = matmul(x, param(zeros([2, 2])));
+
+node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
+  o, _ = diff_model(x, true, do);
+  loss, do = diff_cross_entropy(o, y, true, -0.1);
+";
+
+#[test]
+fn words_that_are_no_classes_are_refused_with_what_to_write() {
+    for (name, text) in WORDS {
+        let folder = Folder::new().file("p.rml", STACKED_CLASSES).file("d.csv", text);
+        shows(name, &folder, "train p.rml --epochs 1 --test 0 --data d.csv", 1);
+    }
+}
+
+#[test]
+fn standardised_inputs_are_not_warned_of() {
+    let folder = Folder::new().file("p.rml", STACKED);
+    let folder = folder.file("d.csv", "x[0],x[1],y[0]\n90.0,95.0,300000.0\n92.0,91.0,310000.0\n");
+    let run = folder.rml("train p.rml --epochs 2 --test 0 --data d.csv --standardise x --standardise y");
+    assert!(run.code == Some(0) && !run.err.contains("warning["), "{}", run.err);
+}
+
+#[test]
+fn a_row_is_a_batch_of_one_and_outputs_are_not_lost() {
+    let program = format!("{STACKED}\nnode infer(x: num [batch, 2]) -> (y)\n  y = model(x);\n");
+    let folder = Folder::new().file("p.rml", program).file("d.csv", "x[0] x[1]\n1.0  2.0\n3.0  4.0\n");
+    let run = folder.rml("run p.rml --node model --batch 1 --inputs d.csv");
+    assert!(run.err.contains("cells are separated by blanks"), "{}", run.err);
+    assert_eq!(run.json()["values"]["y"], serde_json::json!([[[0.0]], [[0.0]]]));
+    let run = folder.rml("run p.rml --node model --batch 1 --inputs d.csv --separator ' '");
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let train = "train p.rml --epochs 1 --test 0 --save m.safetensors --data t.csv";
+    let folder = folder.file("t.csv", "x[0],x[1],y[0]\n1.0,2.0,3.0\n");
+    assert_eq!(folder.rml(train).code, Some(0));
+    let infer = "infer p.rml --params m.safetensors --data d.csv";
+    let told = "`y` is computed for each window: `--out FILE.npz` or `--out FILE.json` writes them";
+    let run = folder.rml(infer);
+    assert!(run.err.contains(told), "{}", run.err);
+    assert!(!folder.rml(&format!("{infer} --out o.npz")).err.contains(told));
 }
 
 #[test]
@@ -251,6 +351,10 @@ fn doubts_about_data_have_codes_of_their_own() {
         ("windows_of_one_cycle", "unused-state"),
         ("length_column", "unused-column"),
         ("parameters_of_zeros", "zero-gradient"),
+        ("no_change", "zero-gradient"),
+        ("large_inputs", "learning-rate"),
+        ("large_targets", "learning-rate"),
+        ("rows_as_windows", "unused-state"),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes").join(format!("{name}.txt"));
         let told = std::fs::read_to_string(path).expect("a file");
@@ -263,6 +367,8 @@ fn command_lines_are_refused_with_what_to_write() {
     let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT).file("size.rml", SIZE);
     let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
     // The length of a header, an empty header, and no values: a file of parameters.
+    let folder =
+        folder.file("model.pt", b"PK\x03\x04\x14\0archive/data.pkl").file("model.h5", b"\x89HDF\r\n\x1a\n\0");
     let folder = folder.file("weights", b"\x02\0\0\0\0\0\0\0{}");
     for (name, command) in COMMANDS {
         let code = i32::from(shown(&folder, command).contains("For more information")) + 1;

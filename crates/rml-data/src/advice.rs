@@ -36,6 +36,9 @@ pub(crate) fn missing(
     if is_csv && names.iter().any(|name| name.parse::<f64>().is_ok_and(|x| x.fract() != 0.0)) {
         return d.help("if the first line is a row and names no columns, say so: `--no-header`");
     }
+    if let (true, Some(help)) = (is_csv, blanks(&names)) {
+        return d.help(help);
+    }
     let is_unnamed = |name: &&str| name.strip_prefix("arr_").is_some_and(|n| n.parse::<usize>().is_ok());
     if names.iter().all(is_unnamed) && !names.is_empty() {
         return d
@@ -79,6 +82,15 @@ pub(crate) fn missing(
         Some(_) => d,
         None => d.help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or "))),
     }
+}
+
+/// What to say of a table whose only column has a name with blanks in it.
+pub(crate) fn blanks(names: &[&str]) -> Option<String> {
+    let [name] = names else { return None };
+    let cells = name.split_whitespace().count();
+    (cells > 1).then(|| {
+        format!("if blanks separate cells, say so: `--separator ' '` reads {cells} names in the first line")
+    })
 }
 
 /// The columns that a CSV file has for the elements of an input, `x[0]` and so on; not all, if there are many.
@@ -239,12 +251,10 @@ pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagno
 pub(crate) fn shape_by_cycle(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
     let dims = column.shape.dims();
     let (rest, cell, name) = (dims.get(1..).unwrap_or_default(), row_shape(input), &input.name);
-    let lead = |lead: &str| cell.iter().fold(lead.to_owned(), |text, n| format!("{text}, {n}"));
     if input.batched && rest == cell {
-        return d.note("in each cycle, the input takes a batch of values").help(format!(
-            "with `--batch 1`, give each row a dimension of one: in NumPy, `{name}.reshape({})`",
-            lead("-1, 1")
-        ));
+        return d
+            .note("in each cycle, the input takes a batch of values")
+            .help("with `--batch 1`, a row of the data is a cycle");
     }
     if rest.len() == cell.len() + 1 && rest.get(1..) == Some(cell) && !input.batched {
         return d
@@ -331,6 +341,13 @@ pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
     } else {
         why
     }
+}
+
+/// The finding about an element without a value among others, with how to fill all such.
+pub(crate) fn gap(why: Malformed, name: &str) -> Malformed {
+    why.help(format!(
+        "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
+    ))
 }
 
 /// What to write in place of a text where a value is expected.

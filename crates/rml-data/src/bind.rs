@@ -343,8 +343,7 @@ pub fn by_cycle(
                 let d = Diagnostic::error(codes::DATA_SHAPE, what);
                 return Err(d.note(format!("expected {expected}: a row is a cycle here")));
             }
-            let dims = column.shape.dims();
-            if !column.is_void() && dims.get(1..) != Some(input.ty.shape.dims()) {
+            if !column.is_void() && !fits_cycles(column, input) {
                 return Err(advice::shape_by_cycle(misshapen(input, column, &[&expected]), input, column));
             }
             match rows {
@@ -368,6 +367,12 @@ pub fn by_cycle(
         }
     }
     if findings.is_empty() { Ok((all, rows.map_or(0, |r| r.0))) } else { Err(findings) }
+}
+
+/// Whether each row of a column is the value of an input in a cycle. A batch of one has the elements of its only row.
+fn fits_cycles(column: &Column, input: &InputInfo) -> bool {
+    let (row, cell) = (column.shape.dims().get(1..), input.ty.shape.dims());
+    row == Some(cell) || input.batched && cell.first() == Some(&1) && row == cell.get(1..)
 }
 
 /// The column with cases in place of the numbers of texts.

@@ -73,6 +73,9 @@ pub(crate) fn read(
     let text = malformed::text(bytes)?;
     let mut records = Records::new(text, known);
     let header = records.header()?;
+    if header.is_empty() {
+        return Err(Malformed::empty());
+    }
     let groups =
         mapped(groups(&header), &header, selection.mapping()).map_err(|why| match header.first() {
             Some(first) => why.in_text(text, first.at),
@@ -183,9 +186,7 @@ enum Fault {
 fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Known)) -> Malformed {
     if why.code != codes::DATA_TYPE {
         return match fault {
-            Fault::Gap => why.help("write a value into that cell, or leave the row out").help(format!(
-                "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
-            )),
+            Fault::Gap => advice::gap(why.help("write a value into that cell, or leave the row out"), name),
             _ => why,
         };
     }

@@ -38,7 +38,7 @@ pub(crate) const MISSING: [&str; 13] =
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dialect {
-    /// What separates cells.
+    /// What separates cells; a space stands for one or more blanks.
     pub separator: Option<char>,
     /// What precedes the fraction of a number.
     pub decimal: Option<char>,
@@ -191,12 +191,21 @@ fn ungrouped(whole: &str, mark: char) -> Option<String> {
     groups.all(|group| group.len() == 3 && are_digits(group)).then(|| whole.replace(mark, ""))
 }
 
+/// The separator that stands for one or more blanks.
+pub(crate) const BLANKS: char = ' ';
+
+/// Whether a character separates cells.
+pub(crate) fn separates(separator: char, c: char) -> bool {
+    c == separator || separator == BLANKS && c == '\t'
+}
+
 /// How a separator is called in messages and given on the command line.
 pub(crate) fn shown(separator: char) -> &'static str {
     match separator {
         ';' => "';'",
         '\t' => "tab",
         '|' => "'|'",
+        BLANKS => "' '",
         _ => ",",
     }
 }

@@ -11,6 +11,7 @@ use rml_base::visible_name;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
+use crate::advice;
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::labels::Texts;
@@ -217,7 +218,7 @@ fn cell(
         tensor(scan, 0, &mut extent, &mut |said| put(builder, said, memory))?;
         builder.end(row, &extent.shape(), memory)
     };
-    reading.cell(name, memory, read, |why| start.place(advised(why).in_row(before + row)))?;
+    reading.cell(name, memory, read, |why| start.place(advised(why, name).in_row(before + row)))?;
     if reading.is_refused() {
         *scan = start;
         scan.skip();
@@ -225,8 +226,14 @@ fn cell(
     Ok(())
 }
 
+/// A list lacks an element.
+const GAP: &str = "some elements are absent here, others not: `null` in a list";
+
 /// The finding about a cell, with what may stand there.
-fn advised(why: Malformed) -> Malformed {
+fn advised(why: Malformed, name: &str) -> Malformed {
+    if why.what() == GAP {
+        return advice::gap(why.help("write a number in place of `null`, or leave the row out"), name);
+    }
     if why.code != codes::DATA_TYPE {
         return why;
     }
@@ -252,7 +259,7 @@ fn put(builder: &mut Builder, said: Said<'_>, memory: &mut Reservation) -> Resul
         Said::Text(text) if builder.takes(false) => builder.label(&text, memory),
         Said::Text(text) => Err(format!("the text {:?} is no value", visible_name(&text)).into()),
         Said::Null if builder.has_gaps() => builder.gap(memory),
-        Said::Null => Err("`null` inside a tensor".into()),
+        Said::Null => Err(Wrong::Shape(GAP.to_owned())),
     }
 }
 
@@ -457,7 +464,6 @@ mod tests {
         assert_eq!(value("[[], []]"), (vec![1, 2, 0], Elements::Int(vec![])));
         assert_eq!(one("null"), Ok(None));
         for (text, why) in [
-            ("[1, null]", "`null` inside a tensor"),
             ("{\"a\": [1]}", "an object is not a value"),
             ("[true, 1.5]", "truth values and numbers are mixed"),
             ("\"x\"", "the text \"x\" is no value"),
@@ -465,6 +471,7 @@ mod tests {
         ] {
             assert_eq!(one(text), Err(Wrong::Text(why.to_owned())), "{text}");
         }
+        assert_eq!(one("[1, null]"), Err(Wrong::Shape(GAP.to_owned())));
         for text in ["[[1], [1, 2]]", "[1, [1]]"] {
             assert_eq!(one(text), Err(uneven()), "{text}");
         }
@@ -509,7 +516,10 @@ mod tests {
             ("1,\n  true", "line 2, column 3: row 1: truth values and numbers are mixed"),
             ("1, [2]", "line 1, column 24: row 1: its shape differs from the rows before"),
             ("[1, [2]], 0", "line 1, column 21: row 0: the rows of a tensor have different shapes"),
-            ("[null], 0", "line 1, column 21: row 0: `null` inside a tensor"),
+            (
+                "[null], 0",
+                "line 1, column 21: row 0: some elements are absent here, others not: `null` in a list",
+            ),
             ("\"a]\", 0", "line 1, column 21: row 0: the text \"a]\" is no value"),
             ("{\"a\": [1]}, 0", "line 1, column 21: row 0: an object is not a value"),
             ("1e999, 0", "line 1, column 21: row 0: `1e999` is beyond the range"),

@@ -96,6 +96,13 @@ impl Malformed {
         Self::of(codes::DATA_SHAPE, what)
     }
 
+    /// A file without a line that counts.
+    pub(crate) fn empty() -> Self {
+        Self::of(codes::EMPTY_DATA, "the file is empty")
+            .note("expected a line of names, and a line for each row")
+            .help("check that the program that wrote the file came to its end, or name another file")
+    }
+
     /// A column that one file lacks.
     pub(crate) fn lacking(what: impl Into<String>) -> Self {
         Self::of(codes::MISSING_COLUMN, what)

@@ -7,6 +7,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::Shape;
 use serde::{Deserialize, Serialize};
 
+use crate::advice;
 use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
 use crate::labels;
@@ -248,7 +249,11 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     let what = format!("there is no column `{}` for input `{}`", visible_name(name), visible_name(input));
     let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
     let more = if names.len() > 20 { ", .." } else { "" };
-    let why = Malformed::lacking(what).note(format!("the file has {}{more}", shown.join(", ")));
+    let why = Malformed::lacking(what);
+    if names.is_empty() {
+        return why.note("the file has no columns").help("name another file, or write the columns");
+    }
+    let why = why.note(format!("the file has {}{more}", shown.join(", ")));
     let is_own =
         |other: &&str| *other == input || other.strip_prefix(input).is_some_and(|rest| rest.starts_with('['));
     let why = match names.iter().any(is_own) {
@@ -262,7 +267,10 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
         None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {
             why.help("no line of the file names the columns, so they have numbers")
         }
-        None => why.help("write the name of a column of the file"),
+        None => {
+            let blanks = advice::blanks(names);
+            why.help(blanks.unwrap_or_else(|| "write the name of a column of the file".to_owned()))
+        }
     }
 }
 

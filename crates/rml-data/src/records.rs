@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::{Known, Names};
+use crate::dialect::{BLANKS, Known, Names, separates};
 use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 
 /// A cell, without its quotes and the blanks around it.
@@ -84,7 +84,13 @@ impl<'a> Records<'a> {
         if (self.named..=self.columns).contains(&cells.len()) {
             return Ok(true);
         }
+        Err(self.wrong(cells, start))
+    }
+
+    /// What is wrong with a row that begins there and has those cells.
+    fn wrong(&self, cells: &[Cell<'_>], start: usize) -> Malformed {
         let is_comment = |text: &str| text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('#');
+        let are_blank = self.known.separator == BLANKS;
         let wrong = if is_comment(&self.text[start..]) || is_comment(self.text) {
             let found = cells.len().min(self.columns + 1);
             Malformed::new(format!(
@@ -92,6 +98,9 @@ impl<'a> Records<'a> {
                 self.columns
             ))
             .help("lines that begin with `#` are comments with `--comment '#'`")
+        } else if cells.len() > self.columns && are_blank {
+            Malformed::new(format!("the row has more than {} cells", self.columns))
+                .help("blanks separate cells here: a text with a blank in it stands in double quotes")
         } else if cells.len() > self.columns {
             Malformed::new(format!("the row has more than {} cells", self.columns)).help(
                 "if the first cell of each row is its name, begin the header with a comma (in R: `write.csv`)",
@@ -99,14 +108,17 @@ impl<'a> Records<'a> {
             .help("a number has a point and no comma: `1.5`, `1000`; in quotes, `--decimal ,` reads `\"1,5\"`")
         } else {
             let why = Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named));
-            match cells.iter().any(|cell| cell.text.contains([';', '\t'])) {
-                true => why.help("write the same separator between all cells as in the header"),
-                false => why.help(
+            if cells.iter().any(|cell| cell.text.contains([';', '\t'])) {
+                why.help("write the same separator between all cells as in the header")
+            } else if are_blank {
+                why.help("write the cells that are missing; where blanks separate cells, one without a value is `NA`")
+            } else {
+                why.help(
                     "write the cells that are missing; one without a value is empty, but has its separator",
-                ),
+                )
             }
         };
-        Err(wrong.note("each row has a cell for every name in the header").in_text(self.text, start))
+        wrong.note("each row has a cell for every name in the header").in_text(self.text, start)
     }
 
     /// What is left of the text.
@@ -161,14 +173,27 @@ impl<'a> Records<'a> {
             if cells.len() > most {
                 return Ok(());
             }
-            match self.rest().strip_prefix(self.known.separator) {
-                Some(_) => self.at += self.known.separator.len_utf8(),
-                None => {
-                    self.line_end();
-                    return Ok(());
-                }
+            if !self.separated() {
+                self.line_end();
+                return Ok(());
             }
         }
+    }
+
+    /// Goes after what separates two cells, if that stands here.
+    fn separated(&mut self) -> bool {
+        let separator = self.known.separator;
+        if separator == BLANKS {
+            self.at += self.rest().len() - self.rest().trim_start_matches(self.blanks()).len();
+            return !self.is_line_end();
+        }
+        let is_there = self.rest().starts_with(separator);
+        self.at += if is_there { separator.len_utf8() } else { 0 };
+        is_there
+    }
+
+    fn is_line_end(&self) -> bool {
+        self.rest().is_empty() || self.rest().starts_with(['\n', '\r'])
     }
 
     /// A cell up to the separator or the end of the line after it.
@@ -178,7 +203,8 @@ impl<'a> Records<'a> {
         if self.rest().starts_with('"') {
             return Ok(Cell { text: self.quoted()?, at });
         }
-        let len = self.rest().find([self.known.separator, '\n', '\r']).unwrap_or(self.rest().len());
+        let is_end = |c: char| separates(self.known.separator, c) || matches!(c, '\n' | '\r');
+        let len = self.rest().find(is_end).unwrap_or(self.rest().len());
         let text = &self.rest()[..len];
         if let Some(quote) = text.find('"') {
             return Err(Malformed::new("a quote within a cell that does not begin with one")
@@ -208,8 +234,13 @@ impl<'a> Records<'a> {
             text += "\"";
             self.at += 1;
         }
+        let end = self.at;
         self.at += self.rest().len() - self.rest().trim_start_matches(self.blanks()).len();
-        if self.rest().is_empty() || self.rest().starts_with([self.known.separator, '\n', '\r']) {
+        let is_separated = match self.known.separator {
+            BLANKS => self.at > end,
+            separator => self.rest().starts_with(separator),
+        };
+        if is_separated || self.is_line_end() {
             return Ok(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
                 Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
@@ -249,6 +280,19 @@ mod tests {
         assert_eq!(read("\n\na,b\r\n\r\n1,2\r3,4\n\n \n").unwrap(), ["a|b", "1|2", "3|4"]);
         assert_eq!(read("a\n\"\"\n1\n").unwrap(), ["a", "", "1"]);
         assert_eq!(read("\"\"\"\"\n").unwrap(), ["\""]);
+    }
+
+    #[test]
+    fn blanks_separate_cells() {
+        let known = Known { separator: BLANKS, ..Known::default() };
+        let mut records = Records::new(" a  \"b c\"\td \n1 2   3\r\n\n 4 \"5\" 6", &known);
+        let names: Vec<String> = records.header().unwrap().iter().map(|cell| cell.text.to_string()).collect();
+        assert_eq!(names, ["a", "b c", "d"]);
+        let (mut rows, mut cells) = (Vec::new(), Vec::new());
+        while records.next(&mut cells).unwrap() {
+            rows.push(cells.iter().map(|cell| &*cell.text).collect::<Vec<_>>().join("|"));
+        }
+        assert_eq!(rows, ["1|2|3", "4|5|6"]);
     }
 
     #[test]

@@ -325,10 +325,16 @@ impl Windows {
             }
         };
         let what = format!("input `{}` has no value in {place} of {}", info.name, self.origin);
-        let mean =
-            if info.ty.is_num() { format!("`--fill '{}=mean'` or ", info.name) } else { String::new() };
-        let help = format!("fill all gaps, {mean}`--fill '{}=0'`, or leave these rows out", info.name);
-        Diagnostic::error(codes::DATA_SHAPE, what).note(note).help(help)
+        let d = Diagnostic::error(codes::DATA_SHAPE, what).note(note);
+        match info.ty.is_num() {
+            true => {
+                let name = &info.name;
+                d.help(format!(
+                    "leave these rows out, or fill all gaps: `--fill '{name}=mean'` or `--fill '{name}=0'`"
+                ))
+            }
+            false => d.help("leave these rows out"),
+        }
     }
 
     /// The inputs.

@@ -204,12 +204,11 @@ impl Checkpoint {
     /// Reads the bytes of a file.
     pub(crate) fn parse(bytes: &[u8], origin: &str) -> Result<Self, Diagnostic> {
         let bad = |why: String| {
-            Diagnostic::error(
-                codes::MALFORMED_CHECKPOINT,
-                format!("{origin} is not a checkpoint, or is damaged"),
-            )
-            .note(why)
-            .help("a checkpoint is a file that `rml train` wrote (`--save`), or another file of the format safetensors")
+            let what = format!("{origin} is not a checkpoint, or is damaged");
+            let d = Diagnostic::error(codes::MALFORMED_CHECKPOINT, what);
+            rml_weights::foreign(d.clone(), bytes).unwrap_or_else(|| {
+                d.note(why).help("a checkpoint is a file that `rml train` wrote (`--save`), or another file of the format safetensors")
+            })
         };
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| bad(e.to_string()))?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| bad(e.to_string()))?;

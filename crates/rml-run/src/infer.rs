@@ -18,7 +18,7 @@ use states::inherited;
 
 use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
 use crate::engines::Engine;
-use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics};
+use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::{checkpoint, fingerprint};
 
@@ -180,6 +180,8 @@ pub struct InferReport {
     pub notes: Vec<String>,
     /// Averages of the scalar outputs.
     pub metrics: Metrics,
+    /// The outputs that have no average: they are only among [`outputs`](Self::outputs).
+    pub others: Vec<String>,
     /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if
     /// kept. Of windows that were cut from a table, `row` says which rows they have.
     pub outputs: Option<Columns>,
@@ -244,6 +246,8 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let from = From { checkpoint: &checkpoint, fresh: options.fresh, interrupt };
     let continued =
         inherited(&mut family, size, &checkpoint, options.fresh)?.continued(family.program(size)?);
+    let is_other = |name: &String| !metric_names(&program).contains(name);
+    let others = program.outputs().iter().map(|o| o.name.to_string()).filter(is_other).collect();
     let mut counted = pair.as_ref().map(|pair| pair.counts(name(chosen)));
     let mut ran = 0;
     let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, set| {
@@ -258,6 +262,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         windows: ran,
         notes,
         metrics,
+        others,
         outputs,
         confusion,
         warnings,

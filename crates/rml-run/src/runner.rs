@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::codes::sim::{POSITION_OUTSIDE, SYNC_ERROR};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Selection, Windows};
@@ -22,6 +21,11 @@ use rml_ir::{DType, OutputInfo, Value};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::engines::Engine;
 use crate::session::Session;
+
+mod columns;
+
+use columns::with_columns;
+pub(crate) use columns::with_gaps;
 
 /// How many windows are stacked when nothing is said.
 pub(crate) const DEFAULT_BATCH: usize = 32;
@@ -321,63 +325,6 @@ impl<'f> Runner<'f> {
     }
 }
 
-/// An error of a run over windows: one of a position outside of its axis, with the columns that it may come from; one
-/// of an absent variable, with the cells that are empty.
-fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
-    if error.code() == Some(SYNC_ERROR) {
-        let gaps = data.gaps(windows);
-        let fill = |(name, ..): &(&str, usize, &str)| {
-            format!("or fill all gaps in `rml train`: `--fill '{name}=0'`")
-        };
-        return with_gaps(error, &gaps, gaps.first().map(fill));
-    }
-    if error.code() != Some(POSITION_OUTSIDE) {
-        return error;
-    }
-    // If the data cannot be read again, the error stays what it is.
-    let columns = data.integers(windows).unwrap_or_default();
-    let said = error.diagnostics().iter().flat_map(|d| &d.help).any(|help| help.contains("counts from 1"));
-    columns.into_iter().fold(error, |error, (name, least, most)| {
-        let from_one = match least {
-            1.. if !said => format!("; if it counts from 1, write `{name} - 1`"),
-            0 if most > 0 => {
-                format!("; if it has classes, the last layer needs {} units", most.saturating_add(1))
-            }
-            _ => String::new(),
-        };
-        error.note(format!(
-            "column `{name}` holds integers from {least} to {most} here, and positions count from 0{from_one}"
-        ))
-    })
-}
-
-/// An error of an absent variable, which may come from empty cells of the data: those of these columns, rows and files.
-/// `other` is what else helps.
-pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)], other: Option<String>) -> Error {
-    if gaps.is_empty() {
-        return error;
-    }
-    let (sources, diagnostics) = error.into_parts();
-    let with = |mut d: Diagnostic| {
-        if d.code == SYNC_ERROR {
-            let notes = gaps.iter().map(|(column, row, origin)| {
-                format!("the cell of column `{column}` in row {row} of {origin} is empty (rows count from 0), so `{column}` is absent there")
-            });
-            d.notes.splice(0..0, notes);
-            let help = "write a value into the empty cell, or leave the row out".to_owned();
-            d.help.splice(0..0, std::iter::once(help).chain(other.clone()));
-            // The data is at fault: which equations it meets on the way says nothing more.
-            let (inputs, others): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut d.labels).into_iter().partition(|l| l.message.starts_with("the input `"));
-            d.labels = if inputs.is_empty() { others } else { inputs };
-        }
-        d
-    };
-    let mut all = Diagnostics::new();
-    all.extend(diagnostics.into_iter().map(with));
-    Error::new(all, sources)
-}
-
 /// A value waits for cycles after its window, with what the data says about the window.
 /// `is_told` says that it has the advice what to do.
 fn about_windows(d: Diagnostic, data: &Windows, (windows, is_told): (&[usize], bool)) -> Diagnostic {
@@ -385,7 +332,8 @@ fn about_windows(d: Diagnostic, data: &Windows, (windows, is_told): (&[usize], b
     let d = match cycles {
         1 => d
             .note("each row of the data is a window here: its columns have one value per row, so a window is one cycle")
-            .help("store several cycles in a row: an array [windows, cycles, ..], or lists in JSON, `{\"x\": [[..], ..]}`"),
+            .help("if each row is a cycle, say how many of them are a window: `--window 24`")
+            .help("or store several cycles in a row: an array [windows, cycles, ..], or lists in JSON, `{\"x\": [[..], ..]}`"),
         n => d.note(format!("a window of the data has {n} cycles")),
     };
     match data.not_ended(windows).unwrap_or_default() {

@@ -11,6 +11,7 @@ mod element;
 mod expand;
 mod export;
 mod expr;
+mod foreign;
 mod import;
 mod layouts;
 mod list;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use apply::{ExportOptions, Mapping, export, import};
 pub use expand::Wanted;
+pub use foreign::foreign;
 pub use layouts::{LayoutInfo, layouts};
 pub use list::{ParamInfo, ParamList};
 pub use summary::Summary;

@@ -12,6 +12,8 @@ use rml_files::contents;
 use rml_ir::{Data, Shape, Value};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
+use crate::foreign::no_tensors;
+
 /// How the elements of a tensor are stored.
 ///
 /// ```
@@ -165,7 +167,8 @@ impl TensorFile {
             return Self::parse(&contents::data(path)?.bytes, &origin).map_err(Error::from);
         }
         if !is_tensor_file(path) {
-            return Err(unknown(path, "not a known tensor format").into());
+            let d = unknown(path, "no known tensor format");
+            return Err(no_tensors(d, &contents::data(path)?.bytes).into());
         }
         let columns = Columns::read(path)?;
         let unusable = columns.unusable.into_iter().map(|(name, why)| (name, why.to_string())).collect();
@@ -226,7 +229,7 @@ impl TensorFile {
         if is_safetensors(path) || Format::of(path) == Some(Format::Npz) {
             return Ok(());
         }
-        Err(unknown(path, "not a tensor format that can be written").into())
+        Err(unknown(path, "no tensor format that can be written").into())
     }
 
     fn to_safetensors(&self) -> Result<Vec<u8>, Diagnostic> {

@@ -77,7 +77,7 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     (
         &["output", "output-file", "o", "onnx", "c"],
         &["export"],
-        "a file is named with `--out FILE`, its format with `--format c`, `--format onnx` or `--format stablehlo`",
+        "the folder is given with `--out FOLDER`, the name of the files with `--name NAME`, their format with `--format c`, `--format onnx` or `--format stablehlo`",
     ),
     (
         &["output", "out", "o", "save"],
@@ -178,6 +178,7 @@ pub(super) fn advised(mut error: clap::Error) -> clap::Error {
             text(&error, ContextKind::InvalidSubcommand).map(|name| unknown_command(&name, &args))
         }
         ErrorKind::InvalidValue => bad_value(&error),
+        ErrorKind::TooManyValues => value_of_switch(&error, &args),
         ErrorKind::ValueValidation => no_number(&error).or_else(|| no_program(&error)),
         ErrorKind::MissingRequiredArgument => missing(&error, &args),
         ErrorKind::ArgumentConflict => conflict(&args),
@@ -252,6 +253,18 @@ fn unknown_argument(error: &clap::Error, args: &[String]) -> Option<Vec<String>>
             false => vec![format!("flags have long names, such as {}", longer.join(", "))],
         });
     }
+    let settable = flags.iter().any(|f| f == "set");
+    let others = commands_with(&name);
+    if !others.is_empty() {
+        let tip = format!("`--{name}` is a flag of {}", others.join(", "));
+        let set = || {
+            format!(
+                "if the program has a static parameter or dimension `{name}`: `--set {name}={}`",
+                sets(&value)
+            )
+        };
+        return Some(std::iter::once(tip).chain(settable.then(set)).collect());
+    }
     let near = flags
         .iter()
         .find(|f| f.starts_with(&name) && name.len() > 2 || name.starts_with(&**f) && f.len() > 2);
@@ -259,7 +272,6 @@ fn unknown_argument(error: &clap::Error, args: &[String]) -> Option<Vec<String>>
     if let Some(near) = near {
         return Some(vec![format!("a similar flag exists: `--{near}`")]);
     }
-    let settable = flags.iter().any(|f| f == "set");
     Some(match settable {
         true => vec![format!(
             "a static parameter or dimension `{name}` of the program is set with `--set {name}={}`",
@@ -274,6 +286,47 @@ fn flags_of(command: &str) -> Vec<String> {
     let cli = <super::Cli as clap::CommandFactory>::command();
     let Some(command) = cli.find_subcommand(command) else { return Vec::new() };
     command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
+}
+
+/// The commands that have a flag of that name, as they are written.
+fn commands_with(flag: &str) -> Vec<String> {
+    let cli = <super::Cli as clap::CommandFactory>::command();
+    let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(flag));
+    let mut found = Vec::new();
+    for command in cli.get_subcommands() {
+        let name = command.get_name();
+        found.extend(has(command).then(|| format!("`rml {name}`")));
+        let own = command.get_subcommands().filter(|own| has(own));
+        found.extend(own.map(|own| format!("`rml {name} {}`", own.get_name())));
+    }
+    found
+}
+
+/// What to write in place of a value after a flag of a command that takes none.
+fn without_value(flag: &str, command: &str, value: &str) -> Option<String> {
+    let cli = <super::Cli as clap::CommandFactory>::command();
+    let arguments: Vec<_> = cli.find_subcommand(command)?.get_arguments().collect();
+    let find = |name: &str| arguments.iter().find(|arg| arg.get_long() == Some(name));
+    let name = flag.trim_start_matches('-');
+    if find(name)?.get_action().takes_values() {
+        return None;
+    }
+    let opposite = name.strip_prefix("no-").map_or_else(|| format!("no-{name}"), str::to_owned);
+    let write = match &*value.to_ascii_lowercase() {
+        "true" | "yes" | "on" | "1" => format!("write it alone, `--{name}`"),
+        "false" | "no" | "off" | "0" if find(&opposite).is_some() => format!("write `--{opposite}`"),
+        "false" | "no" | "off" | "0" => "leave it out".to_owned(),
+        _ => format!("`{value}` belongs to no flag"),
+    };
+    Some(format!("`--{name}` takes no value: {write}"))
+}
+
+/// A value that is joined to a flag that takes none.
+fn value_of_switch(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
+    let (flag, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+    let command = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
+    let flag = flag.split([' ', '=']).next().unwrap_or_default();
+    without_value(flag, command, &value).map(|tip| vec![tip])
 }
 
 /// The value after a flag.
@@ -315,8 +368,11 @@ fn stray_value(given: &str, command: &str, args: &[String]) -> Option<Vec<String
     }
     let at = args.iter().position(|arg| arg == given)?;
     let before = args.get(at.checked_sub(1)?)?;
-    let takes_none = before.starts_with("--") && !before.contains('=');
-    takes_none.then(|| vec![format!("`{before}` takes one value at most: `{given}` belongs to no flag")])
+    if let Some(tip) = without_value(before, command, given) {
+        return Some(vec![tip]);
+    }
+    let takes_one = before.starts_with("--") && !before.contains('=');
+    takes_one.then(|| vec![format!("`{before}` takes one value at most: `{given}` belongs to no flag")])
 }
 
 fn has_extension(name: &str, extensions: &[&str]) -> bool {

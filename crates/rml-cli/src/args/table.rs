@@ -17,7 +17,8 @@ pub(crate) struct Table {
     /// first bytes say
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Data files")]
     pub(crate) data_format: Option<DataFormat>,
-    /// In tables of text: what separates cells, such as ';' or tab. By default found in each file
+    /// In tables of text: what separates cells, such as ';' or tab, or ' ' for any number of blanks. By default found
+    /// in each file
     #[arg(long, value_name = "CHAR|tab", value_parser = values::separator, help_heading = "Data files")]
     pub(crate) separator: Option<char>,
     /// In tables of text: what precedes the fraction of a number. By default found in each file

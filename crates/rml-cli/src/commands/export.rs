@@ -1,5 +1,6 @@
 //! `rml export`.
 
+use clap::ValueEnum as _;
 use rml::codes::run::BAD_OPTION;
 use rml::{CExport, CMath, Checkpoint, Diagnostic, ModelFormat, Options, Source};
 
@@ -8,6 +9,7 @@ use crate::output::{Output, Stop};
 
 /// Writes a program for elsewhere.
 pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
+    check_folder(args)?;
     let (source, options) = super::program(&args.program)?;
     let options = Options { node: args.node.clone(), seed: args.seed.unwrap_or_default(), ..options };
     let checkpoint = args.params.as_deref().map(Checkpoint::read).transpose()?;
@@ -18,6 +20,32 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
             model(args, &source, &options, checkpoint.as_ref(), ModelFormat::StableHlo, output)
         }
     }
+}
+
+/// Refuses a new folder whose name is that of a file of a format.
+fn check_folder(args: &Export) -> Result<(), Stop> {
+    let ending = args.out.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let format = match ending.to_ascii_lowercase().as_str() {
+        "c" | "h" => Target::C,
+        "onnx" => Target::Onnx,
+        "mlir" => Target::StableHlo,
+        _ => return Ok(()),
+    };
+    if args.out.is_dir() {
+        return Ok(());
+    }
+    let out = args.out.display();
+    let what = format!("`--out {out}` names a folder, but ends like the name of a file");
+    let stem = args.out.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.map_or(String::new(), |folder| format!(" --out {}", folder.display()));
+    let other = match format.to_possible_value() {
+        Some(value) if format != args.format => format!("--format {} ", value.get_name()),
+        _ => String::new(),
+    };
+    Err(Diagnostic::error(BAD_OPTION, what)
+        .help(format!("the file has its name from another flag: `{other}--name {stem}{folder}`"))
+        .into())
 }
 
 /// Two files, neither of which is written without the other.

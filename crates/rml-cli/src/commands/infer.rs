@@ -86,6 +86,7 @@ fn over_data(
     if !output.json() {
         report.notes.iter().for_each(|note| output.note(&format!("{note}\n")));
         output.note(&continued(&report.continued));
+        output.note(&unseen(args, &report));
     }
     if let (Some(file), Some(outputs)) = (&args.out, &report.outputs) {
         outputs.write(file)?;
@@ -94,6 +95,20 @@ fn over_data(
         return output.print_json(&report.json_line());
     }
     output.print(&summary(&report))
+}
+
+/// Says where the outputs are if none of them is shown.
+fn unseen(args: &Infer, report: &InferReport) -> String {
+    let is_seen = args.out.is_some() || !report.metrics.is_empty() || report.confusion.is_some();
+    if is_seen || report.others.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = report.others.iter().map(|name| format!("`{name}`")).collect();
+    let are = if names.len() == 1 { "is" } else { "are" };
+    format!(
+        "{} {are} computed for each window: `--out FILE.npz` or `--out FILE.json` writes them\n",
+        names.join(", ")
+    )
 }
 
 fn summary(report: &InferReport) -> String {

@@ -2,7 +2,7 @@
 //! error that shows the line and the flags that decide.
 
 use super::sample::{Record, is_number, records};
-use super::{Dialect, Known, MISSING, Names, plain, shown};
+use super::{BLANKS, Dialect, Known, MISSING, Names, plain, shown};
 use crate::malformed::Malformed;
 
 /// What may separate cells if nobody says it.
@@ -50,6 +50,7 @@ pub(crate) fn find(sample: &str, given: &Dialect, usual: Option<char>) -> Result
 fn words(separator: char) -> String {
     match separator {
         '\t' => "tabs".to_owned(),
+        BLANKS => "blanks".to_owned(),
         other => format!("`{other}`"),
     }
 }
@@ -83,6 +84,7 @@ fn separator(
     };
     let clean: Vec<char> = fitting.iter().copied().filter(is_clean).collect();
     match (&fitting[..], &clean[..]) {
+        ([], _) if usable(&BLANKS) && are_blank(records) => Ok(BLANKS),
         ([], _) => Ok(usual.unwrap_or(if is_in_numbers(',') { ';' } else { ',' })),
         ([one], _) | (_, [one]) => Ok(*one),
         (several, _) => match usual.filter(|usual| several.contains(usual)) {
@@ -90,6 +92,17 @@ fn separator(
             None => Err(two_separators(sample, records, several)),
         },
     }
+}
+
+/// Whether blanks divide all records into as many cells each, more than one, and a row has a number among them.
+fn are_blank(records: &[Record<'_>]) -> bool {
+    let Some((first, rows)) = records.split_first() else { return false };
+    let count = first.cells(BLANKS).len();
+    let is_row = |record: &Record<'_>| {
+        let cells = record.cells(BLANKS);
+        cells.len() == count && cells.iter().any(|cell| is_number(cell))
+    };
+    count > 1 && !rows.is_empty() && rows.iter().all(is_row)
 }
 
 /// Two separators divide all records into as many cells each.
@@ -151,8 +164,9 @@ fn names(all: &[Record<'_>], rows: &[Record<'_>], given: &Dialect, known: &mut K
 
 /// Whether a line that begins with `#` names the columns of the row below it.
 fn is_header(above: &Record<'_>, row: &[&str], separator: char) -> bool {
-    let cells = above.cells(separator);
-    let is_sentence = cells.len() == 1 && cells[0].trim_start_matches('#').trim().contains(' ');
+    let text = above.text.trim_start().trim_start_matches('#');
+    let cells = Record { text, ..*above }.cells(separator);
+    let is_sentence = cells.len() == 1 && cells[0].contains(' ');
     cells.len() == row.len() && !is_sentence && row.iter().any(|cell| is_number(cell))
 }
 
@@ -223,6 +237,9 @@ mod tests {
             ("day,note\n1,a;b\n2,c\n", ','),
             ("x\n1\n", ','),
             ("a;b\n1;2\n3\n4;5\n", ';'),
+            ("a  b c\n 1 2   3\n4\t5 6 \n", ' '),
+            ("my label\nbig cat\n", ','),
+            ("first last\n1 2\n3\n", ','),
             ("", ','),
         ] {
             assert_eq!(of(text).separator, expected, "{text:?}");
@@ -271,6 +288,7 @@ mod tests {
             ("a,b\n1,2\n# half\n3,4\n", Names::From(0), true),
             ("colour,b\n#ff0000,2\n", Names::From(0), false),
             ("#,b\n1,2\n", Names::From(0), false),
+            ("# a b\n1 2\n3 4\n", Names::From(2), true),
         ] {
             let known = of(text);
             assert_eq!((known.names, known.comment.is_some()), (names, comment), "{text:?}");

@@ -1,6 +1,6 @@
 //! The beginning of a file, in records and cells, before it is known how the file is written.
 
-use super::plain;
+use super::{BLANKS, plain, separates};
 
 /// How many bytes of a file are looked at.
 pub(crate) const SAMPLE: usize = 1 << 16;
@@ -38,12 +38,15 @@ impl<'t> Record<'t> {
         let (mut cells, mut begin, mut quoted) = (Vec::new(), 0, false);
         for (at, c) in self.text.char_indices() {
             quoted ^= c == '"';
-            if c == separator && !quoted {
+            if separates(separator, c) && !quoted {
                 cells.push(self.text[begin..at].trim());
                 begin = at + c.len_utf8();
             }
         }
         cells.push(self.text[begin..].trim());
+        if separator == BLANKS {
+            cells.retain(|cell| !cell.is_empty());
+        }
         cells
     }
 
@@ -107,5 +110,6 @@ mod tests {
         assert_eq!(texts("a,\"b\nc\"\r\n\n# it's \"\n1,2"), ["a,\"b\nc\"", "# it's \"", "1,2"]);
         assert_eq!(records("% x\na\n", Some("%")).len(), 1);
         assert_eq!(records("a ; \"b;c\" ;d", None)[0].cells(';'), ["a", "b;c", "d"]);
+        assert_eq!(records("  a \"b c\"\t d ", None)[0].cells(' '), ["a", "b c", "d"]);
     }
 }

@@ -127,6 +127,41 @@ impl Windows {
         (count > 0).then(|| mean.sqrt())
     }
 
+    /// How many values of an input each of its classes has, in the first windows.
+    pub fn class_counts(&self, name: &str) -> Vec<usize> {
+        const WINDOWS: usize = 100_000;
+        let Some(i) = self.inputs.iter().position(|bound| &*bound.info.name == name) else {
+            return Vec::new();
+        };
+        let classes = self.inputs[i].classes.as_ref().map_or(0, |classes| classes.names.len());
+        let mut counts = vec![0; classes];
+        for window in 0..self.count.min(WINDOWS) {
+            let cycles: Vec<usize> = match self.inputs[i].role {
+                Role::Window(_) => vec![0],
+                _ => (0..self.length(window)).collect(),
+            };
+            let values = self.values(i, &[window], &cycles).ok().flatten();
+            let Some(Data::Int(v)) = values.map(|values| values.to_data()) else { continue };
+            for class in v {
+                let count = usize::try_from(class).ok().and_then(|class| counts.get_mut(class));
+                count.into_iter().for_each(|count| *count += 1);
+            }
+        }
+        counts
+    }
+
+    /// Whether the values of an input are numbers, and not integers or truth values.
+    pub fn takes_numbers(&self, name: &str) -> bool {
+        self.inputs.iter().any(|bound| &*bound.info.name == name && bound.info.ty.is_num())
+    }
+
+    /// The inputs that take numbers as the data has them, not brought to one scale, and the scale of each.
+    pub fn scales(&self) -> Vec<(&str, f64)> {
+        let is_raw = |bound: &&super::Bound| bound.info.ty.is_num() && bound.steps.scale.is_none();
+        let names = self.inputs.iter().filter(is_raw).map(|bound| &*bound.info.name);
+        names.filter_map(|name| Some((name, self.scale(name)?))).collect()
+    }
+
     /// The inputs that take integers, with the least and the greatest one that each takes in those windows.
     ///
     /// # Errors

@@ -59,6 +59,11 @@ pub(super) trait Blocks {
         finding
     }
 
+    /// The finding that a loss among those averages is far beyond the numbers of the data.
+    fn exploded(&self, _: &Metrics, _within: &str) -> Option<Diagnostic> {
+        None
+    }
+
     /// The states to save.
     fn states(&mut self) -> Result<IndexMap<Arc<str>, Value>, Error> {
         self.session().states()
@@ -81,8 +86,10 @@ pub(super) struct Course<'a> {
     of: usize,
     /// When the epoch or report began.
     began: Instant,
-    /// The parameters at the start, during the first epoch.
+    /// Watches whether parameters change, until an epoch changes none.
     still: Option<Still>,
+    /// Whether a loss was warned of that is far beyond the numbers of the data.
+    exploded: bool,
 }
 
 impl<'a> Course<'a> {
@@ -100,7 +107,7 @@ impl<'a> Course<'a> {
         averages.restore(&position.reached.sums);
         let records = Records::new(options, &names, &mut position)?;
         let (report, began) = (TrainReport::default(), Instant::now());
-        Ok(Self { options, position, averages, records, report, of: 0, began, still: None })
+        Ok(Self { options, position, averages, records, report, of: 0, began, still: None, exploded: false })
     }
 
     pub(super) fn position(&self) -> &Position {
@@ -143,9 +150,11 @@ impl<'a> Course<'a> {
             position: self.position.clone(),
         };
         blocks.describe(&mut info);
-        let is_first = info.epochs.is_some_and(|epochs| epochs > 0) && self.position.reached.epoch == 0;
-        if is_first && self.position.reached.done == 0 && updated(&info) {
-            self.still = Still::new(program, &session.states()?);
+        if info.epochs.is_some_and(|epochs| epochs > 0) && updated(&info) {
+            let reached = &self.position.reached;
+            let is_first = reached.epoch == 0 && reached.done == 0;
+            let states = is_first.then(|| session.states()).transpose()?;
+            self.still = Still::new(program, states.as_ref());
         }
         self.of = info.train_windows;
         observer.start(&info);
@@ -199,9 +208,25 @@ impl<'a> Course<'a> {
         }
         self.began = Instant::now();
         self.tell(summary, blocks, observer);
-        if let Some(still) = self.still.take()
-            && let Some(finding) = still.finding(&blocks.states()?)
-        {
+        self.doubt(blocks, observer)
+    }
+
+    /// Warns of an epoch that has just been reported, once of each fault.
+    fn doubt(&mut self, blocks: &mut dyn Blocks, observer: &mut dyn Observer) -> Result<(), Error> {
+        let Some(EpochSummary { epoch, train, .. }) = self.report.epochs.last() else { return Ok(()) };
+        let still = match &mut self.still {
+            Some(still) => still.finding(*epoch, train, &mut || blocks.states())?,
+            None => None,
+        };
+        let exploded = match self.exploded {
+            false => blocks.exploded(train, &format!("epoch {epoch}")),
+            true => None,
+        };
+        self.exploded |= exploded.is_some();
+        if still.is_some() {
+            self.still = None;
+        }
+        for finding in still.into_iter().chain(exploded) {
             observer.warning(&finding, blocks.session().program().sources());
         }
         Ok(())

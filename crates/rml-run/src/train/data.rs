@@ -21,7 +21,7 @@ use super::test::{Nodes, Test};
 use super::updates;
 use crate::checkpoint::{Checkpoint, Policy, Position, Reached, Setup};
 use crate::fingerprint;
-use crate::runner::{Averages, Family, Runner};
+use crate::runner::{Averages, Family, Metrics, Runner};
 use crate::session::Session;
 
 /// The node that is run over the test windows where nothing is said.
@@ -89,9 +89,6 @@ impl<'a> OnData<'a> {
                 observer.warning(&evaluating.shown(note), evaluating.sources());
             }
         }
-        for note in scale::findings(&common.program, &windows) {
-            observer.warning(&common.program.shown(note), common.program.sources());
-        }
         for note in doubts(&windows) {
             observer.warning(&note, common.program.sources());
         }
@@ -107,6 +104,9 @@ impl<'a> OnData<'a> {
         windows.prepare(&position.preparation);
         for windows in nodes.iter_mut().flat_map(|nodes| nodes.all_windows()) {
             windows.prepare(&position.preparation);
+        }
+        for note in scale::findings(&common.program, &windows) {
+            observer.warning(&common.program.shown(note), common.program.sources());
         }
         if let Some(asked) = common.asked.filter(|asked| *asked > train_set.len()) {
             observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
@@ -210,6 +210,10 @@ impl Blocks for Epochs<'_> {
             }
             None => finding,
         }
+    }
+
+    fn exploded(&self, metrics: &Metrics, within: &str) -> Option<Diagnostic> {
+        scale::exploded(&self.windows, metrics, within)
     }
 
     fn evaluate(&mut self, summary: &mut EpochSummary) -> Result<(), Error> {

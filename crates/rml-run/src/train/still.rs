@@ -1,43 +1,112 @@
-//! A training whose first epoch changes no parameter.
+//! A training of which an epoch changes no parameter.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Fnv};
+use rml_base::{Diagnostic, Error, Fnv};
 use rml_driver::Program;
 use rml_ir::{Data, Value};
 
-/// The parameters that have a gradient, as they were at the start.
+use super::options::Direction;
+use crate::runner::Metrics;
+
+/// The states of a training by key.
+type States = IndexMap<Arc<str>, Value>;
+
+/// Averages of two epochs that differ by less, in proportion, are the same but for rounding; so is a loss that is
+/// smaller, or that has become so much smaller, the same as 0.
+const SAME: f64 = 1e-6;
+
+/// The parameters that have a gradient, as they were before.
 pub(super) struct Still {
     keys: Vec<Arc<str>>,
-    before: String,
+    /// A hash of them at the start, during the first epoch of a training.
+    start: Option<String>,
+    /// The same at the end of the epoch before, if the next one may change nothing.
+    before: Option<String>,
+    /// The averages of the first epoch that was seen, and of the last one.
+    seen: Option<(Metrics, Metrics)>,
 }
 
 impl Still {
-    /// Watches the parameters that have a gradient, if there are any.
-    pub(super) fn new(program: &Program, states: &IndexMap<Arc<str>, Value>) -> Option<Self> {
+    /// Watches the parameters that have a gradient, if there are any. `start` has the states of a training that begins.
+    pub(super) fn new(program: &Program, start: Option<&States>) -> Option<Self> {
         let learned = |key: &&Arc<str>| program.learned().contains(&***key);
         let keys: Vec<Arc<str>> = program.flat().states.keys().filter(learned).cloned().collect();
-        let before = hash(&keys, states);
-        (!keys.is_empty()).then_some(Self { keys, before })
+        let start = start.map(|states| hash(&keys, states));
+        (!keys.is_empty()).then_some(Self { keys, start, before: None, seen: None })
     }
 
-    /// The finding after the first epoch, if they are the same then.
-    pub(super) fn finding(&self, states: &IndexMap<Arc<str>, Value>) -> Option<Diagnostic> {
-        if hash(&self.keys, states) != self.before {
-            return None;
+    /// The finding after an epoch with those averages, if it changed no parameter. The states are asked for only after
+    /// the first epochs and where the averages stay the same.
+    ///
+    /// # Errors
+    /// The states cannot be read.
+    pub(super) fn finding(
+        &mut self,
+        epoch: u64,
+        metrics: &Metrics,
+        states: &mut dyn FnMut() -> Result<States, Error>,
+    ) -> Result<Option<Diagnostic>, Error> {
+        let stays = self.seen.as_ref().is_some_and(|(_, last)| are_same(last, metrics));
+        let first = self.seen.take().map_or_else(|| metrics.clone(), |(first, _)| first);
+        let is_learned = is_learned(&first, metrics);
+        self.seen = Some((first, metrics.clone()));
+        if self.start.is_none() && self.before.is_none() && !stays {
+            return Ok(None);
         }
+        let states = states()?;
+        let now = hash(&self.keys, &states);
+        let start = self.start.take();
+        let found = match (&start, &self.before) {
+            (Some(start), _) if *start == now => Some(self.at_first(&states)),
+            (_, Some(before)) if *before == now && !is_learned => Some(later(epoch)),
+            _ => None,
+        };
+        self.before = (start.is_some() || stays).then_some(now);
+        Ok(found)
+    }
+
+    /// The first epoch changed no parameter.
+    fn at_first(&self, states: &States) -> Diagnostic {
         let zero = self.keys.iter().all(|key| states.get(key).is_some_and(is_zero));
         let d = Diagnostic::warning(codes::ZERO_GRADIENT, "no parameter has changed in the first epoch")
             .note("every gradient that reached a parameter was 0, or too small to change it");
-        Some(if zero {
+        if zero {
             d.note("all parameters are 0, and where they are multiplied by each other, as by two layers, their gradients are 0 as well")
                 .help("begin with numbers that differ: `param(glorot_uniform([..]))` in place of `param(zeros([..]))`")
         } else {
-            d.help("look at where the gradient gets lost: `rml trace` shows every value, and `--stats` the norms of gradients")
-        })
+            d.help(LOOK)
+        }
     }
+}
+
+const LOOK: &str = "look at where the gradient gets lost: `rml trace` shows every value, and `--stats` the norms of gradients";
+
+/// A later epoch changed no parameter.
+fn later(epoch: u64) -> Diagnostic {
+    let what =
+        format!("no parameter has changed in epoch {epoch}: the training goes no further from there on");
+    Diagnostic::warning(codes::ZERO_GRADIENT, what)
+        .note("every gradient that reached a parameter was 0, or too small to change it")
+        .help("a `relu` passes no gradient where what it takes is negative: leave it out after the last layer, and lower the learning rate")
+        .help(LOOK)
+}
+
+/// Whether two epochs have the same averages but for rounding.
+fn are_same(last: &Metrics, now: &Metrics) -> bool {
+    let is_same = |a: f64, b: f64| a == b || (a - b).abs() <= SAME * a.abs().max(b.abs());
+    last.len() == now.len() && now.iter().all(|(name, x)| last.get(name).is_some_and(|y| is_same(*x, *y)))
+}
+
+/// Whether nothing is left to learn: a loss is as good as 0, or an accuracy 1.
+fn is_learned(first: &Metrics, now: &Metrics) -> bool {
+    now.iter().any(|(name, x)| match Direction::usual(name) {
+        Some(Direction::Min) => x.abs() <= SAME * first.get(name).map_or(1.0, |first| first.abs().max(1.0)),
+        Some(Direction::Max) => *x >= 1.0,
+        None => false,
+    })
 }
 
 /// Whether all elements are 0.
@@ -50,7 +119,7 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// A hash of the elements of those states.
-fn hash(keys: &[Arc<str>], states: &IndexMap<Arc<str>, Value>) -> String {
+fn hash(keys: &[Arc<str>], states: &States) -> String {
     let mut hash = Fnv::default();
     for value in keys.iter().filter_map(|key| states.get(key)) {
         match value.to_data() {
@@ -60,4 +129,41 @@ fn hash(keys: &[Arc<str>], states: &IndexMap<Arc<str>, Value>) -> String {
         }
     }
     hash.hex()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn losses(loss: f64) -> Metrics {
+        Metrics::from([("loss".to_owned(), loss)])
+    }
+
+    /// In which epochs something is found; each has its loss and the value of the parameter at its end.
+    fn found(epochs: &[(f64, f32)]) -> Vec<u64> {
+        let states = |x: f32| States::from([("k".into(), Value::F32(x))]);
+        let keys = vec!["k".into()];
+        let start = Some(hash(&keys, &states(1.0)));
+        let mut still = Still { keys, start, before: None, seen: None };
+        let one = |(epoch, (loss, x)): (u64, &(f64, f32))| {
+            let found = still.finding(epoch, &losses(*loss), &mut || Ok(states(*x)));
+            found.unwrap().map(|_| epoch)
+        };
+        (1..).zip(epochs).filter_map(one).collect()
+    }
+
+    #[test]
+    fn epochs_that_change_nothing_are_found() {
+        assert_eq!(found(&[(3.0, 1.0)]), [1]);
+        assert_eq!(found(&[(3.0, 0.5), (2.0, 0.5)]), [2]);
+        let late = [(3.0, 0.5), (2.0, 0.4), (1.0, 0.3), (0.9, 0.3), (0.9, 0.3), (0.9, 0.3)];
+        assert_eq!(found(&late), [6]);
+        assert_eq!(found(&[(3.0, 0.5), (2.0, 0.4), (2.0, 0.3), (2.0, 0.2)]), []);
+    }
+
+    #[test]
+    fn a_loss_of_nothing_is_none() {
+        assert_eq!(found(&[(3.0, 0.5), (1e-7, 0.5), (1e-7, 0.5)]), []);
+        assert_eq!(found(&[(1e9, 0.5), (1.0, 0.5), (1.0, 0.5)]), []);
+    }
 }

@@ -201,7 +201,10 @@ fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagno
                 input.name
             ))
         }
-        None => d.help("store several cycles in a row: an array [windows, cycles, ..], or lists in JSON"),
+        None if windows.are_cut() => d.help("let a window have more rows: `--window 24`"),
+        None => d
+            .help("if each row is a cycle, say how many of them are a window: `--window 24`")
+            .help("or store several cycles in a row: an array [windows, cycles, ..], or lists in JSON"),
     })
 }
 
