@@ -84,7 +84,7 @@ pub(crate) fn missing(
     }
 }
 
-/// What to say of a table whose only column has a name with blanks in it.
+/// What to say about a table whose only column has a name with blanks in it.
 pub(crate) fn blanks(names: &[&str]) -> Option<String> {
     let [name] = names else { return None };
     let cells = name.split_whitespace().count();

@@ -14,8 +14,8 @@ use crate::runner::Metrics;
 /// The states of a training by key.
 type States = IndexMap<Arc<str>, Value>;
 
-/// Averages of two epochs that differ by less, in proportion, are the same but for rounding; so is a loss that is
-/// smaller, or that has become so much smaller, the same as 0.
+/// Averages of two epochs that differ by less, in proportion, are the same but for rounding. A loss is the same as 0 if
+/// it is less, or less than that part of the first one.
 const SAME: f64 = 1e-6;
 
 /// The parameters that have a gradient, as they were before.
