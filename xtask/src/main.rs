@@ -32,6 +32,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
 mod bench;
+mod binaries;
 mod book;
 mod chart;
 mod compare;

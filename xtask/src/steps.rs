@@ -6,7 +6,9 @@ use crate::microcontroller::{installed, microcontroller};
 use crate::python::TOOLS;
 use crate::setup::{self, Recipe};
 use crate::workspace::{FEATURES, cargo, program, root, step, tests};
-use crate::{book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
+use crate::{
+    binaries, book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights,
+};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -30,12 +32,12 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
-    let mut all = cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]);
+    let mut variables = Vec::new();
     if extent == Extent::Full {
         installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind"), ("pip3", "python3-pip")])?;
-        all.env("RML_TEST_C", "1");
+        variables.push(("RML_TEST_C", "1"));
     }
-    step("tests", all.env_remove(BLESS))?;
+    binaries::run(&variables, BLESS)?;
     let rounds = if extent == Extent::Full { "50" } else { "5" };
     fuzz(&["--rounds", rounds, "--seed", "1"].map(str::to_owned))?;
     if extent == Extent::Full {
