@@ -1,13 +1,14 @@
 //! Gradients that enter where none can pass.
 
-use rml_base::Diagnostic;
+use indexmap::IndexSet;
 use rml_base::codes::analysis as codes;
-use rml_ir::normal::{Callee, NodeId, Rhs, Var};
+use rml_base::{Diagnostic, IndexVec, Span};
+use rml_ir::normal::{Callee, Eq, NodeId, Rhs, Var};
 
-use super::Program;
 use super::depends::{dependents, passes};
 use super::seeds::LOSS;
 use super::view::{Adjoint, View};
+use super::{Program, closure};
 
 /// How far an operator without a gradient is searched for.
 const DEPTH: usize = 32;
@@ -15,12 +16,13 @@ const DEPTH: usize = 32;
 /// The findings in a node: an adjoint gets a gradient for outputs that depend on neither parameters nor inputs in a
 /// way that a gradient could take back.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
+    let free = free(program);
     let finding = |eq| {
         let call = view.adjoint(eq).filter(|call| !view.is_off(call))?;
         if !program.parameters[call.of] && !call.gradients().any(|d| view.is_used(d)) {
             return None;
         }
-        let rooted = rooted(program, call.of);
+        let rooted = rooted(program, &free, call.of);
         let mut entered = call.seeds().filter(|(_, seed)| view.number(*seed) != Some(0.0)).peekable();
         entered.peek()?;
         let outputs: Vec<Var> = entered.map(|(output, _)| output).collect();
@@ -32,26 +34,36 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.ids().filter_map(finding).collect()
 }
 
+/// Which nodes have adjoints that the program writes itself, or call such a node or any adjoint: what their outputs pass
+/// back is up to the program.
+fn free(program: &Program<'_>) -> IndexVec<NodeId, bool> {
+    closure(
+        program.module,
+        |_| false,
+        |known, callee| match callee {
+            Callee::Node(node) => known[node] || program.module.overrides.contains_key(&node),
+            Callee::Diff { .. } => true,
+        },
+    )
+}
+
 /// What depends on parameters or inputs of a node in a way that a gradient could take back.
-fn rooted(program: &Program<'_>, id: NodeId) -> indexmap::IndexSet<Var> {
+fn rooted(program: &Program<'_>, free: &IndexVec<NodeId, bool>, id: NodeId) -> IndexSet<Var> {
     let view = View::new(program, id);
     let inputs = view.node.inputs().map(|input| input.var);
     let with = view.node.equations.iter().filter(|equation| match &equation.rhs {
         Rhs::Param { .. } => true,
-        Rhs::Call { callee: Callee::Node(node) | Callee::Diff { node, .. }, .. } => program.parameters[*node],
+        Rhs::Call { callee: Callee::Node(node), .. } => {
+            program.parameters[*node] || free[*node] || program.module.overrides.contains_key(node)
+        }
+        Rhs::Call { callee: Callee::Diff { .. }, .. } => true,
         _ => false,
     });
     let roots: Vec<Var> = inputs.chain(with.flat_map(|equation| equation.lhs.iter().copied())).collect();
     dependents(program, &view, roots)
 }
 
-fn told(
-    program: &Program<'_>,
-    view: &View<'_>,
-    eq: rml_ir::normal::Eq,
-    call: &Adjoint<'_>,
-    output: Var,
-) -> Diagnostic {
+fn told(program: &Program<'_>, view: &View<'_>, eq: Eq, call: &Adjoint<'_>, output: Var) -> Diagnostic {
     let name = &call.node.name;
     let shown = call.node.vars[output].name.as_deref().unwrap_or("its output");
     let d = Diagnostic::warning(
@@ -72,7 +84,7 @@ fn told(
 }
 
 /// The last operator on the way to a value that lets no gradient pass.
-fn barrier(view: &View<'_>, v: Var, depth: usize) -> Option<(String, rml_base::Span)> {
+fn barrier(view: &View<'_>, v: Var, depth: usize) -> Option<(String, Span)> {
     let depth = depth.checked_sub(1)?;
     let at = view.equation(v)?;
     let equation = &view.node.equations[at];
