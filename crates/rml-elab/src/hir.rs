@@ -61,7 +61,7 @@ pub(crate) struct Node {
     /// In a copy, the expressions of equations of families: from which one on, up to which, and where they belong.
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
     /// In a copy, the literals that are cases, with their enumerations.
-    pub(crate) cases: IndexMap<ExprId, SourceId>,
+    pub(crate) cases: Option<Box<IndexMap<ExprId, SourceId>>>,
     /// In a copy, the names of its shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
     /// In templates with automata only: which equations run in their states.

@@ -169,7 +169,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             template: false,
             held: self.env.held,
             members,
-            cases: self.cases,
+            cases: (!self.cases.is_empty()).then(|| Box::new(self.cases)),
             shares,
             states: None,
         };

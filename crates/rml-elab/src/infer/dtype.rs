@@ -378,7 +378,7 @@ impl Infer<'_, '_, '_> {
             ExprKind::Literal(literal) => match literal {
                 Literal::Bool(_) => self.classes.fresh(Some((DType::Bool, span))),
                 Literal::Num(_) => self.classes.fresh(Some((DType::Num, span))),
-                Literal::Int(_) if let Some(of) = node.cases.get(&expr) => self.classes.case(*of, span),
+                Literal::Int(_) if let Some(of) = node.cases.as_ref().and_then(|cases| cases.get(&expr)) => self.classes.case(*of, span),
                 Literal::Int(_) => {
                     let class = self.classes.literal(span);
                     self.literals.push(((id, expr), class));

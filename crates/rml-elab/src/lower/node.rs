@@ -93,7 +93,7 @@ pub(super) fn lower<'a>(
         template: false,
         held: 0,
         members: Vec::new(),
-        cases: IndexMap::new(),
+        cases: None,
         shares: Vec::new(),
         states,
         locals: lower.locals,

@@ -322,7 +322,7 @@ pub(crate) fn delay(span: Span) -> Node {
         template: false,
         held: 0,
         members: Vec::new(),
-        cases: IndexMap::new(),
+        cases: None,
         shares: Vec::new(),
         states: None,
     }
