@@ -34,8 +34,8 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.ids().filter_map(finding).collect()
 }
 
-/// Which nodes have adjoints that the program writes itself, or call such a node or any adjoint: what their outputs pass
-/// back is up to the program.
+/// Which nodes have adjoints that the program writes itself, or call such a node or any adjoint: what their outputs
+/// pass back is up to the program.
 fn free(program: &Program<'_>) -> IndexVec<NodeId, bool> {
     closure(
         program.module,
