@@ -63,7 +63,7 @@ const USAGE: &str = "usage: cargo xtask <command>
 
 commands:
   test [--quick]
-          formatting, tidy checks, clippy and docs with warnings denied, all tests, fifty rounds of fuzzing, and the backends xla and
+          formatting, tidy checks, clippy and docs with warnings denied, all tests, twenty rounds of fuzzing, and the backends xla and
           torch, which it sets up; --quick leaves the backends and all but five rounds of the fuzzing out
   setup xla|torch
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend

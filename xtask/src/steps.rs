@@ -38,7 +38,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         variables.push(("RML_TEST_C", "1"));
     }
     binaries::run(&variables, BLESS)?;
-    let rounds = if extent == Extent::Full { "50" } else { "5" };
+    let rounds = if extent == Extent::Full { "20" } else { "5" };
     fuzz(&["--rounds", rounds, "--seed", "1"].map(str::to_owned))?;
     if extent == Extent::Full {
         for recipe in setup::RECIPES {
