@@ -57,7 +57,15 @@ fn rooted(program: &Program<'_>, free: &IndexVec<NodeId, bool>, id: NodeId) -> I
             program.parameters[*node] || free[*node] || program.module.overrides.contains_key(node)
         }
         Rhs::Call { callee: Callee::Diff { .. }, .. } => true,
-        _ => false,
+        Rhs::Const(_)
+        | Rhs::Apply { .. }
+        | Rhs::When { .. }
+        | Rhs::Merge { .. }
+        | Rhs::If { .. }
+        | Rhs::Fby { .. }
+        | Rhs::FbyBack { .. }
+        | Rhs::Post { .. }
+        | Rhs::ParamUpdate { .. } => false,
     });
     let roots: Vec<Var> = inputs.chain(with.flat_map(|equation| equation.lhs.iter().copied())).collect();
     dependents(program, &view, roots)
