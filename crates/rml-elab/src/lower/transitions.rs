@@ -251,8 +251,8 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Warns of states that no transition leads to. Where a transition names a state that is not there, it says nothing:
-    /// the error about that name may explain why a state is not reached.
+    /// Warns of states that no transition leads to. Where a transition names a state that is not there, it says
+    /// nothing: the error about that name may explain why a state is not reached.
     fn unreachable(&mut self, automaton: &Automaton<'a>) {
         let states = automaton.ast;
         let mut reached = vec![false; states.len()];
