@@ -376,3 +376,135 @@ fn probabilities_in_another_shape_are_no_logits() {
         assert!(told.contains(word), "`{word}` is not in\n{told}");
     }
 }
+
+/// What `rml check` says about a program, as far as it is about that code.
+fn checked(text: &str, code: &str) -> Option<String> {
+    let run = Folder::new().file("p.rml", text).rml("check p.rml");
+    run.err.contains(&format!("[{code}]")).then_some(run.err)
+}
+
+/// That a program gets a warning with those words, and without its error none.
+fn warned(code: &str, text: &str, words: &[&str], right: &[(&str, &str)]) {
+    let told = checked(text, code).unwrap_or_else(|| panic!("no {code}\n{text}"));
+    for word in words {
+        assert!(told.contains(word), "`{word}` is not in\n{told}");
+    }
+    for (wrong, right) in right {
+        assert_ne!(text.replace(wrong, right), text, "{wrong}");
+        assert_eq!(checked(&text.replace(wrong, right), code), None, "{right}");
+    }
+}
+
+#[test]
+fn a_label_is_not_computed_from_what_it_is_compared_with() {
+    let text = program("", &seeded("-0.1").replace("(logits, y,", "(logits, argmax(logits, -1),"));
+    let words = ["p.rml:8:3", "nothing reads the input `y`"];
+    warned(
+        "own-label",
+        &text,
+        &words,
+        &[("argmax(logits, -1)", "y"), ("argmax(logits", "y + argmax(logits")],
+    );
+}
+
+const FORECAST: &str = "import std.losses;
+import std.time (last);
+node forecast(x: num []) -> (guess: num [])
+  k = param(zeros([4]));
+  guess = sum(k * last(4, x));
+node train(x: num []) -> (loss: num [])
+  guess, _ = diff_forecast(x, true, d);
+  loss, d, _ = diff_mse(guess, x, true, -0.1);
+";
+
+#[test]
+fn a_forecast_does_not_know_what_it_forecasts() {
+    let right = [
+        ("diff_forecast(x,", "diff_forecast(x fby x,"),
+        ("guess, x,", "guess, stop_gradient(x),"),
+        ("last(4, x)", "x * ones([4])"),
+    ];
+    warned("target-is-input", FORECAST, &["p.rml:8:3", "`x fby x`, in place of `x`"], &right);
+}
+
+const DROPS: &str = "import std.layers;
+import std.losses;
+node net(x: num [batch, 4]) -> (o: num [batch, 3])
+  o = dense(3, dropout(0.5, x, true));
+node train(x: num [batch, 4], y: int [batch]) -> (loss: num [])
+  o, _ = diff_net(x, true, do);
+  loss, do = diff_cross_entropy(o, y, true, -0.1);
+node infer(x: num [batch, 4]) -> (o: num [batch, 3])
+  o = net(x);
+";
+
+#[test]
+fn dropout_is_for_training() {
+    let right = [
+        ("x, true));", "x, false));"),
+        ("node infer(x: num [batch, 4]) -> (o: num [batch, 3])\n  o = net(x);\n", ""),
+    ];
+    warned(
+        "active-dropout",
+        DROPS,
+        &["p.rml:4:3", "`infer`, which trains nothing", "`training: bool []`"],
+        &right,
+    );
+}
+
+#[test]
+fn dropout_of_everything_gives_zeros() {
+    let text = "import std.layers;\nnode f(x: num [3]) -> (y)\n  y = dropout(1.0, x, true);\n";
+    let run = Folder::new()
+        .file("p.rml", text)
+        .file("d.json", "{\"x\": [[1, 2, 3]]}")
+        .rml("run p.rml --inputs d.json");
+    assert_eq!(run.json()["values"]["y"], serde_json::json!([[0.0, 0.0, 0.0]]));
+}
+
+#[test]
+fn a_constant_is_not_delayed() {
+    let text = "node main(x: num [2], c: bool []) -> (d, e)\n  d = x fby zeros([2]);\n  e = true fby c;\n";
+    let words = ["p.rml:2:7", "`zeros([2]) fby x`"];
+    warned(
+        "constant-delay",
+        text,
+        &words,
+        &[("x fby zeros([2])", "zeros([2]) fby x"), ("x fby zeros([2])", "x fby 2.0 * x")],
+    );
+}
+
+const SEQUENCE: &str = "import std.layers;
+import std.losses;
+node classify(x: num [batch, 1], end: bool []) -> (logits: num [batch, 2] when end)
+  h = lstm(8, x) every end;
+  logits = dense(2, h when end);
+node train(x: num [batch, 1], end: bool [], y: int [batch] when end) -> (loss: num [] when end)
+  logits, _ = diff_classify(x, end, true, dlogits);
+  loss, dlogits = diff_cross_entropy(logits, y, true, -1.0);
+";
+
+#[test]
+fn an_output_of_a_window_is_sampled() {
+    let text = SEQUENCE.replace("h when end", "h");
+    let words =
+        ["p.rml:5:3", "declared `when end`, but computed in every cycle", "write `h when end` for `h`"];
+    warned("undeclared-clock", &text, &words, &[("dense(2, h)", "dense(2, h when end)")]);
+    let label = SEQUENCE.replace("y: int [batch] when end", "y: int [batch]");
+    let told = checked(&label, "undeclared-clock").expect("a label of each cycle");
+    assert!(
+        told.contains("Help 1: if it comes where `end` is true, declare `y: int [batch] when end`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_layer_is_restarted_in_each_window() {
+    let text = SEQUENCE.replace(" every end", "");
+    let fix = "in line 4, write `h = lstm(8, x) every end;`";
+    warned("update-causality", &text, &["p.rml:4:3", fix], &[("lstm(8, x)", "lstm(8, x) every end")]);
+    let data = r#"{"x": [[[0.5], [1.0]], [[0.1], [0.4]]], "y": [1, 0]}"#;
+    let folder = Folder::new().file("p.rml", &text).file("d.json", data);
+    let told = folder.rml("train p.rml --data d.json --epochs 1").err;
+    assert!(told.contains("[window-incomplete]") && told.contains(fix), "{told}");
+}

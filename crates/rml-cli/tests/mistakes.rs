@@ -117,6 +117,7 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),
     ("length_column", "d.json", "{\"x\": [[[1, 2], [0, 0]]], \"y\": [[1, 0]], \"length\": [1]}", LINE, ""),
     ("parameters_of_zeros", "d.json", "{\"x\": [[1, 2]], \"y\": [1]}", LAYERS, ""),
+    ("weights_of_zeros", "d.json", "{\"x\": [[1, 2]], \"y\": [1]}", BIASED, ""),
     ("windows_of_one_cycle", "d.json", "{\"x\": [[[1, 2], [3, 4]]], \"y\": [1]}", STEPS, ""),
     (
         "fewer_than_a_batch",
@@ -136,6 +137,16 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("no_change", "d.csv", "x[0],x[1],y[0]\n1.0,0.5,-3.0\n0.5,1.0,-2.0\n", POSITIVE, "--epochs 4"),
     ("rows_as_windows", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n", CYCLES, ""),
 ];
+
+/// Two layers whose matrices begin as zeros.
+const BIASED: &str = "node model(x: num [2]) -> (y: num [])
+  h = relu(matmul(x, param(zeros([2, 3]))) + param(zeros([3])));
+  y = matmul(h, param(zeros([3]))) + param(0.0);
+
+node train(x: num [2], y: num []) -> (loss)
+  o, _ = diff_model(x, true, 0.1 * (y - o));
+  loss = (o - y) * (o - y);
+";
 
 /// A layer that gives nothing negative.
 const POSITIVE: &str = "node model(x: num [batch, 2]) -> (y)
@@ -207,6 +218,7 @@ const INPUTS: &[(&str, &str, &str)] = &[
 /// A command line that is wrong, in a folder with the programs and `d.csv`.
 const COMMANDS: &[(&str, &str)] = &[
     ("learning_rate", "train line.rml --data d.csv --lr 0.5"),
+    ("label_under_another_name", "train line.rml --data l.csv --columns x=a,b"),
     ("learning_rate_equals", "train line.rml --data d.csv --learning-rate=0.5"),
     ("optimiser", "train line.rml --data d.csv --optimizer adam"),
     ("epoch", "train line.rml --data d.csv --epoch 3"),
@@ -351,6 +363,7 @@ fn doubts_about_data_have_codes_of_their_own() {
         ("windows_of_one_cycle", "unused-state"),
         ("length_column", "unused-column"),
         ("parameters_of_zeros", "zero-gradient"),
+        ("weights_of_zeros", "zero-gradient"),
         ("no_change", "zero-gradient"),
         ("large_inputs", "learning-rate"),
         ("large_targets", "learning-rate"),
@@ -366,6 +379,7 @@ fn doubts_about_data_have_codes_of_their_own() {
 fn command_lines_are_refused_with_what_to_write() {
     let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT).file("size.rml", SIZE);
     let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
+    let folder = folder.file("l.csv", "a,b,label\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
     // The length of a header, an empty header, and no values: a file of parameters.
     let folder =
         folder.file("model.pt", b"PK\x03\x04\x14\0archive/data.pkl").file("model.h5", b"\x89HDF\r\n\x1a\n\0");

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use rml_base::{Diagnostic, suggest, visible_name};
-use rml_ir::{InputInfo, Shape};
+use rml_ir::{DType, InputInfo, Shape};
 
-use crate::columns::{Column, Columns, LENGTHS};
+use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::dialect::{Known, is_table, plain};
 use crate::malformed::Malformed;
 
@@ -74,7 +74,12 @@ pub(crate) fn missing(
     } else {
         d
     };
-    if is_csv && !input.ty.shape.is_scalar() && spread.is_none() {
+    if let Some(name) = only(columns, &names, (input, inputs))
+        && let Some(flag) = flag(input, is_csv, std::iter::once(name))
+    {
+        return d.help(format!("if `{name}` is meant, say so: {flag}"));
+    }
+    if is_csv && !row_shape(input).is_empty() && spread.is_none() {
         let elements: Vec<String> = elements(input).iter().map(|name| format!("`{name}`")).collect();
         return d.help(format!("in CSV each element is a column of its own: {}", elements.join(", ")));
     }
@@ -198,6 +203,27 @@ fn renames<'a>(
     Some(free.get(before..)?.iter().copied().zip(own).collect())
 }
 
+/// The only column of numbers of the type of an input that no input has the name of.
+fn only<'a>(
+    columns: &Columns,
+    names: &[&'a str],
+    (input, inputs): (&InputInfo, &[InputInfo]),
+) -> Option<&'a str> {
+    let is_input = |name: &str| name == LENGTHS || inputs.iter().any(|i| *i.name == *name);
+    let fits = |name: &&&str| {
+        let Some(column) = columns.columns.get(**name) else { return false };
+        let of_type = match input.ty.dtype {
+            DType::Bool => matches!(column.elements, Elements::Bool(_)),
+            DType::Int => matches!(column.elements, Elements::Int(_)),
+            DType::Num => !matches!(column.elements, Elements::Bool(_)),
+        };
+        of_type && !is_input(name) && column.shape.dims().get(1..) == Some(row_shape(input))
+    };
+    let mut free = names.iter().filter(fits);
+    let first = free.next().filter(|_| free.next().is_none())?;
+    Some(first)
+}
+
 /// What to do with a JSON document whose rows are the value of one entry.
 fn wrapped(columns: &Columns, names: &[&str]) -> Option<String> {
     let [name] = names else { return None };
@@ -277,13 +303,14 @@ fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic 
     let last = dims.split_last().map_or(&[][..], |(_, front)| front);
     let size = |dims: &[usize]| dims.iter().product::<usize>();
     if dims == cell {
-        d.help(format!("the first dimension counts rows: for one row, in NumPy, `{name}[None]`")).help(
-            format!(
-                "or, if these are {} rows, declare the input as {}",
-                dims.first().unwrap_or(&0),
-                declared(rest)
-            ),
-        )
+        let one = format!(
+            "the first dimension counts rows: for one row, write `\"{name}\": [[..]]` in JSON, in NumPy `{name}[None]`"
+        );
+        d.help(one).help(format!(
+            "or, if these are {} rows, declare the input as {}",
+            dims.first().unwrap_or(&0),
+            declared(rest)
+        ))
     } else if rest.is_empty() && cell.len() == 1 {
         let elements: Vec<String> = elements(input).iter().map(|e| format!("`{e}`")).collect();
         d.help(format!(

@@ -76,12 +76,13 @@ pub(crate) fn read(
     if header.is_empty() {
         return Err(Malformed::empty());
     }
-    let groups =
-        mapped(groups(&header), &header, selection.mapping()).map_err(|why| match header.first() {
-            Some(first) => why.in_text(text, first.at),
-            None => why,
-        })?;
     let own = selection.of_inputs();
+    let groups = mapped(groups(&header), &header, (selection.mapping(), &own)).map_err(|why| match header
+        .first()
+    {
+        Some(first) => why.in_text(text, first.at),
+        None => why,
+    })?;
     let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text, &own));
     let mut columns: Vec<Column<'_>> = columns.collect();
     let mut memory = Reservation::default();
@@ -238,7 +239,7 @@ fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
 fn mapped<'a>(
     mut groups: IndexMap<&'a str, Parts>,
     header: &'a [Cell<'_>],
-    mapping: &'a ColumnMapping,
+    (mapping, own): (&'a ColumnMapping, &Selection),
 ) -> Result<IndexMap<&'a str, Parts>, Malformed> {
     if mapping.is_empty() {
         return Ok(groups);
@@ -249,6 +250,9 @@ fn mapped<'a>(
         None => groups.get(name).map_or(Vec::new(), |parts| parts.iter().map(|part| part.0).collect()),
     };
     let resolved = mapping.resolved(&names, places)?;
+    // What feeds an input under another name is no column of its own.
+    let fed: BTreeSet<usize> = resolved.iter().flat_map(|(_, fields, _)| fields.iter().copied()).collect();
+    groups.retain(|name, parts| own.has(name) || !parts.iter().all(|(field, _)| fed.contains(field)));
     for (input, fields, is_one) in resolved {
         let index = |(i, field)| (field, if is_one { Vec::new() } else { vec![i] });
         groups.insert(input, fields.into_iter().enumerate().map(index).collect());

@@ -7,7 +7,7 @@ use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::Literal;
 
 use crate::builtins::Builtin;
-use crate::hir::{ExprId, ExprKind, Index, LocalKind, Node};
+use crate::hir::{ExprId, ExprKind, Index, Item, LocalKind, Node};
 use crate::instance::InstanceId;
 use crate::text;
 use crate::typed::Typed;
@@ -31,7 +31,9 @@ pub(crate) fn fitted(
         });
     match written {
         Some(text) => Some(format!("write `{text}`")),
-        None => of_batch(typed, id, expr).or_else(|| classes(typed, id, expr, found, expected)),
+        None => of_batch(typed, id, expr)
+            .or_else(|| classes(typed, id, expr, found, expected))
+            .or_else(|| flattened(typed, id, &found.shape, expected)),
     }
 }
 
@@ -83,15 +85,41 @@ fn initial(node: &Node, init: ExprId, next: ExprId, shape: &Shape) -> Option<Str
     }
 }
 
-/// An expression with an axis more, where a type has one more than it.
+/// An expression with an axis more, where a type has one more than it: the last one that leaves the sizes that are
+/// written.
 pub(crate) fn with_axis(
     typed: &Typed<'_>,
     (id, expr): (InstanceId, ExprId),
     found: &Shape,
-    least: usize,
+    (node, declared): (&Node, &[Item]),
 ) -> Option<String> {
-    let text = written(typed, id, expr).filter(|_| found.rank() > 0 && found.rank() + 1 == least)?;
-    Some(format!("an axis is missing: `expand_dims({text}, {})` has one of size 1 at the end", found.rank()))
+    let sizes: Vec<Option<i64>> =
+        declared.iter().filter_map(|item| item.expr().map(|e| size(node, e))).collect();
+    let rank = found.rank();
+    let text = written(typed, id, expr).filter(|_| rank > 0 && rank + 1 == sizes.len())?;
+    let fits = |axis: &usize| {
+        if sizes[*axis].is_some_and(|size| size != 1) {
+            return false;
+        }
+        let others = sizes.iter().enumerate().filter(|(i, _)| i != axis);
+        let mut pairs = others.zip(found.dims());
+        pairs.all(|((_, size), found)| size.is_none_or(|size| usize::try_from(size) == Ok(*found)))
+    };
+    let axis = (0..=rank).rev().find(fits)?;
+    let place = match axis {
+        0 => " at the beginning",
+        axis if axis == rank => " at the end",
+        _ => "",
+    };
+    Some(format!("an axis is missing: `expand_dims({text}, {axis})` has one of size 1{place}"))
+}
+
+/// The size that a dimension is written as.
+fn size(node: &Node, dim: ExprId) -> Option<i64> {
+    match node.exprs[dim].kind {
+        ExprKind::Literal(Literal::Int(n)) => Some(n),
+        _ => None,
+    }
 }
 
 /// The type of an own variable as it would have to be declared.
@@ -284,6 +312,27 @@ fn classes(
     let text = written(typed, id, expr)?;
     Some(format!(
         "a label is the number of a class: from one entry for each class, `argmax({text}, -1)` makes it"
+    ))
+}
+
+/// `reshape([batch, 64], x)` for an input `x: num [batch, 8, 8]` whose axes a layer has kept.
+fn flattened(typed: &Typed<'_>, id: InstanceId, found: &Shape, expected: &Shape) -> Option<String> {
+    let node = typed.tree.node(id);
+    let outer = expected.rank().checked_sub(1)?;
+    let kept = found.dims().get(..found.rank().checked_sub(1)?).filter(|kept| kept.len() > outer)?;
+    if found.dims().last() != expected.dims().last() || kept.get(..outer) != expected.dims().get(..outer) {
+        return None;
+    }
+    let is_kept = |shape: &Shape| shape.rank() == found.rank() && shape.dims().starts_with(kept);
+    let input = node.formals.iter().find(|local| typed.shape(id, **local).is_some_and(is_kept))?;
+    let (name, count) =
+        (node.name_of(*input), typed.shape(id, *input)?.dims()[outer..].iter().product::<usize>());
+    let declared = node.locals[*input].types.first()?.dims.get(..outer)?.iter();
+    let texts = text::Texts { node, is_num: &|_| false };
+    let dims = declared.map(|item| item.expr().map(|e| texts.expr(e))).chain([Some(count.to_string())]);
+    let dims = dims.collect::<Option<Vec<_>>>()?.join(", ");
+    Some(format!(
+        "a layer works on the last axis and keeps the others: give it `reshape([{dims}], {name})` for `{name}`"
     ))
 }
 

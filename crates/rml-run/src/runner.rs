@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
@@ -56,19 +57,23 @@ struct Checked {
     rejected: Vec<Diagnostic>,
     /// Inputs without a declared clock that are used only in some cycles, with the findings.
     undeclared: Vec<(Option<Arc<str>>, Diagnostic)>,
+    /// That the update of a parameter may wait for later cycles.
+    late: Option<Diagnostic>,
 }
 
 impl Checked {
     fn new(analysis: &Analysis) -> Self {
         let flat = &analysis.flat;
         let input = |d: &Diagnostic| {
-            let input = flat.inputs.iter().find(|i| Some(flat.vars[i.var].span) == d.span());
+            let is_shown = |span| d.labels.iter().any(|label| label.span == span);
+            let input = flat.inputs.iter().find(|i| is_shown(flat.vars[i.var].span));
             input.and_then(|i| flat.vars[i.var].name.clone())
         };
         Self {
             sources: Arc::clone(&analysis.sources),
             rejected: analysis.findings().filter(|d| d.is_error()).cloned().collect(),
             undeclared: analysis.undeclared.iter().map(|d| (input(d), d.clone())).collect(),
+            late: analysis.findings().find(|d| d.code == UPDATE_CAUSALITY).cloned(),
         }
     }
 
@@ -285,8 +290,14 @@ impl<'f> Runner<'f> {
         let block = block.map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(|e| here(with_columns(e, data, windows)))?;
         if self.session.open_cycles() > 0 {
-            let is_told = self.session.waiting().is_some_and(|why| why.at_end);
-            let found = about_windows(waiting(&self.session), data, (windows, is_told));
+            let (at_end, cyclic) =
+                self.session.waiting().map_or((false, false), |why| (why.at_end, why.cyclic));
+            let late = self.family.checked.get(&self.size).and_then(|checked| checked.late.as_ref());
+            let (found, is_told) = match late.filter(|_| cyclic) {
+                Some(late) => (update_waits(late), true),
+                None => (waiting(&self.session), at_end),
+            };
+            let found = about_windows(found, data, (windows, is_told));
             return Err(here(self.session.fail(found)));
         }
         Ok(self.session.known())
@@ -365,6 +376,14 @@ fn waiting(session: &Session) -> Diagnostic {
         d.notes.extend(why.report.notes);
     }
     d
+}
+
+/// The update of a parameter waits for cycles after its window: what the check of the program knows of it.
+fn update_waits(late: &Diagnostic) -> Diagnostic {
+    let what = "a window ended, and the update of a parameter in it waits for later cycles";
+    let mut d = Diagnostic::error(codes::WINDOW_INCOMPLETE, what);
+    (d.labels, d.help) = (late.labels.clone(), late.help.clone());
+    d.note(late.message.clone())
 }
 
 /// Names windows in a message.

@@ -28,28 +28,28 @@ pub(crate) fn lex(file: FileId, text: &str) -> Lexed {
     lexer.out
 }
 
-struct Lexer<'s> {
-    file: FileId,
-    text: &'s str,
-    at: usize,
-    out: Lexed,
+pub(crate) struct Lexer<'s> {
+    pub(crate) file: FileId,
+    pub(crate) text: &'s str,
+    pub(crate) at: usize,
+    pub(crate) out: Lexed,
 }
 
 impl<'s> Lexer<'s> {
-    fn rest(&self) -> &'s str {
+    pub(crate) fn rest(&self) -> &'s str {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    fn span(&self, start: usize, end: usize) -> Span {
+    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.file, start, end)
     }
 
-    fn push(&mut self, kind: Kind, start: usize) {
+    pub(crate) fn push(&mut self, kind: Kind, start: usize) {
         self.out.tokens.push(Token { kind, start, end: self.at });
     }
 
     /// Takes one token, comment or run of blanks; false at the end.
-    fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return false };
         let start = self.at;
@@ -245,6 +245,9 @@ impl<'s> Lexer<'s> {
             return self.foreign_comment();
         }
         if first == '|' && self.absolute_value() {
+            return;
+        }
+        if first == '{' && self.braces() {
             return;
         }
         while let Some(c) = self.rest().chars().next() {

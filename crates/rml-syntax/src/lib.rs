@@ -1,6 +1,7 @@
 //! From text to syntax tree: lexer, parser, [`ast`] and formatter. It does not resolve names.
 
 pub mod ast;
+mod braces;
 mod dump;
 mod format;
 mod lexer;

@@ -5,11 +5,14 @@
 //! the library or of the program. The gradient that is passed for it is followed, with its sign, to the parameters and
 //! through the program's optimiser.
 
+mod active;
+mod ahead;
 mod calls;
 mod dead;
 mod depends;
 mod flow;
 mod forgets;
+mod labels;
 mod logits;
 mod metric;
 mod own;
@@ -43,8 +46,8 @@ struct Program<'m> {
 /// What has to be said about the learning of a program: gradients of losses with the wrong sign, rates beyond all
 /// measure, losses that enter in the place of their gradients, gradients of inputs that update parameters beside,
 /// parameters that the gradient does not reach, gradients that enter where none can pass, probabilities where a loss
-/// takes logits. With `trained`, the root is a
-/// training: then also that it updates no parameter, or reports no number. `library` says whether a place is in the
+/// takes logits, labels that are computed from what they are compared with, forecasts that know what they forecast, dropout that is active where nothing is
+/// trained. With `trained`, the root is a training: then also that it updates no parameter, or reports no number. `library` says whether a place is in the
 /// library. All are warnings.
 ///
 /// Requires: N1 to N6.
@@ -64,9 +67,14 @@ pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) 
         let view = View::new(&program, id);
         found.extend(seeds::findings(&program, &view, optimiser.as_ref()));
         found.extend(logits::findings(&program, &view));
+        found.extend(labels::findings(&program, &view));
+        found.extend(ahead::findings(&program, &view));
         found.extend(own::findings(&program, &view, optimiser.as_ref()));
         found.extend(untrained::findings(&program, &view));
         found.extend(dead::findings(&program, &view));
+        if !trained && !program.updates[module.root] {
+            found.extend(active::findings(&program, &view));
+        }
     }
     found.extend(forgets::finding(&program));
     if trained {

@@ -13,6 +13,9 @@ codes! {
     GRADIENT_SIGN = "gradient-sign", "The gradient of a loss enters with the sign that makes the loss grow.";
     LEARNING_RATE = "learning-rate", "A learning rate is so large that each update overshoots, or 0.";
     NOT_LOGITS = "not-logits", "A loss that takes logits gets their softmax or sigmoid.";
+    OWN_LABEL = "own-label", "A loss compares a value with what is computed from it.";
+    TARGET_IS_INPUT = "target-is-input", "A node that keeps an input for later cycles is given the value that its result is compared with.";
+    ACTIVE_DROPOUT = "active-dropout", "Dropout is active in a node that trains nothing.";
     GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
     LOSS_AS_GRADIENT = "loss-as-gradient", "A loss enters as a gradient, in the place of its derivative.";
     BATCH_TWICE = "batch-twice", "An operator combines each window of a batch with every other one.";

@@ -38,6 +38,7 @@ codes! {
     ASSERTION_FALSE = "assertion-false", "The condition of an assertion is false whatever the data.";
     HELD_TRAINING = "held-training", "The gradient with held parameters is taken of something that updates parameters.";
     SCALAR_PARAMETER = "scalar-parameter", "A parameter of one element begins at an integer that looks like its size.";
+    CONSTANT_DELAY = "constant-delay", "A `fby` delays a constant, and its first value is a stream: they may be exchanged.";
     SHARED_INSTANCE = "shared-instance", "A shared instance is not used, or used in a way that its calls cannot share parameters.";
     UNUSED_OPTIMISER = "unused-optimiser", "A node whose name is nearly `diff_param` is called by nothing, so it updates no parameter.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";

@@ -233,8 +233,14 @@ fn unknown_argument(error: &clap::Error, args: &[String]) -> Option<Vec<String>>
     let sets = |value: &Option<String>| value.as_deref().unwrap_or("..").to_owned();
     if RATES.contains(&&*name) && command == "train" {
         return Some(vec![
-            "the program says how fast it learns: the gradient of the loss is minus the learning rate, as in `diff_mse(o, y, true, -0.1)`".to_owned(),
-            format!("to set it here, make it an input without a type, `node train(rate, ..)`, pass `-rate` there, and write `--set rate={}`", sets(&value)),
+            format!(
+                "the program says how fast it learns: an optimiser by its first number, as in `o = adam({}, ..)` in `diff_param`; without one, the gradient of the loss is minus the rate, as in `diff_mse(o, y, true, -0.1)`",
+                sets(&value)
+            ),
+            format!(
+                "to set it here, write a constant beside the nodes, `const rate = 0.01;`, `rate` or `-rate` there, and `--set rate={}`",
+                sets(&value)
+            ),
         ]);
     }
     let known = FLAGS.iter().find(|(names, commands, _)| names.contains(&&*name) && holds(commands));

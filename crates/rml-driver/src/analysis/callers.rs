@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_base::{Diagnostic, Label, Sources, Span};
-use rml_ir::flat::{Flat, Rhs, around};
+use rml_ir::flat::{Flat, Rhs, Var, around};
 use rml_ir::op::Op;
 
 use crate::library::is_library;
@@ -56,9 +56,11 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagn
     let paths = flat.equations.iter().filter(|e| e.span == at).filter_map(|e| flat.instance(e.lhs));
     let outer = |path: &str| path.split('.').next().and_then(|outer| calls.get(outer)).copied();
     let is_named = |path: &&str| finding.message.contains(&format!("`{}.", primal(path)));
-    let Some(call) = paths.clone().find(is_named).or_else(|| paths.clone().next()).and_then(outer) else {
-        return;
-    };
+    let Some(path) = paths.clone().find(is_named).or_else(|| paths.clone().next()) else { return };
+    if let Some(help) = innermost(sources, flat, calls, path) {
+        return finding.help.insert(0, help);
+    }
+    let Some(call) = outer(path) else { return };
     let text = sources.snippet(call).trim_end_matches(';');
     if is_library(sources, call) || text.contains('\n') || text.contains(" every ") {
         return;
@@ -76,6 +78,32 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagn
     finding.help.insert(0, format!(
         "in line {line}, write `{text} every end;`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
     ));
+}
+
+/// What to write for the call of the library in which the parameter is, if the node around it has a condition to end
+/// windows by.
+fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Option<String> {
+    let mut path = path;
+    while calls.get(path).is_none_or(|span| is_library(sources, *span)) {
+        path = Some(around(path)).filter(|path| !path.is_empty())?;
+    }
+    let (call, within) = (*calls.get(path)?, around(path));
+    let text = sources.snippet(call).trim_end_matches(';');
+    // An input of the node, or of the program, that samples something there.
+    let is_condition = |v: &Var| {
+        flat.equations.iter().any(|e| matches!(e.rhs, Rhs::When { cond, .. } if cond == *v))
+            || flat.claims.iter().any(|claim| claim.cond == *v)
+    };
+    let name = |v: Var| flat.vars[v].name.as_deref().and_then(|name| name.rsplit('.').next());
+    let conditions = flat.vars.ids().filter(|v| flat.instance(*v) == Some(within)).filter(is_condition);
+    let mut conditions = conditions.filter_map(name).filter(|name| *name != "bp");
+    let end = conditions.next().filter(|end| conditions.all(|other| other == *end))?;
+    let (line, _) = sources.line_column(call.file, call.start);
+    (!within.is_empty() && !text.contains('\n') && !text.contains(" every ")).then(|| {
+        format!(
+            "in line {line}, write `{text} every {end};`, where `{end}` is true in the last cycle of a window"
+        )
+    })
 }
 
 /// The innermost call in the user's own text on the way to an instance.

@@ -27,14 +27,21 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
         let declaration = Some(declaration(sources, data.span)).filter(|text| text.contains(':'))?;
         let fix = format!("{declaration} when {clock}");
         let span = Span { end: data.span.start + u32::try_from(declaration.len()).ok()?, ..data.span };
-        let place =
-            clash(flat, input.var).map(|at| (at, format!("`{name}` of every cycle does not fit here")));
+        let place = clash(flat, input.var);
+        let sample = after_state(flat, sources, input.var, clock);
+        if let (Some(claim), Some((value, text))) = (place.and_then(|at| claimed(flat, at)), &sample) {
+            let claim = claim.label(data.span, format!("`{name}` comes in every cycle"));
+            return Some(
+                claim.help(format!("sample it: in `{text}`, write `{value} when {clock}` for `{value}`")),
+            );
+        }
+        let place = place.map(|at| (at, format!("`{name}` of every cycle does not fit here")));
         let what = format!("`{name}` is declared for every cycle, but used only where `{clock}` is true");
         let found = Diagnostic::warning(UNDECLARED_CLOCK, what)
             .label(data.span, format!("data has a value of `{name}` for every cycle"));
         let declared = format!("if it comes where `{clock}` is true, declare `{fix}`");
         // What goes through a state is computed in every cycle in which the input comes.
-        let found = match after_state(flat, sources, input.var) {
+        let found = match sample {
             Some((value, text)) => found.help(format!(
                 "if it comes in every cycle, sample what is computed from it: in `{text}`, write `{value} when {clock}` for `{value}`"
             )).help(declared),
@@ -47,15 +54,39 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
     open.filter_map(finding).collect()
 }
 
+/// The finding that the output whose declared clock stands there is computed in every cycle.
+fn claimed(flat: &Flat, at: Span) -> Option<Diagnostic> {
+    let claim = flat.claims.iter().find(|claim| claim.span == at)?;
+    let equation = flat.equations.iter().find(|e| e.lhs == claim.var && e.span.file == at.file)?;
+    let [output, clock] = [claim.var, claim.cond].map(|v| last(flat, v));
+    let (output, not, clock) = (output?, if claim.positive { "" } else { "not " }, clock?);
+    let what = format!("`{output}` is declared `when {not}{clock}`, but computed in every cycle");
+    Some(
+        Diagnostic::warning(UNDECLARED_CLOCK, what)
+            .label(equation.span, "what it is computed from is present in every cycle")
+            .label(at, "declared here"),
+    )
+}
+
+/// The name of a variable in its node.
+fn last(flat: &Flat, v: Var) -> Option<&str> {
+    flat.vars[v].name.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name))
+}
+
 /// The first value with a name in the program's own texts that is made of an input by way of a state and that a call
-/// takes, and how the call is written.
-fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var) -> Option<(String, &'s str)> {
+/// takes, and how the call is written. The condition `clock` is known there.
+fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var, clock: &str) -> Option<(String, &'s str)> {
     let is_delay = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. });
-    let depends = follow(flat, [input]);
+    // What depends on parameters alone is not computed from the input.
+    let parameters: BTreeSet<Var> =
+        flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].lhs).collect();
+    let depends = follow(flat, [input], &parameters);
     let delays =
         flat.equations.iter().filter(|e| is_delay(&e.rhs) && depends.contains(&e.lhs)).map(|e| e.lhs);
-    let depends = follow(flat, delays);
-    let last = |v: Var| flat.vars[v].name.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name));
+    let depends = follow(flat, delays, &parameters);
+    let knows = |instance: Option<&str>| {
+        flat.vars.ids().any(|v| flat.instance(v) == instance && last(flat, v) == Some(clock))
+    };
     let own = |span: Span| span.file == flat.vars[input].span.file;
     let copies =
         flat.equations.iter().filter(|e| own(e.span) && matches!(e.rhs, Rhs::Apply { op: Op::Copy, .. }));
@@ -63,21 +94,22 @@ fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var) -> Option<(Str
         let mut operand = None;
         copy.rhs.for_each_operand(|v| operand = Some(v));
         let value = operand.filter(|v| depends.contains(v) && own(flat.vars[*v].span))?;
-        let (name, text) = (last(value)?, &sources.text(copy.span.file)[copy.span.range()]);
+        let (name, text) = (last(flat, value)?, &sources.text(copy.span.file)[copy.span.range()]);
         let is_argument = flat.instance(value) != flat.instance(copy.lhs) && text.contains(name);
-        (is_argument && !text.contains("diff_")).then(|| (name.to_owned(), text))
+        (is_argument && knows(flat.instance(value)) && !text.contains("diff_"))
+            .then(|| (name.to_owned(), text))
     })
 }
 
-/// All that depends on these.
-fn follow(flat: &Flat, from: impl IntoIterator<Item = Var>) -> BTreeSet<Var> {
+/// All that depends on these, but not by way of those.
+fn follow(flat: &Flat, from: impl IntoIterator<Item = Var>, without: &BTreeSet<Var>) -> BTreeSet<Var> {
     let mut found: BTreeSet<Var> = from.into_iter().collect();
     loop {
         let before = found.len();
         for equation in &flat.equations {
             let mut reads = false;
             equation.rhs.for_each_operand(|v| reads |= found.contains(&v));
-            if reads {
+            if reads && !without.contains(&equation.lhs) {
                 found.insert(equation.lhs);
             }
         }

@@ -74,8 +74,8 @@ pub(super) fn check_declared(
                 return Err(advice.into_iter().fold(d, Diagnostic::help).into());
             }
             Err(Failure::Unknown) if node.formals.iter().all(is_known) => {
-                let least = decl.dims.iter().filter(|item| matches!(item, Item::Expr(_))).count();
-                let advice = from.and_then(|from| repair::with_axis(typed, from, &ty.shape, least));
+                let declared = (node, &decl.dims[..]);
+                let advice = from.and_then(|from| repair::with_axis(typed, from, &ty.shape, declared));
                 return Err(advice.into_iter().fold(bad(written.clone()), Diagnostic::help).into());
             }
             Err(failure) => return Err(failure),

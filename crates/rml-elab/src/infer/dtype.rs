@@ -52,6 +52,8 @@ struct Infer<'t, 'p, 'r> {
     pending: Vec<Pending>,
     adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
     broken: IndexSet<(InstanceId, ExprId)>,
+    /// The declarations of inputs that do not fit, with the type that is wanted.
+    blamed: Vec<(Span, Elem)>,
     /// The expression being looked at.
     at: (InstanceId, ExprId),
 }
@@ -63,6 +65,8 @@ struct Pending {
     results: Vec<(Class, Span)>,
     /// The classes of the stream arguments from `bp` on.
     extra: Vec<(Class, Span)>,
+    /// Whether an input of the node seems to be missing.
+    shifted: bool,
 }
 
 /// Infers the element types of all variables.
@@ -77,6 +81,7 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
         pending: Vec::new(),
         adjoints: IndexMap::new(),
         broken: IndexSet::new(),
+        blamed: Vec::new(),
         at: (InstanceId(0), ExprId(0)),
     };
     for id in tree.instances.ids() {
@@ -185,9 +190,13 @@ impl Infer<'_, '_, '_> {
             }
         }
         d = d.note(format!("expected {}, found {}", self.shown(want.0), self.shown(got.0)));
-        if help.is_none()
-            && let Some(input) = self.input_declared(got.1)
-        {
+        let input = if help.is_none() { self.input_declared(got.1) } else { None };
+        if let Some((input, axes)) = &input {
+            if want.0 == Elem::INT && *axes > 1 {
+                d = d.help(format!(
+                    "if it has one entry for each class, write `argmax({input}, -1)` for `{input}`"
+                ));
+            }
             let want = self.shown(want.0);
             d = d.help(format!("if the data has it as {want}, declare the input `{input}` as {want}"));
         }
@@ -198,23 +207,33 @@ impl Infer<'_, '_, '_> {
                 d.help("`to_num(x)` converts an int; of ints only literals are nums as well")
             }
             (DType::Int, DType::Num) => {
-                d.help("an int literal has no point: `1`; `to_int(x)` converts a num; the class with the highest score is `argmax(scores, -1)`")
+                d.help(match input {
+                    Some((ref input, _)) => format!("or convert it: `to_int({input})`"),
+                    _ => "an int literal has no point: `1`; `to_int(x)` converts a num; the class with the highest score is `argmax(scores, -1)`".to_owned(),
+                })
             }
             (DType::Bool, _) => d.help("compare to get a bool: `x > 0.0`, or convert with `to_bool(x)`"),
             (_, DType::Bool) => d.help("`to_num(x)` and `to_int(x)` convert a bool"),
             _ => d,
         };
         self.broken.insert(self.at);
+        // What the declaration of an input says is wrong once, wherever it is read.
+        if input.is_some() && self.blamed.contains(&(got.1, want.0)) {
+            return;
+        }
+        self.blamed.push((got.1, want.0));
         self.report.push(context::add(self.tree, self.at.0, Some(self.at.1), d));
     }
 
-    /// The input of the node that runs whose type is written there.
-    fn input_declared(&self, at: Span) -> Option<String> {
+    /// The input of the node that runs whose type is written there, and how many axes that type has.
+    fn input_declared(&self, at: Span) -> Option<(String, usize)> {
         let root = InstanceId(0);
         let node = self.tree.node(root);
         let mut inputs = node.formals.iter().filter(|_| self.at.0 == root);
         let declared = |formal: &&Local| node.locals[**formal].types.iter().any(|ty| ty.span == at);
-        inputs.find(declared).map(|formal| node.name_of(*formal).to_string())
+        let input = inputs.find(declared)?;
+        let axes = node.locals[*input].types.iter().map(|ty| ty.dims.len()).max().unwrap_or(0);
+        Some((node.name_of(*input).to_string(), axes))
     }
 
     fn slot(&self, id: InstanceId, local: Local) -> Class {
@@ -393,7 +412,7 @@ impl Infer<'_, '_, '_> {
             ExprKind::Text(_) => self.no_value(
                 (id, expr),
                 ["a text is no value", "expected a number or a truth value"],
-                "streams hold numbers and truth values: write a number for a category or name; only the first argument of `einsum` is a text",
+                "words are the cases of an enumeration: `enum color = red, green;`, then `c == red`; only the first argument of `einsum` is a text",
             ),
             ExprKind::Entry(_) => self.no_value(
                 (id, expr),
@@ -431,8 +450,10 @@ impl Infer<'_, '_, '_> {
             ExprKind::When { value, cond } => {
                 let sampled = self.expr(id, *value);
                 let help = habits::split_condition(node, expr, *value, *cond);
+                let split = help.is_some();
                 self.condition_or(id, *cond, "the condition of `when`", help);
-                sampled.0
+                // What is compared was meant as a part of the condition.
+                if split && self.broken.contains(&(id, *cond)) { self.classes.error() } else { sampled.0 }
             }
             ExprKind::Builtin { which, args, .. } => self.builtin(id, expr, *which, args),
             ExprKind::Call(_) => {
@@ -493,6 +514,7 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         let span = node.exprs[of].span;
         let help = |want, got| habits::operands(node, (op, a, b), want, got);
+        let sampled = matches!(node.exprs[a].kind, ExprKind::When { .. });
         let (a, b) = (self.expr(id, a), self.expr(id, b));
         self.at = (id, of);
         let what = format!("`{}`", op.text());
@@ -510,6 +532,10 @@ impl Infer<'_, '_, '_> {
                 self.number((id, of), a, &what);
                 let operands = self.unify_or(a, b, &format!("the operands of {what}"), &help);
                 self.quotient(operands, span)
+            }
+            // A condition that was split, `x when x > 0.0`, is reported.
+            B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge if sampled && self.classes.is_lost(a.0) => {
+                self.classes.error()
             }
             B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
                 self.unify_or(a, b, &format!("the operands of {what}"), &help);

@@ -229,6 +229,11 @@ impl Place {
     }
 }
 
+/// Whether an expression is a stream by its form, or by that of the equation of its name.
+pub(super) fn is_signal(node: &Node, expr: ExprId) -> bool {
+    form(node, expr) == Form::Stream
+}
+
 /// What an expression is by its form, or that of the equation of its name.
 fn form(node: &Node, expr: ExprId) -> Form {
     match &node.exprs[expr].kind {

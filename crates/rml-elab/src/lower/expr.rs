@@ -74,6 +74,10 @@ impl Lower<'_, '_> {
         if let Some((_, local)) = self.index.filter(|(index, _)| *index == name) {
             return local;
         }
+        if self.doubled.contains_key(&name) {
+            // Which one is meant is not known.
+            return self.local(name, span, LocalKind::Undefined);
+        }
         if let Some(local) = self.by_name.get(&name).copied().or_else(|| self.constant(name, span)) {
             self.automata.read.insert(local);
             return local;
@@ -264,7 +268,9 @@ impl Lower<'_, '_> {
         .note(format!("expected {name}({})", inputs.join(", ")));
         // After the inputs, an adjoint takes `bp` and a gradient for each num output.
         let gradients = given.checked_sub(expected + 1);
-        let is_adjoint = gradients.is_some_and(|n| (1..=callee.ast.outputs.len()).contains(&n));
+        let bp = args.and_then(|args| args.get(expected)).map(|bp| &self.exprs[*bp].kind);
+        let is_adjoint = gradients.is_some_and(|n| (1..=callee.ast.outputs.len()).contains(&n))
+            && !matches!(bp, Some(ExprKind::Literal(ast::Literal::Int(_) | ast::Literal::Num(_))));
         self.report.push(match is_adjoint {
             true => d.help(format!(
                 "only the adjoint takes `bp` and gradients after the inputs: did you mean `diff_{name}`?"

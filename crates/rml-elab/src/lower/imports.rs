@@ -5,6 +5,7 @@ use rml_base::{Diagnostic, FileId, IndexVec, Span, suggest};
 use rml_syntax::ast::{Ident, Import, ImportKind, ImportName};
 
 use super::Header;
+use crate::builtins;
 use crate::hir::SourceId;
 use crate::load::LoadedFile;
 use crate::report::Report;
@@ -117,6 +118,9 @@ pub(super) fn private(node: &Header<'_>, span: Span) -> Diagnostic {
 pub(super) fn not_exported(text: &str, name: &str, span: Span, exporting: &FileScope) -> Diagnostic {
     let d = Diagnostic::error(codes::IMPORT_NOT_FOUND, format!("{text} has no node `{name}`"))
         .label(span, "not found");
+    if builtins::find(name).is_some() {
+        return d.help(format!("`{name}` is a function of the language: leave it out here, and call it"));
+    }
     match suggest(name, exporting.exports().map(|(name, _)| name)) {
         Some(near) => d.fix(format!("there is `{near}`"), last_part(span, name), near),
         None => d,

@@ -2,6 +2,7 @@
 //! expressions ([`expr`]).
 
 mod automaton;
+mod delays;
 mod exchanged;
 mod expr;
 mod imports;
@@ -84,6 +85,7 @@ pub(crate) fn lower<'a>(
     for &id in &order {
         exchanged::report(&mut nodes, id, report);
         scalars::report(&nodes[id], &scopes, report);
+        delays::report(&nodes[id], &scopes, report);
         let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &nodes[id], report);
         let template = structure::is_template(&nodes, id);
         let node = &mut nodes[id];

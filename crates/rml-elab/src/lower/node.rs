@@ -38,6 +38,8 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) shares: Vec<Local>,
     /// The automata.
     pub(super) automata: Automata<'a>,
+    /// Names that several equations define: the first one, and where they are defined again.
+    pub(super) doubled: IndexMap<ast::Symbol, (Local, Vec<Span>)>,
 }
 
 /// Resolves node `id`.
@@ -64,6 +66,7 @@ pub(super) fn lower<'a>(
         index: None,
         shares: Vec::new(),
         automata: Automata::default(),
+        doubled: IndexMap::new(),
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
     lower.declare(&mut ast.equations.iter(), None);
@@ -74,6 +77,7 @@ pub(super) fn lower<'a>(
     }
     let (equations, states) = lower.bodies();
     lower.unused_shares();
+    lower.report_doubled();
     lower.locals.shrink_to_fit();
     lower.exprs.shrink_to_fit();
     let is_input = |local: &Local| lower.locals[*local].kind == LocalKind::Formal;
@@ -178,26 +182,42 @@ impl Lower<'_, '_> {
 
     pub(super) fn duplicate(&mut self, what: &str, span: Span, first: Local) {
         let first = &self.locals[first];
-        let (again, help) = match first.kind {
-            LocalKind::Formal if what == "variable" => {
-                ("an input is defined by the caller", "give the equation a name of its own")
-            }
-            _ => ("defined again here", "each name has exactly one definition"),
-        };
-        let second = (2..100)
-            .map(|n| format!("{}{n}", first.name))
-            .find(|name| self.locals.iter().all(|local| *local.name != **name));
-        let help = match second.filter(|_| what == "variable") {
-            Some(second) => format!("{help}: call this one `{second}`, and what reads it after this"),
-            None => help.to_owned(),
-        };
         let message = format!("{what} `{}` is defined twice", first.name);
         self.report.push(
             Diagnostic::error(codes::DUPLICATE_DEFINITION, message)
-                .label(span, again)
+                .label(span, "defined again here")
                 .label(first.span, "first defined here")
-                .help(help),
+                .help("each name has exactly one definition"),
         );
+    }
+
+    /// Reports the variables that several equations define, each once.
+    fn report_doubled(&mut self) {
+        for (first, again) in std::mem::take(&mut self.doubled).into_values() {
+            let first = &self.locals[first];
+            let free = |name: &String| self.locals.iter().all(|local| *local.name != **name);
+            let numbered = (2..).map(|n| format!("{}{n}", first.name)).filter(free);
+            let names: Vec<String> = numbered.take(again.len()).map(|name| format!("`{name}`")).collect();
+            let why = match first.kind {
+                LocalKind::Formal => "an input is defined by the caller",
+                _ => "each name has exactly one definition",
+            };
+            let help = match &names[..] {
+                [one] => format!("{why}: call this one {one}, and what reads it after this"),
+                several => format!(
+                    "{why}: call these {}, and let each equation after them read the last one before it",
+                    several.join(", ")
+                ),
+            };
+            let times =
+                if again.len() == 1 { "twice".to_owned() } else { format!("{} times", again.len() + 1) };
+            let d = Diagnostic::error(
+                codes::DUPLICATE_DEFINITION,
+                format!("variable `{}` is defined {times}", first.name),
+            );
+            let d = again.iter().fold(d, |d, span| d.label(*span, "defined again here"));
+            self.report.push(d.label(first.span, "first defined here").help(help));
+        }
     }
 
     /// Declares what equation number `equation` defines.
@@ -214,7 +234,8 @@ impl Lower<'_, '_> {
                         Some(family) => (Some(family), name.span),
                         None => {
                             if let Some(first) = known {
-                                self.duplicate("variable", name.span, first);
+                                let again = self.doubled.entry(name.name).or_insert((first, Vec::new()));
+                                again.1.push(name.span);
                             }
                             if matches!(ast.rhs.kind, ast::ExprKind::Share(_)) {
                                 let local = self.local(name.name, name.span, LocalKind::Node);

@@ -45,6 +45,9 @@ impl Lower<'_, '_> {
             .note("expected `bool [..]`, `int [..]`, `num [..]`, or the name of an enumeration or record");
         self.report.push(match suggest(text, known.into_iter().chain(["bool", "int", "num"])) {
             Some(near) => d.fix(format!("there is `{near}`"), name.span, near),
+            None if ["str", "string", "String", "text", "char"].contains(&text) => {
+                d.help("there are no texts; words are the cases of an enumeration: `enum color = red, green;`, with the input `c: color`")
+            }
             None => d.help(format!(
                 "define it: `enum {text} = A, B;` or `record {text} = (a: num [], b: num []);`"
             )),

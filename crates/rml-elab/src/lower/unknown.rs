@@ -108,6 +108,16 @@ impl Lower<'_, '_> {
             let verb = if lacking.len() == 1 { "is" } else { "are" };
             return Some(format!("{} {verb} missing: `{name}({})`", lacking.join(" and "), call.join(", ")));
         }
+        let more = args.len() - inputs.len();
+        if self.begin_with_numbers(args, more + 1)
+            && inputs[0].ty.is_none()
+            && !self.begins_with_size(inputs, args)
+        {
+            let (list, rest) = given.split_at(more + 1);
+            let rest: String = rest.iter().map(|arg| format!(", {arg}")).collect();
+            let first = self.names.resolve(&inputs[0].name.name);
+            return Some(format!("if `{first}` is a list, write `{name}([{}]{rest})`", list.join(", ")));
+        }
         if self.begins_with_size(inputs, args) {
             let call = given[1..].join(", ");
             return Some(format!("the sizes of the inputs are known from them: `{name}({call})`"));
@@ -118,6 +128,13 @@ impl Lower<'_, '_> {
         })?;
         let call = given.get(..inputs.len())?.join(", ");
         Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
+    }
+
+    /// Whether so many of the first arguments of a call are integers.
+    fn begin_with_numbers(&self, args: &[ExprId], count: usize) -> bool {
+        let is_number =
+            |arg: &ExprId| matches!(self.exprs[*arg].kind, ExprKind::Literal(ast::Literal::Int(_)));
+        args.get(..count).is_some_and(|args| args.iter().all(is_number))
     }
 
     /// Whether a call has one argument too many, a number at its beginning, and all others fit: `dense(4, 8, x)`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_driver::Program;
-use rml_ir::{Precision, Type, Value};
+use rml_ir::{InputInfo, Precision, Type, Value};
 
 use super::{Checkpoint, Policy, Position, precision, shown};
 use crate::fingerprint;
@@ -56,8 +56,9 @@ impl Mismatch<'_> {
             let (there, here) = apart(near, key);
             d = d.help(match here {
                 "" => format!(
-                    "the checkpoint is of a node in which `{there}` is an instance of {}: name a node that calls it, as in `--node infer`, or convert the checkpoint (`rml params import`)",
-                    program.node()
+                    "the checkpoint is of a node that calls {} as `{there}`: add a node that calls it, and name that one, `--node predict`: `{}`",
+                    program.node(),
+                    caller(program)
                 ),
                 here => format!(
                 "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; use the same name, or convert the checkpoint (`rml params import`)"
@@ -141,4 +142,23 @@ fn apart<'p>(there: &'p str, here: &'p str) -> (&'p str, &'p str) {
     let begins = there.split('.').zip(here.split('.')).take_while(|(a, b)| a == b);
     let begin = begins.map(|(name, _)| name.len() + 1).sum::<usize>();
     (there.get(begin..).unwrap_or_default(), here.get(begin..).unwrap_or_default())
+}
+
+/// A node that calls the node of a program, and nothing else.
+fn caller(program: &Program) -> String {
+    let declared = |input: &InputInfo| {
+        let dims = input.ty.shape.dims().iter().map(ToString::to_string);
+        let batch = input.batched.then(|| "batch".to_owned());
+        let dims: Vec<String> = batch.iter().cloned().chain(dims.skip(usize::from(input.batched))).collect();
+        let clock = input
+            .clock
+            .as_ref()
+            .map(|(condition, positive)| format!(" when {}{condition}", if *positive { "" } else { "not " }));
+        format!("{}: {} [{}]{}", input.name, input.ty.dtype, dims.join(", "), clock.unwrap_or_default())
+    };
+    let inputs: Vec<String> = program.inputs().iter().map(declared).collect();
+    let args: Vec<&str> = program.inputs().iter().map(|input| &*input.name).collect();
+    let outputs: Vec<&str> = program.outputs().iter().map(|output| &*output.name).collect();
+    let (outputs, args) = (outputs.join(", "), args.join(", "));
+    format!("node predict({}) -> ({outputs})  {outputs} = {}({args});", inputs.join(", "), program.node())
 }

@@ -1,4 +1,4 @@
-//! A training of which an epoch changes no parameter.
+//! A training of which an epoch changes no parameter, or whose first epoch leaves some as they are.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ const SAME: f64 = 1e-6;
 /// The parameters that have a gradient, as they were before.
 pub(super) struct Still {
     keys: Vec<Arc<str>>,
-    /// A hash of them at the start, during the first epoch of a training.
-    start: Option<String>,
+    /// A hash of each at the start, during the first epoch of a training.
+    start: Option<Vec<String>>,
     /// The same at the end of the epoch before, if the next one may change nothing.
-    before: Option<String>,
+    before: Option<Vec<String>>,
     /// The averages of the first epoch that was seen, and of the last one.
     seen: Option<(Metrics, Metrics)>,
 }
@@ -61,6 +61,9 @@ impl Still {
         let start = self.start.take();
         let found = match (&start, &self.before) {
             (Some(start), _) if *start == now => Some(self.at_first(&states)),
+            (Some(start), _) if start.iter().zip(&now).any(|(a, b)| a == b) => {
+                Some(self.some_at_first(&states, start, &now))
+            }
             (_, Some(before)) if *before == now && !is_learned => Some(later(epoch)),
             _ => None,
         };
@@ -73,12 +76,37 @@ impl Still {
         let zero = self.keys.iter().all(|key| states.get(key).is_some_and(is_zero));
         let d = Diagnostic::warning(codes::ZERO_GRADIENT, "no parameter has changed in the first epoch")
             .note("every gradient that reached a parameter was 0, or too small to change it");
-        if zero {
-            d.note("all parameters are 0, and where they are multiplied by each other, as by two layers, their gradients are 0 as well")
-                .help("begin with numbers that differ: `param(glorot_uniform([..]))` in place of `param(zeros([..]))`")
-        } else {
-            d.help(LOOK)
+        if zero { d.note(ZEROS).help(DIFFER) } else { d.help(LOOK) }
+    }
+
+    /// The first epoch changed some parameters only.
+    fn some_at_first(&self, states: &States, start: &[String], now: &[String]) -> Diagnostic {
+        let same = self.keys.iter().zip(start.iter().zip(now)).filter(|(_, (a, b))| a == b);
+        let same: Vec<&Arc<str>> = same.map(|(key, _)| key).collect();
+        let zero = same.iter().all(|key| states.get(*key).is_some_and(is_zero));
+        let mut shown: Vec<String> = same.iter().take(SHOWN).map(|key| format!("`{key}`")).collect();
+        if same.len() > SHOWN {
+            shown.push(format!("{} more", same.len() - SHOWN));
         }
+        let verb = if same.len() == 1 { "has" } else { "have" };
+        let what = format!("{} {verb} not changed in the first epoch", listed(&shown));
+        let d = Diagnostic::warning(codes::ZERO_GRADIENT, what)
+            .note("a gradient of 0 reached it in every window, or one too small to change it");
+        if zero { d.note(ZEROS).help(DIFFER) } else { d.help(LOOK) }
+    }
+}
+
+/// So many parameters are named.
+const SHOWN: usize = 4;
+const ZEROS: &str = "where parameters that are all 0 are multiplied by each other, as by two layers, their gradients are 0 as well";
+const DIFFER: &str = "begin matrices with numbers that differ, `param(glorot_uniform([..]))` in place of `param(zeros([..]))`; a bias may begin at 0";
+
+/// `a, b and c`
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [front @ .., last] => format!("{} and {last}", front.join(", ")),
     }
 }
 
@@ -118,17 +146,18 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// A hash of the elements of those states.
-fn hash(keys: &[Arc<str>], states: &States) -> String {
-    let mut hash = Fnv::default();
-    for value in keys.iter().filter_map(|key| states.get(key)) {
-        match value.to_data() {
-            Data::F32(v) => v.iter().for_each(|x| hash.bytes(x.to_le_bytes())),
-            Data::F64(v) => v.iter().for_each(|x| hash.bytes(x.to_le_bytes())),
-            Data::Bool(_) | Data::Int(_) => {}
+/// A hash of the elements of each of those states.
+fn hash(keys: &[Arc<str>], states: &States) -> Vec<String> {
+    let hash = |key: &Arc<str>| {
+        let mut hash = Fnv::default();
+        match states.get(key).map(Value::to_data) {
+            Some(Data::F32(v)) => v.iter().for_each(|x| hash.bytes(x.to_le_bytes())),
+            Some(Data::F64(v)) => v.iter().for_each(|x| hash.bytes(x.to_le_bytes())),
+            Some(Data::Bool(_) | Data::Int(_)) | None => {}
         }
-    }
-    hash.hex()
+        hash.hex()
+    };
+    keys.iter().map(hash).collect()
 }
 
 #[cfg(test)]

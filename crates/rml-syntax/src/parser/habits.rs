@@ -3,7 +3,8 @@
 //! Nothing here decides whether a text is a program. An error that was found is given a better help line, where the
 //! tokens around it are such a form.
 
-use super::Parser;
+use super::{Parse, Parser};
+use crate::ast::{Decl, Equation, Lhs};
 use crate::token::{Kind, Token};
 use rml_base::Diagnostic;
 use rml_base::codes::syntax as codes;
@@ -66,7 +67,7 @@ const BLOCK: &[(&str, &str)] = &[
     ("var", "leave the declaration out: the equation `x = ..;` defines `x`, and its type is found"),
 ];
 
-impl Parser<'_, '_> {
+impl<'a> Parser<'_, 'a> {
     /// Takes a word that stands before or after equations in another language, if one stands here and is no name that
     /// an equation defines; reports it.
     pub(super) fn block_word(&mut self) -> bool {
@@ -91,6 +92,29 @@ impl Parser<'_, '_> {
             self.next();
         }
         true
+    }
+
+    /// `return` before a value.
+    pub(super) fn at_return(&self) -> bool {
+        let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon);
+        self.is_word(0, "return") && !defines
+    }
+
+    /// `return e;`, as the equation of the only output. It is reported.
+    pub(super) fn returned(&mut self) -> Parse<Equation<'a>> {
+        let outputs = self.outputs;
+        let [output] = outputs else { return Err(self.unexpected("an equation", &[])) };
+        let start = self.take();
+        let name = output.name;
+        let text = self.names.resolve(&name.name).to_owned();
+        let (rhs, parsed) = self.right_side();
+        let written = self.text.get(rhs.span.range()).filter(|text| !text.contains('\n')).unwrap_or("..");
+        let diagnostic = Diagnostic::error(codes::SYNTAX, "expected an equation, found the name `return`")
+            .label(start, "a node returns its outputs")
+            .fix(format!("write `{text} = {written};`"), start, format!("{text} ="));
+        self.report(diagnostic);
+        let output = Decl { name, member: None, node: None, ty: None, clock: None, span: name.span };
+        self.rest_of_equation(start, self.slice(&[Lhs::Var(output)]), rhs, parsed)
     }
 
     /// `x =`, next.
@@ -155,6 +179,9 @@ impl Parser<'_, '_> {
             Kind::Arrow if matches!(previous.kind, Kind::True | Kind::False) => Some(
                 "the branches of `merge` have no labels, the true one is first: `merge c (a when c) (b when not c)`",
             ),
+            Kind::Arrow if previous.kind.ends_expr() && self.pre_in_expr() => Some(
+                "`a -> e` is `if first then a else e`, with the equation `first = true fby false;`, and `pre {x}` is `(0.0 fby {x})` of a num, `(0 fby {x})` of an int",
+            ),
             Kind::Arrow if previous.kind.ends_expr() => Some(
                 "`a -> pre x` is written `a fby x`: `a` in the first cycle, then the `x` of the cycle before",
             ),
@@ -180,6 +207,13 @@ impl Parser<'_, '_> {
         names.find_map(|name| WORDS.iter().find(|(word, _)| *word == name).map(|(_, help)| *help))
     }
 
+    /// Whether something more than `pre x` follows the arrow that is next.
+    fn pre_in_expr(&self) -> bool {
+        let ends = matches!(self.peek_at(3).kind, Kind::Semi | Kind::RParen | Kind::Comma | Kind::Eof);
+        let alone = self.is_word(1, "pre") && self.peek_at(2).kind == Kind::Ident && ends;
+        !alone
+    }
+
     /// Whether the next token stands in an automaton.
     fn in_state(&self) -> bool {
         let begins = |token: &&Token| {
@@ -195,7 +229,7 @@ impl Parser<'_, '_> {
         let is_name = |token: &Token| {
             token.kind == Kind::Ident && !WORDS.iter().any(|(word, _)| *word == self.text_of(*token))
         };
-        let name = [self.peek(), self.peek_at(1)].into_iter().find(is_name);
+        let name = [self.peek(), self.peek_at(1), self.peek_at(2)].into_iter().find(is_name);
         help.replace("{x}", name.map_or("x", |name| self.text_of(name)))
     }
 

@@ -197,11 +197,13 @@ impl<'a> Parser<'_, 'a> {
                 while !(self.at_item_end() || self.at_equation() && self.peek_at(1).kind != Kind::Colon) {
                     self.next();
                 }
+                self.outputs = &[];
                 self.equations();
                 return Err(Reported);
             }
         };
         let header_span = start.to(self.last_span());
+        self.outputs = outputs;
         if self.kind() == Kind::Semi {
             self.unexpected("an equation or the next node", &["the header of a node does not end with `;`"]);
             self.next();
@@ -390,7 +392,8 @@ impl<'a> Parser<'_, 'a> {
                 continue;
             }
             let start = self.at;
-            match self.equation() {
+            let equation = if self.at_return() { self.returned() } else { self.equation() };
+            match equation {
                 Ok(equation) => equations.push(equation),
                 Err(Reported) => {
                     self.skip_equation();

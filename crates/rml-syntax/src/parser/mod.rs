@@ -66,6 +66,7 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
         at: 0,
         depth: 0,
         automata: 0,
+        outputs: &[],
         lost,
         lost_import,
         diagnostics,
@@ -127,6 +128,8 @@ struct Parser<'s, 'a> {
     depth: usize,
     /// How many automata are open.
     automata: usize,
+    /// The outputs of the node whose equations are read.
+    outputs: &'a [crate::ast::Decl<'a>],
     /// Names in what is left out, and whether that was an import.
     lost: Vec<Symbol>,
     lost_import: bool,

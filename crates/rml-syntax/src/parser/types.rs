@@ -122,7 +122,7 @@ impl<'a> Parser<'_, 'a> {
         let kinds = [0, 1, 2, 3, 4].map(|i| self.peek_at(ahead + i).kind);
         matches!(
             kinds,
-            [Kind::LParen, Kind::Ident, Kind::Arrow, ..]
+            [Kind::LParen, Kind::Ident | Kind::Int | Kind::Num | Kind::True | Kind::False, Kind::Arrow, ..]
                 | [Kind::LParen, Kind::Ident, Kind::Dot, Kind::Ident, Kind::Arrow]
         )
     }
@@ -165,6 +165,10 @@ impl<'a> Parser<'_, 'a> {
         while self.kind() != Kind::RParen {
             if self.is_word(0, "_") {
                 let help = "name each case: so a case that is added later is not forgotten here";
+                return Err(self.unexpected("the name of a case", &[help]));
+            }
+            if matches!(self.kind(), Kind::Int | Kind::Num | Kind::True | Kind::False) {
+                let help = "`match` chooses by the case of an enumeration; numbers are compared: `if a == 0 then x else if a == 1 then y else z`";
                 return Err(self.unexpected("the name of a case", &[help]));
             }
             let case = self.qualified("the name of a case")?;

@@ -103,6 +103,9 @@ impl Infer<'_, '_, '_> {
                 }
                 None
             }
+            Builtin::Gather | Builtin::Pick if self.exchanged_operands((id, of), which, args, &operands) => {
+                return self.classes.error();
+            }
             Builtin::Gather | Builtin::Pick => {
                 let i = operands[1];
                 self.expect(DType::Int, i, codes::TYPE_MISMATCH, &format!("the second operand of {what}"));

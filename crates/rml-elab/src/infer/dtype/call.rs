@@ -9,7 +9,7 @@ use super::exchanged::Argument;
 use super::{Infer, Pending};
 use rml_syntax::ast::Literal;
 
-use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node};
+use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node};
 use crate::infer::adjoint::{self, Adjoint, Results};
 use crate::instance::InstanceId;
 use crate::text;
@@ -36,6 +36,13 @@ impl Infer<'_, '_, '_> {
             args.push(if is_static { None } else { Some(self.expr(id, *arg)) });
         }
         // Of an adjoint, `bp` and at least one gradient follow.
+        let shifted = self.is_shifted(node, call, child);
+        if shifted {
+            // What it is given is not what the inputs are.
+            let extra = args.split_off(callee.formals.len()).into_iter().flatten().collect();
+            self.pending.push(Pending { id, call: expr, results: lhs.to_vec(), extra, shifted });
+            return;
+        }
         let complete = call.order.times == 0 || args.len() > callee.formals.len() + 1;
         let order = if complete { self.exchanged((id, expr), call, child, &args) } else { None };
         for (i, &formal) in callee.formals.iter().enumerate() {
@@ -57,8 +64,27 @@ impl Infer<'_, '_, '_> {
             });
         }
         if call.order.times > 0 {
-            self.pending.push(Pending { id, call: expr, results: lhs.to_vec(), extra });
+            self.pending.push(Pending { id, call: expr, results: lhs.to_vec(), extra, shifted });
         }
+    }
+
+    /// Whether the call of an adjoint seems to lack an input of the node: `bp` stands in the place of the last one.
+    fn is_shifted(&mut self, node: &Node, call: &Call, child: InstanceId) -> bool {
+        let callee = self.tree.node(child);
+        let Some((last, at)) = callee.formals.last().zip(callee.formals.len().checked_sub(1)) else {
+            return false;
+        };
+        let is_bp = |arg: &ExprId| match &node.exprs[*arg].kind {
+            ExprKind::Literal(Literal::Bool(_)) => true,
+            ExprKind::Local(local) => node.name_of(*local).as_ref() == "bp",
+            _ => false,
+        };
+        let bool_input =
+            self.classes.get(self.tree.slot(child, *last)).is_some_and(|(ty, _)| ty == DType::Bool);
+        call.order.times > 0
+            && !bool_input
+            && call.args.get(at).is_some_and(is_bp)
+            && !call.args[at + 1..].iter().any(is_bp)
     }
 
     /// Hands a result of a call to the left side; where their types differ, the left side is what does not fit.
@@ -132,7 +158,7 @@ impl Infer<'_, '_, '_> {
         let own = callee.formals.iter().filter(|l| tree.is_stream(child, **l)).count();
         let wanted = adjoint.inputs.len() - own;
         let chosen = results.choose(pending.results.len());
-        if pending.extra.len() != wanted || chosen.is_none() {
+        if pending.shifted || pending.extra.len() != wanted || chosen.is_none() {
             self.arity(callee, call.order, &adjoint, &results, pending, wanted);
             self.fail(&pending.results);
             return true;
@@ -178,7 +204,7 @@ impl Infer<'_, '_, '_> {
             codes::ARITY,
             format!("this call does not fit the interface of `{prefix}{}`", callee.name),
         );
-        let d = if extra == wanted {
+        let d = if extra == wanted && !pending.shifted {
             let names = if given == 1 { "name" } else { "names" };
             d.label(span, format!("its results go to {given} {names}, expected {}", results.counts()))
         } else {
@@ -190,9 +216,9 @@ impl Infer<'_, '_, '_> {
         let name = format!("{prefix}{}", callee.name);
         let lacks_bp =
             extra + 1 == wanted && pending.extra.first().is_none_or(|(class, _)| !self.is_condition(*class));
-        let lacks_input = if extra + 1 == wanted { self.with_input(&name, callee, pending) } else { None };
+        let lacks_input = if pending.shifted { self.with_input(&name, callee, pending) } else { None };
         self.report.push(match (extra == wanted, results.gradients.is_empty()) {
-            (false, _) if let Some((input, call)) = lacks_input => {
+            _ if let Some((input, call)) = lacks_input => {
                 d.help(format!("`{input}` is missing: write `{call}`"))
             }
             (false, _) if lacks_bp => {
@@ -305,8 +331,8 @@ impl Infer<'_, '_, '_> {
         (args.len() == own + wanted).then(|| format!("{} = {name}({})", names.join(", "), args.join(", ")))
     }
 
-    /// An input of the node that a call of its adjoint lacks, if a variable of that name is in scope, and the call with
-    /// that variable.
+    /// An input of the node that a call of its adjoint lacks, and the call with that input: one of which a variable has
+    /// the name, else the first one without which the types of the arguments fit.
     fn with_input(
         &mut self,
         name: &str,
@@ -318,18 +344,45 @@ impl Infer<'_, '_, '_> {
         let is = |arg: &ExprId, input: &str| text::short(node, *arg).is_some_and(|text| text == input);
         let defined =
             |input: &str| node.locals.iter().any(|l| *l.name == *input && l.kind != LocalKind::Undefined);
-        let names = callee.formals.iter().map(|formal| callee.name_of(*formal).as_ref());
-        let (at, input) =
-            names.enumerate().find(|(_, input)| defined(input) && !given.iter().any(|arg| is(arg, input)))?;
-        // What stands before the gradients then is the last input of the node now.
-        let bp = given.get(callee.formals.len() - 1).filter(|_| at < callee.formals.len())?;
-        let is_bp = matches!(node.exprs[*bp].kind, ExprKind::Literal(Literal::Bool(_))) || is(bp, "bp");
+        let names: Vec<&str> = callee.formals.iter().map(|formal| callee.name_of(*formal).as_ref()).collect();
+        let named = names.iter().position(|input| defined(input) && !given.iter().any(|arg| is(arg, input)));
+        let at =
+            named.or_else(|| (0..names.len()).find(|at| self.fits_without(callee, pending, given, *at)))?;
         let mut args: Vec<String> = Vec::new();
         for arg in given {
             args.push(text::short(node, *arg)?);
         }
-        args.insert(at, input.to_owned());
-        is_bp.then(|| (input.to_owned(), format!("{name}({})", args.join(", "))))
+        args.insert(at, names[at].to_owned());
+        Some((names[at].to_owned(), format!("{name}({})", args.join(", "))))
+    }
+
+    /// Whether the arguments of a call have the types of the inputs of the node but for one, as far as they are known.
+    fn fits_without(
+        &mut self,
+        callee: &crate::hir::Node,
+        pending: &Pending,
+        given: &[ExprId],
+        input: usize,
+    ) -> bool {
+        let Some(child) = self.tree.instances[pending.id].calls.get(&pending.call).copied() else {
+            return false;
+        };
+        let others: Vec<Local> = callee
+            .formals
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != input)
+            .map(|(_, formal)| *formal)
+            .collect();
+        others.iter().zip(given).all(|(formal, arg)| {
+            let wanted = self.classes.get(self.tree.slot(child, *formal)).map(|(dtype, _)| dtype);
+            let class = match self.tree.node(pending.id).exprs[*arg].kind {
+                ExprKind::Local(local) => self.tree.slot(pending.id, local),
+                _ => return true,
+            };
+            let found = self.classes.get(class).map(|(dtype, _)| dtype);
+            wanted.is_none() || found.is_none() || wanted == found
+        })
     }
 
     /// The call of an adjoint with `true` for the `bp` that it lacks.

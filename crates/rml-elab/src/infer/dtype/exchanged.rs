@@ -6,6 +6,7 @@ use rml_ir::DType;
 
 use super::Infer;
 use super::classes::Class;
+use crate::builtins::Builtin;
 use crate::context;
 use crate::hir::{Call, ExprId};
 use crate::instance::InstanceId;
@@ -86,6 +87,34 @@ impl Infer<'_, '_, '_> {
         .help(format!("{what}: `{written}`"));
         self.broken.insert((id, expr));
         self.report.push(context::add(self.tree, id, Some(expr), d));
+    }
+
+    /// Whether the positions stand before what they are of: `gather(i, table)`. That is reported.
+    pub(super) fn exchanged_operands(
+        &mut self,
+        (id, of): (InstanceId, ExprId),
+        which: Builtin,
+        args: &[ExprId],
+        operands: &[(Class, Span)],
+    ) -> bool {
+        let &[(first, _), (second, at), ..] = operands else { return false };
+        let type_of = |class| self.classes.get(class).map(|(dtype, _)| dtype);
+        if [first, second].map(type_of) != [Some(DType::Int), Some(DType::Num)] {
+            return false;
+        }
+        let node = self.tree.node(id);
+        let text = |arg: &ExprId| text::short(node, *arg).unwrap_or_else(|| "..".to_owned());
+        let mut texts: Vec<String> = args.iter().map(text).collect();
+        texts.swap(0, 1);
+        let name = which.name();
+        let message = format!("the arguments of `{name}` are in another order than it takes them");
+        let d = Diagnostic::error(codes::TYPE_MISMATCH, message)
+            .label(at, "this is num, but the positions are int")
+            .note(format!("expected {name}{}", which.arity().2))
+            .help(format!("exchange the two: `{name}({})`", texts.join(", ")));
+        self.broken.insert((id, of));
+        self.report.push(context::add(self.tree, id, Some(of), d));
+        true
     }
 
     /// Whether a class has that type, as far as is known. Where an argument is moved to, what nothing determines yet is

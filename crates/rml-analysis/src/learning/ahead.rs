@@ -1,0 +1,98 @@
+//! Forecasts that are compared with a value which they are given.
+
+use indexmap::IndexSet;
+use rml_base::Diagnostic;
+use rml_base::codes::analysis::TARGET_IS_INPUT;
+use rml_ir::normal::{Callee, Equation, NodeId, Rhs, Var};
+use rml_ir::op::Op;
+
+use super::Program;
+use super::labels::pair;
+use super::view::View;
+
+/// How deep delays of an input are searched for.
+const DEPTH: usize = 8;
+
+/// The findings in a node: losses of the library between what the adjoint of a node gives and an input of the same
+/// call, in the same cycle, of a node that keeps that input for later cycles.
+pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
+    let finding = |equation: &Equation| {
+        let (compared, target) = pair(program, equation)?;
+        let call = view.equation(compared).map(|eq| &view.node.equations[eq])?;
+        let Rhs::Call { callee: Callee::Diff { node: id, order: 1 }, args, .. } = &call.rhs else {
+            return None;
+        };
+        let input = args.iter().position(|arg| *arg == target)?;
+        let callee = &program.module.nodes[*id];
+        let own = callee.inputs().nth(input)?;
+        let name = view.node.vars[target].name.as_deref()?;
+        if (program.library)(callee.span) || !is_delayed(program, *id, own.var, DEPTH) {
+            return None;
+        }
+        let what = format!("`{}` is given `{name}`, and compared with the same `{name}`", callee.name);
+        Some(
+            Diagnostic::warning(TARGET_IS_INPUT, what)
+                .label(equation.span, format!("`{name}` is what is right here"))
+                .label(call.span, "and is known here, in the same cycle")
+                .help(format!(
+                    "to predict the next value, give it the value of the cycle before, `{name} fby {name}`, in place of `{name}`"
+                ))
+                .help(format!(
+                    "if `{name}` is to be reproduced, as by an autoencoder, say so: `stop_gradient({name})` in the loss"
+                )),
+        )
+    };
+    view.node.equations.iter().filter_map(finding).collect()
+}
+
+/// Whether a node, or one that it calls, keeps the elements of a value for later cycles.
+fn is_delayed(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let node = &program.module.nodes[id];
+    let mut carried = IndexSet::from([v]);
+    let mut at = 0;
+    while let Some(&v) = carried.get_index(at) {
+        at += 1;
+        for equation in &node.equations {
+            match &equation.rhs {
+                Rhs::Fby { next, .. } if *next == v => return true,
+                Rhs::Apply { op, args, .. } if args.contains(&v) && moves(op) => {
+                    carried.extend(&equation.lhs);
+                }
+                Rhs::Call { callee: Callee::Node(callee), args, .. } => {
+                    let inputs = program.module.nodes[*callee].inputs().zip(args);
+                    let mut same = inputs.filter(|(_, arg)| **arg == v);
+                    if same.any(|(input, _)| is_delayed(program, *callee, input.var, depth)) {
+                        return true;
+                    }
+                }
+                Rhs::Const(_)
+                | Rhs::Apply { .. }
+                | Rhs::Call { .. }
+                | Rhs::When { .. }
+                | Rhs::Merge { .. }
+                | Rhs::If { .. }
+                | Rhs::Fby { .. }
+                | Rhs::FbyBack { .. }
+                | Rhs::Post { .. }
+                | Rhs::Param { .. }
+                | Rhs::ParamUpdate { .. } => {}
+            }
+        }
+    }
+    false
+}
+
+/// Whether the result of an operator has the elements of its operands, in other places.
+fn moves(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Copy
+            | Op::Reshape { .. }
+            | Op::Transpose { .. }
+            | Op::Broadcast { .. }
+            | Op::Concat { .. }
+            | Op::Stack { .. }
+            | Op::Index { .. }
+    )
+}
