@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::workspace::{cargo, step};
+use crate::workspace::{FEATURES, cargo, step};
 
 /// A test program, and the folder of its package, in which it runs.
 struct Binary {
@@ -38,10 +38,8 @@ pub(crate) fn run(variables: &[(&str, &str)], without: &str) -> Result<(), Strin
         }
     });
     println!("== tests: {:.0} s", start.elapsed().as_secs_f64());
-    let documented = step(
-        "examples of the documentation",
-        cargo(&["test", "--workspace", "--doc", "--quiet"]).env_remove(without),
-    );
+    let mut documented = cargo(&["test", "--workspace", "--doc", "--quiet"]);
+    let documented = step("examples of the documentation", documented.args(FEATURES).env_remove(without));
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     match failed.is_empty() {
         true => documented,
@@ -54,7 +52,7 @@ fn built() -> Result<Vec<Binary>, String> {
     println!("\n== tests: build");
     let start = Instant::now();
     let mut build = cargo(&["test", "--workspace", "--no-run", "--quiet"]);
-    build.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
+    build.args(FEATURES).args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
     let output = build.output().map_err(|e| format!("cannot start cargo: {e}"))?;
     println!("== tests: build: {:.0} s", start.elapsed().as_secs_f64());
     if !output.status.success() {

@@ -10,7 +10,7 @@ use crate::workspace::{program, root, step};
 /// Has Neovim edit programs, and packs the extension where there is npm.
 pub(crate) fn editors() -> Result<(), String> {
     installed(&[("nvim", "neovim")])?;
-    step("editors: Neovim", &mut neovim(&program("rml", "lsp", &[])?))?;
+    step("editors: Neovim", &mut neovim(&program("rml", "lsp")?))?;
     match Command::new("npm").arg("--version").output() {
         Ok(found) if found.status.success() => extension(),
         _ => {

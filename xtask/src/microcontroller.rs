@@ -30,7 +30,7 @@ pub(crate) fn microcontroller() -> Result<(), String> {
     installed(BOARD_TOOLS)?;
     let folder = root().join(FOLDER);
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    let mut export = Command::new(program("rml", "export", &[])?);
+    let mut export = Command::new(program("rml", "export")?);
     export.args(["export", "examples/microcontroller/gru.rml"]).current_dir(root());
     let options = ["--node", "train", "--cycles", "16", "--name", "train", "--out", FOLDER];
     step("microcontroller: export", export.args(options))?;

@@ -51,7 +51,7 @@ pub(crate) fn pages() -> Result<(), String> {
     write("main.rml", PROGRAM)?;
     write("inputs.json", INPUTS)?;
     let of = |name: &str| folder.join(name).display().to_string();
-    let rml = program("rml", "flags", &[])?;
+    let rml = program("rml", "flags")?;
     let mut trace = Command::new(&rml);
     step(
         "pages: trace",

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::microcontroller::{installed, microcontroller};
 use crate::python::TOOLS;
 use crate::setup::{self, Recipe};
-use crate::workspace::{FEATURES, cargo, program, root, step, tests};
+use crate::workspace::{FEATURES, cargo, plain_tests, program, root, step, tests};
 use crate::{
     binaries, book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights,
 };
@@ -78,15 +78,12 @@ fn suite() -> Result<(), String> {
     step("suite and vectors on backends", on_backends(&mut tests)?.env("RML_TEST_BACKENDS", "xla,torch"))
 }
 
-/// A build that opens backends and reads Parquet files: the examples on all backends, what it finds, and what it says
-/// about those that it does not.
+/// The examples on all backends; and what a build without them and without Parquet files says of them.
 fn features() -> Result<(), String> {
     let mut examples = tests(&["agreement", "pages"]);
-    step("examples on backends", on_backends(&mut examples)?.args(FEATURES))?;
-    let mut used = tests(&["backends", "explain", "ragged"]);
-    step("features: tests", used.args(FEATURES).env_remove(BLESS))?;
-    let read = ["test", "--quiet", "--package", "rml-data", "--features", "parquet", "--lib", "parquet"];
-    step("features: Parquet files", &mut cargo(&read))
+    step("examples on backends", on_backends(&mut examples)?)?;
+    let mut plain = plain_tests(&["backends", "explain", "ragged"]);
+    step("without features", plain.env_remove(BLESS))
 }
 
 /// The command, told where backends are, and to run on all of them.
@@ -103,7 +100,7 @@ fn workflows() -> Result<(), String> {
 
 /// A fuzz campaign, with the flags of `rml-fuzz`.
 pub(crate) fn fuzz(flags: &[String]) -> Result<(), String> {
-    step("fuzzing", Command::new(program("rml-fuzz", "regressions", &[])?).args(flags).current_dir(root()))
+    step("fuzzing", Command::new(program("rml-fuzz", "regressions")?).args(flags).current_dir(root()))
 }
 
 /// What [`tidy::check`] finds.

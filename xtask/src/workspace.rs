@@ -22,17 +22,25 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 /// Everything that a build can have and the usual one does not: backends that are libraries, and Parquet files.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "rml-cli/xla,rml-cli/torch,rml-cli/parquet"];
 
-/// The tests of those names, in the build of the whole workspace. A package that is built alone gets other features of
-/// its dependencies, and so nearly everything would be compiled once more.
+/// The tests of those names, in the one build that all steps share: the whole workspace with everything in it. A
+/// package that is built alone, or with other features, has other dependencies, and so nearly everything would be
+/// compiled once more.
 pub(crate) fn tests(names: &[&str]) -> Command {
+    let mut command = plain_tests(names);
+    command.args(FEATURES);
+    command
+}
+
+/// The tests of those names, in the build that users have who ask for no feature.
+pub(crate) fn plain_tests(names: &[&str]) -> Command {
     let mut command = cargo(&["test", "--workspace", "--quiet"]);
     command.args(names.iter().flat_map(|name| ["--test", name]));
     command
 }
 
-/// A program of the workspace, built as it is for that test of its package, with those flags.
-pub(crate) fn program(name: &str, test: &str, flags: &[&str]) -> Result<PathBuf, String> {
-    step(&format!("building {name}"), tests(&[test]).args(flags).arg("--no-run"))?;
+/// A program of the workspace, built as it is for that test of its package.
+pub(crate) fn program(name: &str, test: &str) -> Result<PathBuf, String> {
+    step(&format!("building {name}"), tests(&[test]).arg("--no-run"))?;
     Ok(target().join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
