@@ -23,10 +23,15 @@ pub(crate) fn run(variables: &[(&str, &str)], without: &str) -> Result<(), Strin
     println!("\n== tests: {} programs", binaries.len());
     let start = Instant::now();
     let (todo, failed) = (Mutex::new(VecDeque::from(binaries)), Mutex::new(Vec::new()));
+    let slow = Mutex::new(Vec::new());
     let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let work = || {
         while let Some(binary) = next() {
-            if let Err(why) = ran(&binary, variables, without) {
+            let start = Instant::now();
+            let ran = ran(&binary, variables, without);
+            let took = (start.elapsed().as_secs(), binary.name.clone());
+            slow.lock().unwrap_or_else(PoisonError::into_inner).push(took);
+            if let Err(why) = ran {
                 println!("\n{}:\n{why}", binary.name);
                 failed.lock().unwrap_or_else(PoisonError::into_inner).push(binary.name);
             }
@@ -37,7 +42,7 @@ pub(crate) fn run(variables: &[(&str, &str)], without: &str) -> Result<(), Strin
             scope.spawn(work);
         }
     });
-    println!("== tests: {:.0} s", start.elapsed().as_secs_f64());
+    println!("== tests: {:.0} s; the slowest: {}", start.elapsed().as_secs_f64(), slowest(slow));
     let mut documented = cargo(&["test", "--workspace", "--doc", "--quiet"]);
     let documented = step("examples of the documentation", documented.args(FEATURES).env_remove(without));
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -45,6 +50,15 @@ pub(crate) fn run(variables: &[(&str, &str)], without: &str) -> Result<(), Strin
         true => documented,
         false => Err(format!("tests failed: {}", failed.join(", "))),
     }
+}
+
+/// The test programs that took longest, with their seconds.
+fn slowest(times: Mutex<Vec<(u64, String)>>) -> String {
+    const SHOWN: usize = 12;
+    let mut times = times.into_inner().unwrap_or_else(PoisonError::into_inner);
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    let shown: Vec<String> = times.iter().take(SHOWN).map(|(s, name)| format!("{name} {s}")).collect();
+    shown.join(", ")
 }
 
 /// Builds all test programs.

@@ -207,8 +207,7 @@ node train(x: num [batch, 2], y: int [batch] when end, end: bool []) -> (loss: n
     );
     let data = r#"{"x": [[[1, 2], [3, 4]], [[4, 3], [2, 1]]], "y": [0, 2]}"#;
     let folder = Folder::new().file("p.rml", &text).file("d.json", data);
-    let told =
-        ["error[undeclared-clock]", "p.rml:9:12", "(logits: num", "`x` of every cycle does not fit here"];
+    let told = ["error[undeclared-clock]", "p.rml:8:3", "(logits: num", "write `h when end` for `h`"];
     folder.rml("train p.rml --data d.json --epochs 1 --test 0").fails(1, &told);
 }
 
@@ -398,7 +397,7 @@ fn warned(code: &str, text: &str, words: &[&str], right: &[(&str, &str)]) {
 #[test]
 fn a_label_is_not_computed_from_what_it_is_compared_with() {
     let text = program("", &seeded("-0.1").replace("(logits, y,", "(logits, argmax(logits, -1),"));
-    let words = ["p.rml:8:3", "nothing reads the input `y`"];
+    let words = ["p.rml:9:3", "nothing reads the input `y`"];
     warned(
         "own-label",
         &text,
@@ -423,6 +422,7 @@ fn a_forecast_does_not_know_what_it_forecasts() {
         ("diff_forecast(x,", "diff_forecast(x fby x,"),
         ("guess, x,", "guess, stop_gradient(x),"),
         ("last(4, x)", "x * ones([4])"),
+        ("last(4, x)", "last(4, x fby x)"),
     ];
     warned("target-is-input", FORECAST, &["p.rml:8:3", "`x fby x`, in place of `x`"], &right);
 }
@@ -447,7 +447,7 @@ fn dropout_is_for_training() {
     warned(
         "active-dropout",
         DROPS,
-        &["p.rml:4:3", "`infer`, which trains nothing", "`training: bool []`"],
+        &["p.rml:4:16", "`infer`, which trains nothing", "`training: bool []`"],
         &right,
     );
 }

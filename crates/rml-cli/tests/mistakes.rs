@@ -117,7 +117,7 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),
     ("length_column", "d.json", "{\"x\": [[[1, 2], [0, 0]]], \"y\": [[1, 0]], \"length\": [1]}", LINE, ""),
     ("parameters_of_zeros", "d.json", "{\"x\": [[1, 2]], \"y\": [1]}", LAYERS, ""),
-    ("weights_of_zeros", "d.json", "{\"x\": [[1, 2]], \"y\": [1]}", BIASED, ""),
+    ("weights_of_zeros", "d.json", "{\"x\": [[1, 2], [2, 1], [1, 1]], \"y\": [1, 2, 3]}", BIASED, ""),
     ("windows_of_one_cycle", "d.json", "{\"x\": [[[1, 2], [3, 4]]], \"y\": [1]}", STEPS, ""),
     (
         "fewer_than_a_batch",

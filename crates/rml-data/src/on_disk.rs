@@ -228,8 +228,8 @@ mod tests {
             let message = |d: &rml_base::Diagnostic| d.message.replace(&here, "");
             let windows = windows.map_err(|d| d.iter().map(message).collect::<String>())?;
             let order: Vec<usize> = (0..windows.count).rev().collect();
-            let blocks = windows.batches(&order, 2).into_iter();
-            let blocks = blocks.map(|batch| windows.block(&batch, false).map_err(|d| d.message));
+            let batches = windows.batches(&order, 2);
+            let blocks = batches.iter().map(|batch| windows.block(batch, false).map_err(|d| d.message));
             Ok::<_, String>((windows.count, format!("{:?}", blocks.collect::<Result<Vec<_>, _>>()?)))
         };
         let expected = look(&Columns::read_all(&paths).map_err(|e| e.to_string())?);

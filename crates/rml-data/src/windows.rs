@@ -1,6 +1,7 @@
 //! Data read window by window: which input takes what in each cycle of a batch of windows.
 
 mod agreed;
+mod batches;
 mod bind;
 mod fit;
 mod hints;
@@ -9,7 +10,6 @@ mod rows;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, memory};
 use rml_engine::{self as block, Block};
@@ -24,6 +24,7 @@ use crate::layout::Layout;
 use crate::prepare::{Fill, Moments, Steps, fitted};
 use crate::recipe::Preparation;
 
+pub use batches::Batches;
 pub use bind::missing;
 
 /// Data bound to the inputs of a node.
@@ -104,26 +105,6 @@ impl Windows {
     /// How many cycles each window has; `None` if they differ.
     pub fn same_length(&self) -> Option<usize> {
         self.lengths.is_none().then_some(self.cycles)
-    }
-
-    /// Puts windows that stand in some order into batches of at most that many, each of windows of the same length.
-    /// Full batches come first, in the order in which they are filled, then the others, larger ones first.
-    pub fn batches(&self, order: &[usize], size: usize) -> Vec<Vec<usize>> {
-        if self.lengths.is_none() {
-            return order.chunks(size.max(1)).map(<[usize]>::to_vec).collect();
-        }
-        let (mut full, mut open) = (Vec::new(), IndexMap::<usize, Vec<usize>>::new());
-        for &window in order {
-            let batch = open.entry(self.length(window)).or_default();
-            batch.push(window);
-            if batch.len() >= size {
-                full.push(std::mem::take(batch));
-            }
-        }
-        let mut rest: Vec<Vec<usize>> = open.into_values().filter(|batch| !batch.is_empty()).collect();
-        rest.sort_by_key(|batch| (usize::MAX - batch.len(), self.length(batch[0])));
-        full.extend(rest);
-        full
     }
 
     /// All cycles of those windows, which have the same length and are stacked: a column for each input. `is_last` says

@@ -318,7 +318,7 @@ fn classes(
 /// `reshape([batch, 64], x)` for an input `x: num [batch, 8, 8]` whose axes a layer has kept.
 fn flattened(typed: &Typed<'_>, id: InstanceId, found: &Shape, expected: &Shape) -> Option<String> {
     let node = typed.tree.node(id);
-    let outer = expected.rank().checked_sub(1)?;
+    let outer = expected.rank().checked_sub(1).filter(|outer| *outer > 0)?;
     let kept = found.dims().get(..found.rank().checked_sub(1)?).filter(|kept| kept.len() > outer)?;
     if found.dims().last() != expected.dims().last() || kept.get(..outer) != expected.dims().get(..outer) {
         return None;

@@ -430,7 +430,7 @@ pub(crate) fn evaluate(
     let mut runner = Runner::new(family, size, data.same_length())?;
     runner.restore(&states, Policy::Inference)?;
     let batches = data.batches(set, size);
-    for (n, windows) in (1..).zip(&batches) {
+    for (n, windows) in (1..).zip(batches.iter()) {
         if from.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::SeqCst)) {
             break;
         }

@@ -14,7 +14,7 @@ use super::view::View;
 const DEPTH: usize = 8;
 
 /// The findings in a node: losses of the library between what the adjoint of a node gives and an input of the same
-/// call, in the same cycle, of a node that keeps that input for later cycles.
+/// call, in the same cycle, of a node whose result depends on that input and that keeps it for later cycles.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
     let finding = |equation: &Equation| {
         let (compared, target) = pair(program, equation)?;
@@ -26,7 +26,8 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         let callee = &program.module.nodes[*id];
         let own = callee.inputs().nth(input)?;
         let name = view.node.vars[target].name.as_deref()?;
-        if (program.library)(callee.span) || !is_delayed(program, *id, own.var, DEPTH) {
+        let is_known = passes(program, *id, own.var, DEPTH);
+        if (program.library)(callee.span) || !is_known || !is_delayed(program, *id, own.var, DEPTH) {
             return None;
         }
         let what = format!("`{}` is given `{name}`, and compared with the same `{name}`", callee.name);
@@ -81,6 +82,37 @@ fn is_delayed(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
         }
     }
     false
+}
+
+/// Whether an output of a node depends on a value of the same cycle.
+fn passes(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let node = &program.module.nodes[id];
+    let mut reached = IndexSet::from([v]);
+    let mut at = 0;
+    while let Some(&v) = reached.get_index(at) {
+        at += 1;
+        for equation in &node.equations {
+            let mut reads = false;
+            equation.rhs.for_each_operand(|operand| reads |= operand == v);
+            let passes = match &equation.rhs {
+                _ if !reads => false,
+                Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. } => false,
+                Rhs::Call {
+                    callee: Callee::Node(callee) | Callee::Diff { node: callee, .. }, args, ..
+                } => {
+                    let mut inputs = program.module.nodes[*callee].inputs().zip(args);
+                    inputs.any(|(input, arg)| *arg == v && passes(program, *callee, input.var, depth))
+                }
+                Rhs::Const(_) | Rhs::Apply { .. } | Rhs::When { .. } | Rhs::Merge { .. } => true,
+                Rhs::If { .. } | Rhs::Param { .. } | Rhs::ParamUpdate { .. } => true,
+            };
+            if passes {
+                reached.extend(&equation.lhs);
+            }
+        }
+    }
+    node.outputs.iter().any(|output| reached.contains(output))
 }
 
 /// Whether the result of an operator has the elements of its operands, in other places.

@@ -96,7 +96,7 @@ fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Optio
     };
     let name = |v: Var| flat.vars[v].name.as_deref().and_then(|name| name.rsplit('.').next());
     let conditions = flat.vars.ids().filter(|v| flat.instance(*v) == Some(within)).filter(is_condition);
-    let mut conditions = conditions.filter_map(name).filter(|name| *name != "bp");
+    let mut conditions = conditions.filter_map(name).filter(|name| !name.starts_with("bp"));
     let end = conditions.next().filter(|end| conditions.all(|other| other == *end))?;
     let (line, _) = sources.line_column(call.file, call.start);
     (!within.is_empty() && !text.contains('\n') && !text.contains(" every ")).then(|| {

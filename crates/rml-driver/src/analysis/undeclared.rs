@@ -90,15 +90,26 @@ fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var, clock: &str) -
     let own = |span: Span| span.file == flat.vars[input].span.file;
     let copies =
         flat.equations.iter().filter(|e| own(e.span) && matches!(e.rhs, Rhs::Apply { op: Op::Copy, .. }));
-    copies.filter(|copy| flat.instance(copy.lhs) != Some("")).find_map(|copy| {
+    let copies = copies.filter(|copy| flat.instance(copy.lhs) != Some("") && !is_adjoint(sources, copy.span));
+    let calls = copies.filter_map(|copy| {
         let mut operand = None;
         copy.rhs.for_each_operand(|v| operand = Some(v));
         let value = operand.filter(|v| depends.contains(v) && own(flat.vars[*v].span))?;
         let (name, text) = (last(flat, value)?, &sources.text(copy.span.file)[copy.span.range()]);
         let is_argument = flat.instance(value) != flat.instance(copy.lhs) && text.contains(name);
-        (is_argument && knows(flat.instance(value)) && !text.contains("diff_"))
-            .then(|| (name.to_owned(), text))
-    })
+        let found = (name.to_owned(), text);
+        (is_argument && !text.contains("diff_")).then(|| (found, knows(flat.instance(value))))
+    });
+    // Best where the condition has a name, too.
+    let calls: Vec<_> = calls.collect();
+    let best = calls.iter().find(|(_, knows)| *knows).or(calls.first())?;
+    Some(best.0.clone())
+}
+
+/// Whether a place is in a node that the program defines as an adjoint, such as its optimiser.
+fn is_adjoint(sources: &Sources, at: Span) -> bool {
+    let before = &sources.text(at.file)[..at.start as usize];
+    before.rfind("node ").is_some_and(|node| before[node + "node ".len()..].trim_start().starts_with("diff_"))
 }
 
 /// All that depends on these, but not by way of those.

@@ -154,7 +154,8 @@ impl<'a> Course<'a> {
             let reached = &self.position.reached;
             let is_first = reached.epoch == 0 && reached.done == 0;
             let states = is_first.then(|| session.states()).transpose()?;
-            self.still = Still::new(program, states.as_ref());
+            let batches = info.train_windows / self.position.setup.batch.max(1);
+            self.still = Still::new(program, states.as_ref(), batches);
         }
         self.of = info.train_windows;
         observer.start(&info);

@@ -1,11 +1,11 @@
 //! Training on windows of data: epoch after epoch, batch after batch.
 
-use std::collections::VecDeque;
-
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Amount, Arranged, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish, order};
+use rml_data::{
+    Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish, order,
+};
 use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
 
 use super::confusion;
@@ -134,8 +134,8 @@ impl<'a> OnData<'a> {
             runner.restore(checkpoint, Policy::Exact)?;
         }
         let Self { options, windows, test, train_set, .. } = self;
-        let (epochs, of, batches) = (options.epochs, None, VecDeque::new());
-        let mut blocks = Epochs { epochs, setup, runner, windows, test, train_set, of, batches };
+        let (epochs, of, batches) = (options.epochs, None, Batches::default());
+        let mut blocks = Epochs { epochs, setup, runner, windows, test, train_set, of, batches, next: 0 };
         self.course.run(&mut blocks, observer)
     }
 }
@@ -151,8 +151,10 @@ struct Epochs<'f> {
     train_set: Vec<usize>,
     /// The epoch of `batches`.
     of: Option<u64>,
-    /// The remaining batches of that epoch.
-    batches: VecDeque<Vec<usize>>,
+    /// The batches of that epoch.
+    batches: Batches,
+    /// Which of them comes next.
+    next: usize,
 }
 
 impl Epochs<'_> {
@@ -160,14 +162,13 @@ impl Epochs<'_> {
     fn begin_epoch(&mut self, epoch: u64, done: usize) {
         let Setup { shuffle, seed, batch, .. } = self.setup;
         let order = order(&self.train_set, shuffle, seed, epoch);
-        self.batches = self.windows.batches(&order, batch).into();
+        self.batches = self.windows.batches(&order, batch);
         let mut end = 0;
-        let is_done = |batch: &Vec<usize>| {
+        let is_done = |batch: &[usize]| {
             end += batch.len();
             end <= done
         };
-        let begun = self.batches.iter().map(is_done).take_while(|is_done| *is_done).count();
-        self.batches.drain(..begun);
+        self.next = self.batches.iter().map(is_done).take_while(|is_done| *is_done).count();
         self.of = Some(epoch);
     }
 }
@@ -181,8 +182,9 @@ impl Blocks for Epochs<'_> {
         if self.of != Some(reached.epoch) {
             self.begin_epoch(reached.epoch, reached.done);
         }
-        let Some(batch) = self.batches.pop_front() else { return Ok(Ran { windows: 0, cycles: 0 }) };
-        let outputs = self.runner.run(&self.windows, &batch, self.batches.is_empty())?;
+        let Some(batch) = self.batches.get(self.next) else { return Ok(Ran { windows: 0, cycles: 0 }) };
+        self.next += 1;
+        let outputs = self.runner.run(&self.windows, batch, self.next == self.batches.len())?;
         averages.add(&outputs, batch.len()).map_err(|d| self.session().fail(d))?;
         Ok(Ran { windows: batch.len() as u64, cycles: 0 })
     }

@@ -21,6 +21,8 @@ const SAME: f64 = 1e-6;
 /// The parameters that have a gradient, as they were before.
 pub(super) struct Still {
     keys: Vec<Arc<str>>,
+    /// How many batches an epoch has.
+    batches: usize,
     /// A hash of each at the start, during the first epoch of a training.
     start: Option<Vec<String>>,
     /// The same at the end of the epoch before, if the next one may change nothing.
@@ -31,11 +33,11 @@ pub(super) struct Still {
 
 impl Still {
     /// Watches the parameters that have a gradient, if there are any. `start` has the states of a training that begins.
-    pub(super) fn new(program: &Program, start: Option<&States>) -> Option<Self> {
+    pub(super) fn new(program: &Program, start: Option<&States>, batches: usize) -> Option<Self> {
         let learned = |key: &&Arc<str>| program.learned().contains(&***key);
         let keys: Vec<Arc<str>> = program.flat().states.keys().filter(learned).cloned().collect();
         let start = start.map(|states| hash(&keys, states));
-        (!keys.is_empty()).then_some(Self { keys, start, before: None, seen: None })
+        (!keys.is_empty()).then_some(Self { keys, start, batches, before: None, seen: None })
     }
 
     /// The finding after an epoch with those averages, if it changed no parameter. The states are asked for only after
@@ -61,7 +63,7 @@ impl Still {
         let start = self.start.take();
         let found = match (&start, &self.before) {
             (Some(start), _) if *start == now => Some(self.at_first(&states)),
-            (Some(start), _) if start.iter().zip(&now).any(|(a, b)| a == b) => {
+            (Some(start), _) if self.batches >= SEVERAL && start.iter().zip(&now).any(|(a, b)| a == b) => {
                 Some(self.some_at_first(&states, start, &now))
             }
             (_, Some(before)) if *before == now && !is_learned => Some(later(epoch)),
@@ -96,6 +98,9 @@ impl Still {
     }
 }
 
+/// An update changes what is before parameters that are 0 only once these are not: so many batches are an epoch that says
+/// something about each parameter.
+const SEVERAL: usize = 3;
 /// So many parameters are named.
 const SHOWN: usize = 4;
 const ZEROS: &str = "where parameters that are all 0 are multiplied by each other, as by two layers, their gradients are 0 as well";
@@ -173,7 +178,7 @@ mod tests {
         let states = |x: f32| States::from([("k".into(), Value::F32(x))]);
         let keys = vec!["k".into()];
         let start = Some(hash(&keys, &states(1.0)));
-        let mut still = Still { keys, start, before: None, seen: None };
+        let mut still = Still { keys, start, batches: 1, before: None, seen: None };
         let one = |(epoch, (loss, x)): (u64, &(f64, f32))| {
             let found = still.finding(epoch, &losses(*loss), &mut || Ok(states(*x)));
             found.unwrap().map(|_| epoch)

@@ -74,17 +74,12 @@ impl Infer<'_, '_, '_> {
         let Some((last, at)) = callee.formals.last().zip(callee.formals.len().checked_sub(1)) else {
             return false;
         };
-        let is_bp = |arg: &ExprId| match &node.exprs[*arg].kind {
-            ExprKind::Literal(Literal::Bool(_)) => true,
-            ExprKind::Local(local) => node.name_of(*local).as_ref() == "bp",
-            _ => false,
-        };
         let bool_input =
             self.classes.get(self.tree.slot(child, *last)).is_some_and(|(ty, _)| ty == DType::Bool);
         call.order.times > 0
             && !bool_input
-            && call.args.get(at).is_some_and(is_bp)
-            && !call.args[at + 1..].iter().any(is_bp)
+            && call.args.get(at).is_some_and(|arg| is_bp(node, arg))
+            && !call.args[at + 1..].iter().any(|arg| is_bp(node, arg))
     }
 
     /// Hands a result of a call to the left side; where their types differ, the left side is what does not fit.
@@ -216,7 +211,8 @@ impl Infer<'_, '_, '_> {
         let name = format!("{prefix}{}", callee.name);
         let lacks_bp =
             extra + 1 == wanted && pending.extra.first().is_none_or(|(class, _)| !self.is_condition(*class));
-        let lacks_input = if pending.shifted { self.with_input(&name, callee, pending) } else { None };
+        let may_lack = pending.shifted || extra + 1 == wanted;
+        let lacks_input = if may_lack { self.with_input(&name, callee, pending) } else { None };
         self.report.push(match (extra == wanted, results.gradients.is_empty()) {
             _ if let Some((input, call)) = lacks_input => {
                 d.help(format!("`{input}` is missing: write `{call}`"))
@@ -346,8 +342,17 @@ impl Infer<'_, '_, '_> {
             |input: &str| node.locals.iter().any(|l| *l.name == *input && l.kind != LocalKind::Undefined);
         let names: Vec<&str> = callee.formals.iter().map(|formal| callee.name_of(*formal).as_ref()).collect();
         let named = names.iter().position(|input| defined(input) && !given.iter().any(|arg| is(arg, input)));
-        let at =
-            named.or_else(|| (0..names.len()).find(|at| self.fits_without(callee, pending, given, *at)))?;
+        let at = match named {
+            Some(at) if pending.shifted => at,
+            // A variable in the place of `bp` may be one.
+            Some(at) => {
+                Some(at).filter(|_| given.get(names.len() - 1).is_some_and(|arg| is_bp(node, arg)))?
+            }
+            None if pending.shifted => {
+                (0..names.len()).find(|at| self.fits_without(callee, pending, given, *at))?
+            }
+            None => return None,
+        };
         let mut args: Vec<String> = Vec::new();
         for arg in given {
             args.push(text::short(node, *arg)?);
@@ -397,6 +402,15 @@ impl Infer<'_, '_, '_> {
             texts.map(|(arg, name)| text::short(node, *arg).unwrap_or(name)).collect();
         texts.insert(callee.formals.len().min(texts.len()), "true".to_owned());
         format!("{name}({})", texts.join(", "))
+    }
+}
+
+/// Whether an argument is a condition by its form or name.
+fn is_bp(node: &Node, arg: &ExprId) -> bool {
+    match &node.exprs[*arg].kind {
+        ExprKind::Literal(Literal::Bool(_)) => true,
+        ExprKind::Local(local) => node.name_of(*local).as_ref() == "bp",
+        _ => false, // any other may be a gradient or an input
     }
 }
 
