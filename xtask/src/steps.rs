@@ -78,7 +78,7 @@ fn suite() -> Result<(), String> {
     step("suite and vectors on backends", on_backends(&mut tests)?.env("RML_TEST_BACKENDS", "xla,torch"))
 }
 
-/// The examples on all backends; and what a build without them and without Parquet files says of them.
+/// The examples on all backends; and what a build without them and without Parquet files says about them.
 fn features() -> Result<(), String> {
     let mut examples = tests(&["agreement", "pages"]);
     step("examples on backends", on_backends(&mut examples)?)?;

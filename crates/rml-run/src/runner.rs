@@ -378,7 +378,7 @@ fn waiting(session: &Session) -> Diagnostic {
     d
 }
 
-/// The update of a parameter waits for cycles after its window: what the check of the program knows of it.
+/// The update of a parameter waits for cycles after its window: what the check of the program says about it.
 fn update_waits(late: &Diagnostic) -> Diagnostic {
     let what = "a window ended, and the update of a parameter in it waits for later cycles";
     let mut d = Diagnostic::error(codes::WINDOW_INCOMPLETE, what);

@@ -43,12 +43,17 @@ struct Program<'m> {
     through: RefCell<Through>,
 }
 
-/// What has to be said about the learning of a program: gradients of losses with the wrong sign, rates beyond all
-/// measure, losses that enter in the place of their gradients, gradients of inputs that update parameters beside,
-/// parameters that the gradient does not reach, gradients that enter where none can pass, probabilities where a loss
-/// takes logits, labels that are computed from what they are compared with, forecasts that know what they forecast, dropout that is active where nothing is
-/// trained. With `trained`, the root is a training: then also that it updates no parameter, or reports no number. `library` says whether a place is in the
-/// library. All are warnings.
+/// What has to be said about the learning of a program:
+///
+/// - gradients of losses with the wrong sign, rates beyond all measure, and losses in the place of their gradients,
+/// - gradients of inputs that update parameters beside, parameters that the gradient does not reach, and gradients that
+///   enter where none can pass,
+/// - probabilities where a loss takes logits, labels that are computed from what they are compared with, and forecasts
+///   that know what they forecast,
+/// - dropout that is active where nothing is trained.
+///
+/// With `trained`, the root is a training: then also that it updates no parameter, or reports no number. `library` says
+/// whether a place is in the library. All are warnings.
 ///
 /// Requires: N1 to N6.
 pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {

@@ -130,7 +130,7 @@ impl Lower<'_, '_> {
         Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
     }
 
-    /// Whether so many of the first arguments of a call are integers.
+    /// Whether that many arguments at the beginning of a call are integers.
     fn begin_with_numbers(&self, args: &[ExprId], count: usize) -> bool {
         let is_number =
             |arg: &ExprId| matches!(self.exprs[*arg].kind, ExprKind::Literal(ast::Literal::Int(_)));

@@ -98,10 +98,10 @@ impl Still {
     }
 }
 
-/// An update changes what is before parameters that are 0 only once these are not: so many batches are an epoch that says
+/// An update changes what is before parameters that are 0 only once these are not: an epoch of that many batches says
 /// something about each parameter.
 const SEVERAL: usize = 3;
-/// So many parameters are named.
+/// The number of parameters that are named.
 const SHOWN: usize = 4;
 const ZEROS: &str = "where parameters that are all 0 are multiplied by each other, as by two layers, their gradients are 0 as well";
 const DIFFER: &str = "begin matrices with numbers that differ, `param(glorot_uniform([..]))` in place of `param(zeros([..]))`; a bias may begin at 0";
