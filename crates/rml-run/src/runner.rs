@@ -24,9 +24,12 @@ use crate::engines::Engine;
 use crate::session::Session;
 
 mod columns;
+mod waits;
 
 use columns::with_columns;
 pub(crate) use columns::with_gaps;
+pub(crate) use waits::incomplete;
+use waits::{about_windows, among, update_waits, waiting};
 
 /// How many windows are stacked when nothing is said.
 pub(crate) const DEFAULT_BATCH: usize = 32;
@@ -333,67 +336,6 @@ impl<'f> Runner<'f> {
         self.session = session;
         self.size = size;
         Ok(())
-    }
-}
-
-/// A value waits for cycles after its window, with what the data says about the window.
-/// `is_told` says that it has the advice what to do.
-fn about_windows(d: Diagnostic, data: &Windows, (windows, is_told): (&[usize], bool)) -> Diagnostic {
-    let cycles = windows.first().map_or(0, |window| data.length(*window));
-    let d = match cycles {
-        1 => d
-            .note("each row of the data is a window here: its columns have one value per row, so a window is one cycle")
-            .help("if each row is a cycle, say how many of them are a window: `--window 24`")
-            .help("or store several cycles in a row: an array [windows, cycles, ..], or lists in JSON, `{\"x\": [[..], ..]}`"),
-        n => d.note(format!("a window of the data has {n} cycles")),
-    };
-    match data.not_ended(windows).unwrap_or_default() {
-        None if is_told => d,
-        None => d.help(CUT),
-        Some(end) => d.note(format!("column `{end}` is false in the last cycle of the window")).help(
-            format!("leave column `{end}` out of the data: then it is true in the last cycle of each window"),
-        ),
-    }
-}
-
-/// A value waits for cycles after its window.
-pub(crate) fn incomplete(session: &Session) -> Error {
-    session.fail(waiting(session).help(CUT))
-}
-
-const CUT: &str = "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`; where windows end before a restart, `every (false fby back r)`, let the data end the last one: `l = last(r) every end`, see \"Restarts\" in docs/language/gradients.md";
-
-fn waiting(session: &Session) -> Diagnostic {
-    let mut d = Diagnostic::error(
-        codes::WINDOW_INCOMPLETE,
-        "a window ended, and values in it still wait for later cycles",
-    );
-    if let Some(why) = session.waiting() {
-        // Only what needs itself, and a `post`, says how to fix it: more cycles are none of this window.
-        d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic || why.at_end));
-        d.labels = why.report.labels;
-        d = d.note(why.report.message);
-        d.notes.extend(why.report.notes);
-    }
-    d
-}
-
-/// The update of a parameter waits for cycles after its window: what the check of the program says about it.
-fn update_waits(late: &Diagnostic) -> Diagnostic {
-    let what = "a window ended, and the update of a parameter in it waits for later cycles";
-    let mut d = Diagnostic::error(codes::WINDOW_INCOMPLETE, what);
-    (d.labels, d.help) = (late.labels.clone(), late.help.clone());
-    d.note(late.message.clone())
-}
-
-/// Names windows in a message.
-fn among(windows: &[usize]) -> String {
-    const SHOWN: usize = 8;
-    let shown: Vec<String> = windows.iter().take(SHOWN).map(ToString::to_string).collect();
-    match windows.len() {
-        1 => format!("in window {} of the data", shown[0]),
-        n if n > SHOWN => format!("in a batch of windows {}, .. of the data", shown.join(", ")),
-        _ => format!("in a batch of windows {} of the data", shown.join(", ")),
     }
 }
 

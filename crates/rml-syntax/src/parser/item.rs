@@ -1,9 +1,10 @@
 //! Imports, nodes, declarations, equations, and where to continue after an error.
 
+use super::types::dtype;
 use super::{Lost, Parse, Parser, Reported};
 use crate::ast::{
-    ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, Ident, Import, ImportKind, ImportName,
-    ImportPath, Item, Lhs, Node, TypeExpr,
+    ClockExpr, Decl, Equation, Expr, ExprKind, Ident, Import, ImportKind, ImportName, ImportPath, Item, Lhs,
+    Node,
 };
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -298,92 +299,6 @@ impl<'a> Parser<'_, 'a> {
         Ok(ClockExpr { cond, positive, span: start.to(cond.span) })
     }
 
-    /// `num [dims]`
-    fn ty(&mut self) -> Parse<TypeExpr<'a>> {
-        let token = self.peek();
-        let name = self.text_of(token);
-        let mut foreign = false;
-        let dtype = if let Some(dtype) = dtype(name) {
-            dtype
-        } else if token.kind == Kind::Ident && name != "_" && foreign_dtype(name).is_none() {
-            return self.named_type();
-        } else {
-            let meant = foreign_dtype(name).filter(|_| token.kind == Kind::Ident);
-            let help: &[&str] = match meant {
-                Some(DTypeName::Bool) => {
-                    &["truth values are `bool [..]`, with a shape; `bool []` is a scalar"]
-                }
-                Some(DTypeName::Int) => &["integers are `int [..]`, with a shape; `int []` is a scalar"],
-                Some(DTypeName::Num | DTypeName::Named(_)) => {
-                    &["floating point numbers are `num [..]`, with a shape; `num []` is a scalar"]
-                }
-                None => {
-                    &["types are `bool [..]`, `int [..]` and `num [..]` with a shape; `num []` is a scalar"]
-                }
-            };
-            let reported = self.unexpected("a type", help);
-            foreign = true;
-            meant.ok_or(reported)?
-        };
-        self.next();
-        let start = self.span(token);
-        if self.kind() != Kind::LBracket && foreign {
-            return Ok(TypeExpr { dtype, dims: &[], span: start });
-        }
-        if self.kind() != Kind::LBracket {
-            let help = match self.kind() {
-                Kind::LParen => {
-                    format!("a shape stands in brackets: `{name} [4]`; that of a scalar is `{name} []`")
-                }
-                _ => format!("a scalar is written with an empty shape: `{name} []`"),
-            };
-            self.unexpected("`[` before the shape", &[&help]);
-            return Ok(TypeExpr { dtype, dims: &[], span: start });
-        }
-        if self.peek_at(1).kind == Kind::Minus {
-            self.next();
-            return Err(self.unexpected("a dimension", &[NAMED_DIMENSION]));
-        }
-        let (dims, _, span) = self.dims()?;
-        Ok(TypeExpr { dtype, dims, span: start.to(span) })
-    }
-
-    /// `phase`, `phase [4]`, `nn.state`: the name of an enumeration or record
-    fn named_type(&mut self) -> Parse<TypeExpr<'a>> {
-        let name = self.qualified("the name of a type")?;
-        let dtype = DTypeName::Named(name);
-        if self.kind() != Kind::LBracket {
-            return Ok(TypeExpr { dtype, dims: &[], span: name.span });
-        }
-        let (dims, _, span) = self.dims()?;
-        Ok(TypeExpr { dtype, dims, span: name.span.to(span) })
-    }
-
-    /// `[dim, ..]`: the dimensions, the height of the highest, and where.
-    pub(super) fn dims(&mut self) -> Parse<(&'a [Dim<'a>], usize, Span)> {
-        let open = self.take();
-        let mut dims = Vec::new();
-        let mut height = 0;
-        while self.kind() != Kind::RBracket {
-            if self.kind() == Kind::Ident && self.peek_at(1).kind == Kind::DotDot {
-                dims.push(Dim::Splice(self.name("the name of some dimensions")?));
-                self.next();
-            } else {
-                if matches!(self.kind(), Kind::Colon) {
-                    return Err(self.unexpected("a dimension", &[NAMED_DIMENSION]));
-                }
-                let tree = self.expr()?;
-                height = height.max(tree.height);
-                dims.push(Dim::Expr(tree.expr));
-            }
-            if self.eat(Kind::Comma).is_none() {
-                break;
-            }
-        }
-        let end = self.close(Kind::RBracket, open, "`,` or `]` after the last entry")?;
-        Ok((self.slice(&dims), height, open.to(end)))
-    }
-
     /// All equations of a node.
     fn equations(&mut self) -> Vec<Equation<'a>> {
         let mut equations = Vec::new();
@@ -501,31 +416,7 @@ impl<'a> Parser<'_, 'a> {
     }
 }
 
-/// What to write for a dimension of any size.
-const NAMED_DIMENSION: &str = "a dimension of any size has a name: `num [batch, 4]`";
-
 /// What to write for `node f(x):`.
 const ONE_CONDITION: &str =
     "a clock is one condition, which may have a clock itself: `c: bool [] when d, x: num [] when c`";
 const COLON: &str = "a node names its outputs, and has no colon: `node f(x) -> (y)`; its equations follow directly, `y = ..;`";
-
-/// The element type of that name.
-fn dtype(name: &str) -> Option<DTypeName> {
-    match name {
-        "bool" => Some(DTypeName::Bool),
-        "int" => Some(DTypeName::Int),
-        "num" => Some(DTypeName::Num),
-        _ => None,
-    }
-}
-
-/// The element type that is meant by a name of another language.
-fn foreign_dtype(name: &str) -> Option<DTypeName> {
-    match name {
-        "boolean" | "Bool" => Some(DTypeName::Bool),
-        "integer" | "long" | "i32" | "i64" | "int32" | "int64" => Some(DTypeName::Int),
-        "float" | "double" | "real" | "number" | "f32" | "f64" | "float16" | "float32" | "float64"
-        | "Tensor" | "tensor" | "array" | "ndarray" => Some(DTypeName::Num),
-        _ => None,
-    }
-}
