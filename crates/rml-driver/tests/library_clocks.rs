@@ -136,6 +136,7 @@ const CALLS: &[Call] = &[
     call("statistics", "x: num [3]", "y = ema(0.9, x);"),
     call("time", "x: num [3]", "y = window(x);"),
     call("time", "x: num [3]", "y = last(3, x);"),
+    call("time", "x: num [3]", "y = delay(3, x);"),
     call("time", "x: num [3], stop: bool []", "y = fby_end([3], stop, zeros([3]), x);"),
     call("time", "x: num [3], stop: bool []", "y = post_end([3], stop, zeros([3]), x);"),
     call("time", "x: num [3], stop: bool []", "y = backfill(x, stop);"),

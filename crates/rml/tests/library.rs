@@ -49,6 +49,16 @@ fn windows_of_any_length() {
 }
 
 #[test]
+fn delays_of_any_length() {
+    let out = outputs(
+        "import std.time;\nnode main(x: num [1]) -> (one, three)\n  one = delay(1, x);\n  three = delay(3, x);\n",
+        &[1.0, 2.0, 3.0, 4.0, 5.0],
+    );
+    assert_eq!(out[0].concat(), [0.0, 1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(out[1].concat(), [0.0, 0.0, 0.0, 1.0, 2.0]);
+}
+
+#[test]
 fn running_statistics() {
     let x = [2.0, 4.0, 9.0, -1.0];
     let out = outputs(
