@@ -24,4 +24,4 @@ pub use facts::{
     Facts, Hold, Order, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
-pub use learning::learning;
+pub use learning::{Bounded, bounded, learning};

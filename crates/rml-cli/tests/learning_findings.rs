@@ -508,3 +508,19 @@ fn a_layer_is_restarted_in_each_window() {
     let told = folder.rml("train p.rml --data d.json --epochs 1").err;
     assert!(told.contains("[window-incomplete]") && told.contains(fix), "{told}");
 }
+
+const LAYERS: &str = "import std.layers;
+import std.losses;
+node net(x: num [batch, 4]) -> (o: num [batch, 3])
+  h = dense(16, x);
+  o = dense(3, h);
+node train(x: num [batch, 4], y: int [batch]) -> (loss: num [])
+  o, _ = diff_net(x, true, do);
+  loss, do = diff_cross_entropy(o, y, true, -0.1);
+";
+
+#[test]
+fn layers_are_not_all_linear() {
+    let right = [("dense(3, h)", "dense(3, tanh(h))"), ("dense(16, x)", "dense(2, x)")];
+    warned("linear-layers", LAYERS, &["p.rml:5:3", "write `relu(h)` for `h` here"], &right);
+}

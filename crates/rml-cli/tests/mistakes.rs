@@ -117,6 +117,27 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),
     ("length_column", "d.json", "{\"x\": [[[1, 2], [0, 0]]], \"y\": [[1, 0]], \"length\": [1]}", LINE, ""),
     ("parameters_of_zeros", "d.json", "{\"x\": [[1, 2]], \"y\": [1]}", LAYERS, ""),
+    (
+        "overshooting",
+        "d.csv",
+        "x[0],x[1],y[0]\n9.0,9.5,3.0\n9.2,9.1,0.5\n7.0,9.1,0.5\n9.2,8.1,0.5\n9.0,9.5,3.0\n9.2,9.1,0.5\n7.0,9.1,0.5\n9.2,8.1,0.5\n9.0,9.5,3.0\n9.2,9.1,0.5\n7.0,9.1,0.5\n9.2,8.1,0.5\n9.0,9.5,3.0\n9.2,9.1,0.5\n7.0,9.1,0.5\n9.2,8.1,0.5\n",
+        STACKED,
+        "--batch 8",
+    ),
+    (
+        "label_among_inputs",
+        "d.csv",
+        "x[0],x[1],y\n0.0,0.0,0\n0.1,1.0,1\n0.2,0.0,0\n0.3,1.0,1\n0.4,0.0,0\n0.5,1.0,1\n0.6,0.0,0\n0.7,1.0,1\n0.8,0.0,0\n0.9,1.0,1\n1.0,0.0,0\n1.1,1.0,1\n1.2,0.0,0\n1.3,1.0,1\n1.4,0.0,0\n1.5,1.0,1\n1.6,0.0,0\n1.7,1.0,1\n1.8,0.0,0\n1.9,1.0,1\n2.0,0.0,0\n2.1,1.0,1\n2.2,0.0,0\n2.3,1.0,1\n",
+        STACKED_CLASSES,
+        "",
+    ),
+    (
+        "sigmoid_of_a_temperature",
+        "d.csv",
+        "x[0],x[1],y[0]\n0.0,1.00,14.5\n0.1,0.95,15.5\n0.2,0.90,16.5\n0.3,0.85,17.5\n0.4,0.80,18.5\n0.5,0.75,19.5\n",
+        SIGMOID,
+        "",
+    ),
     ("weights_of_zeros", "d.json", "{\"x\": [[1, 2], [2, 1], [1, 1]], \"y\": [1, 2, 3]}", BIASED, ""),
     ("windows_of_one_cycle", "d.json", "{\"x\": [[[1, 2], [3, 4]]], \"y\": [1]}", STEPS, ""),
     (
@@ -137,6 +158,17 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("no_change", "d.csv", "x[0],x[1],y[0]\n1.0,0.5,-3.0\n0.5,1.0,-2.0\n", POSITIVE, "--epochs 4"),
     ("rows_as_windows", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n", CYCLES, ""),
 ];
+
+/// A last layer that gives numbers between 0 and 1.
+const SIGMOID: &str = "import std.losses;
+
+node model(x: num [batch, 2]) -> (y)
+  y = sigmoid(matmul(x, param([[0.1], [0.2]])));
+
+node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
+  o, _ = diff_model(x, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);
+";
 
 /// Two layers whose matrices begin as zeros.
 const BIASED: &str = "node model(x: num [2]) -> (y: num [])
@@ -331,6 +363,21 @@ fn words_that_are_no_classes_are_refused_with_what_to_write() {
 }
 
 #[test]
+fn a_split_by_class_is_doubted() {
+    let row = |i: usize| format!("{}.5,{}.25,{}\n", i % 7, i % 5, usize::from(i >= 12));
+    let rows: String = (0..24).map(row).collect();
+    let folder = Folder::new().file("p.rml", STACKED_CLASSES).file("d.csv", format!("x[0],x[1],y\n{rows}"));
+    let train = |test: &str| folder.rml(&format!("train p.rml --epochs 1 --data d.csv --test {test}")).err;
+    let told = train("last:10");
+    for word in
+        ["[uneven-split]", "10 of 10 windows for testing have class 1 of `y`, and 2 of 14", "`--test 0.3`"]
+    {
+        assert!(told.contains(word), "`{word}` is not in\n{told}");
+    }
+    assert!(!train("10").contains("uneven-split"));
+}
+
+#[test]
 fn standardised_inputs_are_not_warned_of() {
     let folder = Folder::new().file("p.rml", STACKED);
     let folder = folder.file("d.csv", "x[0],x[1],y[0]\n90.0,95.0,300000.0\n92.0,91.0,310000.0\n");
@@ -363,6 +410,9 @@ fn doubts_about_data_have_codes_of_their_own() {
         ("windows_of_one_cycle", "unused-state"),
         ("length_column", "unused-column"),
         ("parameters_of_zeros", "zero-gradient"),
+        ("overshooting", "learning-rate"),
+        ("label_among_inputs", "label-among-inputs"),
+        ("sigmoid_of_a_temperature", "out-of-reach"),
         ("weights_of_zeros", "zero-gradient"),
         ("no_change", "zero-gradient"),
         ("large_inputs", "learning-rate"),

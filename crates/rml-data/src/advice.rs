@@ -79,6 +79,14 @@ pub(crate) fn missing(
     {
         return d.help(format!("if `{name}` is meant, say so: {flag}"));
     }
+    if let Some((first, last)) = numbered_like(input, &names)
+        && spread.is_none()
+    {
+        return d.help(format!(
+            "if it is `{first}` to `{last}`, say so: `--columns '{}={first}..{last}'`",
+            input.name
+        ));
+    }
     if is_csv && !row_shape(input).is_empty() && spread.is_none() {
         let elements: Vec<String> = elements(input).iter().map(|name| format!("`{name}`")).collect();
         return d.help(format!("in CSV each element is a column of its own: {}", elements.join(", ")));
@@ -254,6 +262,24 @@ fn spread<'a>(input: &InputInfo, names: &[&'a str]) -> Option<Vec<&'a str>> {
     (found.len() == count && follow).then(|| found.into_iter().map(|(_, name)| name).collect())
 }
 
+/// The first and last of as many columns that follow each other as an input of one dimension has elements, if all have
+/// one name and a number: `pixel0` to `pixel63`.
+fn numbered_like<'a>(input: &InputInfo, names: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let &[count] = row_shape(input) else { return None };
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    let is_run = |run: &&[&str]| {
+        let stem = stem(run[0]);
+        let first = run[0][stem.len()..].parse::<usize>();
+        let follow = |(i, name): (usize, &&str)| {
+            let number = name.strip_prefix(&*stem).and_then(|number| number.parse::<usize>().ok());
+            number == first.as_ref().ok().map(|first| first + i)
+        };
+        !stem.is_empty() && first.is_ok() && run.iter().enumerate().all(follow)
+    };
+    let run = names.windows(count.max(1)).find(is_run).filter(|run| run.len() > 1)?;
+    Some((run.first()?, run.last()?))
+}
+
 /// How a column of another shape than that of its input comes about.
 pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
     let dims = column.shape.dims();
@@ -318,6 +344,11 @@ fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic 
             elements.join(", ")
         ))
         .help(format!("or declare the input as {}", declared(&[])))
+    } else if let ([first, rest @ ..], [outer @ .., channels]) = (rest, cell)
+        && (first, rest) == (channels, outer)
+        && !rest.is_empty()
+    {
+        d.help(format!("channels come last: in NumPy, `np.moveaxis({name}, 1, -1)`"))
     } else if last == cell {
         d.help(format!("the first dimension counts rows: in NumPy, `np.moveaxis({name}, -1, 0)`"))
     } else if rest.len() != cell.len() && size(rest) == size(cell) {

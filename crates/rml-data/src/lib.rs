@@ -68,4 +68,4 @@ pub use recipe::{Preparation, Recipe};
 pub use scan::Ill;
 pub use selection::Selection;
 pub use split::{Amount, Kept, Parts, Ranges, Wish, order, split};
-pub use windows::{Batches, Windows, missing};
+pub use windows::{Batches, Uneven, Windows, missing};

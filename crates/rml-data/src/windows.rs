@@ -3,6 +3,7 @@
 mod agreed;
 mod batches;
 mod bind;
+mod doubts;
 mod fit;
 mod hints;
 mod reading;
@@ -26,6 +27,7 @@ use crate::recipe::Preparation;
 
 pub use batches::Batches;
 pub use bind::missing;
+pub use doubts::Uneven;
 
 /// Data bound to the inputs of a node.
 #[derive(Debug)]

@@ -77,6 +77,11 @@ impl Front {
         rml_analysis::learning(module, trained, &|place| self.is_library(place))
     }
 
+    /// The inputs of a program's root that it compares with values whose range is known.
+    pub(crate) fn bounded(&self, module: &normal::Module) -> Vec<rml_analysis::Bounded> {
+        rml_analysis::bounded(module, &|place| self.is_library(place))
+    }
+
     /// What the main text says about its nodes.
     pub(crate) fn interfaces(&self) -> &Interfaces {
         self.interfaces.get_or_init(|| Interfaces::of(&self.sources, self.main))

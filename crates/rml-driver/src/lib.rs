@@ -50,6 +50,7 @@ pub use options::Options;
 pub use program::Program;
 pub use reduce::{keep_inputs, show_ends};
 pub use report::{CheckReport, check, check_report};
+pub use rml_analysis::Bounded;
 pub use rml_elab::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind};
 pub use rml_syntax::{is_keyword, keywords};
 pub use source::{Source, enumerated_inputs, input_names, integer_inputs, interface};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
+use rml_analysis::Bounded;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span};
 use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
@@ -36,6 +37,8 @@ pub struct Program {
     pub(crate) gradients: IndexMap<Arc<str>, usize>,
     /// The checkpoint keys of the parameters that adjoints update.
     pub(crate) learned: Arc<IndexSet<Arc<str>>>,
+    /// Inputs that a training compares with values whose range is known.
+    pub(crate) bounded: Arc<[Bounded]>,
 }
 
 impl Program {
@@ -60,6 +63,7 @@ impl Program {
             warnings,
             gradients: IndexMap::new(),
             learned: Arc::default(),
+            bounded: Arc::default(),
             calls: Arc::default(),
             flat: Arc::new(flat),
         }
@@ -90,6 +94,11 @@ impl Program {
     /// averages, is not among them.
     pub fn learned(&self) -> &IndexSet<Arc<str>> {
         &self.learned
+    }
+
+    /// The inputs that a training compares with values whose range is known, such as those of a `sigmoid`.
+    pub fn bounded(&self) -> &[Bounded] {
+        &self.bounded
     }
 
     /// How `num` is computed.

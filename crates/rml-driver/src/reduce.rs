@@ -21,6 +21,7 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
     Program {
         gradients: gradients.collect(),
         learned: Arc::clone(&program.learned),
+        bounded: Arc::clone(&program.bounded),
         calls: Arc::clone(&program.calls),
         inputs: inputs.collect(),
         outputs: outputs.collect(),

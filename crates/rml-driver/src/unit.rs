@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rml_analysis::Bounded;
 use rml_base::{Diagnostics, Error};
 use rml_ir::flat::Flat;
 use rml_ir::normal::Differentiated;
@@ -33,6 +34,7 @@ pub struct Unit {
     options: Options,
     warnings: Diagnostics,
     module: Differentiated,
+    bounded: Vec<Bounded>,
 }
 
 impl Unit {
@@ -43,15 +45,15 @@ impl Unit {
     pub fn new(source: &Source, options: &Options) -> Result<Self, Error> {
         let front = Arc::clone(source.front()?);
         let made = front.elaborate(options, root(options)).and_then(|(module, mut warnings)| {
-            let Form { learning, module } = Form::new(&front, &module, options.trained);
+            let Form { learning, module, bounded } = Form::new(&front, &module, options.trained);
             warnings.extend(learning);
             if options.trained {
                 warnings.extend(front.stacked(options, root(options)));
             }
-            Ok((module?, warnings))
+            Ok((module?, warnings, bounded))
         });
-        let (module, warnings) = front.fail(made)?;
-        Ok(Self { front, options: options.clone(), warnings, module })
+        let (module, warnings, bounded) = front.fail(made)?;
+        Ok(Self { front, options: options.clone(), warnings, module, bounded })
     }
 
     /// The program that runs.
@@ -66,7 +68,8 @@ impl Unit {
         });
         let (flat, gradients, learned, calls) = self.front.fail(made)?;
         let program = Program::new(flat, &self.front, self.warnings.clone());
-        Ok(Program { gradients, learned: Arc::new(learned), calls, ..program })
+        let bounded = self.bounded.clone().into();
+        Ok(Program { gradients, learned: Arc::new(learned), bounded, calls, ..program })
     }
 
     /// What is known about the node before it runs. What the analyses reject is part of the result.
@@ -89,6 +92,8 @@ pub(crate) struct Form {
     learning: Diagnostics,
     /// The differentiated module, or why it cannot be differentiated.
     pub(crate) module: Result<Differentiated, Diagnostics>,
+    /// Inputs that it compares with values whose range is known.
+    bounded: Vec<Bounded>,
 }
 
 impl Form {
@@ -96,7 +101,8 @@ impl Form {
     pub(crate) fn new(front: &Front, module: &typed::Module, trained: bool) -> Self {
         let module = pass::normalize(module);
         let learning = front.learning(&module, trained);
-        Self { learning, module: rml_autodiff::differentiate(module) }
+        let bounded = if trained { front.bounded(&module) } else { Vec::new() };
+        Self { learning, module: rml_autodiff::differentiate(module), bounded }
     }
 
     /// All findings. The inputs in `open` may be constants.

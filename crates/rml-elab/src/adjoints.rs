@@ -493,10 +493,14 @@ fn exchanged(program: &Program, node: &Node) -> Option<Diagnostic> {
         let texts: Vec<String> =
             call.args.iter().map(|arg| text::short(node, *arg).unwrap_or_else(|| "..".to_owned())).collect();
         let last: Vec<&str> = texts.get(first..)?.iter().map(String::as_str).collect();
-        if formals != INPUTS || !is_other(&last) {
+        let is_input = |text: &&str| INPUTS.contains(text);
+        let given: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let has_all = INPUTS.iter().all(|input| given.contains(input)) && given.len() == callee.formals.len();
+        if formals != INPUTS || last == INPUTS || !has_all {
             return None;
         }
-        let right: Vec<&str> = texts[..first].iter().map(String::as_str).chain(INPUTS).collect();
+        // What is no input keeps its order.
+        let right: Vec<&str> = given.into_iter().filter(|text| !is_input(text)).chain(INPUTS).collect();
         let name = &callee.name;
         Some(
             wrong(format!("`{name}` gets the inputs of `diff_param` in another order"))

@@ -26,12 +26,12 @@ const CALLS: &[(&[&str], &str)] = &[
     (&["bool"], "write `to_bool(x)`"),
     (
         &["pre", "prev", "previous", "last", "delay", "lag"],
-        "write `0.0 fby x` for a num, `0 fby x` for an int, `false fby x` for a bool: what `x` was in the cycle before, after the value of the first cycle",
+        "write `0.0 fby x` for a num, `0 fby x` for an int, `false fby x` for a bool: what `x` was in the cycle before, after the value of the first cycle; `delay(n, x)` of `import std.time;` is the one of `n` cycles before",
     ),
     (&["next"], "write `post x`: what `x` is in the next cycle"),
     (
         &["current", "hold", "zoh"],
-        "for `x` of the last cycle in which `c` was true, write `o = merge c x ((0.0 fby o) when not c);`",
+        "for `x` of the last cycle in which `c` was true, write `o = merge c (x when c) ((0.0 fby o) when not c);`; if `x` is present only where `c` is true, `x` in place of `x when c`",
     ),
     (
         &["reset", "restart"],

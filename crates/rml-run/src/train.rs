@@ -17,6 +17,7 @@ mod best;
 pub(crate) mod confusion;
 mod course;
 mod data;
+mod doubts;
 mod evaluation;
 mod free;
 mod keeper;

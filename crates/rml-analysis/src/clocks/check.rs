@@ -24,8 +24,13 @@ pub(super) fn check(
     judge(flat, inferred, values, &mut mismatches);
     let reporter = Reporter { flat, constraints, inferred, clocks };
     let is_error = |m: &&Mismatch| m.witness.is_some();
-    let errors: Diagnostics =
-        Diagnostics(mismatches.iter().filter(is_error).map(|m| reporter.error(m)).collect());
+    let mut errors = Diagnostics::new();
+    for error in mismatches.iter().filter(is_error).map(|m| reporter.error(m)) {
+        // Several values may disagree for one reason.
+        if !errors.iter().any(|other| other.message == error.message && other.span() == error.span()) {
+            errors.push(error);
+        }
+    }
     if errors.has_errors() {
         return Verdict::Rejected(errors);
     }

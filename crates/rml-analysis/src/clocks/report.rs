@@ -50,6 +50,9 @@ impl Reporter<'_> {
     }
 
     pub(super) fn error(&self, mismatch: &Mismatch) -> Diagnostic {
+        if let Some(off) = self.off(mismatch) {
+            return off;
+        }
         let mut diagnostic = self.describe(mismatch, Diagnostic::error(CLOCK_MISMATCH, self.title(mismatch)));
         if let Some(witness) = mismatch.witness.as_ref().filter(|w| !w.is_empty()) {
             let names = self.names(mismatch);
@@ -252,16 +255,37 @@ impl Reporter<'_> {
         wrong
     }
 
+    /// The condition of an adjoint on whose clock one side is.
+    fn condition(&self, side: &Side) -> Option<Var> {
+        let (_, path) = self.inferred.path(side.term);
+        let is_bp = |v: &Var| self.flat.vars[*v].name.as_deref().is_some_and(|name| name.ends_with(".bp"));
+        path.last().map(|(cond, _)| *cond).filter(is_bp)
+    }
+
+    /// The error of a call of an adjoint that takes no gradient, as its condition is `false`, and is given one.
+    fn off(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
+        let sides = self.sides(mismatch);
+        let conditions = [self.condition(&sides[0])?, self.condition(&sides[1])?];
+        let truths = conditions.map(|condition| self.truth(condition));
+        let off = match truths {
+            [Some(false), Some(true)] => conditions[0],
+            [Some(true), Some(false)] => conditions[1],
+            _ => return None,
+        };
+        let call = self.flat.vars[off].name.as_deref()?.split('.').next()?;
+        let (name, _) = call.rsplit_once('_').filter(|(name, _)| name.starts_with("diff_"))?;
+        let what = format!("`{name}` takes no gradient, since its condition is `false`, and is given one");
+        Some(
+            Diagnostic::error(CLOCK_MISMATCH, what)
+                .label(self.flat.call(call)?, "its gradient is present in every cycle, and taken in none")
+                .help("write `true` in place of `false`: gradients are taken in the cycles in which the condition is true"),
+        )
+    }
+
     /// What is said if one side is where an adjoint propagates, and the other where another one does, and one of these
     /// conditions is a constant.
     fn conditions_differ(&self, names: &Names<'_>, sides: &[Side; 2]) -> Option<String> {
-        let condition = |side: &Side| {
-            let (_, path) = self.inferred.path(side.term);
-            let is_bp =
-                |v: &Var| self.flat.vars[*v].name.as_deref().is_some_and(|name| name.ends_with(".bp"));
-            path.last().map(|(cond, _)| *cond).filter(is_bp)
-        };
-        let (a, b) = (condition(&sides[0])?, condition(&sides[1])?);
+        let (a, b) = (self.condition(&sides[0])?, self.condition(&sides[1])?);
         let (first, second) = (self.truth(a), self.truth(b));
         if first == second {
             return None;

@@ -31,7 +31,9 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         {
             return Some(one_class(&callee.name, equation.span));
         }
-        let (op, at) = made_by(program, view, arg, DEPTH)?;
+        let (op, at) = [("softmax", Op::Softmax), ("sigmoid", Op::Unary(Unary::Sigmoid))]
+            .into_iter()
+            .find_map(|(name, op)| Some((name, made_by(program, view, arg, &|other| *other == op)?)))?;
         let what = format!("`{}` takes logits, and gets the {op} of them", callee.name);
         Some(
             Diagnostic::warning(NOT_LOGITS, what)
@@ -61,25 +63,40 @@ fn one_class(loss: &str, at: Span) -> Diagnostic {
         .help("for numbers, take `mse(o[.., 0], y)`; for classes, give the last layer as many units as there are classes")
 }
 
-/// The softmax or sigmoid that a variable is, and where it is written.
-fn made_by(program: &Program<'_>, view: &View<'_>, v: Var, depth: usize) -> Option<(&'static str, Span)> {
+/// Where an operator is written whose result a variable is, but for its clock and shape.
+pub(super) fn made_by(
+    program: &Program<'_>,
+    view: &View<'_>,
+    v: Var,
+    is_meant: &dyn Fn(&Op) -> bool,
+) -> Option<Span> {
+    made_within(program, view, v, is_meant, DEPTH)
+}
+
+fn made_within(
+    program: &Program<'_>,
+    view: &View<'_>,
+    v: Var,
+    is_meant: &dyn Fn(&Op) -> bool,
+    depth: usize,
+) -> Option<Span> {
     let depth = depth.checked_sub(1)?;
     let equation = view.node.equations.iter().find(|e| e.lhs.contains(&v))?;
+    let made = |v: Var| made_within(program, view, v, is_meant, depth);
     match &equation.rhs {
-        Rhs::Apply { op: Op::Softmax, .. } => Some(("softmax", equation.span)),
-        Rhs::Apply { op: Op::Unary(Unary::Sigmoid), .. } => Some(("sigmoid", equation.span)),
-        Rhs::When { value, .. } => made_by(program, view, *value, depth),
-        // These leave probabilities what they are.
+        Rhs::Apply { op, .. } if is_meant(op) => Some(equation.span),
+        Rhs::When { value, .. } => made(*value),
+        // These leave the elements what they are.
         Rhs::Apply { op: Op::Reshape { .. } | Op::Transpose { .. } | Op::Index { .. }, args, .. } => {
-            made_by(program, view, *args.first()?, depth)
+            made(*args.first()?)
         }
         Rhs::Merge { on_true: a, on_false: b, .. } | Rhs::If { then: a, other: b, .. } => {
-            made_by(program, view, *a, depth).filter(|_| made_by(program, view, *b, depth).is_some())
+            made(*a).filter(|_| made(*b).is_some())
         }
         Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, order: 1 }, .. } => {
             let callee = View::new(program, *id);
             let output = callee.node.outputs.get(equation.lhs.iter().position(|l| *l == v)?)?;
-            made_by(program, &callee, *output, depth)
+            made_within(program, &callee, *output, is_meant, depth)
         }
         _ => None,
     }

@@ -7,12 +7,14 @@
 
 mod active;
 mod ahead;
+mod bounded;
 mod calls;
 mod dead;
 mod depends;
 mod flow;
 mod forgets;
 mod labels;
+mod linear;
 mod logits;
 mod metric;
 mod own;
@@ -26,6 +28,7 @@ use std::cell::RefCell;
 use rml_base::{Diagnostics, IndexVec, Span};
 use rml_ir::normal::{Callee, Module, NodeId, Rhs};
 
+pub use bounded::{Bounded, bounded};
 use depends::Through;
 use flow::Optimiser;
 use view::View;
@@ -43,13 +46,23 @@ struct Program<'m> {
     through: RefCell<Through>,
 }
 
+impl<'m> Program<'m> {
+    fn new(module: &'m Module, library: &'m dyn Fn(Span) -> bool) -> Self {
+        let parameters = parameters(module);
+        let program =
+            Self { module, library, parameters, updates: IndexVec::new(), through: RefCell::default() };
+        let updates = silent::updates(&program);
+        Self { updates, ..program }
+    }
+}
+
 /// What has to be said about the learning of a program:
 ///
 /// - gradients of losses with the wrong sign, rates beyond all measure, and losses in the place of their gradients,
 /// - gradients of inputs that update parameters beside, parameters that the gradient does not reach, and gradients that
 ///   enter where none can pass,
-/// - probabilities where a loss takes logits, labels that are computed from what they are compared with, and forecasts
-///   that know what they forecast,
+/// - layers that follow each other without a nonlinear function, probabilities where a loss takes logits, labels that
+///   are computed from what they are compared with, and forecasts that know what they forecast,
 /// - dropout that is active where nothing is trained.
 ///
 /// With `trained`, the root is a training: then also that it updates no parameter, or reports no number. `library` says
@@ -57,15 +70,7 @@ struct Program<'m> {
 ///
 /// Requires: N1 to N6.
 pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {
-    let mut program = Program {
-        module,
-        library,
-        parameters: parameters(module),
-        updates: IndexVec::new(),
-        through: RefCell::default(),
-    };
-    program.updates = silent::updates(&program);
-    let program = program;
+    let program = Program::new(module, library);
     let optimiser = Optimiser::of(&program);
     let mut found = Diagnostics::new();
     for id in module.nodes.ids().filter(|id| !library(module.nodes[*id].span)) {
@@ -74,6 +79,7 @@ pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) 
         found.extend(logits::findings(&program, &view));
         found.extend(labels::findings(&program, &view));
         found.extend(ahead::findings(&program, &view));
+        found.extend(linear::findings(&program, &view));
         found.extend(own::findings(&program, &view, optimiser.as_ref()));
         found.extend(untrained::findings(&program, &view));
         found.extend(dead::findings(&program, &view));

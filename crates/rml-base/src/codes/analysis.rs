@@ -15,6 +15,7 @@ codes! {
     NOT_LOGITS = "not-logits", "A loss that takes logits gets their softmax or sigmoid.";
     OWN_LABEL = "own-label", "A loss compares a value with what is computed from it.";
     TARGET_IS_INPUT = "target-is-input", "A node that keeps an input for later cycles is given the value that its result is compared with.";
+    LINEAR_LAYERS = "linear-layers", "Two layers follow each other without a nonlinear function, so they compute what one does.";
     ACTIVE_DROPOUT = "active-dropout", "Dropout is active in a node that trains nothing.";
     GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
     LOSS_AS_GRADIENT = "loss-as-gradient", "A loss enters as a gradient, in the place of its derivative.";

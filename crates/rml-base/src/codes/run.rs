@@ -55,6 +55,9 @@ codes! {
     UNUSED_STATE = "unused-state", "Each window of the data has one cycle, so a state never leaves its initial value.";
     REPEATED_VALUE = "repeated-value", "The label of a whole window is learned from each of its cycles alone.";
     UNUSED_COLUMN = "unused-column", "A column is ignored whose name says that it has the lengths of the windows.";
+    LABEL_AMONG_INPUTS = "label-among-inputs", "What is to be learned is one of the numbers that the network is given.";
+    UNEVEN_SPLIT = "uneven-split", "The windows for testing have a class that those to train on lack.";
+    OUT_OF_REACH = "out-of-reach", "A loss compares a value whose range is known with numbers outside of it.";
     ZERO_GRADIENT = "zero-gradient", "An epoch of a training has changed no parameter, or the first one only some.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing, or for validation.";
 }

@@ -199,13 +199,15 @@ impl Lower<'_, '_> {
             let numbered = (2..).map(|n| format!("{}{n}", first.name)).filter(free);
             let names: Vec<String> = numbered.take(again.len()).map(|name| format!("`{name}`")).collect();
             let why = match first.kind {
-                LocalKind::Formal => "an input is defined by the caller",
-                _ => "each name has exactly one definition",
+                LocalKind::Formal => "an input is defined by the caller:",
+                _ => {
+                    "each name has exactly one definition: leave one of them out (a first value is that of a delay, `n = 0 fby (n + 1);`), or"
+                }
             };
             let help = match &names[..] {
-                [one] => format!("{why}: call this one {one}, and what reads it after this"),
+                [one] => format!("{why} call this one {one}, and what reads it after this"),
                 several => format!(
-                    "{why}: call these {}, and let each equation after them read the last one before it",
+                    "{why} call these {}, and let each equation after them read the last one before it",
                     several.join(", ")
                 ),
             };

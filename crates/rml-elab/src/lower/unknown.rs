@@ -106,7 +106,15 @@ impl Lower<'_, '_> {
                 }
             }
             let verb = if lacking.len() == 1 { "is" } else { "are" };
-            return Some(format!("{} {verb} missing: `{name}({})`", lacking.join(" and "), call.join(", ")));
+            let free =
+                |name: &&String| self.locals.iter().all(|local| *local.name != *name.trim_matches('`'));
+            let free: Vec<&str> = lacking.iter().filter(free).map(String::as_str).collect();
+            let call = call.join(", ");
+            let help = format!("{} {verb} missing: `{name}({call})`", lacking.join(" and "));
+            return Some(match free.is_empty() {
+                true => help,
+                false => format!("{help}, with a value for {}", free.join(" and ")),
+            });
         }
         let more = args.len() - inputs.len();
         if self.begin_with_numbers(args, more + 1)

@@ -111,6 +111,9 @@ fn object(line: &str, preparation: &Preparation) -> Result<Line, Diagnostic> {
         let d = Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
             .note(format!("{}, at column {}", ill.why, ill.column));
         match rml_data::line_advice(line, &ill.why) {
+            _ if !line.contains('{') && line.contains(',') => {
+                d.help("if the lines are a table, give it as data, without `--stream`: `--data FILE`, or `--data -` for what is piped")
+            }
             Some(help) => d.help(help),
             None => d.help("a line names the inputs: `{\"x\": 1.0, \"y\": [1, 2]}`"),
         }

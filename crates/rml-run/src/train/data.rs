@@ -15,10 +15,10 @@ use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::resume;
-use super::scale;
 use super::start::{Common, NONE};
 use super::test::{Nodes, Test};
 use super::updates;
+use super::{doubts, scale};
 use crate::checkpoint::{Checkpoint, Policy, Position, Reached, Setup};
 use crate::fingerprint;
 use crate::runner::{Averages, Family, Metrics, Runner};
@@ -89,7 +89,7 @@ impl<'a> OnData<'a> {
                 observer.warning(&evaluating.shown(note), evaluating.sources());
             }
         }
-        for note in doubts(&windows) {
+        for note in doubts::of_reading(&windows) {
             observer.warning(&note, common.program.sources());
         }
         if let (None, Classes::Named { .. }) = (&nodes, &options.classes) {
@@ -104,6 +104,10 @@ impl<'a> OnData<'a> {
         windows.prepare(&position.preparation);
         for windows in nodes.iter_mut().flat_map(|nodes| nodes.all_windows()) {
             windows.prepare(&position.preparation);
+        }
+        let found = doubts::of_split(&windows, (&train_set, &test), position.setup.last_test);
+        for note in found.into_iter().chain(doubts::of_reach(&common.program, &windows, &train_set)) {
+            observer.warning(&common.program.shown(note), common.program.sources());
         }
         for note in scale::findings(&common.program, &windows) {
             observer.warning(&common.program.shown(note), common.program.sources());
@@ -135,7 +139,18 @@ impl<'a> OnData<'a> {
         }
         let Self { options, windows, test, train_set, .. } = self;
         let (epochs, of, batches) = (options.epochs, None, Batches::default());
-        let mut blocks = Epochs { epochs, setup, runner, windows, test, train_set, of, batches, next: 0 };
+        let mut blocks = Epochs {
+            epochs,
+            setup,
+            runner,
+            windows,
+            test,
+            train_set,
+            of,
+            batches,
+            next: 0,
+            first: Metrics::new(),
+        };
         self.course.run(&mut blocks, observer)
     }
 }
@@ -155,6 +170,8 @@ struct Epochs<'f> {
     batches: Batches,
     /// Which of them comes next.
     next: usize,
+    /// The metrics of the first batch of a training.
+    first: Metrics,
 }
 
 impl Epochs<'_> {
@@ -186,6 +203,9 @@ impl Blocks for Epochs<'_> {
         self.next += 1;
         let outputs = self.runner.run(&self.windows, batch, self.next == self.batches.len())?;
         averages.add(&outputs, batch.len()).map_err(|d| self.session().fail(d))?;
+        if reached.epoch == 0 && reached.done == 0 {
+            self.first = averages.metrics();
+        }
         Ok(Ran { windows: batch.len() as u64, cycles: 0 })
     }
 
@@ -215,30 +235,16 @@ impl Blocks for Epochs<'_> {
     }
 
     fn exploded(&self, metrics: &Metrics, within: &str) -> Option<Diagnostic> {
-        scale::exploded(&self.windows, metrics, within)
+        const ENOUGH: usize = 8;
+        let is_first = self.of == Some(0) && self.setup.batch >= ENOUGH;
+        let overshot = || scale::overshot(&self.windows, &self.first, metrics).filter(|_| is_first);
+        scale::exploded(&self.windows, metrics, within).or_else(overshot)
     }
 
     fn evaluate(&mut self, summary: &mut EpochSummary) -> Result<(), Error> {
         let Self { runner, setup, test, .. } = self;
         test.as_mut().map_or(Ok(()), |test| test.evaluate(runner, setup.batch, summary))
     }
-}
-
-/// What is doubtful in how the data is read.
-fn doubts(windows: &Windows) -> Vec<Diagnostic> {
-    let one_hot = windows.one_hot().map(|(name, cycles)| {
-        let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
-        Diagnostic::warning(codes::DATA_SHAPE, what)
-            .note("each row holds zeros and a single 1, and no other input has a value for each cycle")
-            .help(format!("store the number of the class, one a row: in NumPy, `{name}.argmax(axis=1)`"))
-    });
-    let misnamed = windows.misnamed_lengths().map(|name| {
-        let what = format!("column `{name}` is ignored, so each window has all {} cycles", windows.cycles);
-        Diagnostic::warning(codes::UNUSED_COLUMN, what)
-            .note("windows that are filled up are cut to their lengths by a column `lengths`")
-            .help(format!("rename `{name}` to `lengths` if it says how many cycles each window has"))
-    });
-    one_hot.into_iter().chain(misnamed).collect()
 }
 
 /// The position at which a run on data starts or resumes.

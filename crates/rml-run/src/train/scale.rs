@@ -21,6 +21,9 @@ const RAW: f64 = 3.0;
 /// of one is a usual loss.
 const EXPLODED: f64 = 1e6;
 
+/// How many times the loss of the first batch that of the first epoch is where updates overshoot.
+const OVERSHOT: f64 = 10.0;
+
 /// Warns of the inputs that a layer takes as they are although their numbers are large: a gradient grows with them, and
 /// what a layer gives as well.
 pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> {
@@ -57,20 +60,40 @@ pub(super) fn exploded(windows: &Windows, metrics: &Metrics, within: &str) -> Op
     if *loss <= EXPLODED * largest {
         return None;
     }
-    let large: Vec<_> = scales.iter().filter(|(_, scale)| *scale > RAW).collect();
     let what =
         format!("the average of `{name}` in {within} is {loss:.1e}, far beyond the numbers of the data");
+    Some(too_large(what, windows))
+}
+
+/// Warns of a first epoch whose loss is far beyond that of its first batch, which no update has changed: updates
+/// overshoot.
+pub(super) fn overshot(windows: &Windows, first: &Metrics, metrics: &Metrics) -> Option<Diagnostic> {
+    let is_loss = |(name, _): &(&String, &f64)| Direction::usual(name) == Some(Direction::Min);
+    let grown = |(name, loss): (&String, &f64)| {
+        let before = first.get(name).filter(|before| **before > 0.0)?;
+        (*loss > OVERSHOT * before).then(|| (name.clone(), *loss, *before))
+    };
+    let (name, loss, before) = metrics.iter().filter(is_loss).find_map(grown)?;
+    let what =
+        format!("`{name}` is {before:.2} in the first batch, and {loss:.2} on average in the first epoch");
+    Some(too_large(what, windows).note("updates overshoot: a network may not recover from that"))
+}
+
+/// A loss that is too large, with the inputs whose numbers are.
+fn too_large(what: String, windows: &Windows) -> Diagnostic {
+    let scales = windows.scales();
+    let large: Vec<_> = scales.iter().filter(|(_, scale)| *scale > RAW).collect();
     let d = Diagnostic::warning(LEARNING_RATE, what);
     let d = large.iter().fold(d, |d, (input, scale)| {
         d.note(format!("input `{input}` has numbers around {}, as the data has them", scale.round()))
     });
     let flags: Vec<String> = large.iter().map(|(input, _)| format!("--standardise {input}")).collect();
-    Some(match flags.is_empty() {
+    match flags.is_empty() {
         true => d.help("lower the learning rate where the gradient enters"),
         false => d
             .help(format!("bring them to the mean 0 and the deviation 1: `{}`", flags.join(" ")))
             .help("or lower the learning rate where the gradient enters"),
-    })
+    }
 }
 
 /// The variables that have the elements of these, in another cycle or order.

@@ -45,6 +45,10 @@ const WORDS: &[(&str, &str)] = &[
     ("let", LET),
 ];
 
+/// What stands in place of `// a comment`, and of `a // b`.
+const SLASHES: &str =
+    "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums";
+
 /// What stands in place of `f(x) reset c`.
 const RESTART: &str = "`f(x) restart c` restarts the delays of `f` in each cycle in which `c` is true, `f(x) every c` the node after it";
 
@@ -126,7 +130,8 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn habit(&self) -> Option<&'static str> {
         let (token, behind) = (self.peek(), self.peek_at(1));
         let Some(previous) = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).copied() else {
-            return self.word();
+            let slashes = token.kind == Kind::Slash && behind.kind == Kind::Slash;
+            return if slashes { Some(SLASHES) } else { self.word() };
         };
         let joined = previous.end == token.start;
         match token.kind {
@@ -147,7 +152,7 @@ impl<'a> Parser<'_, 'a> {
                 if behind.kind == Kind::Eq && token.end == behind.start =>
             {
                 Some(
-                    "an equation defines its variable in all cycles, and assigns nothing; a sum over the cycles is `s = (0 fby s) + x;`",
+                    "an equation defines its variable in all cycles, and assigns nothing; a sum over the cycles is `s = (0 fby s) + x;`, in place of both lines",
                 )
             }
             Kind::Eq if previous.kind == Kind::Colon && joined => {
@@ -167,9 +172,12 @@ impl<'a> Parser<'_, 'a> {
                 Some("the fields of a record are not defined one by one: `q = point(a, b);` makes all of it")
             }
             Kind::Dot => self.attribute(),
-            Kind::Slash if joined && previous.kind == Kind::Slash || behind.kind == Kind::Slash => Some(
-                "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums",
-            ),
+            Kind::LParen if previous.kind == Kind::RParen && joined => {
+                Some("a layer is called once, with its sizes and its input: `dense(64, x)`")
+            }
+            Kind::Slash if joined && previous.kind == Kind::Slash || behind.kind == Kind::Slash => {
+                Some(SLASHES)
+            }
             Kind::Arrow if self.at > 1 && self.tokens[self.at - 2].kind == Kind::Node => {
                 Some("a node without inputs is written `node f() -> (o)`")
             }

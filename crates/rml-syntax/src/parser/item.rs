@@ -322,7 +322,13 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn equation(&mut self) -> Parse<Equation<'a>> {
         let start = self.span(self.peek());
         if !matches!(self.kind(), Kind::Ident) && !self.kind().is_keyword() {
-            return Err(self.unexpected("an equation or the next node", &[]));
+            let help: &[&str] = match self.kind() {
+                Kind::LParen => {
+                    &["the left side of an equation has no parentheses: `low, high = limits(x);`"]
+                }
+                _ => &[],
+            };
+            return Err(self.unexpected("an equation or the next node", help));
         }
         if self.at_assert() {
             let (lhs, rhs, parsed) = self.assertion();
