@@ -25,10 +25,12 @@ pub(super) fn check(
     let reporter = Reporter { flat, constraints, inferred, clocks };
     let is_error = |m: &&Mismatch| m.witness.is_some();
     let mut errors = Diagnostics::new();
-    for error in mismatches.iter().filter(is_error).map(|m| reporter.error(m)) {
-        // Several values may disagree for one reason.
-        if !errors.iter().any(|other| other.message == error.message && other.span() == error.span()) {
-            errors.push(error);
+    for mismatch in mismatches.iter().filter(is_error) {
+        match reporter.off(mismatch) {
+            // All values of the adjoint disagree then, for one reason.
+            Some(off) if errors.iter().any(|other| other.span() == off.span()) => {}
+            Some(off) => errors.push(off),
+            None => errors.push(reporter.error(mismatch)),
         }
     }
     if errors.has_errors() {

@@ -50,9 +50,6 @@ impl Reporter<'_> {
     }
 
     pub(super) fn error(&self, mismatch: &Mismatch) -> Diagnostic {
-        if let Some(off) = self.off(mismatch) {
-            return off;
-        }
         let mut diagnostic = self.describe(mismatch, Diagnostic::error(CLOCK_MISMATCH, self.title(mismatch)));
         if let Some(witness) = mismatch.witness.as_ref().filter(|w| !w.is_empty()) {
             let names = self.names(mismatch);
@@ -263,7 +260,7 @@ impl Reporter<'_> {
     }
 
     /// The error of a call of an adjoint that takes no gradient, as its condition is `false`, and is given one.
-    fn off(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
+    pub(super) fn off(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
         let sides = self.sides(mismatch);
         let conditions = [self.condition(&sides[0])?, self.condition(&sides[1])?];
         let truths = conditions.map(|condition| self.truth(condition));

@@ -9,7 +9,9 @@ use super::{Bound, Windows, cell_type};
 /// How many windows are looked at to see whether two inputs have the same numbers.
 const COMPARED: usize = 256;
 /// How many windows are looked at for their classes.
-const COUNTED: usize = 100_000;
+const COUNTED: usize = 20_000;
+/// How many of these are read at once.
+const STACKED: usize = 1024;
 /// More different values than that are no classes.
 const CLASSES: usize = 64;
 
@@ -95,14 +97,19 @@ impl Windows {
         })
     }
 
-    /// How many of those windows have which value of an input of one integer; `None` if these are no classes.
+    /// How many of those windows have which value of an input of one integer in their last cycle; `None` if these are no
+    /// classes.
     fn counts(&self, i: usize, windows: &[usize]) -> Option<BTreeMap<i64, usize>> {
         let mut counts = BTreeMap::new();
-        for window in windows.iter().take(COUNTED) {
-            let last = self.length(*window).checked_sub(1)?;
-            let value = self.values(i, &[*window], &[last]).ok()??;
+        let stacked = self.inputs[i].info.batched && self.same_length().is_some();
+        let windows = &windows[..windows.len().min(COUNTED)];
+        for windows in windows.chunks(if stacked { STACKED } else { 1 }) {
+            let last = self.length(*windows.first()?).checked_sub(1)?;
+            let value = self.values(i, windows, &[last]).ok()??;
             let Data::Int(v) = value.to_data() else { return None };
-            *counts.entry(*v.first()?).or_insert(0) += 1;
+            for class in v.iter() {
+                *counts.entry(*class).or_insert(0) += 1;
+            }
             if counts.len() > CLASSES {
                 return None;
             }
