@@ -7,14 +7,14 @@ use super::Windows;
 /// The batches of some windows, in the order in which they run.
 ///
 /// ```
-/// # fn main() -> Result<(), rml_base::Diagnostic> {
-/// # use rml_data::{Columns, Format, Windows};
-/// # let columns = Columns::parse(b"x\n1\n2\n3\n", Format::Csv, "x.csv").map_err(|e| e.0[0].clone())?;
-/// # let inputs = [];
-/// # let windows = Windows::bind(&columns, &inputs)?;
+/// use rml_data::{Columns, Format, Windows};
+/// use rml_ir::{DType, InputInfo, Precision, Type};
+///
+/// let columns = Columns::parse(b"x\n1.5\n2.5\n3.5\n", Format::Csv, "x.csv").unwrap();
+/// let x = InputInfo { name: "x".into(), ty: Type::new(DType::Num, &[]), clock: None, batched: false };
+/// let windows = Windows::bind(&columns, &[x], Precision::F32, false).unwrap();
 /// let batches = windows.batches(&[2, 0, 1], 2);
 /// assert_eq!(batches.iter().collect::<Vec<_>>(), [&[2, 0][..], &[1]]);
-/// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batches {

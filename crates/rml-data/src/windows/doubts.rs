@@ -97,8 +97,8 @@ impl Windows {
         })
     }
 
-    /// How many of those windows have which value of an input of one integer in their last cycle; `None` if these are no
-    /// classes.
+    /// How many of those windows have which value of an input of one integer in their last cycle; `None` if these are
+    /// no classes.
     fn counts(&self, i: usize, windows: &[usize]) -> Option<BTreeMap<i64, usize>> {
         let mut counts = BTreeMap::new();
         let stacked = self.inputs[i].info.batched && self.same_length().is_some();
