@@ -98,6 +98,8 @@ fn made_within(
             let output = callee.node.outputs.get(equation.lhs.iter().position(|l| *l == v)?)?;
             made_within(program, &callee, *output, is_meant, depth)
         }
-        _ => None,
+        Rhs::Const(_) | Rhs::Apply { .. } | Rhs::Call { .. } => None,
+        Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. } => None,
+        Rhs::Param { .. } | Rhs::ParamUpdate { .. } => None,
     }
 }
