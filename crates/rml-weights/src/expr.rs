@@ -112,7 +112,7 @@ fn read_source(key: &str, table: Table<'_>) -> Result<Source, Diagnostic> {
         "tensor" => Source::Tensor {
             name: node.name("`tensor`")?,
             cut: table.get("cut").map(cut).transpose()?,
-            absent: table.get("absent").map(|n| n.number("`absent`")).transpose()?,
+            absent: table.get("absent").map(|n| n.constant("`absent`")).transpose()?,
         },
         "sum" => Source::Sum(parts()?),
         "stack" => Source::Stack { axis: axis()?, parts: parts()? },
@@ -121,7 +121,7 @@ fn read_source(key: &str, table: Table<'_>) -> Result<Source, Diagnostic> {
             Source::Concat { axis: axis()?, sizes: part_sizes(table, parts.len())?, parts }
         }
         _ => Source::Fill {
-            value: node.number("`fill`")?,
+            value: node.constant("`fill`")?,
             into: table.get("into").map(|n| n.name("`into`")).transpose()?,
         },
     })

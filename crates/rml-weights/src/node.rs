@@ -142,6 +142,17 @@ impl Node {
         }
     }
 
+    /// A number that elements of a parameter can be.
+    pub(crate) fn constant(&self, what: &str) -> Result<f64, Diagnostic> {
+        let number = self.number(what)?;
+        match number.abs() <= f64::from(f32::MAX) {
+            true => Ok(number),
+            false => {
+                Err(bad(self.span, format!("{what} is no number that a parameter can hold"), "beyond 3.4e38"))
+            }
+        }
+    }
+
     /// The truth value.
     pub(crate) fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
         match self.data {
