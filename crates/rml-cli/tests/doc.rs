@@ -57,8 +57,23 @@ fn unknown_names_are_met_with_advice() {
 
 /// The forms that are written as words.
 const FORMS: &[&str] = &[
-    "fby", "post", "when", "merge", "every", "if", "node", "import", "restart", "match", "enum", "record",
-    "const", "for",
+    "fby",
+    "post",
+    "when",
+    "merge",
+    "every",
+    "if",
+    "node",
+    "import",
+    "restart",
+    "match",
+    "enum",
+    "record",
+    "const",
+    "for",
+    "automaton",
+    "share",
+    "assert",
 ];
 
 #[test]

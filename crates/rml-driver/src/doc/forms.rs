@@ -69,6 +69,27 @@ pub(super) const FORMS: &[FormDoc] = &[
         example: "power = match p (Idle -> 0.0, Heat -> 1.0, Cool -> -1.0);",
     },
     FormDoc {
+        name: "automaton",
+        form: "automaton  state A  equations  until c then B;  state B  equations  unless d continue A;  end;",
+        meaning: "In each cycle, one of the states: its equations run. `until` leads to the next state after the equations of a cycle, `unless`\n\
+                  before them. `then B` restarts the delays of `B`, `continue B` does not. What every state defines can be read outside.",
+        example: "automaton  state Up  y = 1 + (0 fby y);  until y >= 3 then Down;  state Down  y = 0;  until true then Up;  end;",
+    },
+    FormDoc {
+        name: "share",
+        form: "share u = f;, and then u(x), u(y)",
+        meaning: "One instance of a node for several calls: its parameters are those of all of them, and are updated once by the sum of the\n\
+                  gradients. `u.params` is the vector of its parameters.",
+        example: "d = u(x) - u(y);    -- after share u = net;",
+    },
+    FormDoc {
+        name: "assert",
+        form: "assert \"name\" c;",
+        meaning: "States that `c` is true in each cycle in which it is present. A cycle in which it is false ends the run with an error that has\n\
+                  the name and the values that decide it.",
+        example: "assert \"the speed is bounded\" abs(speed) < 30.0;",
+    },
+    FormDoc {
         name: "enum",
         form: "enum phase = Idle, Heat, Cool;",
         meaning: "Defines a type by its cases, which are constants. In data, a case is its number, from 0.",
