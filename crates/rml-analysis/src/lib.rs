@@ -6,6 +6,7 @@ mod bounds;
 mod causality;
 mod clocks;
 mod conditions;
+mod counters;
 mod facts;
 mod learning;
 mod sums;
@@ -20,8 +21,9 @@ pub use clocks::{
     verify as verify_clocks,
 };
 pub use conditions::Guard;
+pub use counters::few_windows;
 pub use facts::{
     Facts, Hold, Order, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
-pub use learning::{Bounded, bounded, learning};
+pub use learning::{Bounded, Role, bounded, learning};

@@ -65,6 +65,16 @@ impl Error {
         self
     }
 
+    /// The same with a help for each finding.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        let help = help.into();
+        for d in &mut self.diagnostics.0 {
+            d.help.push(help.clone());
+        }
+        self
+    }
+
     /// The same findings, with the texts of the program they are about.
     #[must_use]
     pub fn with_sources(mut self, sources: &Arc<Sources>) -> Self {

@@ -84,7 +84,7 @@ fn head(scope: &Scope<'_>, options: &Options, body: &str) -> String {
         text.line("#include <math.h>\n");
     }
     if options.math == Math::Own {
-        text.line("#ifdef __FAST_MATH__\n#error \"the functions of this file need IEEE arithmetic: compile it without -ffast-math\"\n#endif\n");
+        text.line("#ifdef __FAST_MATH__\n#error \"the functions of this file need IEEE arithmetic: compile it without -ffast-math, which -Ofast includes\"\n#endif\n");
         text.line("#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n");
     }
     text.line(format!("typedef {} num;\n", c_type(rml_ir::DType::Num, scope.plan.precision)));

@@ -474,6 +474,19 @@ fn a_constant_is_not_delayed() {
     );
 }
 
+#[test]
+fn a_first_value_is_not_a_sum_by_accident() {
+    let text = "node main(x: num [], c: bool []) -> (total, all)\n  total = x + 0.0 fby total;\n  all = c or false fby all;\n";
+    let words = ["p.rml:2:11", "`x + (0.0 fby total)`", "p.rml:3:9", "`c or (false fby all)`"];
+    warned("fby-operand", text, &words, &[]);
+    warned(
+        "fby-operand",
+        "node main(x: num []) -> (total)\n  total = x + 0.0 fby total;\n",
+        &["`x` is read in the first cycle only"],
+        &[("x + 0.0 fby total", "x + (0.0 fby total)"), ("x + 0.0 fby total", "x + x fby total")],
+    );
+}
+
 const SEQUENCE: &str = "import std.layers;
 import std.losses;
 node classify(x: num [batch, 1], end: bool []) -> (logits: num [batch, 2] when end)

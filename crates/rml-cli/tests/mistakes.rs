@@ -82,6 +82,8 @@ const DATA: &[(&str, &str, &str)] = &[
     ("one_column", "d.csv", "x,y\n1.0,3.0\n"),
     ("three_columns", "d.csv", "x[0],x[1],x[2],y\n1.0,2.0,3.0,3.0\n"),
     ("from_one", "d.csv", "x[1],x[2],y\n1.0,2.0,3.0\n"),
+    ("list_in_a_cell", "d.csv", "x,y\n\"[1.0, 2.0]\",3.0\n\"[2.0, 1.0]\",3.5\n"),
+    ("columns_by_row", "d.json", "{\"x\": {\"0\": 1.5, \"1\": 2.5}, \"y\": {\"0\": 1.5, \"1\": 2.5}}"),
     ("lengths", "d.json", "{\"x\": [[1, 2], [1, 2]], \"y\": [3]}"),
     ("one_row", "d.json", "{\"x\": [1, 2], \"y\": [3]}"),
     ("transposed", "d.json", "{\"x\": [[1, 2, 3], [1, 2, 3]], \"y\": [3, 4, 5]}"),
@@ -243,6 +245,7 @@ node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
 const INPUTS: &[(&str, &str, &str)] = &[
     ("yes", "d.csv", "x,ok,n\n1,yes,3\n"),
     ("zero_and_one", "d.csv", "x,ok,n\n1,1,3\n"),
+    ("whole_numbers", "d.csv", "x,ok,n\n1,true,3.0\n"),
     ("broken_integer", "d.csv", "x,ok,n\n1,true,3.5\n"),
     ("empty_cell_of_a_run", "d.csv", "x,ok,n\n1,true,3\n2,true,3\n4,,3\n"),
 ];
@@ -270,6 +273,9 @@ const COMMANDS: &[(&str, &str)] = &[
     ("negative_count", "train line.rml --data d.csv --epochs -1"),
     ("text_as_count", "train line.rml --data d.csv --epochs ten"),
     ("program_first", "line.rml"),
+    ("file_to_test_on", "train line.rml --data d.csv --test l.csv"),
+    ("epochs_without_inputs", "train count.rml --epochs 100"),
+    ("outputs_as_a_table", "infer line.rml --node model --data d.csv --out o.csv"),
     ("predict", "predict line.rml"),
     ("no_such_data", "train line.rml --data e.csv"),
     ("no_such_program", "check line"),

@@ -126,7 +126,7 @@ fn columns_feed_inputs_by_a_mapping() {
     assert_eq!(infer(&format!("--data t.csv {map}")), infer("--data own.csv --columns x=x --columns y=y"));
     assert_eq!(infer("--data t.csv"), infer(&format!("--data t.csv {map}")));
     let own = folder.rml("infer p.rml --params t.safetensors --data own.csv");
-    own.fails(1, &["missing-column", "no column `a` for input `x`", "`--columns 'x=x'`"]);
+    own.fails(1, &["missing-column", "took it from column `a`, which the file lacks", "`--columns 'x=x'`"]);
     let wrong = |columns: &str| folder.rml(&format!("train p.rml --data t.csv --columns {columns}"));
     wrong("x=a,bb").fails(1, &["missing-column", "t.csv: line 1, column 1", "`bb`", "`a`, `b`, `c`"]);
     wrong("z=a").fails(1, &["bad-option", "no input `z`", "`x`, `y`"]);

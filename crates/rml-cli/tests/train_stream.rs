@@ -154,6 +154,8 @@ fn refused_lines_change_nothing() {
     let run = folder.rml_with(&format!("{TRAIN} --strict --save s.safetensors"), &strict);
     run.fails(1, &["missing-input", "line 7 of standard input", "`x`, `y`"]);
     assert!(bytes(&folder, "s.safetensors") == bytes(&folder, "whole.safetensors"), "the lines before count");
+    let run = folder.rml_with(&format!("{TRAIN} --strict"), "{\"x\": 1.0, \"label\": 1.0}\n");
+    run.fails(1, &["missing-input", "`label` is no input: rename it to `y`"]);
 }
 
 #[test]

@@ -372,6 +372,12 @@ fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic 
 
 /// The finding about a text in a table where a value is expected, with what to write or to say in place of it.
 pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
+    if is_list(text) {
+        return why
+            .note("a cell of a table has one value; a row with a list is a line of JSON")
+            .help("write JSON lines: in pandas, `df.to_json(\"data.jsonl\", orient=\"records\", lines=True)`")
+            .help("where pandas has read the lists from such a table, they are texts: `df[NAME].map(json.loads)` before");
+    }
     let why = why.help(written(text));
     let reads = |decimal, thousands| {
         plain(text, decimal, thousands).is_some_and(|number| number.parse::<f64>().is_ok())
@@ -399,6 +405,14 @@ pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
     } else {
         why
     }
+}
+
+/// Whether a text is a list of numbers as Python, NumPy or JSON write it.
+fn is_list(text: &str) -> bool {
+    let inner = text.trim().strip_prefix(['[', '(']).and_then(|rest| rest.strip_suffix([']', ')']));
+    let is_number = |part: &str| part.is_empty() || part.parse::<f64>().is_ok();
+    let number = |c: char| c == ',' || c.is_whitespace() || matches!(c, '[' | ']');
+    inner.is_some_and(|inner| inner.chars().any(|c| c.is_ascii_digit()) && inner.split(number).all(is_number))
 }
 
 /// The finding about an element without a value among others, with how to fill all such.

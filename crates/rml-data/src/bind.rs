@@ -116,8 +116,10 @@ pub(crate) fn named<'a>(
     columns.columns.get(&*input.name).ok_or_else(|| {
         if let Some(why) = columns.unusable.get(&*input.name) {
             let (name, origin) = (&input.name, columns.called());
-            return why
-                .refused(format!("column `{name}` of {origin} cannot feed input `{name}: {}`", input.ty));
+            return why.refused(match why.is_absent() {
+                true => format!("input `{name}` has no column in {origin}"),
+                false => format!("column `{name}` of {origin} cannot feed input `{name}: {}`", input.ty),
+            });
         }
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
@@ -262,11 +264,17 @@ fn mismatch(name: &str, column: &Column, ty: &Type, named: &dyn Fn(usize) -> Str
             d.help("store integers (0 and 1)").help(with(&format!("to_int({name})")))
         }
         (DType::Int, _) => {
-            let d = match broken {
-                Some((i, x)) => d.note(format!("{}: {x} is no integer", named(i))),
-                None => d.note("all of them are whole"),
-            };
-            d.help("store integers (in NumPy: dtype int64; in text: no point or exponent), or declare the input as num")
+            match broken {
+                Some((i, x)) => d.note(format!("{}: {x} is no integer", named(i))).help(
+                    "store integers (in NumPy: dtype int64; in text: no point or exponent), or declare the input as num",
+                ),
+                None => d
+                    .note("all of them are whole: pandas writes integers so where a column has empty cells")
+                    .help(format!(
+                        "store integers, with no point or exponent: in pandas or NumPy, `{name}.astype(\"int64\")`"
+                    ))
+                    .help(format!("or, if `{name}` is no class but a quantity, declare the input as num")),
+            }
         }
         (DType::Num, _) => d.help("store numbers (0 and 1)").help(with(&format!("to_num({name})"))),
     }

@@ -7,7 +7,8 @@ use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
 use rml_ir::Shape;
 
-use crate::malformed::Unusable;
+use crate::malformed::{Malformed, Unusable};
+use crate::mapping::ColumnMapping;
 
 /// The elements of a column, as the file has them.
 ///
@@ -176,6 +177,8 @@ pub struct Columns {
     /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks
     /// for them.
     pub unusable: IndexMap<String, Unusable>,
+    /// The columns that feed inputs of other names, each by its name.
+    pub(crate) resolved: Box<ColumnMapping>,
     /// The bytes that the elements took when they were read.
     pub(crate) memory: Reservation,
 }
@@ -204,6 +207,15 @@ impl Columns {
         self.lengths.shift_remove(name);
         self.names.shift_remove(name);
         self.differing.shift_remove(name);
+    }
+
+    /// Takes note of what a mapping is here, and of the inputs whose columns the table lacks.
+    pub(crate) fn take_resolved(&mut self, lacking: Vec<(&str, Malformed)>, named: ColumnMapping) {
+        for (input, why) in lacking {
+            self.remove(input);
+            self.unusable.insert(input.to_owned(), why.into());
+        }
+        *self.resolved = named;
     }
 
     /// Whether the data says anything of that name, usable or not.

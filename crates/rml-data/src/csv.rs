@@ -17,7 +17,7 @@ use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
 use crate::dialect::{Known, find, sample_of};
 use crate::malformed::{self, Malformed, Wrong};
-use crate::mapping::ColumnMapping;
+use crate::mapping::{ColumnMapping, Resolved};
 use crate::records::{Cell, Records};
 use crate::selection::Selection;
 
@@ -77,12 +77,12 @@ pub(crate) fn read(
         return Err(Malformed::empty());
     }
     let own = selection.of_inputs();
-    let groups = mapped(groups(&header), &header, (selection.mapping(), &own)).map_err(|why| match header
-        .first()
-    {
+    let placed = |why: Malformed| match header.first() {
         Some(first) => why.in_text(text, first.at),
         None => why,
-    })?;
+    };
+    let (groups, lacking, named) =
+        mapped(groups(&header), &header, (selection.mapping(), &own)).map_err(placed)?;
     let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text, &own));
     let mut columns: Vec<Column<'_>> = columns.collect();
     let mut memory = Reservation::default();
@@ -98,6 +98,7 @@ pub(crate) fn read(
     for column in columns {
         table.insert(column.name.to_owned(), column.reading.built(rows));
     }
+    table.take_resolved(lacking, named);
     Ok((table, rows))
 }
 
@@ -235,21 +236,33 @@ fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
     groups
 }
 
+/// The cells of columns; inputs whose columns the table lacks; the columns that feed other inputs, by name.
+type Mapped<'a> = (IndexMap<&'a str, Parts>, Vec<(&'a str, Malformed)>, ColumnMapping);
+
 /// The same, with the columns that a mapping gives to inputs.
 fn mapped<'a>(
     mut groups: IndexMap<&'a str, Parts>,
     header: &'a [Cell<'_>],
     (mapping, own): (&'a ColumnMapping, &Selection),
-) -> Result<IndexMap<&'a str, Parts>, Malformed> {
+) -> Result<Mapped<'a>, Malformed> {
     if mapping.is_empty() {
-        return Ok(groups);
+        return Ok((groups, Vec::new(), ColumnMapping::default()));
     }
     let names: Vec<&str> = header.iter().map(|cell| &*cell.text).collect();
     let places = |name: &str| match names.iter().position(|other| *other == name) {
         Some(place) => vec![place],
         None => groups.get(name).map_or(Vec::new(), |parts| parts.iter().map(|part| part.0).collect()),
     };
-    let resolved = mapping.resolved(&names, places)?;
+    let Resolved { fed: resolved, lacking, named } = mapping.resolved(&names, places)?;
+    for (input, fields, _) in &resolved {
+        let twice = |field: &&usize| {
+            let name = names.get(**field).filter(|name| !name.is_empty());
+            name.is_some_and(|name| names.iter().filter(|other| *other == name).count() > 1)
+        };
+        if let Some(name) = fields.iter().find(twice).and_then(|field| names.get(*field)) {
+            return Err(twice_in_header(name, input, &names));
+        }
+    }
     // What feeds an input under another name is no column of its own.
     let fed: BTreeSet<usize> = resolved.iter().flat_map(|(_, fields, _)| fields.iter().copied()).collect();
     groups.retain(|name, parts| own.has(name) || !parts.iter().all(|(field, _)| fed.contains(field)));
@@ -257,7 +270,20 @@ fn mapped<'a>(
         let index = |(i, field)| (field, if is_one { Vec::new() } else { vec![i] });
         groups.insert(input, fields.into_iter().enumerate().map(index).collect());
     }
-    Ok(groups)
+    for (input, _) in &lacking {
+        groups.shift_remove(input);
+    }
+    Ok((groups, lacking, named))
+}
+
+/// A column that feeds an input has a name that others have, too.
+fn twice_in_header(name: &str, input: &str, names: &[&str]) -> Malformed {
+    let places = names.iter().enumerate().filter(|(_, other)| **other == name);
+    let places: Vec<String> = places.map(|(place, _)| (place + 1).to_string()).collect();
+    let what = format!("the header has `{}` in columns {}", visible_name(name), places.join(" and "));
+    Malformed::of_shape(what)
+        .note(format!("input `{}` would get one of them", visible_name(input)))
+        .help("rename one of them, or leave it out")
 }
 
 /// The name of a tensor and a place in it, as in `x[0]` and `x[0,1]`.

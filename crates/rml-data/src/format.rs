@@ -201,7 +201,9 @@ impl Columns {
         }
         let what = format!("{} is in no format that can be written", path.display());
         let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
-        Err(d.note("the extension says the format: .npz or .json").into())
+        let other = path.with_extension("").with_extension("json");
+        let d = d.note("the extension says the format: .npz or .json");
+        Err(d.help(format!("write `{}`", other.display())).into())
     }
 
     /// All columns as an npz archive. Sequences of different lengths stand one after the other, and a column `lengths`

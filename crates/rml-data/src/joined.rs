@@ -13,6 +13,7 @@ use crate::concat::joined;
 use crate::format::EXTENSIONS;
 use crate::formats::Format;
 use crate::malformed::{Malformed, Unusable};
+use crate::on_disk::Dataset;
 use crate::selection::Selection;
 
 /// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such
@@ -67,10 +68,15 @@ impl Columns {
     pub fn read_selected<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Result<Self, Error> {
         let files = data_files(paths)?;
         let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
-        let mut all = Self::read_one(first, selection)?;
+        let lacking = |e: Error| match (e.code(), others.first()) {
+            (Some(codes::MISSING_COLUMN), Some(second)) => e.help(side_by_side(first, second)),
+            _ => e,
+        };
+        let mut all = Self::read_one(first, selection).map_err(lacking)?;
         all.cases.clone_from(selection.cases());
         for file in others {
-            all.append(Self::read_one(file, selection)?)?;
+            let next = Self::read_one(file, selection).map_err(lacking)?;
+            all.append(next)?;
         }
         Ok(all)
     }
@@ -88,12 +94,22 @@ impl Columns {
             self.remove(&name);
             self.unusable.entry(name).or_insert(why);
         }
+        let is_apart = !self.columns.is_empty()
+            && !other.columns.is_empty()
+            && self.most_rows() == other.most_rows()
+            && !self.columns.keys().any(|name| other.columns.contains_key(name));
+        let lacking = |name: &str, file: &str| lacking(name, file, is_apart.then_some((&*ours, &*theirs)));
         let missing: Vec<String> =
             self.columns.keys().filter(|name| !other.columns.contains_key(*name)).cloned().collect();
         for name in missing {
             self.remove(&name);
             let why = lacking(&name, &theirs);
             self.unusable.insert(name, why);
+        }
+        for (input, a, b) in self.resolved.differing(&other.resolved) {
+            let why = other_columns(&input, [&ours, &theirs], [&a, &b]);
+            self.remove(&input);
+            self.unusable.insert(input, why);
         }
         for (name, mut column) in other.columns {
             let Some(before) = self.columns.get_mut(&name) else {
@@ -138,10 +154,44 @@ impl Columns {
     }
 }
 
-/// The first file lacks a column that another one has.
-fn lacking(name: &str, file: &str) -> Unusable {
+/// A file lacks a column that another one has. `apart`: they have no column in common, and as many rows.
+fn lacking(name: &str, file: &str, apart: Option<(&str, &str)>) -> Unusable {
     let why = format!("{file} has no column `{}`, and another file has", visible_name(name));
-    let why = Malformed::lacking(why).help("add the column to each file, or leave it out of all");
+    let why = Malformed::lacking(why);
+    Unusable::of_files(match apart {
+        Some((ours, theirs)) => why.help(side_by_side(Path::new(ours), Path::new(theirs))),
+        None => why.help("add the column to each file, or leave it out of all"),
+    })
+}
+
+/// How columns in two files become those of one.
+fn side_by_side(first: &Path, second: &Path) -> String {
+    let are = "several files are rows, one after the other; if these are columns of one table, put them side by side";
+    let is_csv = |file: &Path| Format::of(file) == Some(Format::Csv);
+    match is_csv(first) && is_csv(second) {
+        true => format!("{are}: `paste -d, {} {} > data.csv`", first.display(), second.display()),
+        false => are.to_owned(),
+    }
+}
+
+/// Refuses other data in which a range has other columns.
+///
+/// # Errors
+/// The first input of which that is so.
+pub fn check_ranges(data: &dyn Dataset, other: &dyn Dataset) -> Result<(), Diagnostic> {
+    let (data, other) = (data.table(), other.table());
+    let differing = data.resolved.differing(&other.resolved);
+    let Some((input, ours, theirs)) = differing.first() else { return Ok(()) };
+    let what = format!("input `{input}` has other columns in {}", other.called());
+    Err(other_columns(input, [data.called(), other.called()], [ours, theirs]).refused(what))
+}
+
+/// A range has other columns in another file.
+fn other_columns(input: &str, [ours, theirs]: [&str; 2], columns: [&str; 2]) -> Unusable {
+    let what = format!("its columns are {} in {ours}, and {} in {theirs}", columns[0], columns[1]);
+    let why = Malformed::of_shape(what)
+        .note("a range has the columns between two, in the order of the file")
+        .help(format!("name each column: `--columns '{input}=a,b,c'`"));
     Unusable::of_files(why)
 }
 

@@ -122,8 +122,14 @@ fn arrays(mut scan: Scan<'_>, selection: &Selection) -> Result<Columns, Malforme
     let mut columns = Columns::default();
     for (name, mut scan) in entries {
         if !scan.accept('[') {
-            let why =
-                Malformed::of_shape("it is not an array of cells").help("write `[..]`, a value for each row");
+            let why = Malformed::of_shape("it is not an array of cells");
+            let why = match scan.sees('{') {
+                true => why
+                    .note("it is an object, as pandas writes a column by the numbers of its rows")
+                    .help("write a list for each column: in pandas, `df.to_json(FILE, orient=\"list\")`")
+                    .help("or an object for each row: `df.to_json(FILE, orient=\"records\")`"),
+                false => why.help("write `[..]`, a value for each row"),
+            };
             columns.unusable.insert(name.into_owned(), scan.place(why).into());
             continue;
         }

@@ -57,7 +57,7 @@ pub use cut::{Cut, Rest};
 pub use dialect::Dialect;
 pub use feed::{Feed, tensor};
 pub use formats::Format;
-pub use joined::data_files;
+pub use joined::{check_ranges, data_files};
 pub use json::{Cell, cells, line_advice};
 pub use layout::Layout;
 pub use malformed::{Unusable, Wrong};

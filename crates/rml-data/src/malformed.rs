@@ -245,6 +245,11 @@ impl Unusable {
         self.finding.code == codes::DATA_SHAPE
     }
 
+    /// Whether the file has no such entry.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.finding.code == codes::MISSING_COLUMN && self.file.as_deref() != Some("")
+    }
+
     /// An input asks for the entry: `what` says so.
     pub(crate) fn refused(&self, what: String) -> Diagnostic {
         let mut d = Diagnostic::error(self.finding.code, what).note(self.to_string());

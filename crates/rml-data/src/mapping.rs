@@ -1,6 +1,6 @@
 //! Which columns feed which inputs, where the names differ or an input takes several columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
@@ -28,10 +28,26 @@ use crate::malformed::Malformed;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct ColumnMapping(BTreeMap<String, Vec<Part>>);
+#[serde(transparent)]
+pub struct ColumnMapping {
+    inputs: BTreeMap<String, Vec<Part>>,
+    /// The inputs of which a training says it, not the user: other data may lack their columns.
+    #[serde(skip)]
+    recorded: BTreeSet<String>,
+}
 
 /// An input, the places of its columns, and whether it takes one column alone.
 type Fed<'m> = (&'m str, Vec<usize>, bool);
+
+/// What a mapping is in a table.
+#[derive(Default)]
+pub(crate) struct Resolved<'m> {
+    pub(crate) fed: Vec<Fed<'m>>,
+    /// Inputs whose columns the table lacks, where it may.
+    pub(crate) lacking: Vec<(&'m str, Malformed)>,
+    /// The same mapping with the names of all columns, without ranges.
+    pub(crate) named: ColumnMapping,
+}
 
 /// Columns of an input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -61,12 +77,12 @@ impl ColumnMapping {
                 return Err(d.help(format!("name all of them at once: `--columns '{input}=a,b'`")).into());
             }
         }
-        Ok(Self(all))
+        Ok(Self { inputs: all, recorded: BTreeSet::new() })
     }
 
     /// Whether it says nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.inputs.is_empty()
     }
 
     /// Whether a column may feed that input, as far as its name says it.
@@ -75,21 +91,49 @@ impl ColumnMapping {
             Part::One(name) => name == column,
             Part::Range(_, _) => true,
         };
-        self.0.get(input).is_some_and(|parts| parts.iter().any(feeds))
+        self.inputs.get(input).is_some_and(|parts| parts.iter().any(feeds))
     }
 
-    /// The same with the inputs of another one, where this one does not name them.
+    /// Whether it names a column among those of an input.
+    pub(crate) fn names(&self, column: &str, input: &str) -> bool {
+        self.inputs
+            .get(input)
+            .is_some_and(|parts| parts.iter().flat_map(Part::names).any(|name| name == column))
+    }
+
+    /// The same with the inputs of that of a training, where this one does not name them.
     pub(crate) fn or(mut self, other: Self) -> Self {
-        for (input, parts) in other.0 {
-            self.0.entry(input).or_insert(parts);
+        for (input, parts) in other.inputs {
+            if !self.inputs.contains_key(&input) {
+                self.recorded.insert(input.clone());
+                self.inputs.insert(input, parts);
+            }
         }
         self
+    }
+
+    /// The same with the names that a table has for the columns of its ranges.
+    pub(crate) fn named_in(mut self, table: &Columns) -> Self {
+        for (input, parts) in &mut self.inputs {
+            if let Some(named) = table.resolved.inputs.get(input) {
+                parts.clone_from(named);
+            }
+        }
+        self
+    }
+
+    /// The inputs that have other columns in another mapping, with both lists.
+    pub(crate) fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
+        let shown = |parts: &[Part]| parts.iter().map(Part::shown).collect::<Vec<_>>().join(", ");
+        let both = |(input, ours)| Some((input, ours, other.inputs.get(input)?));
+        let differ = self.inputs.iter().filter_map(both).filter(|(_, ours, theirs)| ours != theirs);
+        differ.map(|(input, ours, theirs)| (String::clone(input), shown(ours), shown(theirs))).collect()
     }
 
     /// Whether it names a column by a number.
     pub(crate) fn has_numbers(&self) -> bool {
         let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
-        self.0.values().flatten().any(|part| match part {
+        self.inputs.values().flatten().any(|part| match part {
             Part::One(name) => is_number(name),
             Part::Range(first, last) => is_number(first) && is_number(last),
         })
@@ -97,12 +141,12 @@ impl ColumnMapping {
 
     /// The inputs that it names.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.inputs.keys().map(String::as_str)
     }
 
     /// Whether a column may feed an input, as far as its name says it.
     pub(crate) fn uses(&self, column: &str) -> bool {
-        self.0.values().flatten().any(|part| match part {
+        self.inputs.values().flatten().any(|part| match part {
             Part::One(name) => name == column,
             Part::Range(_, _) => true,
         })
@@ -117,36 +161,36 @@ impl ColumnMapping {
         &'m self,
         names: &[&str],
         places: impl Fn(&str) -> Vec<usize>,
-    ) -> Result<Vec<Fed<'m>>, Malformed> {
-        let find = |input: &str, name: &str| {
-            let found = places(name);
-            if found.is_empty() { Err(no_column(input, name, names)) } else { Ok(found) }
-        };
-        let resolve = |(input, parts): (&'m String, &Vec<Part>)| {
-            let mut all = Vec::new();
-            for part in parts {
-                match part {
-                    Part::One(name) => all.extend(find(input, name)?),
-                    Part::Range(first, last) => {
-                        let (from, to) = (find(input, first)?[0], find(input, last)?[0]);
-                        if from > to {
-                            let what = format!(
-                                "column `{}` comes before column `{}`",
-                                visible_name(last),
-                                visible_name(first)
-                            );
-                            return Err(Malformed::lacking(what)
-                                .note("a range goes from a column to a later one of the file")
-                                .help(format!("turn it around: `--columns '{input}={last}..{first}'`")));
-                        }
-                        all.extend(from..=to);
-                    }
+    ) -> Result<Resolved<'m>, Malformed> {
+        let mut resolved = Resolved::default();
+        for (input, parts) in &self.inputs {
+            let absent = |name: &&String| places(name).is_empty();
+            if let Some(name) = parts.iter().flat_map(Part::names).find(absent) {
+                if !self.recorded.contains(input) {
+                    return Err(no_column(input, name, names));
                 }
+                resolved.lacking.push((input, not_as_trained(input, name, names)));
+                continue;
+            }
+            let mut all = Vec::new();
+            let mut named = Vec::new();
+            for part in parts {
+                let places = part.places(input, &places)?;
+                match part {
+                    // One column of a range is a vector, and by its name alone it would be none.
+                    Part::Range(_, _) if places.len() > 1 => {
+                        let columns = places.iter().filter_map(|place| names.get(*place));
+                        named.extend(columns.map(|name| Part::One((*name).to_owned())));
+                    }
+                    Part::One(_) | Part::Range(_, _) => named.push(part.clone()),
+                }
+                all.extend(places);
             }
             let is_one = matches!(&parts[..], [Part::One(_)]) && all.len() == 1;
-            Ok((input.as_str(), all, is_one))
-        };
-        self.0.iter().map(resolve).collect()
+            resolved.fed.push((input, all, is_one));
+            resolved.named.inputs.insert(input.clone(), named);
+        }
+        Ok(resolved)
     }
 
     /// Gives inputs their columns in a table that was read with other names.
@@ -158,7 +202,8 @@ impl ColumnMapping {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let place = |name: &str| names.iter().position(|other| *other == name).into_iter().collect();
         let mut fed = Vec::new();
-        for (input, places, is_one) in self.resolved(&names, place)? {
+        let Resolved { fed: resolved, lacking, named } = self.resolved(&names, place)?;
+        for (input, places, is_one) in resolved {
             let of: Vec<&str> = places.iter().map(|place| names[*place]).collect();
             let unusable = of.iter().find_map(|name| table.unusable.get(*name)).cloned();
             let mut names: Option<Vec<String>> = None;
@@ -190,7 +235,46 @@ impl ColumnMapping {
                 table.names.insert(input.to_owned(), names);
             }
         }
+        table.take_resolved(lacking, named);
         Ok(())
+    }
+}
+
+impl Part {
+    /// The columns that it names.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        let (first, last) = match self {
+            Part::One(name) => (name, None),
+            Part::Range(first, last) => (first, Some(last)),
+        };
+        std::iter::once(first).chain(last)
+    }
+
+    /// How it is written.
+    fn shown(&self) -> String {
+        match self {
+            Part::One(name) => format!("`{}`", visible_name(name)),
+            Part::Range(first, last) => format!("`{}..{}`", visible_name(first), visible_name(last)),
+        }
+    }
+
+    /// The places of its columns, all of which exist.
+    fn places(&self, input: &str, places: impl Fn(&str) -> Vec<usize>) -> Result<Vec<usize>, Malformed> {
+        let (first, last) = match self {
+            Part::One(name) => return Ok(places(name)),
+            Part::Range(first, last) => (first, last),
+        };
+        let ends = (places(first).first().copied(), places(last).first().copied());
+        match ends {
+            (Some(from), Some(to)) if from <= to => Ok((from..=to).collect()),
+            _ => {
+                let what =
+                    format!("column `{}` comes before column `{}`", visible_name(last), visible_name(first));
+                Err(Malformed::lacking(what)
+                    .note("a range goes from a column to a later one of the file")
+                    .help(format!("turn it around: `--columns '{input}={last}..{first}'`")))
+            }
+        }
     }
 }
 
@@ -245,23 +329,46 @@ fn unread(text: &str) -> Error {
         .into()
 }
 
-fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
-    let what = format!("there is no column `{}` for input `{}`", visible_name(name), visible_name(input));
+/// The names of the columns of a file.
+fn listed(names: &[&str]) -> String {
     let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
     let more = if names.len() > 20 { ", .." } else { "" };
+    format!("the file has {}{more}", shown.join(", "))
+}
+
+/// Data lacks a column that fed an input in the training.
+fn not_as_trained(input: &str, name: &str, names: &[&str]) -> Malformed {
+    let what = format!("the training took it from column `{}`, which the file lacks", visible_name(name));
+    let why = Malformed::lacking(what).note(listed(names));
+    if has_own(input, names) {
+        return why.help(own(input));
+    }
+    match suggest(name, names.iter().copied()) {
+        Some(near) => why.help(format!("there is `{near}`: `--columns '{input}={near}'`")),
+        None => why.help(format!("if it has another name here, say so: `--columns '{input}=NAME'`")),
+    }
+}
+
+/// Whether a file has the column of the input's own name.
+fn has_own(input: &str, names: &[&str]) -> bool {
+    let is_own =
+        |other: &&str| *other == input || other.strip_prefix(input).is_some_and(|rest| rest.starts_with('['));
+    names.iter().any(is_own)
+}
+
+/// How to read the column of the input's own name.
+fn own(input: &str) -> String {
+    format!("to read the column of the input's own name: `--columns '{input}={input}'`")
+}
+
+fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
+    let what = format!("there is no column `{}` for input `{}`", visible_name(name), visible_name(input));
     let why = Malformed::lacking(what);
     if names.is_empty() {
         return why.note("the file has no columns").help("name another file, or write the columns");
     }
-    let why = why.note(format!("the file has {}{more}", shown.join(", ")));
-    let is_own =
-        |other: &&str| *other == input || other.strip_prefix(input).is_some_and(|rest| rest.starts_with('['));
-    let why = match names.iter().any(is_own) {
-        true => {
-            why.help(format!("to read the column of the input's own name: `--columns '{input}={input}'`"))
-        }
-        false => why,
-    };
+    let why = why.note(listed(names));
+    let why = if has_own(input, names) { why.help(own(input)) } else { why };
     match suggest(name, names.iter().copied()) {
         Some(near) => why.help(format!("there is `{near}`")),
         None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {

@@ -44,6 +44,13 @@ pub(crate) struct Scale {
     deviation: Vec<f64>,
 }
 
+impl Scale {
+    /// The means and the deviations.
+    pub(crate) fn parts(&self) -> (&[f64], &[f64]) {
+        (&self.mean, &self.deviation)
+    }
+}
+
 impl Steps {
     /// The values as the program gets them: cells, one after the other.
     pub(crate) fn applied(&self, value: Value) -> Value {

@@ -16,7 +16,8 @@ use crate::cut::Cut;
 use crate::dialect::Dialect;
 use crate::labels::{Texts, listed, look_like_values, unknown_value};
 use crate::mapping::{self, ColumnMapping};
-use crate::prepare::{Fill, Steps};
+use crate::on_disk::Dataset;
+use crate::prepare::{Fill, Scale, Steps};
 use crate::selection::Selection;
 
 /// How a table becomes inputs, as the user asks for it.
@@ -144,6 +145,12 @@ impl Recipe {
         Self { columns, dialect, cut, ..other }
     }
 
+    /// The same with the names of the columns that ranges have in that data, so that other data is read by names.
+    #[must_use]
+    pub fn named_in(self, data: &dyn Dataset) -> Self {
+        Self { columns: self.columns.named_in(data.table()), ..self }
+    }
+
     /// The same, where values of inputs have those names unless others are known.
     #[must_use]
     pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
@@ -168,7 +175,7 @@ impl Recipe {
             .chain(self.standardised.iter().map(|input| ("standardise", input, Some(DType::Num))));
         for (flag, name, dtype) in asked {
             let Some(input) = inputs.iter().find(|input| *input.name == **name) else {
-                return Err(no_input(flag, name, inputs));
+                return Err(self.no_input(flag, name, inputs));
             };
             let found = input.ty.dtype;
             if found == DType::Bool || dtype.is_some_and(|dtype| dtype != found) {
@@ -186,15 +193,29 @@ impl Recipe {
     }
 }
 
-/// An option names an input that does not exist.
-fn no_input(flag: &str, name: &str, inputs: &[&InputInfo]) -> Diagnostic {
-    let what = format!("the program has no input `{}` for `--{flag}`", visible_name(name));
-    let names: BTreeSet<&str> = inputs.iter().map(|input| &*input.name).collect();
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-    let d = Diagnostic::error(codes::BAD_OPTION, what).note(format!("inputs are {}", listed(&names)));
-    match suggest(name, names.iter().map(String::as_str)) {
-        Some(near) => d.help(format!("there is `{near}`")),
-        None => d.help("write the name of an input"),
+impl Recipe {
+    /// An option names an input that does not exist.
+    fn no_input(&self, flag: &str, name: &str, inputs: &[&InputInfo]) -> Diagnostic {
+        let what = format!("the program has no input `{}` for `--{flag}`", visible_name(name));
+        let names: BTreeSet<&str> = inputs.iter().map(|input| &*input.name).collect();
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let d = Diagnostic::error(codes::BAD_OPTION, what).note(format!("inputs are {}", listed(&names)));
+        let parts: Vec<String> = name.split(',').map(|part| part.trim().to_owned()).collect();
+        let fed = |input: &&String| parts.iter().all(|part| self.columns.names(part, input));
+        if let Some(input) = names.iter().find(fed) {
+            let (are, columns) = if parts.len() == 1 { ("is", "a column") } else { ("are", "columns") };
+            return d
+                .note(format!("{} {are} {columns} of `{input}`", listed(&parts)))
+                .help(format!("write the input, which has all of its columns: `--{flag} {input}`"));
+        }
+        if parts.len() > 1 && parts.iter().all(|part| names.contains(part)) {
+            let flags: Vec<String> = parts.iter().map(|part| format!("--{flag} {part}")).collect();
+            return d.help(format!("give the option once for each: `{}`", flags.join(" ")));
+        }
+        match suggest(name, names.iter().map(String::as_str)) {
+            Some(near) => d.help(format!("there is `{near}`")),
+            None => d.help("write the name of an input"),
+        }
     }
 }
 
@@ -339,6 +360,11 @@ impl Preparation {
         let double = precision == Precision::F64;
         let filled = steps.filled(Some(values), &input.ty, present.len(), &there, double);
         (vec![true; present.len()], steps.applied(filled))
+    }
+
+    /// The means and the deviations by which the elements of an input are brought to one scale.
+    pub fn scale(&self, input: &str) -> Option<(&[f64], &[f64])> {
+        self.steps.get(input)?.scale.as_ref().map(Scale::parts)
     }
 
     /// Whether values differ from those of the data: the inputs for which they do.

@@ -3,13 +3,14 @@
 pub(crate) mod callers;
 mod certain;
 mod declared;
+mod loops;
 mod types;
 mod undeclared;
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rml_analysis::{Analyses, ClockReport, Facts, Kind, Verdict};
+use rml_analysis::{Analyses, ClockReport, Facts, Kind, Verdict, few_windows};
 use rml_base::{Diagnostic, Sources};
 use rml_ir::Value;
 use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
@@ -126,6 +127,9 @@ impl Analysis {
             Ok(run) => (run, None),
             Err(shortage) => (None, Some(shortage)),
         };
+        if let Some(run) = &mut run {
+            run.analyses.causality.findings.extend(few_windows(&flat));
+        }
         for finding in run.iter_mut().flat_map(|run: &mut RunFacts| &mut run.analyses.causality.findings.0) {
             callers::show(sources, &flat, &calls, finding);
         }

@@ -15,8 +15,6 @@ use crate::unit::Form;
 
 /// The node that runs if none is named.
 const MAIN: &str = "main";
-/// The node that a training runs if none is named.
-const TRAIN: &str = "train";
 
 /// Nodes after the front end. Each is differentiated on first use, and kept so until it is analysed, which is the last
 /// that is asked.
@@ -42,7 +40,7 @@ impl<'f> Forms<'f> {
     /// A node by name, differentiated, and where it is kept.
     fn take(&self, node: &str) -> Option<(Form, &Cell<Option<Form>>)> {
         let (module, kept) = self.modules.get(node)?;
-        Some((kept.take().unwrap_or_else(|| Form::new(self.front, module, node == TRAIN)), kept))
+        Some((kept.take().unwrap_or_else(|| Form::new(self.front, module, self.front.role(node))), kept))
     }
 
     /// Whether it has a node, elaborated with the same values as those options give to its parameters and dimensions.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rml_analysis::Role;
 use rml_base::{Diagnostics, Error, FileId, Sources, Span};
 use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
@@ -13,6 +14,11 @@ use crate::library::{LIBRARY, PRELUDE, is_library};
 use crate::load;
 use crate::options::Options;
 use crate::origin::Origin;
+
+/// The node that a training runs if none is named.
+const TRAIN: &str = "train";
+/// The nodes that evaluate a training if none is named: with data, and without.
+const EVALUATING: [&str; 2] = ["infer", "evaluate"];
 
 /// Binds names, and tells what else is asked for.
 type Resolve<T> = fn(&mut Sources, FileId, &rml_elab::Options, &mut dyn Loader) -> (Resolved, T);
@@ -72,9 +78,19 @@ impl Front {
         self.resolved.differentiates()
     }
 
-    /// What has to be said about the learning of a program; `trained` says that its root is a training.
-    pub(crate) fn learning(&self, module: &normal::Module, trained: bool) -> Diagnostics {
-        rml_analysis::learning(module, trained, &|place| self.is_library(place))
+    /// What has to be said about the learning of a program.
+    pub(crate) fn learning(&self, module: &normal::Module, role: Role) -> Diagnostics {
+        rml_analysis::learning(module, role, &|place| self.is_library(place))
+    }
+
+    /// What a node is for, as far as its name tells.
+    pub(crate) fn role(&self, node: &str) -> Role {
+        let trains = || self.signatures().iter().any(|other| other.name == TRAIN);
+        match node {
+            TRAIN => Role::Trains,
+            _ if EVALUATING.contains(&node) && trains() => Role::Evaluates,
+            _ => Role::Runs,
+        }
     }
 
     /// The inputs of a program's root that it compares with values whose range is known.

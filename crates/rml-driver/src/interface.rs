@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
-use rml_base::{FileId, Sources};
+use rml_base::{FileId, Sources, Span};
 use rml_syntax::ast::{DTypeName, Definition, Dim, ExprKind, Form, Node};
 
 /// The dimension that stacked windows share.
@@ -19,6 +19,10 @@ pub struct Interface {
     name: String,
     /// Its formals.
     inputs: Vec<String>,
+    /// Its formals as they are declared.
+    declared: Vec<String>,
+    /// Its outputs.
+    outputs: Vec<String>,
     /// Formals whose shape begins with `batch`.
     batched: Vec<String>,
     /// Formals without a type, which can be set.
@@ -37,6 +41,22 @@ impl Interface {
     /// Whether the declared shape of a formal begins with `batch`.
     pub fn is_batched(&self, input: &str) -> bool {
         self.batched.iter().any(|b| b == input)
+    }
+
+    /// The formals.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    /// The equation that calls the node with variables of the names of its formals.
+    pub fn call(&self) -> String {
+        format!("{} = {}({});", self.outputs.join(", "), self.name, self.inputs.join(", "))
+    }
+
+    /// A node of that name which calls this one, and nothing else.
+    pub fn caller(&self, name: &str) -> String {
+        let (inputs, outputs) = (self.declared.join(", "), self.outputs.join(", "));
+        format!("node {name}({inputs}) -> ({outputs})  {}", self.call())
     }
 
     /// The formals that have a type which is not `bool`.
@@ -65,7 +85,8 @@ impl Interfaces {
             imported.extend(enumerations(&parsed.file, &names));
         }
         let cases = |name: &str| cases(name, &own).or_else(|| cases(name, &imported));
-        Self(parsed.file.nodes().map(|n| read(n, &names, &cases)).collect())
+        let text = |span: Span| sources.snippet(span);
+        Self(parsed.file.nodes().map(|n| read(n, &names, (&cases, &text))).collect())
     }
 
     /// The names of the inputs of all nodes; `None` if that node is none of them.
@@ -118,7 +139,12 @@ fn cases(name: &str, all: &Enumerations) -> Option<Vec<String>> {
     found.next().filter(|_| found.next().is_none()).map(|(_, cases)| cases.clone())
 }
 
-fn read(node: &Node<'_>, names: &lasso::Rodeo, cases: &dyn Fn(&str) -> Option<Vec<String>>) -> Interface {
+/// The cases of an enumeration.
+type CasesOf<'c> = &'c dyn Fn(&str) -> Option<Vec<String>>;
+/// What stands in a place.
+type TextOf<'t> = &'t dyn Fn(Span) -> &'t str;
+
+fn read(node: &Node<'_>, names: &lasso::Rodeo, (cases, text): (CasesOf<'_>, TextOf<'_>)) -> Interface {
     let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
     let (mut inputs, mut batched, mut untyped) = (Vec::new(), Vec::new(), Vec::new());
     let (mut integers, mut conditions, mut all_cases) = (Vec::new(), Vec::new(), Vec::new());
@@ -145,7 +171,20 @@ fn read(node: &Node<'_>, names: &lasso::Rodeo, cases: &dyn Fn(&str) -> Option<Ve
         }
     }
     let name = names.resolve(&node.name.name).to_owned();
-    Interface { name, inputs, batched, untyped, integers, cases: all_cases, conditions, has_batch }
+    let declared = node.inputs.iter().map(|decl| text(decl.span).to_owned()).collect();
+    let outputs = node.outputs.iter().map(|decl| names.resolve(&decl.name.name).to_owned()).collect();
+    Interface {
+        name,
+        inputs,
+        declared,
+        outputs,
+        batched,
+        untyped,
+        integers,
+        cases: all_cases,
+        conditions,
+        has_batch,
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rml_analysis::Bounded;
+use rml_analysis::{Bounded, Role};
 use rml_base::{Diagnostics, Error};
 use rml_ir::flat::Flat;
 use rml_ir::normal::Differentiated;
@@ -45,7 +45,8 @@ impl Unit {
     pub fn new(source: &Source, options: &Options) -> Result<Self, Error> {
         let front = Arc::clone(source.front()?);
         let made = front.elaborate(options, root(options)).and_then(|(module, mut warnings)| {
-            let Form { learning, module, bounded } = Form::new(&front, &module, options.trained);
+            let Form { learning, module, bounded } =
+                Form::new(&front, &module, role(&front, &module, options));
             warnings.extend(learning);
             if options.trained {
                 warnings.extend(front.stacked(options, root(options)));
@@ -86,6 +87,16 @@ impl Unit {
     }
 }
 
+/// What the root of a module is for.
+fn role(front: &Front, module: &typed::Module, options: &Options) -> Role {
+    match front.role(&module.nodes[module.root].name) {
+        _ if options.trained => Role::Trains,
+        Role::Evaluates => Role::Evaluates,
+        Role::Trains | Role::Runs if options.evaluates => Role::Evaluates,
+        Role::Trains | Role::Runs => Role::Runs,
+    }
+}
+
 /// A module after normalisation and differentiation.
 pub(crate) struct Form {
     /// Findings about what it learns, reported if nothing else is wrong.
@@ -97,11 +108,11 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// `trained` says that the root is a training.
-    pub(crate) fn new(front: &Front, module: &typed::Module, trained: bool) -> Self {
+    /// `role` is what the root is for.
+    pub(crate) fn new(front: &Front, module: &typed::Module, role: Role) -> Self {
         let module = pass::normalize(module);
-        let learning = front.learning(&module, trained);
-        let bounded = if trained { front.bounded(&module) } else { Vec::new() };
+        let learning = front.learning(&module, role);
+        let bounded = if role == Role::Trains { front.bounded(&module) } else { Vec::new() };
         Self { learning, module: rml_autodiff::differentiate(module), bounded }
     }
 

@@ -184,7 +184,7 @@ impl Add<'_, '_> {
         if !program.scopes.is_library(program.nodes[used].file) {
             return;
         }
-        let files = program.scopes.files.values().filter(|file| !file.library);
+        let files = program.scopes.files.values().filter(|file| file.library.is_none());
         for file in files {
             let Some(node) = file.own.get("diff_param").map(|node| &program.nodes[*node]) else { continue };
             if node.file == program.main {

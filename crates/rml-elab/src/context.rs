@@ -1,5 +1,6 @@
 //! Where an error is shown that is inside an instance: in the user's own text first.
 
+use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Label};
 
 use crate::hir::{ExprId, Node};
@@ -45,12 +46,19 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
     let Some((mut at, mut span)) = call(id) else { return d };
     let mut names = vec![tree.node(id).name.as_ref()];
     if library(id) {
+        let mut called = id;
         while library(at) {
             let Some((parent, outer)) = call(at) else { return d };
             names.push(tree.node(at).name.as_ref());
+            called = at;
             (at, span) = (parent, outer);
         }
         let name = names.last().copied().unwrap_or_default();
+        if matches!(d.code, codes::SHAPE_MISMATCH | codes::TYPE_MISMATCH | codes::STATIC_VALUE)
+            && let Some(shapes) = documented(tree, called)
+        {
+            d = d.note(format!("`{name}` expects: {shapes}"));
+        }
         d.labels.retain(|l| l.span != span);
         d.labels.insert(0, Label { span, message: format!("in this instance of `{name}`") });
         // an argument that is to blame comes first
@@ -77,4 +85,14 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
         d = d.label(span, format!("in this instance of `{}`", tree.node(id).name));
     }
     d
+}
+
+/// What the comment before a node of the library says of its shapes.
+fn documented(tree: &Tree<'_>, id: InstanceId) -> Option<String> {
+    let node = tree.node(id);
+    let text = tree.program.scopes.files.get(&node.file)?.library?;
+    let before = text.get(..node.span.start as usize)?.trim_end().strip_suffix("*)")?;
+    let comment = before.rsplit_once("(*")?.1;
+    let shapes = comment.lines().find_map(|line| line.trim().strip_prefix("Shapes: "))?;
+    Some(shapes.trim_end_matches('.').to_owned())
 }

@@ -92,7 +92,7 @@ const CALLS: &[(&[&str], &str)] = &[
     (&["pad"], "write `concat(zeros(shape), x, axis)`"),
     (&["norm"], "write `sqrt(sum(x * x))`"),
     (&["var"], "write `mean(x * x) - mean(x) * mean(x)`"),
-    (&["std"], "write `sqrt(mean(x * x) - mean(x) * mean(x))`"),
+    (&["std"], "write `sqrt(mean(d * d) + 0.00001)` with the equation `d = x - mean(x);`"),
     (&["isnan"], "write `x != x`, which is true for NaN alone"),
     (&["isfinite"], "write `x - x == 0.0`, which is false for NaN and infinite numbers"),
     (&["exp2"], "write `pow(2.0, x)`"),
@@ -140,7 +140,7 @@ const CALLS: &[(&[&str], &str)] = &[
     (&["mish"], "write `x * tanh(softplus(x))`"),
     (
         &["backward", "grad", "gradient", "vjp", "value_and_grad"],
-        "for each node `f` there is `diff_f`, which gives the gradient: `o, dx = diff_f(x, true, do);`",
+        "for each node `f` there is `diff_f`, which gives the gradient: `o, dx = diff_f(x, true, do);`; `grad_f` in its place does not update the parameters of `f`",
     ),
     (&["jit"], "a program is compiled as a whole: call the node itself"),
     (

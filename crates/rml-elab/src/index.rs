@@ -186,7 +186,7 @@ pub(crate) fn index(
             ..node_place(header.ast, names, library)
         });
     }
-    for file in loaded.files.iter().filter(|file| !file.library) {
+    for file in loaded.files.iter().filter(|file| file.library.is_none()) {
         let mut walk = Walk {
             names,
             scopes,

@@ -28,8 +28,8 @@ pub(crate) struct LoadedFile<'a> {
     pub(crate) ast: File<'a>,
     /// Its imports that were found.
     pub(crate) imports: Vec<(Import<'a>, FileId)>,
-    /// Whether it is a module of the library, or the prelude.
-    pub(crate) library: bool,
+    /// The text, if it is a module of the library or the prelude.
+    pub(crate) library: Option<&'static str>,
     /// Whether it imports whole texts that were not found, or not read to their end.
     pub(crate) incomplete: bool,
 }
@@ -78,15 +78,15 @@ pub(crate) fn load<'a>(
     let known = IndexMap::from([(main_key, main)]);
     let mut load =
         Load { bump, names, sources, options, loader, report, known, open: Vec::new(), files: Vec::new() };
-    load.file(prelude, true);
-    load.file(main, false);
+    load.file(prelude, Some(options.prelude));
+    load.file(main, None);
     Loaded { files: load.files, prelude, main, library: options.library }
 }
 
 impl<'a> Load<'a, '_> {
     /// Parses a text that is new, and what it imports. What is open waits on a stack of its own, so that no chain of
     /// imports is too long.
-    fn file(&mut self, id: FileId, library: bool) {
+    fn file(&mut self, id: FileId, library: Option<&'static str>) {
         self.enter(id, library);
         while let Some(top) = self.open.last_mut() {
             let importing = top.file.id;
@@ -98,7 +98,7 @@ impl<'a> Load<'a, '_> {
         }
     }
 
-    fn enter(&mut self, id: FileId, library: bool) {
+    fn enter(&mut self, id: FileId, library: Option<&'static str>) {
         let text = self.sources.text(id).to_owned();
         let parsed = rml_syntax::parse(self.bump, self.names, id, &text);
         parsed.diagnostics.into_iter().for_each(|d| self.report.push(d));
@@ -129,7 +129,10 @@ impl<'a> Load<'a, '_> {
             top.file.imports.push((*import, id));
         }
         if known.is_none() {
-            let library = matches!(key, Key::Library(_));
+            let library = match &key {
+                Key::Library(name) => self.module(name),
+                Key::File(_) => None,
+            };
             self.known.insert(key, id);
             self.enter(id, library);
         }
@@ -159,16 +162,17 @@ impl<'a> Load<'a, '_> {
         }
     }
 
+    /// The text of a module of the library.
+    fn module(&self, name: &str) -> Option<&'static str> {
+        self.options.library.iter().find_map(|(n, text)| (*n == name).then_some(*text))
+    }
+
     fn library(&mut self, path: &[rml_syntax::ast::Ident], span: Span) -> Option<(Key, String, String)> {
         let parts: Vec<&str> = path.iter().map(|p| self.names.resolve(&p.name)).collect();
         let name = parts.join(".");
-        let found = self.options.library.iter().find(|(n, _)| *n == name);
-        if let Some((_, text)) = found {
-            return Some((
-                Key::Library(name.clone()),
-                format!("{}.rml", parts.join("/")),
-                (*text).to_owned(),
-            ));
+        if let Some(text) = self.module(&name) {
+            let file = format!("{}.rml", parts.join("/"));
+            return Some((Key::Library(name), file, text.to_owned()));
         }
         let place = match (path.first(), path.last()) {
             (Some(a), Some(b)) => a.span.to(b.span),

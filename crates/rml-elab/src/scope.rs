@@ -60,8 +60,8 @@ pub(crate) struct FileScope {
     pub(crate) lost: IndexSet<String>,
     /// Whether any name may be defined by an import that was not found.
     pub(crate) incomplete: bool,
-    /// Whether it belongs to the library.
-    pub(crate) library: bool,
+    /// Its text, if it belongs to the library.
+    pub(crate) library: Option<&'static str>,
     /// Its last import.
     pub(crate) last_import: Option<Span>,
 }
@@ -193,7 +193,7 @@ impl Scopes {
 
     /// Whether a file belongs to the library.
     pub(crate) fn is_library(&self, file: FileId) -> bool {
-        self.files.get(&file).is_some_and(|scope| scope.library)
+        self.files.get(&file).is_some_and(|scope| scope.library.is_some())
     }
 
     /// A name in scope that `name` may be a slip of the pen for.

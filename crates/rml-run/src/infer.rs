@@ -10,7 +10,7 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Arranged, Columns, Cut, Dataset, Windows, missing};
-use rml_driver::{BATCH, Options, Program, Source, enumerated_inputs, keep_inputs};
+use rml_driver::{BATCH, Interface, Options, Program, Source, enumerated_inputs, interface, keep_inputs};
 use rml_engine::Outputs;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
@@ -20,6 +20,7 @@ use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
+use crate::train::scale;
 use crate::{checkpoint, fingerprint};
 
 mod kept;
@@ -223,7 +224,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let is_cut_as_trained = preparation.asked.cut == trained;
     let arrange = || Arranged::new(data, &preparation.asked.cut);
     let arranged = options.engine.time(Phase::Data, arrange)?;
-    let (data, notes): (&dyn Dataset, _) = (&arranged, arranged.notes());
+    let (data, mut notes): (&dyn Dataset, _) = (&arranged, arranged.notes());
     let mut family = family(source, options, position)?;
     let size = family.size(batch(source, options, position)?, data.most_windows());
     let left_out = leave_out(&mut family, size, data)?;
@@ -232,9 +233,13 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let pair = pair(&program, &options.classes)?;
     let how = (program.precision(), options.allow_nan);
     let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());
-    let mut windows = options.engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
+    let mut windows = options
+        .engine
+        .time(Phase::Data, bind)
+        .map_err(|d| without_label(program.error(d), source, &program, data))?;
     family.refuse_undeclared(size, &windows)?;
     windows.prepare(&preparation);
+    notes.extend(scale::targets(&program, &preparation));
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
@@ -316,6 +321,42 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
     let d = why.fold(d, Diagnostic::note);
     family.do_without(missing);
     Ok(Some(d))
+}
+
+/// An error of inputs that the data lacks, where the program has another node that does without them: the one that has
+/// the parameters.
+fn without_label(error: Error, source: &Source, program: &Program, data: &dyn Dataset) -> Error {
+    let missing = missing(program.inputs(), data.table());
+    let network =
+        network(source, program).filter(|(net, _)| !net.inputs().iter().any(|i| missing.contains(i)));
+    let Some((network, name)) = network.filter(|_| error.code() == Some(codes::MISSING_COLUMN)) else {
+        return error;
+    };
+    let known = |input: &String| program.inputs().iter().any(|i| *i.name == **input);
+    if missing.is_empty() || !network.inputs().iter().all(known) {
+        return error;
+    }
+    let quoted = |names: &[String]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let outputs: Vec<String> = program.outputs().iter().map(|o| o.name.to_string()).collect();
+    let are = if missing.len() == 1 { "is" } else { "are" };
+    error
+        .note(format!("{} {are} needed for {}, and not for `{name}`", quoted(&missing), quoted(&outputs)))
+        .help(format!(
+            "without it, add a node that has what `{name}` gives, and name that one, `--node predict`: `{}`",
+            network.caller("predict")
+        ))
+}
+
+/// The node of the source that has all parameters of a program, if it is one, and its name.
+pub(crate) fn network(source: &Source, program: &Program) -> Option<(Interface, String)> {
+    let parameters = program.flat().states.iter().filter(|(_, state)| state.parameter);
+    let mut instances = parameters.map(|(key, _)| key.split_once('.').map(|(instance, _)| instance));
+    let first = instances.next()??;
+    if !instances.all(|instance| instance == Some(first)) {
+        return None;
+    }
+    let name = first.rsplit_once('_').map_or(first, |(name, _)| name);
+    Some((interface(source, name).ok()??, name.to_owned()))
 }
 
 /// The node, compiled as the checkpoint asks for.

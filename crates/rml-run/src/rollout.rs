@@ -6,7 +6,7 @@ use rml_base::{Diagnostic, Error};
 use rml_driver::{Program, show_ends};
 use rml_engine::{Block, Feeding, Outputs, Use};
 use rml_ir::Value;
-use rml_ir::flat::Var;
+use rml_ir::flat::{Rhs, Var};
 
 use crate::engines::Engine;
 use crate::runner::incomplete;
@@ -101,7 +101,11 @@ impl Rollout {
         let mut piece = self.first_piece(reach);
         while tried.ends.is_empty() {
             if tried.cycles >= self.longest {
-                return Err(self.endless(tried.cycles));
+                let waits = tried.known < tried.cycles;
+                return Err(self
+                    .waits(tried.cycles)
+                    .filter(|_| waits)
+                    .unwrap_or_else(|| self.endless(tried.cycles)));
             }
             self.feed(piece, &mut tried)?;
             // Pieces grow, so that a plan that searches for the end from the beginning repeats little.
@@ -159,6 +163,40 @@ impl Rollout {
             tried.outputs.push(outputs);
         }
         Ok(())
+    }
+
+    /// No window ends, since something looks back from the end of one, and nothing ends it there.
+    fn waits(&self, cycles: usize) -> Option<Error> {
+        let program = self.session.program();
+        let flat = program.flat();
+        let (equation, next) = flat.equations.iter().find_map(|equation| match &equation.rhs {
+            Rhs::FbyBack { next, window: None, .. } => Some((equation, *next)),
+            _ => None,
+        })?;
+        let path = [equation.lhs, next].into_iter().find_map(|v| flat.instance(v)).unwrap_or_default();
+        let outer = path.split('.').next().filter(|outer| !outer.is_empty());
+        let what = format!("no window ended within {cycles} cycles, since values wait for later ones");
+        let d = Diagnostic::error(codes::ENDLESS_WINDOW, what);
+        let end = self.ends.iter().find_map(|place| flat.vars[flat.outputs[*place]].name.as_deref());
+        let end = end.unwrap_or("end");
+        let called = outer.and_then(|outer| Some((outer.rsplit_once('_')?.0, program.call(path)?)));
+        let d = match called {
+            Some((name, call)) => {
+                let written = program.sources().snippet(call).trim_end_matches(';');
+                let d = d.label(
+                    call,
+                    format!("`{name}` looks back from the end of a window, and nothing ends it"),
+                );
+                match written.contains(['\n', ';']) || written.contains(" every ") {
+                    true => d.help(format!("call it with `every {end}`: `{name}(..) every {end}`")),
+                    false => d.help(format!("write `{written} every {end};`")),
+                }
+            }
+            None => d
+                .label(equation.span, "this looks back from the end of a window, and nothing ends it")
+                .help(format!("put it into a node, and call that with `every {end}`")),
+        };
+        Some(self.session.fail(d))
     }
 
     /// No window ends.

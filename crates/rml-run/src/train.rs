@@ -30,7 +30,7 @@ pub(crate) mod record;
 mod records;
 mod repeated;
 mod resume;
-mod scale;
+pub(crate) mod scale;
 mod start;
 mod stats;
 mod still;

@@ -1,6 +1,7 @@
 //! The lexer: text to tokens, with all comments on the side. It never fails: what is no token becomes
 //! [`Kind::Invalid`] and a diagnostic.
 
+use crate::foreign::based;
 use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, FileId, Span};
@@ -67,6 +68,8 @@ impl<'s> Lexer<'s> {
             self.at += name_len(rest);
             let kind = self.text.get(start..self.at).and_then(Kind::keyword).unwrap_or(Kind::Ident);
             self.push(kind, start);
+        } else if (first == '"' || first == '\'') && self.long_text() || self.bits() {
+            return true;
         } else if first == '"' {
             self.string();
         } else if let Some((kind, len)) = mark(rest) {
@@ -144,12 +147,13 @@ impl<'s> Lexer<'s> {
         }
         self.at += tail;
         let written = self.text.get(start..self.at).unwrap_or("");
-        self.out.diagnostics.push(
-            Diagnostic::error(codes::MALFORMED_NUMBER, format!("`{written}` is not a number"))
-                .label(self.span(at, self.at), "this does not belong to a number")
-                .note("numbers are written `12`, `1.5`, `1e-3`, `2.5E+4`")
-                .help("put a space or an operator between the number and the name, or fix the number"),
-        );
+        let d = Diagnostic::error(codes::MALFORMED_NUMBER, format!("`{written}` is not a number"))
+            .label(self.span(at, self.at), "this does not belong to a number")
+            .note("numbers are written `12`, `1.5`, `1e-3`, `2.5E+4`");
+        self.out.diagnostics.push(match based(written) {
+            Some(number) => d.fix(format!("write `{number}`"), self.span(start, self.at), number.to_string()),
+            None => d.help("put a space or an operator between the number and the name, or fix the number"),
+        });
         self.push(kind, start);
     }
 
@@ -247,7 +251,7 @@ impl<'s> Lexer<'s> {
         if first == '|' && self.absolute_value() {
             return;
         }
-        if first == '{' && self.braces() {
+        if first == '{' && self.braces() || first == '^' && self.array_power() {
             return;
         }
         while let Some(c) = self.rest().chars().next() {
@@ -283,7 +287,7 @@ impl<'s> Lexer<'s> {
 }
 
 /// Length of the name (or of the rest of a name) at the beginning of `text`.
-fn name_len(text: &str) -> usize {
+pub(crate) fn name_len(text: &str) -> usize {
     text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
 }
 

@@ -3,6 +3,7 @@
 pub mod ast;
 mod braces;
 mod dump;
+mod foreign;
 mod format;
 mod lexer;
 pub mod operands;

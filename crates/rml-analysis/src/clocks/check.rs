@@ -26,10 +26,10 @@ pub(super) fn check(
     let is_error = |m: &&Mismatch| m.witness.is_some();
     let mut errors = Diagnostics::new();
     for mismatch in mismatches.iter().filter(is_error) {
-        match reporter.off(mismatch) {
+        match reporter.of_call(mismatch) {
             // All values of the adjoint disagree then, for one reason.
-            Some(off) if errors.iter().any(|other| other.span() == off.span()) => {}
-            Some(off) => errors.push(off),
+            Some(found) if errors.iter().any(|other| other.span() == found.span()) => {}
+            Some(found) => errors.push(found),
             None => errors.push(reporter.error(mismatch)),
         }
     }

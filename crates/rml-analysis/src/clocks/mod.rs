@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use rml_base::{Diagnostics, IndexVec, entity_id};
 use rml_ir::flat::{Flat, Var};
 
+mod adjoint;
 mod bdd;
 mod blame;
 mod check;

@@ -44,7 +44,7 @@ impl Reporter<'_> {
         Names::within(self.flat, &self.instance(mismatch).unwrap_or_default())
     }
 
-    fn sampling(&self, names: &Names<'_>, cond: Var, positive: bool) -> String {
+    pub(super) fn sampling(&self, names: &Names<'_>, cond: Var, positive: bool) -> String {
         let equal: Vec<Var> = self.flat.vars.ids().filter(|v| self.clocks.are_same(*v, cond)).collect();
         names.sampling(names.best(&equal).unwrap_or(cond), positive)
     }
@@ -311,7 +311,7 @@ impl Reporter<'_> {
     }
 
     /// The value of a condition that is the same in all cycles.
-    fn truth(&self, mut v: Var) -> Option<bool> {
+    pub(super) fn truth(&self, mut v: Var) -> Option<bool> {
         for _ in 0..self.flat.vars.len() {
             match &self.flat.equations.iter().find(|e| e.lhs == v)?.rhs {
                 Rhs::Const(id) => return self.flat.consts[*id].value().and_then(rml_ir::Value::as_bool),
@@ -347,6 +347,9 @@ impl Reporter<'_> {
         if let Some(merge) = self.merged(mismatch, &names) {
             return format!("`merge` chooses between values of different clocks: write `{merge}`");
         }
+        if let Some(help) = self.sampled_already(mismatch, &names) {
+            return help;
+        }
         let ((root_a, a), (root_b, b)) =
             (self.inferred.path(sides[0].term), self.inferred.path(sides[1].term));
         if let (Some((cond, one)), Some((other_cond, other))) = (a.last(), b.last())
@@ -364,6 +367,41 @@ impl Reporter<'_> {
             }
         }
         "bring both to one clock, with `when` or `merge`".to_owned()
+    }
+
+    /// What is said of a `when` whose value is present only where its condition holds.
+    fn sampled_already(&self, mismatch: &Mismatch, names: &Names<'_>) -> Option<String> {
+        let Some(Rhs::When { value, cond, .. }) = self.rhs(mismatch) else { return None };
+        let condition = self.sampling(names, *cond, true);
+        let (_, path) = self.inferred.path(self.inferred.of[*value]);
+        if !path.iter().any(|(c, positive)| self.sampling(names, *c, *positive) == condition) {
+            return None;
+        }
+        let condition = condition.replacen(" on ", "", 1);
+        let is_own = self.inferred.makers[self.inferred.of[*value]] == Some(mismatch.constraint);
+        let literal = self.literal(*value, 4).map(|v| names.of(v));
+        let value = names.of(*value);
+        if is_own {
+            let part = literal.map(|text| format!(", such as `{text} when {condition}` for `{text}`"));
+            return Some(format!(
+                "`{value}` is computed from what this `when` samples: leave out `when {condition}`, and sample a part of it{}",
+                part.unwrap_or_default()
+            ));
+        }
+        Some(format!("`{value}` is present only where `{condition}` is true: leave out `when {condition}`"))
+    }
+
+    /// A literal that a value is computed from, within its expression.
+    fn literal(&self, v: Var, depth: usize) -> Option<Var> {
+        let depth = depth.checked_sub(1)?;
+        let equation = self.flat.equations.iter().find(|e| e.lhs == v)?;
+        if let Rhs::Const(k) = &equation.rhs {
+            return self.flat.consts[*k].text.is_some().then_some(v);
+        }
+        let mut operands = Vec::new();
+        equation.rhs.for_each_operand(|v| operands.push(v));
+        let mut unnamed = operands.into_iter().filter(|v| self.flat.vars[*v].name.is_none());
+        unnamed.find_map(|v| self.literal(v, depth))
     }
 
     /// The `merge` that was meant by an `if` of which a branch is sampled by the condition.

@@ -1,7 +1,5 @@
 //! Calls of nodes, and how the call of the adjoint in their place is written.
 
-use std::fmt::Write as _;
-
 use rml_ir::normal::{Callee, Eq, Formal, Node, NodeId, Rhs, Var};
 
 use super::Program;
@@ -14,7 +12,7 @@ pub(super) struct Call<'v> {
     pub(super) eq: Eq,
     pub(super) id: NodeId,
     callee: &'v Node,
-    args: &'v [Var],
+    args: Vec<Var>,
     statics: Vec<&'v str>,
 }
 
@@ -32,7 +30,7 @@ impl<'v> Call<'v> {
         let Rhs::Call { callee, args, statics, .. } = &view.node.equations[eq].rhs else { return None };
         let (Callee::Node(id) | Callee::Diff { node: id, order: 1 }) = callee else { return None };
         let statics = statics.iter().map(|s| &**s).collect();
-        Some(Self { view, eq, id: *id, callee: &program.module.nodes[*id], args, statics })
+        Some(Self { view, eq, id: *id, callee: &program.module.nodes[*id], args: args.clone(), statics })
     }
 
     pub(super) fn node(&self) -> &'v Node {
@@ -40,7 +38,7 @@ impl<'v> Call<'v> {
     }
 
     /// The values of its inputs.
-    pub(super) fn args(&self) -> &'v [Var] {
+    pub(super) fn args(&self) -> &[Var] {
         let inputs = self.callee.inputs().count();
         &self.args[..inputs.min(self.args.len())]
     }
@@ -59,31 +57,61 @@ impl<'v> Call<'v> {
         })
     }
 
+    /// The same call with two of its inputs exchanged.
+    pub(super) fn exchanged(mut self, a: Var, b: Var) -> Self {
+        let other = |v: &Var| match *v {
+            v if v == a => b,
+            v if v == b => a,
+            v => v,
+        };
+        self.args = self.args.iter().map(other).collect();
+        self
+    }
+
+    /// The call of the node as it is written.
+    pub(super) fn primal(&self) -> String {
+        let left: Vec<String> = self.results().collect();
+        format!("{} = {}({});", left.join(", "), self.callee.name, self.actuals().join(", "))
+    }
+
     /// The call of the adjoint in its place. The gradient of what is called `named` gets a name.
     pub(super) fn adjoint(&self, seed: &str, named: Option<&str>) -> String {
+        let d = named.map(|name| format!("d{name}"));
+        self.adjoint_with(("true", seed), named.zip(d.as_deref()))
+    }
+
+    /// The same, with `bp` and the gradient that enters. The gradient of what is called as the first of `named` gets
+    /// the second one as its name.
+    pub(super) fn adjoint_with(&self, (bp, seed): (&str, &str), named: Option<(&str, &str)>) -> String {
         let mut left: Vec<String> = self.results().collect();
         let num = |v: Var| self.callee.vars[v].ty.is_num();
-        let inputs = self.callee.inputs().zip(self.args).filter(|(input, _)| num(input.var));
+        let inputs = self.callee.inputs().zip(self.args.iter().copied()).filter(|(input, _)| num(input.var));
         left.extend(inputs.map(|(_, arg)| match named {
-            Some(name) if self.argument(*arg) == name => format!("d{name}"),
+            Some((name, d)) if self.argument(arg) == name => d.to_owned(),
             _ => "_".to_owned(),
         }));
-        let mut text = format!("{} = diff_{}(", left.join(", "), self.callee.name);
+        let outputs = self.callee.outputs.iter().filter(|o| num(**o)).count();
+        let seeds = vec![seed; outputs].into_iter().map(str::to_owned);
+        let actuals: Vec<String> = self.actuals().into_iter().chain([bp.to_owned()]).chain(seeds).collect();
+        format!("{} = diff_{}({});", left.join(", "), self.callee.name, actuals.join(", "))
+    }
+
+    /// Static parameters and inputs as they are written.
+    fn actuals(&self) -> Vec<String> {
         let (mut statics, mut args) = (self.statics.iter(), self.args.iter());
-        for formal in &self.callee.formals {
+        let actual = |formal: &Formal| {
             let argument = match formal {
                 Formal::Static { .. } => statics.next().map(|s| (*s).to_owned()),
                 Formal::Stream(_) => args.next().map(|arg| self.argument(*arg)),
             };
             let name = || formal_name(self.callee, formal).map(|name| name.to_string());
-            let _ = write!(text, "{}, ", argument.or_else(name).unwrap_or_default());
-        }
-        let outputs = self.callee.outputs.iter().filter(|o| num(**o)).count();
-        text + "true, " + &vec![seed; outputs].join(", ") + ");"
+            argument.or_else(name).unwrap_or_default()
+        };
+        self.callee.formals.iter().map(actual).collect()
     }
 
     /// An argument as it is written: a name, a literal, or what stands for another expression.
-    fn argument(&self, arg: Var) -> String {
+    pub(super) fn argument(&self, arg: Var) -> String {
         if let Some(name) = &self.view.node.vars[arg].name {
             return name.to_string();
         }

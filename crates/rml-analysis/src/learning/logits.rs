@@ -1,8 +1,8 @@
-//! Losses of the library that are given probabilities instead of logits, or the logit of one class.
+//! Losses and draws of the library that are given probabilities instead of logits, or the logit of one class.
 
 use rml_base::codes::analysis::NOT_LOGITS;
 use rml_base::{Diagnostic, Span};
-use rml_ir::normal::{Callee, Rhs, Var};
+use rml_ir::normal::{Callee, Equation, Node, Rhs, Var};
 use rml_ir::op::{Op, Unary};
 
 use super::Program;
@@ -13,20 +13,33 @@ use super::view::{View, stream};
 const LOGITS: &str = "logits";
 /// The input of a loss for the class that is right.
 const LABEL: &str = "label";
+/// Nodes that are no losses and take logits, with what becomes of probabilities there.
+const OTHERS: [(&str, &str); 4] = [
+    ("categorical", DRAWN),
+    ("categorical_log", DRAWN),
+    ("categorical_entropy", DRAWN),
+    ("binary_accuracy", "what is above 0 counts as true, and a probability always is"),
+];
+const DRAWN: &str =
+    "the softmax of a softmax is nearly the same for all actions, so they are drawn nearly at random";
 /// How deep the operator that gives an argument is searched for.
 const DEPTH: usize = 32;
 
-/// The findings in a node.
+/// The findings in a node, each operator once.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
-    let finding = |equation: &rml_ir::normal::Equation| {
+    let mut places: Vec<Span> = Vec::new();
+    let finding = |equation: &Equation| {
         let Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, .. }, args, .. } = &equation.rhs
         else {
             return None;
         };
         let callee = &program.module.nodes[*id];
         let is_loss = callee.outputs.iter().any(|o| callee.vars[*o].name.as_deref() == Some(LOSS));
-        let arg = args[stream(callee, LOGITS).filter(|_| is_loss && (program.library)(callee.span))?];
-        if stream(callee, LABEL).is_some_and(|label| has_classes(view, arg, args[label]))
+        let other = OTHERS.iter().find(|(name, _)| *name == &*callee.name).map(|(_, note)| *note);
+        let takes = (is_loss || other.is_some()) && (program.library)(callee.span);
+        let arg = *args.get(stream(callee, LOGITS).filter(|_| takes)?)?;
+        if is_loss
+            && stream(callee, LABEL).is_some_and(|label| has_classes(view, arg, args[label]))
             && view.node.vars[arg].ty.shape.dims().last() == Some(&1)
         {
             return Some(one_class(&callee.name, equation.span));
@@ -34,18 +47,31 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         let (op, at) = [("softmax", Op::Softmax), ("sigmoid", Op::Unary(Unary::Sigmoid))]
             .into_iter()
             .find_map(|(name, op)| Some((name, made_by(program, view, arg, &|other| *other == op)?)))?;
-        let what = format!("`{}` takes logits, and gets the {op} of them", callee.name);
-        Some(
-            Diagnostic::warning(NOT_LOGITS, what)
-                .label(equation.span, format!("`{}` takes the {op} itself", callee.name))
-                .label(at, format!("here the {op} is taken before"))
-                .help(format!("leave this `{op}` out, and take it where the program gives its predictions"))
-                .note(format!(
-                    "the {op} of a {op} is nearly the same for all classes, so the loss hardly falls"
-                )),
-        )
+        if places.contains(&at) {
+            return None;
+        }
+        places.push(at);
+        Some(twice(callee, equation.span, (op, at), other))
     };
     view.node.equations.iter().filter_map(finding).collect()
+}
+
+/// What a node takes for logits is the result of an operator that it takes itself.
+fn twice(callee: &Node, span: Span, (op, at): (&str, Span), other: Option<&str>) -> Diagnostic {
+    let name = &callee.name;
+    let own = match &**name {
+        "binary_accuracy" => "`binary_accuracy` compares logits with 0".to_owned(),
+        name => format!("`{name}` takes the {op} itself"),
+    };
+    let note = other.map_or_else(
+        || format!("the {op} of a {op} is nearly the same for all classes, so the loss hardly falls"),
+        str::to_owned,
+    );
+    Diagnostic::warning(NOT_LOGITS, format!("`{name}` takes logits, and gets the {op} of them"))
+        .label(span, own)
+        .label(at, format!("here the {op} is taken before"))
+        .help(format!("leave this `{op}` out, and take it where the program gives its predictions"))
+        .note(note)
 }
 
 /// Whether the last axis of the logits counts classes: a label has one axis less.

@@ -11,7 +11,9 @@ mod bounded;
 mod calls;
 mod dead;
 mod depends;
+mod evaluates;
 mod flow;
+mod foreign;
 mod forgets;
 mod labels;
 mod linear;
@@ -32,6 +34,17 @@ pub use bounded::{Bounded, bounded};
 use depends::Through;
 use flow::Optimiser;
 use view::View;
+
+/// What the root of a program is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It is trained.
+    Trains,
+    /// It evaluates what another node trains.
+    Evaluates,
+    /// Neither is known.
+    Runs,
+}
 
 /// What has to be known about a program to say what it learns.
 struct Program<'m> {
@@ -63,13 +76,14 @@ impl<'m> Program<'m> {
 ///   enter where none can pass,
 /// - layers that follow each other without a nonlinear function, probabilities where a loss takes logits, labels that
 ///   are computed from what they are compared with, and forecasts that know what they forecast,
-/// - dropout that is active where nothing is trained.
+/// - dropout that is active where nothing is trained,
+/// - gradients that enter for another value than their own.
 ///
-/// With `trained`, the root is a training: then also that it updates no parameter, or reports no number. `library` says
-/// whether a place is in the library. All are warnings.
+/// Of a training, also that it updates no parameter, or reports no number; of what evaluates one, that it updates some.
+/// `library` says whether a place is in the library. All are warnings.
 ///
 /// Requires: N1 to N6.
-pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {
+pub fn learning(module: &Module, role: Role, library: &dyn Fn(Span) -> bool) -> Diagnostics {
     let program = Program::new(module, library);
     let optimiser = Optimiser::of(&program);
     let mut found = Diagnostics::new();
@@ -83,14 +97,19 @@ pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) 
         found.extend(own::findings(&program, &view, optimiser.as_ref()));
         found.extend(untrained::findings(&program, &view));
         found.extend(dead::findings(&program, &view));
-        if !trained && !program.updates[module.root] {
+        found.extend(foreign::findings(&program, &view));
+        if role != Role::Trains && !program.updates[module.root] {
             found.extend(active::findings(&program, &view));
         }
     }
     found.extend(forgets::finding(&program));
-    if trained {
-        found.extend(silent::finding(&program));
-        found.extend(metric::finding(&program));
+    match role {
+        Role::Trains => {
+            found.extend(silent::finding(&program));
+            found.extend(metric::finding(&program));
+        }
+        Role::Evaluates => found.extend(evaluates::finding(&program)),
+        Role::Runs => {}
     }
     found
 }

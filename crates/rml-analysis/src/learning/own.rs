@@ -83,7 +83,7 @@ fn loss_itself(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Opt
 }
 
 /// What a value is a multiple of, by constants.
-fn multiple_of(view: &View<'_>, mut v: Var) -> Var {
+pub(super) fn multiple_of(view: &View<'_>, mut v: Var) -> Var {
     // Equations of a node that is right may form cycles only by delays, which are not followed.
     for _ in 0..view.node.equations.len() {
         let next = match view.definition(v) {

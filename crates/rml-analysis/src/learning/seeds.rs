@@ -3,6 +3,7 @@
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::normal::{Callee, Eq, Rhs, Var};
+use rml_ir::op::{Op, Unary};
 
 use super::Program;
 use super::flow::{Carrier, Optimiser, carriers, enters};
@@ -85,6 +86,10 @@ fn loss(
             d.note("a parameter adds the gradient that it gets, so pass minus the learning rate, a negative number")
         };
         let other = shown(-entry.number);
+        if let Some((at, name)) = negated(program, view).filter(|_| flipped) {
+            let d = d.label(at, format!("this turns the sign of `{name}` round"));
+            return Some(d.fix(format!("write `{name}` in place of `-{name}`"), at, name));
+        }
         return Some(match text {
             Some(_) => d.fix(format!("write `{other}`"), at, other),
             None => d.help("turn the sign round"),
@@ -99,6 +104,18 @@ fn loss(
         .label(at, "enters as the gradient of the loss")
         .note("each update adds that many times the derivative of the loss, and overshoots")
         .help("begin with a rate between 0.001 and 1, and halve it while the loss rises")
+    })
+}
+
+/// A gradient that enters an adjoint with parameters negated: where that is written, and the name of the gradient.
+fn negated<'v>(program: &Program<'_>, view: &View<'v>) -> Option<(Span, &'v str)> {
+    let calls = view.node.equations.ids().filter_map(|eq| view.adjoint(eq));
+    let calls = calls.filter(|call| program.parameters[call.of] && !view.is_off(call));
+    let seeds: Vec<Var> =
+        calls.flat_map(|call| call.seeds().map(|(_, seed)| seed).collect::<Vec<_>>()).collect();
+    seeds.into_iter().filter(|seed| view.node.vars[*seed].name.is_none()).find_map(|seed| {
+        let Rhs::Apply { op: Op::Unary(Unary::Neg), args, .. } = view.definition(seed)? else { return None };
+        Some((view.place(seed), view.node.vars[*args.first()?].name.as_deref()?))
     })
 }
 

@@ -111,6 +111,15 @@ impl<'m> View<'m> {
         trains.then(|| Adjoint { of: *node, node: &module.nodes[*node], args, lhs: &equation.lhs })
     }
 
+    /// Whether an equation calls an adjoint, the program's own too, that propagates gradients in no cycle.
+    pub(super) fn is_off_at(&self, eq: Eq) -> bool {
+        let Rhs::Call { callee: Callee::Diff { node, .. }, args, .. } = &self.node.equations[eq].rhs else {
+            return false;
+        };
+        let bp = args.get(self.program.module.nodes[*node].inputs().count());
+        bp.and_then(|bp| self.constant(*bp)).and_then(|value| value.as_bool()) == Some(false)
+    }
+
     /// Whether the call propagates gradients in no cycle.
     pub(super) fn is_off(&self, call: &Adjoint<'_>) -> bool {
         self.constant(call.bp()).and_then(|value| value.as_bool()) == Some(false)

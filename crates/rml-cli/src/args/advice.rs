@@ -61,7 +61,7 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     (
         &["params", "weights", "checkpoint", "model", "load", "ckpt"],
         &["train"],
-        "a checkpoint is written with `--save FILE.safetensors`; training continues from one with `--resume CHECKPOINT`",
+        "a checkpoint is written with `--save FILE.safetensors`; training continues from one with `--resume CHECKPOINT`, on the same data",
     ),
     (
         &["weights", "checkpoint", "model", "load", "ckpt", "resume"],
@@ -179,7 +179,9 @@ pub(super) fn advised(mut error: clap::Error) -> clap::Error {
         }
         ErrorKind::InvalidValue => bad_value(&error),
         ErrorKind::TooManyValues => value_of_switch(&error, &args),
-        ErrorKind::ValueValidation => no_number(&error).or_else(|| no_program(&error)),
+        ErrorKind::ValueValidation => {
+            no_number(&error).or_else(|| no_program(&error)).or_else(|| test_file(&error, &args))
+        }
         ErrorKind::MissingRequiredArgument => missing(&error, &args),
         ErrorKind::ArgumentConflict => conflict(&args),
         _ => None,
@@ -419,6 +421,21 @@ fn no_program(error: &clap::Error) -> Option<Vec<String>> {
     })
 }
 
+/// A file of data in place of how many windows are kept for testing.
+fn test_file(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
+    let (arg, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
+    if !arg.starts_with("--test") || rml::Format::of(Path::new(&value)).is_none() {
+        return None;
+    }
+    let program = args.iter().find(|arg| has_extension(arg, &["rml"])).map_or("FILE.rml", String::as_str);
+    Some(vec![
+        format!("a file of its own is evaluated after each epoch with `--validate {value}`"),
+        format!(
+            "or after the training, which then keeps no windows for testing, `--test 0 --save m.safetensors`: `rml infer {program} --params m.safetensors --data {value}`"
+        ),
+    ])
+}
+
 /// Flags of a training with data and of one without.
 fn conflict(args: &[String]) -> Option<Vec<String>> {
     let has = |flag: &str| args.iter().any(|arg| arg == flag || arg.starts_with(&format!("{flag}=")));
@@ -430,11 +447,30 @@ fn conflict(args: &[String]) -> Option<Vec<String>> {
     })
 }
 
+/// The node that is trained, if it has no inputs.
+fn without_inputs(args: &[String]) -> Option<String> {
+    let program = args.iter().find(|arg| has_extension(arg, &["rml"]))?;
+    let node = after("--node", args).unwrap_or_else(|| "train".to_owned());
+    let source = rml::Source::file(program);
+    let compiled =
+        rml::compile(&source, &rml::Options { node: Some(node.clone()), ..rml::Options::default() });
+    compiled.is_ok_and(|program| program.inputs().is_empty()).then_some(node)
+}
+
 /// What a command lacks.
 fn missing(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     let ContextValue::Strings(lacking) = error.get(ContextKind::InvalidArg)? else { return None };
     let command = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
     let lacks_data = command == "train" && lacking.iter().any(|arg| arg.contains("--data"));
+    let has_epochs = args.iter().any(|arg| arg == "--epochs" || arg.starts_with("--epochs="));
+    if lacks_data
+        && has_epochs
+        && let Some(node) = without_inputs(args)
+    {
+        return Some(vec![format!(
+            "`--epochs` is for training with data, and node `{node}` has no inputs: write `--windows 100` in its place"
+        )]);
+    }
     lacks_data.then(|| {
         vec![
             "give data for the inputs of the node: `--data FILE`".to_owned(),

@@ -19,6 +19,10 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let source = Source::file(&args.program.file);
     let signals = listen()?;
     let (seeds, settings) = (args.seeds.clone().map_or(Vec::new(), |seeds| seeds.0), args.sweep.clone());
+    // A small number may be meant as a count.
+    if let [seed @ 2..=20] = seeds[..] {
+        output.note(&format!("one seed, {seed}: `--seeds 0..{seed}` are {seed} seeds\n"));
+    }
     let cores = available_parallelism().map_or(1, usize::from);
     let runs =
         settings.iter().map(|(_, values)| values.len()).fold(seeds.len().max(1), usize::saturating_mul);

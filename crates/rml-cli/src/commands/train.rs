@@ -109,6 +109,7 @@ fn train_measured(
     }
     if !output.json() {
         output.print(&result(&report))?;
+        output.note(&all_done(args, &report));
     }
     match &options.length {
         Some(Length { until: Some(until), .. }) if report.is_met == Some(false) => {
@@ -257,6 +258,18 @@ pub(super) fn best(args: &Train, report: &TrainReport) -> String {
         let _ = write!(text, "; the results are those of {what} {}, the last one", last.epoch);
     }
     text + "\n"
+}
+
+/// How to train longer, if the run to resume had come to its end.
+fn all_done(args: &Train, report: &TrainReport) -> String {
+    let is_done = args.resume.is_some() && report.epochs.is_empty() && !args.data.is_empty();
+    match args.epochs.checked_mul(2) {
+        Some(more) if is_done && args.epochs > 0 => format!(
+            "`--epochs` counts all epochs, those before included: `--epochs {more}` trains {} more\n",
+            args.epochs
+        ),
+        _ => String::new(),
+    }
 }
 
 /// The metrics of the epoch or report whose parameters are the result, those of the test windows where there are any,

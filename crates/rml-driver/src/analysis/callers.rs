@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::codes::analysis::UPDATE_CAUSALITY;
+use rml_base::codes::analysis::{INSTANTANEOUS_CYCLE, UPDATE_CAUSALITY};
 use rml_base::{Diagnostic, Label, Sources, Span};
 use rml_ir::flat::{Flat, Rhs, Var, around};
 use rml_ir::op::Op;
 
+use super::loops;
 use crate::library::is_library;
 
 /// Where each instance is called, by its path.
@@ -34,6 +35,9 @@ pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut 
     if finding.code == UPDATE_CAUSALITY {
         by_windows(sources, flat, calls, finding);
     }
+    if finding.code == INSTANTANEOUS_CYCLE {
+        loops::show(sources, flat, calls, finding);
+    }
     if !is_library(sources, at) {
         return;
     }
@@ -58,7 +62,7 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagn
     let is_named = |path: &&str| finding.message.contains(&format!("`{}.", primal(path)));
     let Some(path) = paths.clone().find(is_named).or_else(|| paths.clone().next()) else { return };
     if let Some(help) = innermost(sources, flat, calls, path) {
-        return finding.help.insert(0, help);
+        return instead(finding, vec![help]);
     }
     let Some(call) = outer(path) else { return };
     let text = sources.snippet(call).trim_end_matches(';');
@@ -70,15 +74,27 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagn
     let time = time
         .filter(|input| flat.vars[input.var].ty.shape.rank() > 2)
         .find_map(|input| flat.vars[input.var].name.as_deref());
-    if let Some(name) = time {
-        finding.help.insert(0, format!(
-            "time is in cycles, and no axis: if the second axis of `{name}` counts steps, leave it out of the declaration; a row [steps, ..] of the data then is a window of as many cycles"
-        ));
-    }
-    finding.help.insert(0, format!(
-        "in line {line}, write `{text} every end;`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
+    let axis = time.map(|name| format!(
+        "time is in cycles, and no axis: if the second axis of `{name}` counts steps, leave it out of the declaration; a row [steps, ..] of the data then is a window of as many cycles"
     ));
+    let windows = format!(
+        "in line {line}, write `{text} every end;`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
+    );
+    instead(finding, axis.into_iter().chain([windows]).collect());
 }
+
+/// Puts what to write in the place of what is said where that is not known.
+fn instead(finding: &mut Diagnostic, mut help: Vec<String>) {
+    finding.notes.retain(|note| !note.starts_with(CHAIN));
+    finding.help.retain(|other| !other.starts_with(GENERAL));
+    help.append(&mut finding.help);
+    finding.help = help;
+}
+
+/// How the note of an update that waits for itself begins which names all that is on the way.
+const CHAIN: &str = "each of these needs the next one";
+/// How its help begins where no line is known.
+const GENERAL: &str = "call the node that has the parameter";
 
 /// What to write for the call of the library in which the parameter is, if the node around it has a condition to end
 /// windows by.

@@ -375,16 +375,27 @@ impl Infer<'_, '_, '_> {
         self.unify_or(a, b, what, &help)
     }
 
+    /// Whether that is an int, or a literal without a point.
+    fn is_int(&mut self, class: Class) -> bool {
+        self.classes.is_literal(class) || self.classes.elem(class).is_some_and(|(elem, _)| elem == Elem::INT)
+    }
+
     fn binary(&mut self, id: InstanceId, of: ExprId, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Class {
         use BinaryOp as B;
         let node = self.tree.node(id);
         let span = node.exprs[of].span;
-        let help = |want, got| habits::operands(node, (op, a, b), want, got);
+        let operands = (op, a, b);
+        let help = |want, got| habits::operands(node, operands, want, got);
         let sampled = matches!(node.exprs[a].kind, ExprKind::When { .. });
         let (a, b) = (self.expr(id, a), self.expr(id, b));
         self.at = (id, of);
         let what = format!("`{}`", op.text());
         match op {
+            B::And | B::Or if self.is_int(a.0) && self.is_int(b.0) => {
+                let help = habits::bits(node, operands);
+                self.expect_or(DType::Bool, a, codes::TYPE_MISMATCH, &what, Some(help));
+                self.classes.error()
+            }
             B::And | B::Or => {
                 self.expect(DType::Bool, a, codes::TYPE_MISMATCH, &what);
                 self.expect(DType::Bool, b, codes::TYPE_MISMATCH, &what);

@@ -1,11 +1,14 @@
 //! Finds the variable to declare if a shape that only a recurrence determines does not fit.
 
+use rml_base::Diagnostic;
 use rml_base::codes::elab::SHAPE_MISMATCH;
-use rml_ir::{DType, Shape};
+use rml_ir::{DType, Shape, Type};
 
 use super::flow::Flow;
+use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::InstanceId;
+use crate::repair;
 use crate::typed::{Failed, Typed};
 
 /// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since only a
@@ -20,8 +23,14 @@ pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed)
     let mut ring = Ring { flow, places, vertex, before: Vec::new() };
     ring.reverse();
     let parts = typed.tree.node(failed.id).exprs[expr].kind.children();
-    let found = parts.into_iter().find_map(|part| ring.settled_by_itself(failed.id, part));
-    let Some((id, local)) = found else { return };
+    let found = parts.iter().find_map(|part| ring.settled_by_itself(failed.id, *part));
+    let Some((id, local)) = found else {
+        let found = parts.iter().find_map(|part| ring.through_the_misfit(failed.id, *part));
+        if let Some(local) = found {
+            grown(typed, (failed.id, expr), local, &mut failed.diagnostic);
+        }
+        return;
+    };
     let node = typed.tree.node(id);
     let name = node.name_of(local);
     let dtype = match typed.dtype(id, local) {
@@ -36,6 +45,47 @@ pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed)
             format!("only its own recurrence says what shape `{name}` has, so it begins as a scalar"),
         )
         .help(format!("if `{name}` is to have another shape, declare it: `{name}: {dtype} [..]`"));
+}
+
+/// Adds what to write for a variable in an operand of `expr` whose shape only the recurrence through the misfit gives,
+/// and that lacks dimensions.
+fn grown(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), local: Local, d: &mut Diagnostic) {
+    let node = typed.tree.node(id);
+    let name = node.name_of(local);
+    let Some(shape) = typed.shape(id, local) else { return };
+    let meant = joined(typed, (id, expr), shape).map(|shape| {
+        let ty = Type { dtype: typed.dtype(id, local), shape };
+        repair::declaration(typed, id, name, &ty)
+    });
+    let help = match &meant {
+        Some(declared) => {
+            let dims = declared.find('[').and_then(|at| declared.get(at..)).unwrap_or("[..]");
+            match typed.dtype(id, local) {
+                DType::Num | DType::Int => format!(
+                    "give `{name}` its shape: write `zeros({dims})` as its first value before `fby`, or declare `{declared}`"
+                ),
+                DType::Bool => format!("give `{name}` its shape: declare `{declared}`"),
+            }
+        }
+        None => format!("give `{name}` its shape: declare it, `{name}: {} [..]`", typed.dtype(id, local)),
+    };
+    let label = format!("only its own recurrence says what shape `{name}` has");
+    *d = d.clone().label(node.locals[local].span, label).help(help);
+}
+
+/// The shape of an operand of `concat` along the last axis that has the other dimensions of the other operand.
+fn joined(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), shape: &Shape) -> Option<Shape> {
+    let node = typed.tree.node(id);
+    let ExprKind::Builtin { which: Builtin::Concat, args } = &node.exprs[expr].kind else { return None };
+    let others = args.iter().filter_map(|arg| match node.exprs[*arg].kind {
+        ExprKind::Local(local) if typed.tree.is_stream(id, local) => typed.shape(id, local),
+        _ => None,
+    });
+    let other = others.max_by_key(|other| other.rank()).filter(|other| other.rank() > shape.rank())?;
+    let (_, outer) = other.dims().split_last()?;
+    let last = shape.dims().last()?;
+    let dims: Vec<usize> = outer.iter().chain([last]).copied().collect();
+    Some(Shape::new(&dims))
 }
 
 /// The recurrences around a misfit.
@@ -79,6 +129,27 @@ impl Ring<'_, '_, '_> {
             seen.extend(new);
         }
         None
+    }
+
+    /// The undeclared variable of this node with a shape of its own that an operand reads, where all that the operand
+    /// reads gets its shape from the recurrence through the misfit.
+    fn through_the_misfit(&self, id: InstanceId, operand: ExprId) -> Option<Local> {
+        let mut read = Vec::new();
+        self.flow.reads(id, operand, true, &mut read);
+        let in_ring = |v: &usize| self.places.get(*v) == self.places.get(self.vertex);
+        if self.has_array(id, operand) || !read.iter().all(|v| in_ring(v) || self.is_scalar(*v)) {
+            return None;
+        }
+        let typed = self.flow.typed;
+        let node = typed.tree.node(id);
+        let own = |v: usize| node.locals.ids().find(|local| typed.tree.slot(id, *local) == v);
+        let is_open = |local: &Local| {
+            let data = &node.locals[*local];
+            matches!(data.kind, LocalKind::Defined { .. }) && data.types.is_empty()
+        };
+        let grown = read.into_iter().filter(|v| in_ring(v) && !self.is_scalar(*v));
+        let found = grown.filter_map(own).find(is_open);
+        found.filter(|_| !typed.tree.program.scopes.is_library(node.file))
     }
 
     /// Whether something with a shape of its own is written in an expression.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
-use rml_syntax::ast::{self, Symbol};
+use rml_syntax::ast::{self, DTypeName, Symbol};
 
 use super::node::Lower;
 use super::states::{Automaton, Own, Param, Partial, Written};
@@ -312,6 +312,15 @@ impl<'a> Lower<'a, '_> {
             [] => d,
             others => d.note(format!("neither do {}", others.join(", "))),
         };
-        Some(d.help(format!("add an equation for `{text}` to the state `{lacking}`")))
+        let declared = self.header.ast.outputs.iter().find(|output| output.name.name == name);
+        let first = match declared.and_then(|output| output.ty).map(|ty| ty.dtype) {
+            Some(DTypeName::Num) | None => "0.0",
+            Some(DTypeName::Int) => "0",
+            Some(DTypeName::Bool) => "false",
+            Some(DTypeName::Named(_)) => "..",
+        };
+        Some(d.help(format!("add an equation for `{text}` to the state `{lacking}`")).help(format!(
+            "to keep its value there, write `last_{text} = {first} fby {text};` outside of the automaton, and `{text} = last_{text};` in the state"
+        )))
     }
 }

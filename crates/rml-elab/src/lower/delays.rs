@@ -1,8 +1,8 @@
-//! Delays whose operands are exchanged: `x fby 0.0`.
+//! Delays whose operands are exchanged, `x fby 0.0`, and those that take more than is meant, `x + 0.0 fby y`.
 
-use rml_base::Diagnostic;
-use rml_base::codes::elab::CONSTANT_DELAY;
-use rml_syntax::ast::{Literal, UnaryOp};
+use rml_base::codes::elab::{CONSTANT_DELAY, FBY_OPERAND};
+use rml_base::{Diagnostic, Span};
+use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
 use super::exchanged::is_signal;
 use super::{Node, Report, Scopes};
@@ -10,13 +10,21 @@ use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind};
 use crate::text;
 
-/// Warns of delays of a constant that begin with a stream, in the program's own nodes.
+/// Warns of delays of a constant that begin with a stream, and of those that begin with an operation on a stream and a
+/// number, in the program's own nodes.
 pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     if scopes.is_library(node.file) {
         return;
     }
     for expr in node.exprs.iter() {
         let ExprKind::Fby { init, next } = expr.kind else { continue };
+        if let ExprKind::Binary(op, left, right) = node.exprs[init].kind
+            && is_signal(node, left)
+            && matches!(node.exprs[right].kind, ExprKind::Literal(_))
+        {
+            report.push(loose(node, expr.span, (op, left, right), next));
+            continue;
+        }
         if !is_signal(node, init) || !is_number(node, next) {
             continue;
         }
@@ -35,6 +43,21 @@ pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
                 ),
         );
     }
+}
+
+/// `x + 0.0 fby y`, where `x + (0.0 fby y)` may be meant.
+fn loose(node: &Node, span: Span, (op, left, right): (BinaryOp, ExprId, ExprId), next: ExprId) -> Diagnostic {
+    let op = op.text();
+    let texts = [left, right, next].map(|part| text::operand(node, part));
+    let [left, right, next] = texts.map(|text| text.unwrap_or_else(|| "..".to_owned()));
+    let meant = format!("{left} {op} ({right} fby {next})");
+    let d = Diagnostic::warning(FBY_OPERAND, format!("`fby` binds less tightly than `{op}`")).label(
+        span,
+        format!("this is `({left} {op} {right}) fby {next}`: `{left}` is read in the first cycle only"),
+    );
+    let help = format!("to delay `{next}` alone, write `{meant}`");
+    let d = if meant.contains("..") { d.help(help) } else { d.fix(help, span, meant) };
+    d.help(format!("to begin with that, name it: `first = {left} {op} {right};` and `first fby {next}`"))
 }
 
 /// A number, or a tensor of one number.

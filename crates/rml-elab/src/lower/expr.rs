@@ -26,6 +26,7 @@ impl Lower<'_, '_> {
             A::Entry(index) => ExprKind::Entry(self.index(index)),
             A::Index { base, indices } => match self.member(base, indices) {
                 Some(kind) => kind,
+                None if self.new_axis(base, indices, span) => ExprKind::Error(vec![self.expr(base)]),
                 None => {
                     let base = self.expr(base);
                     ExprKind::Index { base, indices: self.indices(indices) }
@@ -100,6 +101,8 @@ impl Lower<'_, '_> {
             };
         } else if self.report.is_long() {
             d = d.help("define it with an equation, or make it an input");
+        } else if let Some(advised) = self.discarded_gradient(name, &d) {
+            d = advised;
         } else if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
             d = d.fix(format!("there is `{near}`"), span, near);
         } else if let Some(help) = self.named_type_as_value(text) {
@@ -204,7 +207,9 @@ impl Lower<'_, '_> {
                 if !self.scopes.is_excused(self.header.file, name, true) {
                     self.unknown_callee(name, callee, args);
                 }
-                ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
+                // A node that is passed on to what is unknown is not in error itself.
+                let values = args.iter().filter(|arg| !self.is_layer(arg)).collect::<Vec<_>>();
+                ExprKind::Error(values.into_iter().map(|a| self.expr(a)).collect())
             }
         }
     }
@@ -220,7 +225,11 @@ impl Lower<'_, '_> {
         let message = format!("there is no node or function `{name}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
         let module = self.scopes.library_module(name);
-        if let Some(help) =
+        if let Some(nested) = self.nested_layers(name, args) {
+            d = d.help(format!("call a layer on the result of another one: `{nested}`"));
+        } else if let Some(help) = self.deviation(name, args) {
+            d = d.help(help);
+        } else if let Some(help) =
             habits::call(name).filter(|_| module.is_none_or(|(_, inputs)| inputs != args.len()))
         {
             d = d.help(help);

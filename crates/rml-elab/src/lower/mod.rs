@@ -5,6 +5,7 @@ mod automaton;
 mod delays;
 mod exchanged;
 mod expr;
+mod gradients;
 mod imports;
 mod node;
 mod order;
@@ -16,6 +17,7 @@ mod structure;
 mod transitions;
 mod types;
 mod unknown;
+mod written;
 
 pub(crate) use exchanged::{MAX_ARGUMENTS, first_order};
 pub(crate) use expr::arguments;

@@ -204,7 +204,9 @@ impl Lower<'_, '_> {
                     "each name has exactly one definition: leave one of them out (a first value is that of a delay, `n = 0 fby (n + 1);`), or"
                 }
             };
+            let update = self.updated_parameter(&first.name).filter(|_| again.len() == 1);
             let help = match &names[..] {
+                _ if let Some(update) = update => update,
                 [one] => format!("{why} call this one {one}, and what reads it after this"),
                 several => format!(
                     "{why} call these {}, and let each equation after them read the last one before it",

@@ -101,7 +101,9 @@ impl Lower<'_, '_> {
                     )
                     .label(self.locals[share].span, "its parameters have no use")
                     .note("the shapes of its parameters are those of its first call")
-                    .help(format!("call it, `{name}(..)`, pass it to a node, or remove this line")),
+                    .help(format!(
+                        "call it, `{name}(..)` or `diff_{name}(..)`, pass it to a node, or remove this line; calls of the node itself have parameters of their own"
+                    )),
                 );
             }
         }

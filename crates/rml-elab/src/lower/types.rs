@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
                 return self.imported(&format!("{module}.{text}"), base.span.to(field.span));
             }
         }
-        if let Some(params) = self.params(base, field) {
+        if let Some(params) = self.params(base, field).or_else(|| self.variable_of_node(base, field)) {
             return params;
         }
         let base = self.expr(base);

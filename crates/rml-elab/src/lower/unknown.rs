@@ -116,6 +116,16 @@ impl Lower<'_, '_> {
                 false => format!("{help}, with a value for {}", free.join(" and ")),
             });
         }
+        let names: Vec<&str> = inputs.iter().map(|input| self.names.resolve(&input.name.name)).collect();
+        // An optimiser without settings that is given a rate.
+        if let ([rate, rest @ ..], ["init", "bp", "do"]) = (&given[..], &names[..])
+            && let [init, bp, gradient] = rest
+            && matches!(self.exprs[args[0]].kind, ExprKind::Literal(ast::Literal::Num(_)))
+        {
+            return Some(format!(
+                "`{name}` has no rate: write `{name}({init}, {bp}, {rate} * {gradient})`; a rate may also stand in the call of the loss, `diff_mse(o, gt, true, -{rate})`"
+            ));
+        }
         let more = args.len() - inputs.len();
         if self.begin_with_numbers(args, more + 1)
             && inputs[0].ty.is_none()
@@ -155,16 +165,30 @@ impl Lower<'_, '_> {
             && args[1..].iter().zip(inputs).all(|(arg, input)| is_number(arg) != is_tensor(input))
     }
 
-    /// Which inputs the arguments of a call with too few were meant for, in their order: a number is no tensor, and
-    /// what is computed is one rather than a setting, and a variable is rather an input of its name. Where nothing else
-    /// counts, the first ones.
+    /// Which inputs the arguments of a call with too few were meant for: a variable for the input of its name, and the
+    /// others for the rest, in their order.
     fn places(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> Vec<usize> {
+        let named = |arg: &ExprId| {
+            let ExprKind::Local(local) = &self.exprs[*arg].kind else { return None };
+            let name = &self.locals[*local].name;
+            inputs.iter().position(|input| **name == *self.names.resolve(&input.name.name))
+        };
+        let by_name: Vec<Option<usize>> = args.iter().map(named).collect();
+        let free: Vec<usize> = (0..inputs.len()).filter(|i| !by_name.contains(&Some(*i))).collect();
+        let others: Vec<ExprId> =
+            args.iter().zip(&by_name).filter(|(_, place)| place.is_none()).map(|(arg, _)| *arg).collect();
+        let declared: Vec<&ast::Decl<'_>> = free.iter().map(|i| inputs[*i]).collect();
+        let mut rest = self.in_order(&declared, &others).into_iter().map(|place| free[place]);
+        by_name.into_iter().filter_map(|place| place.or_else(|| rest.next())).collect()
+    }
+
+    /// Which inputs arguments were meant for, in their order: a number is no tensor, and what is computed is one rather
+    /// than a setting. Where nothing else counts, the first ones.
+    fn in_order(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> Vec<usize> {
         let fits = |arg: ExprId, input: usize| {
             let is_number = matches!(self.exprs[arg].kind, ExprKind::Literal(_));
             let is_tensor = inputs[input].ty.as_ref().is_some_and(|ty| !ty.dims.is_empty());
-            let has_its_name = matches!(&self.exprs[arg].kind, ExprKind::Local(local)
-                if *self.locals[*local].name == *self.names.resolve(&inputs[input].name.name));
-            2 * usize::from(has_its_name) + usize::from(is_number != is_tensor)
+            usize::from(is_number != is_tensor)
         };
         // The best places of the first arguments among the first inputs, with how many of them fit.
         let mut best: Vec<Option<(usize, Vec<usize>)>> = vec![Some((0, Vec::new())); inputs.len() + 1];

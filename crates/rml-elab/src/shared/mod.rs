@@ -52,6 +52,9 @@ pub(crate) fn named(
         all.retain(|parameter| path.is_empty() || parameter.path == path);
         return Ok(all);
     }
+    if first_call(tree, id, share).is_none() {
+        return Err(uncalled(&tree.node(id).shares[share.number], span).into());
+    }
     Err(no_parameter(&tree.node(id).shares[share.number], path, &all, span).into())
 }
 
@@ -84,6 +87,16 @@ fn collect(tree: &Tree<'_>, id: InstanceId, prefix: &str, found: &mut Vec<Parame
             }
         }
     }
+}
+
+/// The parameters of a shared instance that nothing calls are read. Where that is reported already, this is the same
+/// error.
+fn uncalled((name, at): &(Arc<str>, Span), span: Span) -> Diagnostic {
+    Diagnostic::error(codes::SHARED_INSTANCE, format!("nothing calls the shared instance `{name}`"))
+        .label(*at, "its parameters have no use")
+        .label(span, "they are read here")
+        .note("the shapes of its parameters are those of its first call")
+        .help(format!("call it: `{name}(..)`, or `diff_{name}(..)`"))
 }
 
 /// A shared instance has no parameter of that path, or none at all.

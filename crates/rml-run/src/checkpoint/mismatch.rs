@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Span};
 use rml_driver::Program;
+use rml_ir::flat::around;
 use rml_ir::{InputInfo, Precision, Type, Value};
 
 use super::{Checkpoint, Policy, Position, precision, shown};
@@ -38,6 +39,7 @@ impl Mismatch<'_> {
             codes::CHECKPOINT_MISMATCH,
             format!("{origin} does not hold the states of node {}", program.node()),
         );
+        d = self.labelled(d, program);
         let mut renamed = None;
         for (key, ty) in &self.missing {
             let near = near(checkpoint, program, key, ty);
@@ -53,17 +55,7 @@ impl Mismatch<'_> {
             d = d.note(format!("not in the program: `{key}`: {}", shown(value)));
         }
         if let Some((near, key)) = renamed {
-            let (there, here) = apart(near, key);
-            d = d.help(match here {
-                "" => format!(
-                    "the checkpoint is of a node that calls {} as `{there}`: add a node that calls it, and name that one, `--node predict`: `{}`",
-                    program.node(),
-                    caller(program)
-                ),
-                here => format!(
-                "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; use the same name, or convert the checkpoint (`rml params import`)"
-                ),
-            });
+            d = d.help(renamed_by(program, apart(near, key)));
         }
         if policy == Policy::Inference && self.is_about_rows() {
             return d.help("the parameters fit: `--fresh` takes them alone, and resets all other states");
@@ -85,6 +77,31 @@ impl Mismatch<'_> {
         })
     }
 
+    /// The finding at the lines of the program that have other parameters than the checkpoint.
+    fn labelled(&self, mut d: Diagnostic, program: &Program) -> Diagnostic {
+        let mut seen = Vec::new();
+        let other = self.other.iter().filter(|(_, _, _, parameter)| *parameter);
+        let other = other.map(|(key, ty, value, _)| {
+            let text = format!("`{key}` is {ty} here, and {} in the checkpoint", value.ty());
+            (place(program, key), text)
+        });
+        // A path that differs does so from its first name on.
+        let outermost = |key: &str| program.call(key.split('.').next().unwrap_or_default());
+        let missing = self
+            .missing
+            .iter()
+            .map(|(key, _)| (outermost(key).or_else(|| place(program, key)), format!("has `{key}`")));
+        for (at, text) in other.chain(missing) {
+            let Some(at) = at.filter(|at| !seen.contains(at)) else { continue };
+            seen.push(at);
+            if seen.len() > LABELLED {
+                break;
+            }
+            d = d.label(at, text);
+        }
+        d
+    }
+
     /// Whether only states that are no parameters differ, and only in how many rows they have.
     fn is_about_rows(&self) -> bool {
         let rows = |(_, ty, value, parameter): &(&Arc<str>, &Type, &Value, bool)| {
@@ -92,6 +109,33 @@ impl Mismatch<'_> {
             !parameter && value.dtype() == ty.dtype && here == there
         };
         self.missing.is_empty() && self.unexpected.is_empty() && self.other.iter().all(rows)
+    }
+}
+
+/// At most that many lines of a program are shown.
+const LABELLED: usize = 3;
+
+/// Where the program makes a state, or calls what makes it.
+fn place(program: &Program, key: &str) -> Option<Span> {
+    let flat = program.flat();
+    let own = || flat.states.get(key).map(|state| flat.equations[state.equation].span);
+    program.call(around(key)).or_else(own)
+}
+
+/// What to do about paths that differ in those parts, there and here.
+fn renamed_by(program: &Program, (there, here): (&str, &str)) -> String {
+    let node = program.node();
+    match here {
+        "" => format!(
+            "the checkpoint is of a node that calls {node} as `{there}`: add a node that calls it, and name that one, `--node predict`: `{}`",
+            caller(program)
+        ),
+        here if there.is_empty() => format!(
+            "{node} has these parameters inside of `{here}`, and the training has them without it: call the same node in both, either itself or by way of the other one"
+        ),
+        here => format!(
+            "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; use the same name, or convert the checkpoint (`rml params import`)"
+        ),
     }
 }
 

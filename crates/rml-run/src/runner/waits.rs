@@ -3,6 +3,7 @@
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
+use rml_driver::Program;
 
 use crate::session::Session;
 
@@ -45,11 +46,28 @@ pub(super) fn waiting(session: &Session) -> Diagnostic {
     if let Some(why) = session.waiting() {
         // Only what needs itself, and a `post`, says how to fix it: more cycles are none of this window.
         d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic || why.at_end));
+        if why.at_end {
+            d.help.extend(without_last(session.program()));
+        }
         d.labels = why.report.labels;
         d = d.note(why.report.message);
         d.notes.extend(why.report.notes);
     }
     d
+}
+
+/// How a network is called that gets no gradient in the last cycle of a window.
+fn without_last(program: &Program) -> Option<String> {
+    let nets = program.learned().iter().filter_map(|key| key.split('.').next()?.rsplit_once('_'));
+    let mut nets: Vec<String> = nets.map(|(name, _)| format!("`diff_{name}`")).collect();
+    nets.sort_unstable();
+    nets.dedup();
+    (!nets.is_empty()).then(|| {
+        format!(
+            "then pass `not end` in place of `true` to {}, too: in the last cycle there is no gradient",
+            nets.join(" and ")
+        )
+    })
 }
 
 /// The update of a parameter waits for cycles after its window: what the check of the program says about it.

@@ -4,7 +4,8 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{
-    Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish, order,
+    Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish,
+    check_ranges, order,
 };
 use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
 
@@ -16,7 +17,7 @@ use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::resume;
 use super::start::{Common, NONE};
-use super::test::{Nodes, Test};
+use super::test::{Nodes, Test, warn_of_learning};
 use super::updates;
 use super::{doubts, scale};
 use crate::checkpoint::{Checkpoint, Policy, Position, Reached, Setup};
@@ -85,6 +86,7 @@ impl<'a> OnData<'a> {
         }
         if let Some(Nodes { family, size, .. }) = &mut nodes {
             let evaluating = family.program(*size)?;
+            warn_of_learning(evaluating, observer);
             if let Some(note) = updates::unrestarted(&common.program, evaluating) {
                 observer.warning(&evaluating.shown(note), evaluating.sources());
             }
@@ -97,7 +99,7 @@ impl<'a> OnData<'a> {
         }
         let Parts { train: train_set, test, validation } = position.setup.parts();
         if common.resumed.is_none() {
-            let fitted = || preparation(options, &windows, nodes.as_ref(), &train_set);
+            let fitted = || preparation(options, data, (&windows, nodes.as_ref()), &train_set);
             position.preparation =
                 options.engine.time(Phase::Data, fitted).map_err(|d| common.program.error(d))?;
         }
@@ -109,6 +111,10 @@ impl<'a> OnData<'a> {
         for note in found.into_iter().chain(doubts::of_reach(&common.program, &windows, &train_set)) {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
+        if let Some(Nodes { family, size, .. }) = &mut nodes {
+            let evaluating = family.program(*size)?;
+            scale::targets(evaluating, &position.preparation).iter().for_each(|note| observer.note(note));
+        }
         for note in scale::findings(&common.program, &windows) {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
@@ -116,8 +122,9 @@ impl<'a> OnData<'a> {
             observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
         }
         let trained = &common.program;
-        let test =
-            nodes.map(|nodes| Test::new(trained, nodes, test, validation, &options.classes)).transpose()?;
+        let test = nodes
+            .map(|nodes| Test::new(trained, nodes, test, validation, &options.classes, source))
+            .transpose()?;
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let names = Names { test: test_names, validation, ..Names::default() };
         let Common { mut family, resumed, .. } = common;
@@ -371,12 +378,12 @@ fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool, recipe: &Recipe)
 /// How the data of a new run is prepared.
 fn preparation(
     options: &TrainOptions,
-    windows: &Windows,
-    nodes: Option<&Nodes>,
+    data: &dyn Dataset,
+    (windows, nodes): (&Windows, Option<&Nodes>),
     train_set: &[usize],
 ) -> Result<Preparation, Diagnostic> {
     let all: Vec<&Windows> = std::iter::once(windows).chain(nodes.map(|nodes| &nodes.windows)).collect();
-    Preparation::fit(options.recipe.clone(), &all, train_set)
+    Preparation::fit(options.recipe.clone().named_in(data), &all, train_set)
 }
 
 /// An error of columns that are missing, with how to set those inputs that have no type.
@@ -416,6 +423,7 @@ fn test_node(
         defaults: set,
         gradients: false,
         trained: false,
+        evaluates: true,
         ..compile.clone()
     };
     let mut family = Family::new(source, options_of, options.engine.clone())?;
@@ -428,6 +436,7 @@ fn test_node(
     let known = Recipe { classes: classes.collect(), ..recipe.clone() };
     let validation = match &options.validate {
         Some(Validate::Data(other)) => {
+            check_ranges(data, &**other)?;
             Some(bind(&**other, &program, options.allow_nan, &known).map_err(|e| {
                 e.note(format!("node {node} is run after each epoch over the data to validate by"))
             })?)

@@ -10,7 +10,9 @@ use rml_ir::Value;
 use rml_ir::flat::{Rhs, State};
 use rml_ir::op::Op;
 
+use super::observer::Observer;
 use super::options::{Evaluate, Length, TestSplit, TrainOptions};
+use super::test::warn_of_learning;
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::rollout::{Reach, Rollout};
 use crate::runner::{Averages, Family, Metrics, metric_names};
@@ -55,8 +57,15 @@ impl Evaluation {
         };
         let (set, defaults) = (Default::default(), compile.set.clone());
         let node_of = Some(node.to_owned());
-        let compile =
-            Options { node: node_of, set, defaults, gradients: false, trained: false, ..compile.clone() };
+        let compile = Options {
+            node: node_of,
+            set,
+            defaults,
+            gradients: false,
+            trained: false,
+            evaluates: true,
+            ..compile.clone()
+        };
         let mut family = Family::new(source, compile, options.engine.clone())?;
         let open = |family: &mut Family| {
             let program = family.program(1)?.clone();
@@ -73,6 +82,11 @@ impl Evaluation {
     /// How many windows it runs.
     pub(super) fn windows(&self) -> usize {
         self.windows
+    }
+
+    /// Warns where it updates parameters.
+    pub(super) fn warn(&self, observer: &mut dyn Observer) {
+        warn_of_learning(self.rollout.session().program(), observer);
     }
 
     /// The names of its metrics.

@@ -42,6 +42,7 @@ impl<'a> Free<'a> {
             rollout.session_mut().restore(checkpoint, Policy::Exact)?;
         }
         if let Some(evaluation) = &mut evaluation {
+            evaluation.warn(observer);
             // Before any work, so that it is said at once if they do not fit each other.
             evaluation.begin(rollout.session())?;
         }

@@ -181,7 +181,11 @@ pub(super) fn position(
     if setup.windows != setup_now.windows {
         let what = "the run to resume had another number of windows in its data";
         let note = format!("expected {}, found {}", setup.windows, setup_now.windows);
-        findings.push(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note));
+        let d = Diagnostic::error(codes::RESUME_MISMATCH, what).note(note);
+        findings.push(
+            d.help("`--resume` continues a run with its own data: give that, or leave `--resume` out")
+                .help("to begin a new run with these parameters and other data, make a file of them alone, and give that to `--resume`: in Python, `from safetensors.numpy import load_file, save_file` and `save_file(load_file(\"OLD.safetensors\"), \"NEW.safetensors\")`"),
+        );
     } else {
         check(&mut findings, "batch size", &setup.batch, &setup_now.batch);
         let ((test, validation), (test_now, validation_now)) = (setup.kept(), setup_now.kept());

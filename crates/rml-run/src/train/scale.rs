@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::LEARNING_RATE;
-use rml_data::Windows;
+use rml_data::{Preparation, Windows};
 use rml_driver::Program;
 use rml_ir::flat::{Equation, Flat, Rhs, Var};
 use rml_ir::op::Op;
@@ -48,6 +48,51 @@ pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> 
         )
     };
     flat.inputs.iter().filter_map(finding).collect()
+}
+
+/// Notes of the inputs that were brought to another scale and meet no parameter, so that what a network gives is
+/// compared with them: sentences without a point. An input that the program does not have was one of the training.
+pub(crate) fn targets(program: &Program, preparation: &Preparation) -> Vec<String> {
+    let flat = program.flat();
+    let parameters = flat.states.values().filter(|state| state.parameter);
+    let parameters = moved(flat, parameters.map(|state| flat.equations[state.equation].lhs));
+    let is_target = |name: &&str| {
+        let input = flat.inputs.iter().find(|input| flat.vars[input.var].name.as_deref() == Some(*name));
+        input.is_none_or(|input| !meets(flat, input.var, &parameters))
+    };
+    let all = preparation.changed_inputs().into_iter().filter(|_| !parameters.is_empty());
+    let note = |name: &str| {
+        let scale = match preparation.scale(name) {
+            Some((&[mean], &[deviation])) => format!(" (mean {mean:.4}, deviation {deviation:.4})"),
+            _ => String::new(),
+        };
+        format!("`{name}` is standardised{scale}: what is compared with it is on that scale")
+    };
+    all.filter(is_target).map(note).collect()
+}
+
+/// Whether what depends on a value is an operand beside one of the parameters.
+fn meets(flat: &Flat, value: Var, parameters: &IndexSet<Var>) -> bool {
+    let mut reached = IndexSet::from([value]);
+    loop {
+        let before = reached.len();
+        for e in &flat.equations {
+            let (mut depends, mut takes) = (false, false);
+            e.rhs.for_each_operand(|v| {
+                depends |= reached.contains(&v);
+                takes |= parameters.contains(&v);
+            });
+            if depends && takes {
+                return true;
+            }
+            if depends {
+                reached.insert(e.lhs);
+            }
+        }
+        if reached.len() == before {
+            return false;
+        }
+    }
 }
 
 /// Warns of a loss that is far beyond what the scale of the data explains. Inputs with large numbers are named, among

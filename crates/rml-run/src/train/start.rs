@@ -84,7 +84,7 @@ impl Common {
         family.refuse_rejected(size)?;
         if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
             // before the data, so that a checkpoint of another program is called that
-            checkpoint.select(&program, Policy::Exact)?;
+            checkpoint.select(&program, Policy::Exact).map_err(|d| program.error(d))?;
         }
         Ok(Self { resumed, compile, size, asked, family, program, shuffle, seed, other_trains })
     }

@@ -23,6 +23,8 @@ pub(super) struct Still {
     keys: Vec<Arc<str>>,
     /// How many batches an epoch has.
     batches: usize,
+    /// The schedule of the library that scales updates, if it may end at 0.
+    schedule: Option<&'static str>,
     /// A hash of each at the start, during the first epoch of a training.
     start: Option<Vec<String>>,
     /// The same at the end of the epoch before, if the next one may change nothing.
@@ -37,7 +39,8 @@ impl Still {
         let learned = |key: &&Arc<str>| program.learned().contains(&***key);
         let keys: Vec<Arc<str>> = program.flat().states.keys().filter(learned).cloned().collect();
         let start = start.map(|states| hash(&keys, states));
-        (!keys.is_empty()).then_some(Self { keys, start, batches, before: None, seen: None })
+        let schedule = schedule(program);
+        (!keys.is_empty()).then_some(Self { keys, start, batches, schedule, before: None, seen: None })
     }
 
     /// The finding after an epoch with those averages, if it changed no parameter. The states are asked for only after
@@ -66,7 +69,7 @@ impl Still {
             (Some(start), _) if self.batches >= SEVERAL && start.iter().zip(&now).any(|(a, b)| a == b) => {
                 Some(self.some_at_first(&states, start, &now))
             }
-            (_, Some(before)) if *before == now && !is_learned => Some(later(epoch)),
+            (_, Some(before)) if *before == now && !is_learned => Some(self.later(epoch)),
             _ => None,
         };
         self.before = (start.is_some() || stays).then_some(now);
@@ -79,6 +82,24 @@ impl Still {
         let d = Diagnostic::warning(codes::ZERO_GRADIENT, "no parameter has changed in the first epoch")
             .note("every gradient that reached a parameter was 0, or too small to change it");
         if zero { d.note(ZEROS).help(DIFFER) } else { d.help(LOOK) }
+    }
+
+    /// A later epoch changed no parameter.
+    fn later(&self, epoch: u64) -> Diagnostic {
+        let what =
+            format!("no parameter has changed in epoch {epoch}: the training goes no further from there on");
+        let d = Diagnostic::warning(codes::ZERO_GRADIENT, what);
+        let Some(schedule) = self.schedule else {
+            return d
+                .note("every gradient that reached a parameter was 0, or too small to change it")
+                .help("a `relu` passes no gradient where what it takes is negative: leave it out after the last layer, and lower the learning rate")
+                .help(LOOK);
+        };
+        let plural = if self.batches == 1 { "" } else { "s" };
+        d.note("every gradient that reached a parameter was 0, or the optimiser made 0 of it")
+            .note(format!("an epoch has {} update{plural}", self.batches))
+            .help(format!("a schedule is 0 at its end: `{schedule}` after `total` updates, so let `total` be that of all epochs, in updates"))
+            .help(LOOK)
     }
 
     /// The first epoch changed some parameters only.
@@ -117,14 +138,24 @@ fn listed(names: &[String]) -> String {
 
 const LOOK: &str = "look at where the gradient gets lost: `rml trace` shows every value, and `--stats` the norms of gradients";
 
-/// A later epoch changed no parameter.
-fn later(epoch: u64) -> Diagnostic {
-    let what =
-        format!("no parameter has changed in epoch {epoch}: the training goes no further from there on");
-    Diagnostic::warning(codes::ZERO_GRADIENT, what)
-        .note("every gradient that reached a parameter was 0, or too small to change it")
-        .help("a `relu` passes no gradient where what it takes is negative: leave it out after the last layer, and lower the learning rate")
-        .help(LOOK)
+/// The schedule of the library that scales the updates of a program and may end at 0.
+fn schedule(program: &Program) -> Option<&'static str> {
+    const SCHEDULES: [&str; 3] = ["warm_up_cosine", "cosine", "linear"];
+    let of = |part: &str| {
+        let (name, _) = part.rsplit_once('_')?;
+        SCHEDULES.iter().position(|schedule| *schedule == name)
+    };
+    let paths = program.flat().vars.iter().filter_map(|data| data.name.as_deref());
+    let found = paths.filter_map(|path| Some((path, path.split('.').find_map(of)?)));
+    let (_, first) = found.filter(|(path, _)| is_update(program, path)).min_by_key(|(_, place)| *place)?;
+    SCHEDULES.get(first).copied()
+}
+
+/// Whether a variable is one of the optimiser, whose instances have the paths of parameters.
+fn is_update(program: &Program, path: &str) -> bool {
+    let primal: Vec<&str> = path.split('.').map(|part| part.trim_start_matches("diff_")).collect();
+    let primal = primal.join(".");
+    program.learned().iter().any(|key| primal.strip_prefix(&**key).is_some_and(|rest| rest.starts_with('.')))
 }
 
 /// Whether two epochs have the same averages but for rounding.
@@ -178,7 +209,7 @@ mod tests {
         let states = |x: f32| States::from([("k".into(), Value::F32(x))]);
         let keys = vec!["k".into()];
         let start = Some(hash(&keys, &states(1.0)));
-        let mut still = Still { keys, start, batches: 1, before: None, seen: None };
+        let mut still = Still { keys, start, batches: 1, schedule: None, before: None, seen: None };
         let one = |(epoch, (loss, x)): (u64, &(f64, f32))| {
             let found = still.finding(epoch, &losses(*loss), &mut || Ok(states(*x)));
             found.unwrap().map(|_| epoch)

@@ -194,7 +194,18 @@ impl Lines {
             let plural = if missing.len() == 1 { "" } else { "s" };
             let what = format!("the line has no value for input{plural} {}", missing.join(", "));
             let d = Diagnostic::error(codes::MISSING_INPUT, what);
-            return Err(d.help("name every input in every line, with null where it is absent").into());
+            let d = match others(&self.program, line).as_slice() {
+                [] => d.help("name every input in every line, with null where it is absent"),
+                [other] if missing.len() == 1 => {
+                    d.help(format!("`{other}` is no input: rename it to {}", missing.join(", ")))
+                }
+                others => {
+                    let others: Vec<String> = others.iter().map(|other| format!("`{other}`")).collect();
+                    d.note(format!("no inputs: {}", others.join(", ")))
+                        .help("name every input in every line, with null where it is absent")
+                }
+            };
+            return Err(d.into());
         }
         let rows = self.running.step(line, &self.program, &self.format)?;
         let answers = rows.iter().map(|row| self.format.answer(&self.program, row)).collect();
@@ -220,6 +231,12 @@ struct Settled {
     states: IndexMap<Arc<str>, Value>,
     /// How many cycles were fed to the session by then.
     cycles: u64,
+}
+
+/// The keys of a line that are no inputs.
+fn others<'l>(program: &Program, line: &'l Line) -> Vec<&'l str> {
+    let is_input = |key: &str| program.inputs().iter().any(|input| *input.name == *key);
+    line.keys().map(String::as_str).filter(|key| !is_input(key)).collect()
 }
 
 impl Blocks for Lines {

@@ -1,16 +1,17 @@
 //! What is evaluated after each epoch: the test windows, and those that epochs are compared by.
 
+use rml_base::codes::analysis::EVALUATION_LEARNS;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
-use rml_driver::Program;
+use rml_driver::{Program, Source};
 use rml_ir::flat::around;
 
 use super::confusion::Classes;
 use super::confusion::{self, Counts, Pair};
-use super::observer::EpochSummary;
+use super::observer::{EpochSummary, Observer};
 use crate::checkpoint::Checkpoint;
-use crate::infer::{From, evaluate};
+use crate::infer::{From, evaluate, network};
 use crate::runner::{Family, Metrics, Runner, metric_names};
 
 /// The node that evaluates, the data, and other data to compare epochs by.
@@ -51,10 +52,11 @@ impl Test {
         test: Vec<usize>,
         validation: Vec<usize>,
         classes: &Classes,
+        source: &Source,
     ) -> Result<Self, Error> {
         let Nodes { mut family, size, windows, validation: validation_windows } = nodes;
         let program = family.program(size)?;
-        untrained(trained, program).map_or(Ok(()), Err)?;
+        untrained(trained, program, source).map_or(Ok(()), Err)?;
         let metrics = metric_names(program);
         let classes = confusion::find(family.program(size)?, classes)?;
         let validation = validation_windows.as_ref().map_or(validation, |other| (0..other.count).collect());
@@ -103,8 +105,15 @@ impl Test {
     }
 }
 
+/// Passes on the warning that a node which evaluates updates parameters.
+pub(super) fn warn_of_learning(evaluates: &Program, observer: &mut dyn Observer) {
+    for found in evaluates.warnings().iter().filter(|found| found.code == EVALUATION_LEARNS) {
+        observer.warning(found, evaluates.sources());
+    }
+}
+
 /// The error that a node which evaluates has parameters that are not those of the training.
-fn untrained(trained: &Program, evaluates: &Program) -> Option<Error> {
+fn untrained(trained: &Program, evaluates: &Program, source: &Source) -> Option<Error> {
     let (there, here) = (trained.flat(), evaluates.flat());
     let ty = |flat: &rml_ir::flat::Flat, key: &str| {
         flat.states.get(key).map(|state| flat.vars[flat.equations[state.equation].lhs].ty.clone())
@@ -133,6 +142,17 @@ fn untrained(trained: &Program, evaluates: &Program) -> Option<Error> {
             d.note(format!("parameters are found by their paths; `{train}` has {}", shown(&own)))
         }
     };
+    let is_within =
+        |key: &str| there.states.keys().any(|own| own.strip_suffix(key).is_some_and(|o| o.ends_with('.')));
+    let is_input = |name: &String| evaluates.inputs().iter().any(|input| *input.name == **name);
+    let network =
+        network(source, trained).filter(|(net, _)| is_within(key) && net.inputs().iter().all(is_input));
+    if let Some((network, name)) = network {
+        return Some(evaluates.error(d.help(format!(
+            "`{train}` trains the parameters of node `{name}`: call it in `{infer}` in place of layers of its own: `{}`",
+            network.call()
+        ))));
+    }
     Some(evaluates.error(d.help(format!(
         "call in `{infer}` the nodes that `{train}` trains, by the same names, in the same order, and each once: the second call of a node `net` has parameters `net_1` of its own, so use the result of the first one twice"
     ))))

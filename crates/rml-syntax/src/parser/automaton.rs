@@ -114,7 +114,7 @@ impl<'a> Parser<'_, 'a> {
         }
         let (mut body, mut transitions) = (Vec::new(), 0);
         while !self.at_item_end() && !self.at_end() && !self.at_state() {
-            if self.block_word() {
+            if self.loose_text() || self.block_word() {
                 continue;
             }
             let from = self.at;
@@ -161,6 +161,9 @@ impl<'a> Parser<'_, 'a> {
     fn transition(&mut self) -> Parse<Transition<'a>> {
         let strong = self.is_word(0, "unless");
         let start = self.take();
+        if let Some(transition) = self.foreign_transition(start, strong) {
+            return Ok(transition);
+        }
         self.depth = 0;
         let cond = self.expr()?.expr;
         let resume = self.is_word(0, "continue");

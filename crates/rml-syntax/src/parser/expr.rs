@@ -198,6 +198,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn atom(&mut self) -> Parse<Tree<'a>> {
+        self.foreign_operand()?;
         let token = self.peek();
         let span = self.span(token);
         match token.kind {

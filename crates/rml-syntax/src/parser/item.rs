@@ -15,6 +15,9 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn items(&mut self) -> Vec<Item<'a>> {
         let mut items = Vec::new();
         while self.kind() != Kind::Eof {
+            if self.loose_text() {
+                continue;
+            }
             let start = self.at;
             let importing = self.is_word(0, "import");
             let item = if self.at_node() {
@@ -110,6 +113,11 @@ impl<'a> Parser<'_, 'a> {
     /// A name being declared or used as such.
     pub(super) fn name(&mut self, what: &str) -> Parse<Ident> {
         let token = self.peek();
+        if token.kind == Kind::If
+            && let Some(reported) = self.conditional_equation()
+        {
+            return Err(reported);
+        }
         if token.kind.is_keyword() {
             let text = self.text_of(token);
             let diagnostic = Diagnostic::error(
@@ -155,6 +163,8 @@ impl<'a> Parser<'_, 'a> {
         } else if self.is_word(0, "as") {
             self.next();
             ImportKind::Qualified(self.name("a name for what is imported")?)
+        } else if let Some(reported) = self.joined_imports(start) {
+            return Err(reported);
         } else {
             ImportKind::Whole
         };
@@ -303,7 +313,7 @@ impl<'a> Parser<'_, 'a> {
     fn equations(&mut self) -> Vec<Equation<'a>> {
         let mut equations = Vec::new();
         while !self.at_item_end() {
-            if self.block_word() {
+            if self.loose_text() || self.block_word() {
                 continue;
             }
             let start = self.at;

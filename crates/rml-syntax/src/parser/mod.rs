@@ -5,6 +5,7 @@
 
 mod automaton;
 mod expr;
+mod forms;
 mod habits;
 mod item;
 mod merge;

@@ -39,6 +39,11 @@ impl Parser<'_, '_> {
         };
         let mut diagnostic = Diagnostic::error(codes::SYNTAX, format!("expected {expected}, found {found}"))
             .label(span, format!("expected {expected}{place}"));
+        let joined = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|last| last.end);
+        let curried = (token.kind == Kind::LParen && joined == Some(token.start)).then(|| self.curried());
+        if let Some((place, call)) = curried.flatten() {
+            return self.report(diagnostic.fix(format!("write `{call}`"), place, call));
+        }
         match self.habit() {
             Some(line) => diagnostic = diagnostic.help(self.named(line)),
             None => diagnostic.help.extend(help.iter().map(|line| (*line).to_owned())),

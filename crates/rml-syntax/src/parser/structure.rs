@@ -113,6 +113,10 @@ impl<'a> Parser<'_, 'a> {
                 Ident { name: self.names.get_or_intern(text), span: self.span(token) }
             }
             None => {
+                if self.assertion_name_last(start).is_some() {
+                    self.eat(Kind::Semi);
+                    return (lhs, self.bump.alloc(Expr { kind: ExprKind::Error, span: start }), false);
+                }
                 self.unexpected(
                     "the name of the property in quotes",
                     &["say what holds before the condition: `assert \"x is positive\" x > 0.0;`"],

@@ -17,6 +17,15 @@ pub(super) fn operands(
     if let Some(help) = chained(node, (op, a, b)).or_else(|| literal(node, [a, b], left, right)) {
         return Some(help);
     }
+    let counted = match (left, right) {
+        (DType::Int | DType::Num, DType::Bool) => Some((b, left)),
+        (DType::Bool, DType::Int | DType::Num) => Some((a, right)),
+        _ => None,
+    };
+    if let Some((truth, number)) = counted {
+        let text = text::short(node, truth)?;
+        return Some(format!("write `to_{number}({text})`, which is 1 where it is true and 0 elsewhere"));
+    }
     let (first, second) = (text::operand(node, a)?, text::operand(node, b)?);
     let op = op.text();
     let (ints, converted) = match (left, right) {
@@ -47,6 +56,25 @@ pub(super) fn literal(node: &Node, exprs: [ExprId; 2], left: DType, right: DType
     });
     let (expr, truth) = number?;
     Some(format!("a bool is `true` or `false`: write `{truth}` in place of `{}`", text::short(node, expr)?))
+}
+
+/// What to write for `and` and `or` of ints, which work on bits in other languages.
+pub(super) fn bits(node: &Node, (op, a, b): (BinaryOp, ExprId, ExprId)) -> String {
+    let low = || {
+        let ExprKind::Literal(Literal::Int(mask)) = node.exprs[b].kind else { return None };
+        let above = mask.checked_add(1).filter(|above| *above > 1 && above & mask == 0)?;
+        Some(format!("mod({}, {above})", text::short(node, a)?))
+    };
+    match low().filter(|_| op == BinaryOp::And) {
+        Some(text) => format!("there are no operators on bits: write `{text}`"),
+        None => {
+            let [a, b] = [a, b].map(|e| text::operand(node, e).unwrap_or_else(|| "..".to_owned()));
+            format!(
+                "there are no operators on bits; truth values are compared: `{a} != 0 {} {b} != 0`",
+                op.text()
+            )
+        }
+    }
 }
 
 /// The whole number that a literal with a point is.

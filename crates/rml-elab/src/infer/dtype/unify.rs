@@ -118,8 +118,15 @@ impl Infer<'_, '_, '_> {
             (DType::Int, DType::Num) => {
                 d.help(match input {
                     Some((ref input, _)) => format!("or convert it: `to_int({input})`"),
-                    _ => "an int literal has no point: `1`; `to_int(x)` converts a num; the class with the highest score is `argmax(scores, -1)`".to_owned(),
+                    None if let Some(help) = self.formal_declared(got.1) => help,
+                    None => "an int literal has no point: `1`; `to_int(x)` converts a num; the class with the highest score is `argmax(scores, -1)`".to_owned(),
                 })
+            }
+            (DType::Bool, DType::Int) if let Some((input, _)) = &input => {
+                d.help(format!("or compare it: `{input} == 1`, where 1 stands for true"))
+            }
+            (DType::Bool, DType::Num) if let Some((input, _)) = &input => {
+                d.help(format!("or compare it: `{input} > 0.5`, where 1.0 stands for true"))
             }
             (DType::Bool, _) => d.help("compare to get a bool: `x > 0.0`, or convert with `to_bool(x)`"),
             (_, DType::Bool) => d.help("`to_num(x)` and `to_int(x)` convert a bool"),
@@ -132,6 +139,20 @@ impl Infer<'_, '_, '_> {
         }
         self.blamed.push((got.1, want.0));
         self.report.push(context::add(self.tree, self.at.0, Some(self.at.1), d));
+    }
+
+    /// What to declare where the type at `at` is that of an input of a node that is called.
+    fn formal_declared(&self, at: Span) -> Option<String> {
+        let node = self.tree.node(self.at.0);
+        if self.tree.program.scopes.is_library(node.file) {
+            return None;
+        }
+        let declared = |formal: &&Local| node.locals[**formal].types.iter().any(|ty| ty.span == at);
+        let input = node.name_of(*node.formals.iter().find(declared)?);
+        Some(format!(
+            "if `{input}` holds numbers of classes or entries, declare the input `{input}` of `{}` as int, and what it is given; `to_int({input})` converts a num",
+            node.name
+        ))
     }
 
     /// The input of the node that runs whose type is written there, and how many axes that type has.

@@ -1,0 +1,119 @@
+//! Explains disagreements about what a program passes to an adjoint: its gradient, and the condition on which it
+//! propagates.
+
+use rml_base::Diagnostic;
+use rml_base::codes::analysis::CLOCK_MISMATCH;
+use rml_ir::Sample;
+use rml_ir::flat::{Rhs, Var};
+use rml_ir::op::Op;
+
+use super::infer::TermId;
+use super::mismatch::{Kind, Mismatch};
+use super::report::Reporter;
+use super::show::Names;
+
+impl Reporter<'_> {
+    /// The error of a call of an adjoint whose gradient or condition is present in other cycles than the call asks
+    /// for, if the call alone is to blame.
+    pub(super) fn of_call(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
+        self.off(mismatch).or_else(|| {
+            let Kind::Sample(sample) = mismatch.kind else { return None };
+            self.constraints.get(mismatch.constraint)?.claim?;
+            self.some_cycles(sample).or_else(|| self.condition_twice(sample))
+        })
+    }
+
+    /// The outermost adjoint on the way to a variable: the path of the instance, and what is called.
+    fn adjoint_of(&self, v: Var) -> Option<(&str, &str)> {
+        let path = self.flat.vars[v].name.as_deref()?;
+        let mut end = 0;
+        for part in path.split('.') {
+            end += part.len();
+            if let Some((name, _)) = part.rsplit_once('_').filter(|(name, _)| name.starts_with("diff_")) {
+                return Some((path.get(..end)?, name));
+            }
+            end += 1;
+        }
+        None
+    }
+
+    /// A gradient that is present in some cycles, for an adjoint that takes one in every cycle.
+    fn some_cycles(&self, sample: Sample) -> Option<Diagnostic> {
+        if self.truth(sample.cond) != Some(true) {
+            return None;
+        }
+        let (path, name) = self.adjoint_of(sample.var)?;
+        let call = self.flat.call(path)?;
+        let names = Names::within(self.flat, rml_ir::flat::around(path));
+        let asked = self.conditions(self.inferred.of[sample.cond]);
+        let given = self.conditions(self.inferred.of[sample.var]);
+        let (before, more) = given.split_at_checked(asked.len())?;
+        if before != asked || more.is_empty() {
+            return None;
+        }
+        let whens: Vec<String> = more.iter().map(|(c, p)| self.when(&names, *c, *p)).collect();
+        if whens.iter().any(|when| when.contains('.')) {
+            return None;
+        }
+        let condition = whens.join(" and ");
+        let what = format!("`{name}` gets a gradient in some cycles only, and takes one in every cycle");
+        Some(
+            Diagnostic::error(CLOCK_MISMATCH, what)
+                .label(call, format!("the gradient is present where `{condition}`"))
+                .note("the condition before the gradient, `true` here, says in which cycles there is one")
+                .help(format!("write `{condition}` in place of `true`")),
+        )
+    }
+
+    /// A condition of an adjoint that is present in every cycle, where the outputs of the node are not.
+    fn condition_twice(&self, sample: Sample) -> Option<Diagnostic> {
+        let (path, name) = self.adjoint_of(sample.var)?;
+        if self.flat.vars[sample.var].name.as_deref()?.strip_prefix(path)? != ".bp" {
+            return None;
+        }
+        let call = self.flat.call(path)?;
+        let names = Names::within(self.flat, rml_ir::flat::around(path));
+        let given = self.conditions(self.inferred.of[sample.var]);
+        let asked = self.conditions(self.inferred.sampled(self.inferred.of[sample.cond], sample)?);
+        let more = asked.get(given.len()..).filter(|more| !more.is_empty() && asked.starts_with(&given))?;
+        let whens: Vec<String> = more.iter().map(|(c, p)| self.when(&names, *c, *p)).collect();
+        let all: String = whens.iter().map(|when| format!(" when {when}")).collect();
+        let passed = self.passed(sample.var).map(|v| names.operand_of(v))?;
+        let is_same = matches!(&whens[..], [one] if *one == passed);
+        let d = Diagnostic::error(
+            CLOCK_MISMATCH,
+            format!("the condition of `{name}` is not present in the same cycles as what it gives"),
+        )
+        .label(call, format!("what it gives is present where `{}`", whens.join(" and ")))
+        .note(format!(
+            "the condition before the gradient, `{passed}` here, says in which of these cycles to learn"
+        ));
+        Some(match is_same {
+            true => d.help(format!(
+                "these are only those of `{passed}` already: write `true` in place of `{passed}`"
+            )),
+            false => d.help(format!(
+                "write `{passed}{all}` in place of `{passed}`, or `true` to learn in all of them"
+            )),
+        })
+    }
+
+    /// The samplings of a clock, but for conditions that are always true.
+    fn conditions(&self, term: TermId) -> Vec<(Var, bool)> {
+        let (_, path) = self.inferred.path(term);
+        path.into_iter().filter(|(cond, positive)| self.truth(*cond) != Some(*positive)).collect()
+    }
+
+    /// A condition as it is written where the adjoint is called.
+    fn when(&self, names: &Names<'_>, cond: Var, positive: bool) -> String {
+        self.sampling(names, cond, positive).replacen(" on ", "", 1)
+    }
+
+    /// What is passed to an input of an instance.
+    fn passed(&self, v: Var) -> Option<Var> {
+        match &self.flat.equations.iter().find(|e| e.lhs == v)?.rhs {
+            Rhs::Apply { op: Op::Copy, args } => args.first().copied(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Conditions that are to end windows, and are computed from a counter that nothing resets: true once, or never.
+
+use rml_base::codes::analysis::FEW_WINDOWS;
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::flat::{Eq, Flat, Init, Rhs, Var};
+use rml_ir::op::{Binary, Compare, Op};
+
+use crate::clocks::expression;
+
+/// The findings about the windows of a program.
+///
+/// Requires: `flat::verify`.
+pub fn few_windows(flat: &Flat) -> Diagnostics {
+    let counters = Counters { flat };
+    let mut ends: Vec<Var> = flat.windows.iter().map(|window| counters.origin(window.end)).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    Diagnostics(ends.into_iter().filter_map(|end| counters.finding(end)).collect())
+}
+
+/// What is known of an int.
+enum Known {
+    /// It begins with this, and grows by that in each of its cycles.
+    Counts { first: i64, step: i64 },
+    /// It is at least 0 and less than this.
+    Below(i64),
+}
+
+struct Counters<'f> {
+    flat: &'f Flat,
+}
+
+impl Counters<'_> {
+    fn definition(&self, v: Var) -> Option<(Eq, &Rhs)> {
+        let found = self.flat.equations.iter_enumerated().find(|(_, e)| e.lhs == v);
+        found.map(|(eq, equation)| (eq, &equation.rhs))
+    }
+
+    /// The variable that a variable is a copy of.
+    fn origin(&self, mut v: Var) -> Var {
+        for _ in 0..self.flat.vars.len() {
+            match self.definition(v) {
+                Some((_, Rhs::Apply { op: Op::Copy, args })) => match args.first() {
+                    Some(of) => v = *of,
+                    None => break,
+                },
+                _ => break,
+            }
+        }
+        v
+    }
+
+    /// An int that is the same in all cycles.
+    fn number(&self, v: Var) -> Option<i64> {
+        match self.definition(self.origin(v))?.1 {
+            Rhs::Const(k) => self.flat.consts[*k].value()?.as_int(),
+            _ => None,
+        }
+    }
+
+    fn known(&self, v: Var) -> Option<Known> {
+        let v = self.origin(v);
+        match self.definition(v)?.1 {
+            Rhs::Apply { op: Op::Binary(Binary::Mod), args } => {
+                let modulus = self.number(*args.get(1)?).filter(|modulus| *modulus > 0)?;
+                Some(Known::Below(modulus))
+            }
+            // The counter itself, or its next value.
+            Rhs::Fby { .. } => {
+                let (first, next) = self.delayed(v)?;
+                let (from, step) = self.plus(next)?;
+                (from == v).then_some(Known::Counts { first, step })
+            }
+            Rhs::Apply { op: Op::Binary(Binary::Add), .. } => {
+                let (from, step) = self.plus(v)?;
+                let (first, next) = self.delayed(from)?;
+                (self.origin(next) == v).then_some(Known::Counts { first: first.checked_add(step)?, step })
+            }
+            _ => None,
+        }
+    }
+
+    /// The first value of a delay that no window resets, and what it delays.
+    fn delayed(&self, v: Var) -> Option<(i64, Var)> {
+        match self.definition(self.origin(v))?.1 {
+            Rhs::Fby { init: Init::Const(k), next, window: None, .. } => {
+                Some((self.flat.consts[*k].value()?.as_int()?, *next))
+            }
+            _ => None,
+        }
+    }
+
+    /// A variable plus a positive number.
+    fn plus(&self, v: Var) -> Option<(Var, i64)> {
+        let Rhs::Apply { op: Op::Binary(Binary::Add), args } = self.definition(self.origin(v))?.1 else {
+            return None;
+        };
+        let [a, b] = args[..] else { return None };
+        let found = match (self.number(a), self.number(b)) {
+            (None, Some(step)) => (self.origin(a), step),
+            (Some(step), None) => (self.origin(b), step),
+            _ => return None,
+        };
+        Some(found).filter(|(_, step)| *step > 0)
+    }
+
+    fn finding(&self, end: Var) -> Option<Diagnostic> {
+        let (eq, rhs) = self.definition(end)?;
+        let Rhs::Apply { op: Op::Compare(compare), args } = rhs else { return None };
+        let [a, b] = args[..] else { return None };
+        let (v, limit, compare) = match (self.number(a), self.number(b)) {
+            (None, Some(limit)) => (a, limit, *compare),
+            (Some(limit), None) => (b, limit, turned(*compare)),
+            _ => return None,
+        };
+        let name = |v: Var| expression(self.flat, v);
+        let (condition, of) = (name(end), name(v));
+        let d = |what: String, label: String| {
+            Diagnostic::warning(FEW_WINDOWS, what).label(self.flat.equations[eq].span, label)
+        };
+        match self.known(v)? {
+            Known::Below(modulus) if never(compare, limit, modulus) => Some(
+                d(
+                    format!("`{condition}` is never true, so no window ends by it"),
+                    format!("`{of}` is at most {}", modulus - 1),
+                )
+                .help(format!("for windows of {modulus} cycles, write `{of} == {}`", modulus - 1)),
+            ),
+            Known::Counts { first, step } if compare == Compare::Eq => {
+                let ahead = limit.checked_sub(first)?;
+                if ahead < 0 || ahead % step != 0 {
+                    return Some(d(
+                        format!("`{condition}` is never true, so no window ends by it"),
+                        format!("`{of}` begins with {first}, and grows by {step} in each cycle"),
+                    ));
+                }
+                let cycles = ahead / step + 1;
+                let d = d(
+                    format!("`{condition}` is true in one cycle only, so one window ends by it"),
+                    format!("`{of}` is {limit} in one cycle, and nothing resets it"),
+                );
+                Some(match (step, cycles) {
+                    (1, 2..) => d.help(format!(
+                        "for windows of {cycles} cycles, write `mod({of}, {cycles}) == {}`",
+                        limit.rem_euclid(cycles)
+                    )),
+                    _ => d.help("let the counter begin again: `t = 0 fby (if end then 0 else t + 1)`"),
+                })
+            }
+            Known::Below(_) | Known::Counts { .. } => None,
+        }
+    }
+}
+
+/// The comparison with exchanged operands.
+fn turned(compare: Compare) -> Compare {
+    match compare {
+        Compare::Lt => Compare::Gt,
+        Compare::Le => Compare::Ge,
+        Compare::Gt => Compare::Lt,
+        Compare::Ge => Compare::Le,
+        Compare::Eq | Compare::Ne => compare,
+    }
+}
+
+/// Whether no int from 0 to below `modulus` compares so.
+fn never(compare: Compare, limit: i64, modulus: i64) -> bool {
+    match compare {
+        Compare::Eq => limit < 0 || limit >= modulus,
+        Compare::Gt => limit >= modulus - 1,
+        Compare::Ge => limit >= modulus,
+        Compare::Lt => limit <= 0,
+        Compare::Le => limit < 0,
+        Compare::Ne => false,
+    }
+}

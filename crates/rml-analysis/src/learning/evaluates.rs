@@ -1,0 +1,56 @@
+//! A node that evaluates a training, and learns meanwhile.
+
+use rml_base::Diagnostic;
+use rml_base::codes::analysis::EVALUATION_LEARNS;
+use rml_ir::normal::{Callee, Eq, Rhs, Var};
+
+use super::Program;
+use super::calls::Call;
+use super::view::View;
+
+/// The finding about a root that evaluates, if it updates parameters.
+pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
+    let module = program.module;
+    if !program.updates[module.root] {
+        return None;
+    }
+    let view = View::new(program, module.root);
+    let node = view.node;
+    let trains = |eq: &Eq| match &node.equations[*eq].rhs {
+        // A node of the program's own may have an input that says whether it learns.
+        Rhs::Call { callee: Callee::Node(id), args, .. } => {
+            let is_off = |arg: &Var| view.constant(*arg).and_then(|value| value.as_bool()) == Some(false);
+            program.updates[*id] && !args.iter().any(is_off)
+        }
+        Rhs::Call { callee: Callee::Diff { node: id, .. }, .. } => {
+            program.parameters[*id] && module.nodes[*id].held == 0 && !view.is_off_at(*eq)
+        }
+        Rhs::ParamUpdate { .. } => true,
+        Rhs::Const(_)
+        | Rhs::Apply { .. }
+        | Rhs::When { .. }
+        | Rhs::Merge { .. }
+        | Rhs::If { .. }
+        | Rhs::Fby { .. }
+        | Rhs::FbyBack { .. }
+        | Rhs::Post { .. }
+        | Rhs::Param { .. } => false,
+    };
+    let at = node.equations.ids().find(trains)?;
+    let d = Diagnostic::warning(
+        EVALUATION_LEARNS,
+        format!("`{}` updates parameters, so it learns from what it is tested on", node.name),
+    )
+    .label(node.equations[at].span, "the parameters are updated here");
+    let calls = node.equations.ids().filter(|eq| view.adjoint(*eq).is_some());
+    let plain = calls.filter_map(|eq| Some(format!("`{}`", Call::of_primal(program, &view, eq)?.primal())));
+    let plain: Vec<String> = plain.collect();
+    let d = match &plain[..] {
+        [] => d.help("call the networks themselves, without `diff_`"),
+        plain => d.help(format!("write {}", plain.join(" and "))),
+    };
+    Some(d.help(format!(
+        "if `{0}` is to learn while it runs, give it another name, and run it with `--node`",
+        node.name
+    )))
+}

@@ -1,0 +1,101 @@
+//! Gradients that enter for another value than the one that they are the gradient of.
+
+use rml_base::Diagnostic;
+use rml_base::codes::analysis::FOREIGN_GRADIENT;
+use rml_ir::normal::{Eq, Var};
+
+use super::Program;
+use super::calls::Call;
+use super::depends::followers;
+use super::labels::pair;
+use super::own::multiple_of;
+use super::view::{Adjoint, View};
+
+/// The findings in a node: a gradient enters an adjoint with parameters for one of its outputs, and it is what another
+/// adjoint gives for another one of its inputs, while that output is an input of the same adjoint.
+pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
+    let live = |eq: Eq| view.adjoint(eq).filter(|call| !view.is_off(call)).map(|call| (eq, call));
+    let calls: Vec<(Eq, Adjoint<'_>)> = view.node.equations.ids().filter_map(live).collect();
+    let mut found = Vec::new();
+    for (at, taker) in calls.iter().filter(|(_, call)| program.parameters[call.of]) {
+        for (output, seed) in taker.results() {
+            let givers = calls.iter().filter(|(eq, _)| eq != at);
+            found.extend(
+                givers
+                    .filter_map(|(eq, giver)| {
+                        let entry = Entry { at: *at, taker, from: *eq, giver, output, seed };
+                        entry.finding(program, view)
+                    })
+                    .next(),
+            );
+        }
+    }
+    found
+}
+
+/// A gradient that enters for an output of one adjoint, and another adjoint that may give it.
+struct Entry<'e> {
+    at: Eq,
+    taker: &'e Adjoint<'e>,
+    from: Eq,
+    giver: &'e Adjoint<'e>,
+    output: Var,
+    seed: Var,
+}
+
+impl Entry<'_> {
+    fn finding(&self, program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic> {
+        let given = multiple_of(view, self.seed);
+        let (of, d) = self.giver.differentiated().find(|(_, d)| *d == given)?;
+        // What is computed from the output may pass its gradient on in the place of its own, as in rounding.
+        if followers(view, &[self.output]).contains(&of) {
+            return None;
+        }
+        let is_own = |arg: Var| multiple_of(view, arg) == self.output;
+        let (own, unused) = self.giver.differentiated().find(|(arg, _)| is_own(*arg))?;
+        let is_of_taker = self.taker.outputs().contains(&multiple_of(view, of));
+        if view.is_used(unused) && !is_of_taker {
+            return None;
+        }
+        self.told(program, view, (of, d), own)
+    }
+
+    fn told(
+        &self,
+        program: &Program<'_>,
+        view: &View<'_>,
+        (of, d): (Var, Var),
+        own: Var,
+    ) -> Option<Diagnostic> {
+        let call = Call::of_primal(program, view, self.from)?;
+        let name = |v: Var, other: &str| {
+            view.node.vars[v].name.as_deref().map_or_else(|| other.to_owned(), |n| format!("`{n}`"))
+        };
+        let (own_name, of_name) = (name(own, "its output"), name(of, "another value"));
+        let (taker, giver) = (&self.taker.node.name, &self.giver.node.name);
+        let (bp, seed) =
+            (call.argument(self.giver.bp()), self.giver.seeds().next().map(|(_, seed)| call.argument(seed)));
+        let equation = &view.node.equations[self.from];
+        let is_turned = pair(program, equation) == Some((of, own));
+        let d_name = view.node.vars[d].name.as_deref().unwrap_or("d");
+        let named = call.argument(own);
+        let with = (bp.as_str(), seed.as_deref().unwrap_or(".."));
+        let help = if is_turned {
+            let right = call.exchanged(of, own).adjoint_with(with, Some((&named, d_name)));
+            format!("`{giver}` takes what is predicted first, and then what is right: write `{right}`")
+        } else {
+            format!("write `{}`", call.adjoint_with(with, Some((&named, d_name))))
+        };
+        Some(
+            Diagnostic::warning(
+                FOREIGN_GRADIENT,
+                format!(
+                    "what enters `diff_{taker}` as the gradient of {own_name} is the gradient of {of_name}"
+                ),
+            )
+            .label(view.node.equations[self.at].span, format!("`{taker}` learns from this gradient"))
+            .label(equation.span, format!("`{d_name}` is what `diff_{giver}` gives for {of_name}"))
+            .help(help),
+        )
+    }
+}

@@ -1,0 +1,344 @@
+//! Whole forms of other languages that are recognised, and written as they stand here: one error each, with the words
+//! of the program, and the parser continues behind the form.
+
+use super::{Parse, Parser, Reported};
+use crate::ast::{Expr, ExprKind, Ident, Transition};
+use crate::foreign::text_as_comment;
+use crate::token::{Kind, Token};
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+/// The most tokens of such a form.
+const MAX_FORM: usize = 256;
+
+/// Names of functions that take layers.
+const CHAINS: &[&str] = &["sequential", "Sequential", "chain", "compose", "pipe"];
+
+impl<'a> Parser<'_, 'a> {
+    /// The text from one token to another, both places from here, without the second.
+    fn written(&self, from: usize, to: usize) -> &str {
+        if from >= to {
+            return "";
+        }
+        let (start, end) = (self.peek_at(from).start, self.peek_at(to - 1).end);
+        self.text.get(start..end).unwrap_or("")
+    }
+
+    fn span_of(&self, from: usize, to: usize) -> Span {
+        let end = self.peek_at(to.max(from + 1) - 1).end;
+        Span::new(self.file, self.peek_at(from).start, end)
+    }
+
+    /// How many places from `from` on the first token stands for which `ends` holds, outside of brackets that are
+    /// opened after `from`.
+    fn find_from(&self, from: usize, ends: impl Fn(Token) -> bool) -> Option<usize> {
+        let mut depth = 0_usize;
+        for ahead in from..from + MAX_FORM {
+            let token = self.peek_at(ahead);
+            if depth == 0 && ends(token) {
+                return Some(ahead);
+            }
+            match token.kind {
+                Kind::LParen | Kind::LBracket => depth += 1,
+                Kind::RParen | Kind::RBracket => depth = depth.checked_sub(1)?,
+                Kind::Eof | Kind::Invalid | Kind::Node => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The parts of the list in parentheses that opens `open` places from here, and where it closes.
+    fn list(&self, open: usize) -> Option<(Vec<&str>, usize)> {
+        let mut parts = Vec::new();
+        let mut from = open + 1;
+        loop {
+            let end = self.find_from(from, |token| {
+                matches!(token.kind, Kind::Comma | Kind::Semi | Kind::RParen | Kind::RBracket)
+            })?;
+            parts.push(self.written(from, end));
+            match self.peek_at(end).kind {
+                Kind::Comma | Kind::Semi => from = end + 1,
+                Kind::RParen => return Some((parts, end)),
+                _ => return None,
+            }
+        }
+    }
+
+    fn skip(&mut self, tokens: usize) {
+        for _ in 0..tokens {
+            self.next();
+        }
+    }
+
+    /// Takes a text that stands alone, which is reported.
+    pub(super) fn loose_text(&mut self) -> bool {
+        let Some(token) = self.eat(Kind::Str) else { return false };
+        let text = self.text_of(token).trim_matches('"');
+        let behind = self.text.get(token.end..).unwrap_or("");
+        self.report(text_as_comment(self.span(token), text, behind));
+        self.eat(Kind::Semi);
+        true
+    }
+
+    /// `import std.layers, std.losses;`, with the first comma next.
+    pub(super) fn joined_imports(&mut self, start: Span) -> Option<Reported> {
+        if self.kind() != Kind::Comma {
+            return None;
+        }
+        let end = self.find_from(0, |token| token.kind == Kind::Semi)?;
+        let first = self.text.get(start.range().start..self.peek().start)?;
+        let more = self.written(1, end);
+        if more.contains(['(', '\n']) {
+            return None;
+        }
+        let imports: Vec<String> = more.split(',').map(|path| format!("import {};", path.trim())).collect();
+        let written = format!("{}; {}", first.trim_end(), imports.join(" "));
+        let whole = start.to(self.span_of(end, end + 1));
+        let d = Diagnostic::error(codes::SYNTAX, "expected `;` after the import, found `,`")
+            .label(self.span(self.peek()), "an import names one module")
+            .fix(format!("write `{written}`"), whole, written);
+        self.skip(end + 1);
+        Some(self.report(d))
+    }
+
+    /// `if c then o = x else o = y;` as an equation, with `if` next. Takes all but its last token.
+    pub(super) fn conditional_equation(&mut self) -> Option<Reported> {
+        let is = |kind: Kind| move |token: Token| token.kind == kind;
+        let then = self.find_from(1, is(Kind::Then))?;
+        let other = self.find_from(then + 1, is(Kind::Else))?;
+        let end = self.find_from(other + 1, is(Kind::Semi))?;
+        let assigned = |at: usize| {
+            let named = self.peek_at(at).kind == Kind::Ident && self.peek_at(at + 1).kind == Kind::Eq;
+            named.then(|| self.text_of(self.peek_at(at)))
+        };
+        let (name, again) = (assigned(then + 1)?, assigned(other + 1)?);
+        // The first branch may have ended with a `;` of its own.
+        let first_end = other - usize::from(self.peek_at(other - 1).kind == Kind::Semi);
+        let [cond, first, second] =
+            [(1, then), (then + 3, first_end), (other + 3, end)].map(|(from, to)| self.written(from, to));
+        if name != again || [cond, first, second].iter().any(|part| part.is_empty() || part.contains(';')) {
+            return None;
+        }
+        let written = format!("{name} = if {cond} then {first} else {second};");
+        let d =
+            Diagnostic::error(codes::SYNTAX, "`if` chooses between two values, not between two equations")
+                .label(self.span(self.peek()), "expected a variable")
+                .fix(format!("write `{written}`"), self.span_of(0, end + 1), written);
+        self.skip(end);
+        Some(self.report(d))
+    }
+
+    /// `assert c, "name";`, behind the word, with the text last. Takes it up to the `;`.
+    pub(super) fn assertion_name_last(&mut self, start: Span) -> Option<Reported> {
+        let end = self.find_from(0, |token| token.kind == Kind::Semi)?;
+        let called = self.kind() == Kind::LParen && self.peek_at(end.checked_sub(1)?).kind == Kind::RParen;
+        let (from, to) = if called { (1, end - 1) } else { (0, end) };
+        let [comma, text] = [2, 1].map(|back| to.checked_sub(back).map(|at| self.peek_at(at)));
+        let (comma, text) = (comma?, text?);
+        if comma.kind != Kind::Comma || text.kind != Kind::Str || to < from + 3 {
+            return None;
+        }
+        let written = format!("assert {} {}", self.text_of(text), self.written(from, to - 2));
+        let d = Diagnostic::error(codes::SYNTAX, "the name of a property stands before its condition")
+            .label(self.span(text), "this comes first")
+            .fix(format!("write `{written};`"), start.to(self.span_of(0, end)), written);
+        self.skip(end);
+        Some(self.report(d))
+    }
+
+    /// `fby(x; n; init)` and `fby(init, x)`, with `fby` next.
+    pub(super) fn delay_call(&mut self) -> Option<Reported> {
+        if self.kind() != Kind::Fby || self.peek_at(1).kind != Kind::LParen {
+            return None;
+        }
+        let (parts, close) = self.list(1)?;
+        let d = Diagnostic::error(codes::SYNTAX, "expected an expression, found the keyword `fby`")
+            .label(self.span(self.peek()), "`fby` stands between the first value and what follows it");
+        let place = self.span_of(0, close + 1);
+        let d = match parts[..] {
+            [init, x] => {
+                let written = format!("({init} fby {x})");
+                d.fix(format!("write `{init} fby {x}`"), place, written)
+            }
+            [x, "1", init] => d.fix(format!("write `{init} fby {x}`"), place, format!("({init} fby {x})")),
+            [x, n, init] => d.help(format!(
+                "`{init} fby {x}` is the `{x}` of the cycle before; the one of {n} cycles before is `delay({n}, {x})` of `import std.time;`, which is 0 at first"
+            )),
+            _ => return None,
+        };
+        self.skip(close + 1);
+        Some(self.report(d))
+    }
+
+    /// `(restart f every r)(x)` and `restart f(x) every r`, with `restart` next.
+    pub(super) fn restarted_call(&mut self) -> Option<Reported> {
+        let is_word = self.is_word(0, "restart") || self.is_word(0, "reset");
+        let operators = ["every", "restart", "for", "reset"];
+        if !is_word
+            || self.peek_at(1).kind != Kind::Ident
+            || operators.iter().any(|word| self.is_word(1, word))
+        {
+            return None;
+        }
+        // A condition of `merge` may have that name.
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).copied();
+        if before.is_some_and(|token| token.kind == Kind::Merge) {
+            return None;
+        }
+        let is_every = |token: Token| self.text_of(token) == "every";
+        let every = self.find_from(1, |token| is_every(token) || token.kind == Kind::Semi)?;
+        if !is_every(self.peek_at(every)) {
+            return None;
+        }
+        let ends = |token: Token| matches!(token.kind, Kind::Semi | Kind::Comma | Kind::RParen);
+        let end = self.find_from(every + 1, ends)?;
+        let open = before.filter(|token| token.kind == Kind::LParen);
+        let (mut place, mut call, mut last) = (self.span_of(0, end), self.written(1, every).to_owned(), end);
+        if let (Some(open), Kind::RParen, Kind::LParen) =
+            (open, self.peek_at(end).kind, self.peek_at(end + 1).kind)
+        {
+            let (_, close) = self.list(end + 1)?;
+            call += self.written(end + 1, close + 1);
+            place = self.span(open).to(self.span_of(end, close + 1));
+            last = close + 1;
+        }
+        if !call.ends_with(')') {
+            return None;
+        }
+        let written = format!("{call} restart {}", operand(self.written(every + 1, end)));
+        let word = self.text_of(self.peek());
+        let d = Diagnostic::error(codes::SYNTAX, format!("expected an expression, found the name `{word}`"))
+            .label(self.span(self.peek()), "the call comes first")
+            .fix(format!("write `{written}`"), place, written);
+        self.skip(last);
+        Some(self.report(d))
+    }
+
+    /// `until if c restart S;`, `until c resume S;`, behind the word that begins a transition of that kind.
+    pub(super) fn foreign_transition(&mut self, start: Span, strong: bool) -> Option<Transition<'a>> {
+        let scade = self.kind() == Kind::If;
+        let from = usize::from(scade);
+        let end = self.find_from(from, |token| token.kind == Kind::Semi)?;
+        let name = end.checked_sub(1)?;
+        let to = name.checked_sub(1).filter(|to| *to > from)?;
+        let (word, target) = (self.peek_at(to), self.peek_at(name));
+        let resume = match self.text_of(word) {
+            "restart" | "then" => false,
+            "resume" | "continue" => true,
+            _ => return None,
+        };
+        let usual = matches!(self.text_of(word), "then" | "continue");
+        let whole_if = (0..to).any(|at| self.peek_at(at).kind == Kind::Else);
+        if target.kind != Kind::Ident || !self.is_state(target) || usual && !scade || scade && whole_if {
+            return None;
+        }
+        let cond = self.written(from, to);
+        let [right, verb] = if resume { ["continue", "resumes"] } else { ["then", "restarts"] };
+        let (begin, name) = (if strong { "unless" } else { "until" }, self.text_of(target));
+        let written = format!("{begin} {cond} {right} {name}");
+        let (message, at, label) = match scade {
+            true => ("a transition has no `if`".to_owned(), self.peek(), "leave this out".to_owned()),
+            false => {
+                let found = self.text_of(word);
+                let message = format!("expected `{right}` after the condition, found the name `{found}`");
+                (message, word, format!("expected `{right}`"))
+            }
+        };
+        let d = Diagnostic::error(codes::SYNTAX, message).label(self.span(at), label).fix(
+            format!("write `{written};`, which {verb} `{name}`"),
+            start.to(self.span_of(0, end)),
+            written,
+        );
+        self.report(d);
+        let cond_span = self.span_of(from, to);
+        let target: Ident = self.intern(target);
+        self.skip(end + 1);
+        let cond = self.bump.alloc(Expr { kind: ExprKind::Error, span: cond_span });
+        Some(Transition { strong, cond, resume, target, args: None, span: start.to(self.last_span()) })
+    }
+
+    /// Whether a state of that name is declared somewhere.
+    fn is_state(&self, name: Token) -> bool {
+        let text = self.text_of(name);
+        self.tokens.windows(2).any(|pair| match pair {
+            [word, name] => self.text_of(*word) == "state" && self.text_of(*name) == text,
+            _ => false,
+        })
+    }
+
+    /// `dense(16)(x)`, with the second parenthesis next: the call that is meant, `dense(16, x)`, and from where it
+    /// begins.
+    pub(super) fn curried(&self) -> Option<(Span, String)> {
+        let (name, callee) = self.call_before()?;
+        let start = self.tokens.get(name)?.start;
+        let (input, close) = self.list(0)?;
+        let [input] = input[..] else { return None };
+        if input.is_empty() || self.peek_at(close + 1).kind == Kind::LParen {
+            return None;
+        }
+        let place = Span::new(self.file, start, self.peek_at(close).end);
+        let args = self.text.get(self.tokens.get(name + 1)?.end..self.last_span().range().end - 1)?.trim();
+        if !CHAINS.contains(&callee) {
+            let comma = if args.is_empty() { "" } else { ", " };
+            return Some((place, format!("{callee}({args}{comma}{input})")));
+        }
+        let args = args.strip_prefix('[').and_then(|args| args.strip_suffix(']')).unwrap_or(args);
+        let layers = top_level(args);
+        let nested = layers.iter().fold(input.to_owned(), |inner, layer| {
+            match layer.strip_suffix(')').map(str::trim_end) {
+                Some(call) if call.ends_with('(') => format!("{call}{inner})"),
+                Some(call) => format!("{call}, {inner})"),
+                None => format!("{layer}({inner})"),
+            }
+        });
+        Some((place, nested))
+    }
+
+    /// The number of the name of the call that ends here, and the name.
+    fn call_before(&self) -> Option<(usize, &str)> {
+        let last = self.at.checked_sub(1)?;
+        if self.tokens.get(last)?.kind != Kind::RParen {
+            return None;
+        }
+        let mut depth = 0_usize;
+        for at in (last.saturating_sub(MAX_FORM)..=last).rev() {
+            match self.tokens.get(at)?.kind {
+                Kind::RParen | Kind::RBracket => depth += 1,
+                Kind::LParen | Kind::LBracket => depth = depth.checked_sub(1)?,
+                Kind::Semi => return None,
+                _ => {}
+            }
+            if depth == 0 {
+                let name = at.checked_sub(1)?;
+                let token = *self.tokens.get(name)?;
+                return (token.kind == Kind::Ident).then(|| (name, self.text_of(token)));
+            }
+        }
+        None
+    }
+
+    /// A form that begins where an operand is expected.
+    pub(super) fn foreign_operand(&mut self) -> Parse<()> {
+        match self.delay_call().or_else(|| self.restarted_call()) {
+            Some(reported) => Err(reported),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A condition as an operand: in parentheses, if it is more than a name or a call.
+fn operand(text: &str) -> String {
+    let simple = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if simple || text.ends_with(')') && !text.contains(' ') { text.to_owned() } else { format!("({text})") }
+}
+
+/// The parts of a list, between the commas outside of brackets.
+fn top_level(list: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let parts = list.split(|c: char| {
+        depth += i32::from(matches!(c, '(' | '[')) - i32::from(matches!(c, ')' | ']'));
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
