@@ -18,7 +18,7 @@ pub fn few_windows(flat: &Flat) -> Diagnostics {
     Diagnostics(ends.into_iter().filter_map(|end| counters.finding(end)).collect())
 }
 
-/// What is known of an int.
+/// What is known about an int.
 enum Known {
     /// It begins with this, and grows by that in each of its cycles.
     Counts { first: i64, step: i64 },

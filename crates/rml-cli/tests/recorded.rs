@@ -100,7 +100,7 @@ fn a_name_that_two_columns_have_feeds_nothing() {
     let folder = folder().file("d.csv", "a,b,b,goal\n1,2,3,4\n");
     let train = "train p.rml --data d.csv --columns x=a,b,goal --columns y=goal";
     folder.rml(train).fails(1, &["the header has `b` in columns 2 and 3", "rename one of them"]);
-    // As long as no input takes it, it does no harm.
+    // As long as no input takes it, it is harmless.
     folder.rml("train p.rml --data d.csv --columns x=a,a,goal --columns y=goal --epochs 1 --test 0").ok();
 }
 

@@ -1,5 +1,5 @@
-//! Slips in programs that learn, or that run window by window: each is told once, with what to write, and not told of
-//! what looks alike and is right.
+//! Slips in programs that learn, or that run window by window: each is said once, with what to write, and a program
+//! that looks alike and is right gets no word.
 
 mod support;
 

@@ -8,7 +8,7 @@ use rml_base::memory::Reservation;
 use rml_ir::Shape;
 
 use crate::malformed::{Malformed, Unusable};
-use crate::mapping::ColumnMapping;
+use crate::parts::Named;
 
 /// The elements of a column, as the file has them.
 ///
@@ -178,7 +178,7 @@ pub struct Columns {
     /// for them.
     pub unusable: IndexMap<String, Unusable>,
     /// The columns that feed inputs of other names, each by its name.
-    pub(crate) resolved: Box<ColumnMapping>,
+    pub(crate) resolved: Box<Named>,
     /// The bytes that the elements took when they were read.
     pub(crate) memory: Reservation,
 }
@@ -210,7 +210,7 @@ impl Columns {
     }
 
     /// Takes note of what a mapping is here, and of the inputs whose columns the table lacks.
-    pub(crate) fn take_resolved(&mut self, lacking: Vec<(&str, Malformed)>, named: ColumnMapping) {
+    pub(crate) fn take_resolved(&mut self, lacking: Vec<(&str, Malformed)>, named: Named) {
         for (input, why) in lacking {
             self.remove(input);
             self.unusable.insert(input.to_owned(), why.into());

@@ -18,6 +18,7 @@ use crate::columns::Columns;
 use crate::dialect::{Known, find, sample_of};
 use crate::malformed::{self, Malformed, Wrong};
 use crate::mapping::{ColumnMapping, Resolved};
+use crate::parts::Named;
 use crate::records::{Cell, Records};
 use crate::selection::Selection;
 
@@ -237,7 +238,7 @@ fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
 }
 
 /// The cells of columns; inputs whose columns the table lacks; the columns that feed other inputs, by name.
-type Mapped<'a> = (IndexMap<&'a str, Parts>, Vec<(&'a str, Malformed)>, ColumnMapping);
+type Mapped<'a> = (IndexMap<&'a str, Parts>, Vec<(&'a str, Malformed)>, Named);
 
 /// The same, with the columns that a mapping gives to inputs.
 fn mapped<'a>(
@@ -246,7 +247,7 @@ fn mapped<'a>(
     (mapping, own): (&'a ColumnMapping, &Selection),
 ) -> Result<Mapped<'a>, Malformed> {
     if mapping.is_empty() {
-        return Ok((groups, Vec::new(), ColumnMapping::default()));
+        return Ok((groups, Vec::new(), Named::new()));
     }
     let names: Vec<&str> = header.iter().map(|cell| &*cell.text).collect();
     let places = |name: &str| match names.iter().position(|other| *other == name) {

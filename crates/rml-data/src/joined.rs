@@ -13,7 +13,7 @@ use crate::concat::joined;
 use crate::format::EXTENSIONS;
 use crate::formats::Format;
 use crate::malformed::{Malformed, Unusable};
-use crate::on_disk::Dataset;
+use crate::parts;
 use crate::selection::Selection;
 
 /// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such
@@ -106,7 +106,7 @@ impl Columns {
             let why = lacking(&name, &theirs);
             self.unusable.insert(name, why);
         }
-        for (input, a, b) in self.resolved.differing(&other.resolved) {
+        for (input, a, b) in parts::differing(&self.resolved, &other.resolved) {
             let why = other_columns(&input, [&ours, &theirs], [&a, &b]);
             self.remove(&input);
             self.unusable.insert(input, why);
@@ -174,13 +174,12 @@ fn side_by_side(first: &Path, second: &Path) -> String {
     }
 }
 
-/// Refuses other data in which a range has other columns.
+/// Refuses another table in which a range has other columns.
 ///
 /// # Errors
 /// The first input of which that is so.
-pub fn check_ranges(data: &dyn Dataset, other: &dyn Dataset) -> Result<(), Diagnostic> {
-    let (data, other) = (data.table(), other.table());
-    let differing = data.resolved.differing(&other.resolved);
+pub fn check_ranges(data: &Columns, other: &Columns) -> Result<(), Diagnostic> {
+    let differing = parts::differing(&data.resolved, &other.resolved);
     let Some((input, ours, theirs)) = differing.first() else { return Ok(()) };
     let what = format!("input `{input}` has other columns in {}", other.called());
     Err(other_columns(input, [data.called(), other.called()], [ours, theirs]).refused(what))

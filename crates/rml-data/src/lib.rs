@@ -35,6 +35,7 @@ mod npz;
 mod on_disk;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod parts;
 mod pieces;
 mod prepare;
 mod recipe;

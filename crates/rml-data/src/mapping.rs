@@ -12,6 +12,7 @@ use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
 use crate::labels;
 use crate::malformed::Malformed;
+use crate::parts::{Named, Part, parts};
 
 /// Which columns feed which inputs. Inputs that are not named take the columns of their names.
 ///
@@ -45,16 +46,8 @@ pub(crate) struct Resolved<'m> {
     pub(crate) fed: Vec<Fed<'m>>,
     /// Inputs whose columns the table lacks, where it may.
     pub(crate) lacking: Vec<(&'m str, Malformed)>,
-    /// The same mapping with the names of all columns, without ranges.
-    pub(crate) named: ColumnMapping,
-}
-
-/// Columns of an input.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Part {
-    One(String),
-    /// From one column to another one, both included, in the order of the file.
-    Range(String, String),
+    /// The columns of each input by their names, without ranges.
+    pub(crate) named: Named,
 }
 
 impl ColumnMapping {
@@ -115,19 +108,11 @@ impl ColumnMapping {
     /// The same with the names that a table has for the columns of its ranges.
     pub(crate) fn named_in(mut self, table: &Columns) -> Self {
         for (input, parts) in &mut self.inputs {
-            if let Some(named) = table.resolved.inputs.get(input) {
+            if let Some(named) = table.resolved.get(input) {
                 parts.clone_from(named);
             }
         }
         self
-    }
-
-    /// The inputs that have other columns in another mapping, with both lists.
-    pub(crate) fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
-        let shown = |parts: &[Part]| parts.iter().map(Part::shown).collect::<Vec<_>>().join(", ");
-        let both = |(input, ours)| Some((input, ours, other.inputs.get(input)?));
-        let differ = self.inputs.iter().filter_map(both).filter(|(_, ours, theirs)| ours != theirs);
-        differ.map(|(input, ours, theirs)| (String::clone(input), shown(ours), shown(theirs))).collect()
     }
 
     /// Whether it names a column by a number.
@@ -188,7 +173,7 @@ impl ColumnMapping {
             }
             let is_one = matches!(&parts[..], [Part::One(_)]) && all.len() == 1;
             resolved.fed.push((input, all, is_one));
-            resolved.named.inputs.insert(input.clone(), named);
+            resolved.named.insert(input.clone(), named);
         }
         Ok(resolved)
     }
@@ -238,87 +223,6 @@ impl ColumnMapping {
         table.take_resolved(lacking, named);
         Ok(())
     }
-}
-
-impl Part {
-    /// The columns that it names.
-    fn names(&self) -> impl Iterator<Item = &String> {
-        let (first, last) = match self {
-            Part::One(name) => (name, None),
-            Part::Range(first, last) => (first, Some(last)),
-        };
-        std::iter::once(first).chain(last)
-    }
-
-    /// How it is written.
-    fn shown(&self) -> String {
-        match self {
-            Part::One(name) => format!("`{}`", visible_name(name)),
-            Part::Range(first, last) => format!("`{}..{}`", visible_name(first), visible_name(last)),
-        }
-    }
-
-    /// The places of its columns, all of which exist.
-    fn places(&self, input: &str, places: impl Fn(&str) -> Vec<usize>) -> Result<Vec<usize>, Malformed> {
-        let (first, last) = match self {
-            Part::One(name) => return Ok(places(name)),
-            Part::Range(first, last) => (first, last),
-        };
-        let ends = (places(first).first().copied(), places(last).first().copied());
-        match ends {
-            (Some(from), Some(to)) if from <= to => Ok((from..=to).collect()),
-            _ => {
-                let what =
-                    format!("column `{}` comes before column `{}`", visible_name(last), visible_name(first));
-                Err(Malformed::lacking(what)
-                    .note("a range goes from a column to a later one of the file")
-                    .help(format!("turn it around: `--columns '{input}={last}..{first}'`")))
-            }
-        }
-    }
-}
-
-/// The names of a list; `None` if it is none, or has a range.
-pub(crate) fn names(list: &str) -> Option<Vec<String>> {
-    let one = |part| match part {
-        Part::One(name) => Some(name),
-        Part::Range(_, _) => None,
-    };
-    parts(list)?.into_iter().map(one).collect()
-}
-
-/// The parts of a list; `None` if it is none.
-fn parts(list: &str) -> Option<Vec<Part>> {
-    let mut rest = list.trim();
-    let mut parts = Vec::new();
-    loop {
-        let (first, after) = name(rest)?;
-        if let Some(after) = after.strip_prefix("..") {
-            let (last, after) = name(after.trim_start())?;
-            parts.push(Part::Range(first, last));
-            rest = after;
-        } else {
-            parts.push(Part::One(first));
-            rest = after;
-        }
-        match rest.strip_prefix(',') {
-            Some(after) => rest = after.trim_start(),
-            None => return rest.is_empty().then_some(parts),
-        }
-    }
-}
-
-/// The name at the beginning, in quotes or not, and what follows.
-fn name(text: &str) -> Option<(String, &str)> {
-    let (name, rest) = match text.strip_prefix('"') {
-        Some(quoted) => {
-            let (name, rest) = quoted.split_once('"')?;
-            (name, rest.trim_start())
-        }
-        None => text.split_at(text.find(',').into_iter().chain(text.find("..")).min().unwrap_or(text.len())),
-    };
-    let name = name.trim();
-    (!name.is_empty()).then(|| (name.to_owned(), rest))
 }
 
 fn unread(text: &str) -> Error {

@@ -11,12 +11,12 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::columns::{Column, Elements};
+use crate::columns::{Column, Columns, Elements};
 use crate::cut::Cut;
 use crate::dialect::Dialect;
 use crate::labels::{Texts, listed, look_like_values, unknown_value};
-use crate::mapping::{self, ColumnMapping};
-use crate::on_disk::Dataset;
+use crate::mapping::ColumnMapping;
+use crate::parts;
 use crate::prepare::{Fill, Scale, Steps};
 use crate::selection::Selection;
 
@@ -73,8 +73,7 @@ impl Recipe {
         let mut all = BTreeMap::new();
         for text in texts.iter().map(AsRef::as_ref) {
             let (input, list) = assigned(text, "the classes of an input", example)?;
-            let names =
-                mapping::names(list).ok_or_else(|| unread(text, "the classes of an input", example))?;
+            let names = parts::names(list).ok_or_else(|| unread(text, "the classes of an input", example))?;
             if let Some(twice) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
                 let what = format!("class `{}` of input `{input}` is given twice", visible_name(twice.1));
                 let d = Diagnostic::error(codes::BAD_OPTION, what);
@@ -145,10 +144,10 @@ impl Recipe {
         Self { columns, dialect, cut, ..other }
     }
 
-    /// The same with the names of the columns that ranges have in that data, so that other data is read by names.
+    /// The same with the names of the columns that ranges have in that table, so that other data is read by names.
     #[must_use]
-    pub fn named_in(self, data: &dyn Dataset) -> Self {
-        Self { columns: self.columns.named_in(data.table()), ..self }
+    pub fn named_in(self, table: &Columns) -> Self {
+        Self { columns: self.columns.named_in(table), ..self }
     }
 
     /// The same, where values of inputs have those names unless others are known.

@@ -1,6 +1,7 @@
 //! What is known about a program before it runs.
 
 pub(crate) mod callers;
+pub(crate) mod calls;
 mod certain;
 mod declared;
 mod loops;
@@ -118,7 +119,7 @@ impl Analysis {
         flat.shrink_to_fit();
         let sources = &front.sources;
         let mut clocks = certain::clocks(&flat);
-        let calls = callers::calls(&flat);
+        let calls = calls::calls(&flat);
         if let Verdict::Rejected(found) | Verdict::Dynamic(found) = &mut clocks.verdict {
             found.0.iter_mut().for_each(|finding| callers::show(sources, &flat, &calls, finding));
         }

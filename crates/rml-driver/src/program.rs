@@ -8,7 +8,8 @@ use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span};
 use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
 
-use crate::analysis::callers::{Calls, show, user_call};
+use crate::analysis::callers::{show, user_call};
+use crate::analysis::calls::Calls;
 use crate::front::Front;
 
 /// A compiled program. Cheap to clone.

@@ -9,7 +9,7 @@ use rml_ir::normal::Differentiated;
 use rml_ir::{pass, typed};
 
 use crate::analysis::Analysis;
-use crate::analysis::callers::calls;
+use crate::analysis::calls::calls;
 use crate::front::Front;
 use crate::lower::{Learning, runnable, with_gradients};
 use crate::options::{Options, root};

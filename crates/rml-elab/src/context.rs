@@ -87,7 +87,7 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
     d
 }
 
-/// What the comment before a node of the library says of its shapes.
+/// The shapes in the comment before a node of the library.
 fn documented(tree: &Tree<'_>, id: InstanceId) -> Option<String> {
     let node = tree.node(id);
     let text = tree.program.scopes.files.get(&node.file)?.library?;

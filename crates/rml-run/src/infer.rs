@@ -20,7 +20,7 @@ use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
-use crate::train::scale;
+use crate::train::targets;
 use crate::{checkpoint, fingerprint};
 
 mod kept;
@@ -239,7 +239,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         .map_err(|d| without_label(program.error(d), source, &program, data))?;
     family.refuse_undeclared(size, &windows)?;
     windows.prepare(&preparation);
-    notes.extend(scale::targets(&program, &preparation));
+    notes.extend(targets::targets(&program, &preparation));
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);

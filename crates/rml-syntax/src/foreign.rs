@@ -6,7 +6,7 @@ use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// What is said of all operators on bits.
+/// The help for all operators on bits.
 const BITS: &str = "there are no operators on bits: of an int, `mod(x, 256)` is the low byte, `x / 256` what is above it, `mod(x / 4, 2)` bit 2";
 
 impl Lexer<'_> {
@@ -22,7 +22,7 @@ impl Lexer<'_> {
         let at = start + op.len() + blanks(behind);
         let literal = self.text.get(at..).unwrap_or("");
         let literal = &literal[..name_len(literal)];
-        let number = based(literal);
+        let number = Self::based(literal);
         // `&` and `|` of truth values are written `and` and `or`.
         let fraction = self.text.as_bytes().get(at + literal.len()) == Some(&b'.');
         if !after_value || op.len() == 1 && (number.is_none() || fraction) {
@@ -72,6 +72,16 @@ impl Lexer<'_> {
         let begins = |token: &Token| matches!(token.kind, Kind::Eq | Kind::LParen | Kind::Comma);
         let whole = tokens.len().checked_sub(2).and_then(|i| tokens.get(i)).is_some_and(begins);
         Some((self.span(name.start, name.end), whole))
+    }
+
+    /// A whole number, `12`, `0xff` or `0b101`.
+    pub(crate) fn based(text: &str) -> Option<i64> {
+        let radix = |prefixes: [&str; 2], radix| {
+            let digits = prefixes.into_iter().find_map(|prefix| text.strip_prefix(prefix))?;
+            i64::from_str_radix(digits, radix).ok()
+        };
+        let decimal = || text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        radix(["0x", "0X"], 16).or_else(|| radix(["0b", "0B"], 2)).or_else(decimal)
     }
 
     /// `num^4` in place of `num [4]`, and `0.0^4` in place of `zeros([4])`.
@@ -153,16 +163,6 @@ pub(crate) fn text_as_comment(span: Span, text: &str, behind: &str) -> Diagnosti
         true => d.help(help),
         false => d.fix(help, span, written),
     }
-}
-
-/// A whole number, `12`, `0xff` or `0b101`.
-pub(crate) fn based(text: &str) -> Option<i64> {
-    let radix = |prefixes: [&str; 2], radix| {
-        let digits = prefixes.into_iter().find_map(|prefix| text.strip_prefix(prefix))?;
-        i64::from_str_radix(digits, radix).ok()
-    };
-    let decimal = || text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-    radix(["0x", "0X"], 16).or_else(|| radix(["0b", "0B"], 2)).or_else(decimal)
 }
 
 #[cfg(test)]

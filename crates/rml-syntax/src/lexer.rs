@@ -1,7 +1,6 @@
 //! The lexer: text to tokens, with all comments on the side. It never fails: what is no token becomes
 //! [`Kind::Invalid`] and a diagnostic.
 
-use crate::foreign::based;
 use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, FileId, Span};
@@ -150,7 +149,7 @@ impl<'s> Lexer<'s> {
         let d = Diagnostic::error(codes::MALFORMED_NUMBER, format!("`{written}` is not a number"))
             .label(self.span(at, self.at), "this does not belong to a number")
             .note("numbers are written `12`, `1.5`, `1e-3`, `2.5E+4`");
-        self.out.diagnostics.push(match based(written) {
+        self.out.diagnostics.push(match Self::based(written) {
             Some(number) => d.fix(format!("write `{number}`"), self.span(start, self.at), number.to_string()),
             None => d.help("put a space or an operator between the number and the name, or fix the number"),
         });

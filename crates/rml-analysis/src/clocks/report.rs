@@ -369,7 +369,7 @@ impl Reporter<'_> {
         "bring both to one clock, with `when` or `merge`".to_owned()
     }
 
-    /// What is said of a `when` whose value is present only where its condition holds.
+    /// The help for a `when` whose value is present only where its condition holds.
     fn sampled_already(&self, mismatch: &Mismatch, names: &Names<'_>) -> Option<String> {
         let Some(Rhs::When { value, cond, .. }) = self.rhs(mismatch) else { return None };
         let condition = self.sampling(names, *cond, true);

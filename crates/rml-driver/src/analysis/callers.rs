@@ -1,32 +1,12 @@
 //! The line in the user's program that causes a finding inside the library.
 
-use std::sync::Arc;
-
-use indexmap::IndexMap;
 use rml_base::codes::analysis::{INSTANTANEOUS_CYCLE, UPDATE_CAUSALITY};
 use rml_base::{Diagnostic, Label, Sources, Span};
 use rml_ir::flat::{Flat, Rhs, Var, around};
-use rml_ir::op::Op;
 
+use super::calls::Calls;
 use super::loops;
 use crate::library::is_library;
-
-/// Where each instance is called, by its path.
-pub(crate) type Calls = IndexMap<Arc<str>, Span>;
-
-/// The calls of a program that has all variables, as it is when it is inlined: an instance is called where its inputs
-/// are copied. One without inputs is missing.
-pub(crate) fn calls(flat: &Flat) -> Calls {
-    let mut calls = Calls::new();
-    for copy in flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Apply { op: Op::Copy, .. })) {
-        if let Some(instance) = flat.instance(copy.lhs).filter(|path| !path.is_empty())
-            && !calls.contains_key(instance)
-        {
-            calls.insert(instance.into(), copy.span);
-        }
-    }
-    calls
-}
 
 /// If the first label of a finding is in the library, puts a label in the user's own text first: the first one that the
 /// finding has, or else a new one at the call in the user's text that reaches this place.
@@ -91,7 +71,7 @@ fn instead(finding: &mut Diagnostic, mut help: Vec<String>) {
     finding.help = help;
 }
 
-/// How the note of an update that waits for itself begins which names all that is on the way.
+/// How the note of an update that waits for itself begins; it names every value on the way.
 const CHAIN: &str = "each of these needs the next one";
 /// How its help begins where no line is known.
 const GENERAL: &str = "call the node that has the parameter";

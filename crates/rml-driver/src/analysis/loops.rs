@@ -5,7 +5,7 @@ use rml_ir::DType;
 use rml_ir::flat::{Flat, Rhs, Var, VarData, around};
 use rml_ir::op::Op;
 
-use super::callers::Calls;
+use super::calls::Calls;
 use crate::library::is_library;
 
 /// The help of a finding for which nothing better is known.

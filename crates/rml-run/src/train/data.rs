@@ -19,7 +19,7 @@ use super::resume;
 use super::start::{Common, NONE};
 use super::test::{Nodes, Test, warn_of_learning};
 use super::updates;
-use super::{doubts, scale};
+use super::{doubts, scale, targets};
 use crate::checkpoint::{Checkpoint, Policy, Position, Reached, Setup};
 use crate::fingerprint;
 use crate::runner::{Averages, Family, Metrics, Runner};
@@ -113,7 +113,7 @@ impl<'a> OnData<'a> {
         }
         if let Some(Nodes { family, size, .. }) = &mut nodes {
             let evaluating = family.program(*size)?;
-            scale::targets(evaluating, &position.preparation).iter().for_each(|note| observer.note(note));
+            targets::targets(evaluating, &position.preparation).iter().for_each(|note| observer.note(note));
         }
         for note in scale::findings(&common.program, &windows) {
             observer.warning(&common.program.shown(note), common.program.sources());
@@ -383,7 +383,7 @@ fn preparation(
     train_set: &[usize],
 ) -> Result<Preparation, Diagnostic> {
     let all: Vec<&Windows> = std::iter::once(windows).chain(nodes.map(|nodes| &nodes.windows)).collect();
-    Preparation::fit(options.recipe.clone().named_in(data), &all, train_set)
+    Preparation::fit(options.recipe.clone().named_in(data.table()), &all, train_set)
 }
 
 /// An error of columns that are missing, with how to set those inputs that have no type.
@@ -436,7 +436,7 @@ fn test_node(
     let known = Recipe { classes: classes.collect(), ..recipe.clone() };
     let validation = match &options.validate {
         Some(Validate::Data(other)) => {
-            check_ranges(data, &**other)?;
+            check_ranges(data.table(), other.table())?;
             Some(bind(&**other, &program, options.allow_nan, &known).map_err(|e| {
                 e.note(format!("node {node} is run after each epoch over the data to validate by"))
             })?)

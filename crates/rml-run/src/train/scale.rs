@@ -3,12 +3,13 @@
 use indexmap::IndexSet;
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::LEARNING_RATE;
-use rml_data::{Preparation, Windows};
+use rml_data::Windows;
 use rml_driver::Program;
-use rml_ir::flat::{Equation, Flat, Rhs, Var};
+use rml_ir::flat::{Equation, Rhs, Var};
 use rml_ir::op::Op;
 
 use super::options::Direction;
+use super::targets::moved;
 use crate::runner::Metrics;
 
 /// From which root of the mean square on the numbers of an input count as large. Those of images, from 0 to 255, do.
@@ -48,51 +49,6 @@ pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> 
         )
     };
     flat.inputs.iter().filter_map(finding).collect()
-}
-
-/// Notes of the inputs that were brought to another scale and meet no parameter, so that what a network gives is
-/// compared with them: sentences without a point. An input that the program does not have was one of the training.
-pub(crate) fn targets(program: &Program, preparation: &Preparation) -> Vec<String> {
-    let flat = program.flat();
-    let parameters = flat.states.values().filter(|state| state.parameter);
-    let parameters = moved(flat, parameters.map(|state| flat.equations[state.equation].lhs));
-    let is_target = |name: &&str| {
-        let input = flat.inputs.iter().find(|input| flat.vars[input.var].name.as_deref() == Some(*name));
-        input.is_none_or(|input| !meets(flat, input.var, &parameters))
-    };
-    let all = preparation.changed_inputs().into_iter().filter(|_| !parameters.is_empty());
-    let note = |name: &str| {
-        let scale = match preparation.scale(name) {
-            Some((&[mean], &[deviation])) => format!(" (mean {mean:.4}, deviation {deviation:.4})"),
-            _ => String::new(),
-        };
-        format!("`{name}` is standardised{scale}: what is compared with it is on that scale")
-    };
-    all.filter(is_target).map(note).collect()
-}
-
-/// Whether what depends on a value is an operand beside one of the parameters.
-fn meets(flat: &Flat, value: Var, parameters: &IndexSet<Var>) -> bool {
-    let mut reached = IndexSet::from([value]);
-    loop {
-        let before = reached.len();
-        for e in &flat.equations {
-            let (mut depends, mut takes) = (false, false);
-            e.rhs.for_each_operand(|v| {
-                depends |= reached.contains(&v);
-                takes |= parameters.contains(&v);
-            });
-            if depends && takes {
-                return true;
-            }
-            if depends {
-                reached.insert(e.lhs);
-            }
-        }
-        if reached.len() == before {
-            return false;
-        }
-    }
 }
 
 /// Warns of a loss that is far beyond what the scale of the data explains. Inputs with large numbers are named, among
@@ -141,30 +97,6 @@ fn too_large(what: String, windows: &Windows) -> Diagnostic {
     }
 }
 
-/// The variables that have the elements of these, in another cycle or order.
-fn moved(flat: &Flat, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
-    let mut found: IndexSet<Var> = vars.into_iter().collect();
-    loop {
-        let before = found.len();
-        for e in &flat.equations {
-            let from: &[Var] = match &e.rhs {
-                Rhs::When { value, .. } => &[*value],
-                Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } | Rhs::Post { next, .. } => &[*next],
-                Rhs::Merge { on_true, on_false, .. } => &[*on_true, *on_false],
-                Rhs::If { then, other, .. } => &[*then, *other],
-                Rhs::Apply { op, args } if is_rearranged(op) => args,
-                Rhs::Const(_) | Rhs::Apply { .. } | Rhs::Param { .. } => &[],
-            };
-            if from.iter().any(|v| found.contains(v)) {
-                found.insert(e.lhs);
-            }
-        }
-        if found.len() == before {
-            return found;
-        }
-    }
-}
-
 /// Whether an equation is a product of one of these values with one of these parameters.
 fn is_product(e: &Equation, values: &IndexSet<Var>, parameters: &IndexSet<Var>) -> bool {
     match &e.rhs {
@@ -173,18 +105,4 @@ fn is_product(e: &Equation, values: &IndexSet<Var>, parameters: &IndexSet<Var>) 
         }
         _ => false,
     }
-}
-
-/// Whether the elements of the result are those of the operands.
-fn is_rearranged(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Copy
-            | Op::Reshape { .. }
-            | Op::Transpose { .. }
-            | Op::Broadcast { .. }
-            | Op::Stack { .. }
-            | Op::Concat { .. }
-            | Op::Index { .. }
-    )
 }

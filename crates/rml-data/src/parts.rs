@@ -1,0 +1,112 @@
+//! The columns of an input, as a user names them.
+
+use std::collections::BTreeMap;
+
+use rml_base::visible_name;
+use serde::{Deserialize, Serialize};
+
+use crate::malformed::Malformed;
+
+/// Columns of an input.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Part {
+    One(String),
+    /// From one column to another one, both included, in the order of the file.
+    Range(String, String),
+}
+
+impl Part {
+    /// The columns that it names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        let (first, last) = match self {
+            Part::One(name) => (name, None),
+            Part::Range(first, last) => (first, Some(last)),
+        };
+        std::iter::once(first).chain(last)
+    }
+
+    /// How it is written.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Part::One(name) => format!("`{}`", visible_name(name)),
+            Part::Range(first, last) => format!("`{}..{}`", visible_name(first), visible_name(last)),
+        }
+    }
+
+    /// The places of its columns, all of which exist.
+    pub(crate) fn places(
+        &self,
+        input: &str,
+        places: impl Fn(&str) -> Vec<usize>,
+    ) -> Result<Vec<usize>, Malformed> {
+        let (first, last) = match self {
+            Part::One(name) => return Ok(places(name)),
+            Part::Range(first, last) => (first, last),
+        };
+        let ends = (places(first).first().copied(), places(last).first().copied());
+        match ends {
+            (Some(from), Some(to)) if from <= to => Ok((from..=to).collect()),
+            _ => {
+                let what =
+                    format!("column `{}` comes before column `{}`", visible_name(last), visible_name(first));
+                Err(Malformed::lacking(what)
+                    .note("a range goes from a column to a later one of the file")
+                    .help(format!("turn it around: `--columns '{input}={last}..{first}'`")))
+            }
+        }
+    }
+}
+
+/// The columns that feed inputs in a table.
+pub(crate) type Named = BTreeMap<String, Vec<Part>>;
+
+/// The inputs that have other columns in another table, with both lists.
+pub(crate) fn differing(these: &Named, others: &Named) -> Vec<(String, String, String)> {
+    let shown = |parts: &[Part]| parts.iter().map(Part::shown).collect::<Vec<_>>().join(", ");
+    let both = |(input, ours)| Some((input, ours, others.get(input)?));
+    let differ = these.iter().filter_map(both).filter(|(_, ours, theirs)| ours != theirs);
+    differ.map(|(input, ours, theirs)| (String::clone(input), shown(ours), shown(theirs))).collect()
+}
+
+/// The names of a list; `None` if it is none, or has a range.
+pub(crate) fn names(list: &str) -> Option<Vec<String>> {
+    let one = |part| match part {
+        Part::One(name) => Some(name),
+        Part::Range(_, _) => None,
+    };
+    parts(list)?.into_iter().map(one).collect()
+}
+
+/// The parts of a list; `None` if it is none.
+pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
+    let mut rest = list.trim();
+    let mut parts = Vec::new();
+    loop {
+        let (first, after) = name(rest)?;
+        if let Some(after) = after.strip_prefix("..") {
+            let (last, after) = name(after.trim_start())?;
+            parts.push(Part::Range(first, last));
+            rest = after;
+        } else {
+            parts.push(Part::One(first));
+            rest = after;
+        }
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after.trim_start(),
+            None => return rest.is_empty().then_some(parts),
+        }
+    }
+}
+
+/// The name at the beginning, in quotes or not, and what follows.
+fn name(text: &str) -> Option<(String, &str)> {
+    let (name, rest) = match text.strip_prefix('"') {
+        Some(quoted) => {
+            let (name, rest) = quoted.split_once('"')?;
+            (name, rest.trim_start())
+        }
+        None => text.split_at(text.find(',').into_iter().chain(text.find("..")).min().unwrap_or(text.len())),
+    };
+    let name = name.trim();
+    (!name.is_empty()).then(|| (name.to_owned(), rest))
+}
