@@ -221,6 +221,8 @@ fn a_softmax_before_a_loss_of_logits_is_told() {
     let call = "  p, _ = diff_soft(x, true, d);\n  loss, d = diff_cross_entropy(p, y, true, -0.1);";
     has("node soft(x: num [batch, 4]) -> (p: num [batch, 3])\n  p = softmax(net(x));", call, &told);
     has("", "  p = softmax(net(x));\n  loss = cross_entropy(p when true, y);", &told);
+    let told = ["`cross_entropy` takes the softmax itself", "here the sigmoid is taken before"];
+    has("", "  p = sigmoid(net(x));\n  loss = cross_entropy(p, y);", &told);
     silent("", &(seeded("-0.1") + "\n  p = softmax(logits);\n  rate = accuracy(p, y);"));
 }
 

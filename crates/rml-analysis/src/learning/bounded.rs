@@ -35,7 +35,9 @@ pub fn bounded(module: &Module, library: &dyn Fn(Span) -> bool) -> Vec<Bounded> 
     let program = Program::new(module, library);
     let view = View::new(&program, module.root);
     let found = |equation: &Equation| {
-        let (compared, target) = pair(&program, equation)?;
+        // A class is no number to be reached.
+        let (compared, target) =
+            pair(&program, equation).filter(|(_, target)| view.node.vars[*target].ty.is_num())?;
         let input = view.node.inputs().find(|input| input.var == target)?;
         let functions = [
             (Op::Softmax, "softmax", (0.0, 1.0)),

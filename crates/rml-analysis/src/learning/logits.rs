@@ -2,6 +2,7 @@
 
 use rml_base::codes::analysis::NOT_LOGITS;
 use rml_base::{Diagnostic, Span};
+use rml_ir::DType;
 use rml_ir::normal::{Callee, Equation, Node, Rhs, Var};
 use rml_ir::op::{Op, Unary};
 
@@ -59,14 +60,23 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
 /// What a node takes for logits is the result of an operator that it takes itself.
 fn twice(callee: &Node, span: Span, (op, at): (&str, Span), other: Option<&str>) -> Diagnostic {
     let name = &callee.name;
+    // A loss of truth values takes the sigmoid, any other one the softmax.
+    let of_bool = stream(callee, LABEL).and_then(|place| callee.inputs().nth(place));
+    let is_bool = of_bool.is_some_and(|input| callee.vars[input.var].ty.dtype == DType::Bool);
+    let own_op = if is_bool { "sigmoid" } else { "softmax" };
     let own = match &**name {
         "binary_accuracy" => "`binary_accuracy` compares logits with 0".to_owned(),
-        name => format!("`{name}` takes the {op} itself"),
+        name => format!("`{name}` takes the {own_op} itself"),
     };
-    let note = other.map_or_else(
-        || format!("the {op} of a {op} is nearly the same for all classes, so the loss hardly falls"),
-        str::to_owned,
-    );
+    let note = match (other, is_bool) {
+        (Some(note), _) => note.to_owned(),
+        (None, false) => {
+            format!("the softmax of a {op} is nearly the same for all classes, so the loss hardly falls")
+        }
+        (None, true) => {
+            format!("the sigmoid of a {op} is between 0.5 and 0.74, so the loss hardly falls")
+        }
+    };
     Diagnostic::warning(NOT_LOGITS, format!("`{name}` takes logits, and gets the {op} of them"))
         .label(span, own)
         .label(at, format!("here the {op} is taken before"))

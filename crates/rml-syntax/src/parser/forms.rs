@@ -11,6 +11,9 @@ use rml_base::{Diagnostic, Span};
 /// The most tokens of such a form.
 const MAX_FORM: usize = 256;
 
+/// Functions that other libraries take as arguments of a layer.
+const ACTIVATIONS: &[&str] = &["relu", "tanh", "sigmoid", "softmax", "gelu", "softplus"];
+
 /// Names of functions that take layers.
 const CHAINS: &[&str] = &["sequential", "Sequential", "chain", "compose", "pipe"];
 
@@ -279,6 +282,11 @@ impl<'a> Parser<'_, 'a> {
         }
         let place = Span::new(self.file, start, self.peek_at(close).end);
         let args = self.text.get(self.tokens.get(name + 1)?.end..self.last_span().range().end - 1)?.trim();
+        if let Some((sizes, activation)) =
+            args.rsplit_once(',').filter(|(_, last)| ACTIVATIONS.contains(&last.trim()))
+        {
+            return Some((place, format!("{}({callee}({sizes}, {input}))", activation.trim())));
+        }
         if !CHAINS.contains(&callee) {
             let comma = if args.is_empty() { "" } else { ", " };
             return Some((place, format!("{callee}({args}{comma}{input})")));

@@ -161,6 +161,9 @@ impl<'a> Parser<'_, 'a> {
             Kind::Eq if self.in_header() => Some(
                 "an input has no value of its own: give it in each call, by `--set rate=0.1`, or as a constant beside the node, `const rate = 0.1;`",
             ),
+            Kind::Eq if previous.kind == Kind::Ident && self.text_of(previous) == "activation" => {
+                Some("a layer has no activation: apply the function to its result, `relu(dense(64, x))`")
+            }
             Kind::Eq if previous.kind == Kind::Ident && self.in_arguments() => {
                 Some("arguments have no names; they follow the order of the inputs: `f(a, b)`")
             }
