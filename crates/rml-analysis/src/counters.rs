@@ -113,7 +113,12 @@ impl Counters<'_> {
             (Some(limit), None) => (b, limit, turned(*compare)),
             _ => return None,
         };
-        let name = |v: Var| expression(self.flat, v);
+        // As they are named in the node of the condition.
+        let node = self.flat.instance(end).map(|path| format!("{path}.")).unwrap_or_default();
+        let name = |v: Var| match node.is_empty() {
+            true => expression(self.flat, v),
+            false => expression(self.flat, v).replace(&node, ""),
+        };
         let (condition, of) = (name(end), name(v));
         let d = |what: String, label: String| {
             Diagnostic::warning(FEW_WINDOWS, what).label(self.flat.equations[eq].span, label)
@@ -122,7 +127,12 @@ impl Counters<'_> {
             Known::Below(modulus) if never(compare, limit, modulus) => Some(
                 d(
                     format!("`{condition}` is never true, so no window ends by it"),
-                    format!("`{of}` is at most {}", modulus - 1),
+                    match compare {
+                        Compare::Lt | Compare::Le => format!("`{of}` is at least 0"),
+                        Compare::Gt | Compare::Ge | Compare::Eq | Compare::Ne => {
+                            format!("`{of}` is at most {}", modulus - 1)
+                        }
+                    },
                 )
                 .help(format!("for windows of {modulus} cycles, write `{of} == {}`", modulus - 1)),
             ),

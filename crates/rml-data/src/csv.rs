@@ -18,7 +18,7 @@ use crate::columns::Columns;
 use crate::dialect::{Known, find, sample_of};
 use crate::malformed::{self, Malformed, Wrong};
 use crate::mapping::{ColumnMapping, Resolved};
-use crate::parts::Named;
+use crate::parts::{Named, counts};
 use crate::records::{Cell, Records};
 use crate::selection::Selection;
 
@@ -250,7 +250,8 @@ fn mapped<'a>(
         return Ok((groups, Vec::new(), Named::new()));
     }
     let names: Vec<&str> = header.iter().map(|cell| &*cell.text).collect();
-    let places = |name: &str| match names.iter().position(|other| *other == name) {
+    let counts = counts(&names);
+    let places = |name: &str| match counts.first(name) {
         Some(place) => vec![place],
         None => groups.get(name).map_or(Vec::new(), |parts| parts.iter().map(|part| part.0).collect()),
     };
@@ -258,7 +259,7 @@ fn mapped<'a>(
     for (input, fields, _) in &resolved {
         let twice = |field: &&usize| {
             let name = names.get(**field).filter(|name| !name.is_empty());
-            name.is_some_and(|name| names.iter().filter(|other| *other == name).count() > 1)
+            name.is_some_and(|name| mapping.names_alone(name, input)) && !counts.is_one(&names, **field)
         };
         if let Some(name) = fields.iter().find(twice).and_then(|field| names.get(*field)) {
             return Err(twice_in_header(name, input, &names));

@@ -68,8 +68,14 @@ impl Columns {
     pub fn read_selected<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Result<Self, Error> {
         let files = data_files(paths)?;
         let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
+        // Files without a common column are hardly rows of one table.
+        let whole = |file: &Path| Self::read_one(file, &Selection::all()).ok();
         let lacking = |e: Error| match (e.code(), others.first()) {
-            (Some(codes::MISSING_COLUMN), Some(second)) => e.help(side_by_side(first, second)),
+            (Some(codes::MISSING_COLUMN), Some(second))
+                if whole(first).zip(whole(second)).is_some_and(|(a, b)| a.is_apart(&b)) =>
+            {
+                e.help(side_by_side(first, second))
+            }
             _ => e,
         };
         let mut all = Self::read_one(first, selection).map_err(lacking)?;
@@ -79,6 +85,14 @@ impl Columns {
             all.append(next)?;
         }
         Ok(all)
+    }
+
+    /// Whether another table has as many rows, and no column of the same name.
+    fn is_apart(&self, other: &Self) -> bool {
+        !self.columns.is_empty()
+            && !other.columns.is_empty()
+            && self.most_rows() == other.most_rows()
+            && !self.columns.keys().any(|name| other.columns.contains_key(name))
     }
 
     /// Adds the rows of another table.
@@ -94,10 +108,7 @@ impl Columns {
             self.remove(&name);
             self.unusable.entry(name).or_insert(why);
         }
-        let is_apart = !self.columns.is_empty()
-            && !other.columns.is_empty()
-            && self.most_rows() == other.most_rows()
-            && !self.columns.keys().any(|name| other.columns.contains_key(name));
+        let is_apart = self.is_apart(&other);
         let lacking = |name: &str, file: &str| lacking(name, file, is_apart.then_some((&*ours, &*theirs)));
         let missing: Vec<String> =
             self.columns.keys().filter(|name| !other.columns.contains_key(*name)).cloned().collect();

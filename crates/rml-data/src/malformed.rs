@@ -251,7 +251,7 @@ impl Unusable {
     }
 
     /// An input asks for the entry: `what` says so.
-    pub(crate) fn refused(&self, what: String) -> Diagnostic {
+    pub fn refused(&self, what: String) -> Diagnostic {
         let mut d = Diagnostic::error(self.finding.code, what).note(self.to_string());
         d.notes.extend(self.finding.notes.iter().cloned());
         d.help.extend(self.finding.help.iter().cloned());

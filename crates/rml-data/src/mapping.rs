@@ -12,7 +12,7 @@ use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
 use crate::labels;
 use crate::malformed::Malformed;
-use crate::parts::{Named, Part, parts};
+use crate::parts::{Named, Part, counts, parts};
 
 /// Which columns feed which inputs. Inputs that are not named take the columns of their names.
 ///
@@ -87,6 +87,12 @@ impl ColumnMapping {
         self.inputs.get(input).is_some_and(|parts| parts.iter().any(feeds))
     }
 
+    /// Whether a column feeds an input by its own name, and not by a range.
+    pub(crate) fn names_alone(&self, column: &str, input: &str) -> bool {
+        let is_it = |part: &Part| matches!(part, Part::One(name) if name == column);
+        self.inputs.get(input).is_some_and(|parts| parts.iter().any(is_it))
+    }
+
     /// Whether it names a column among those of an input.
     pub(crate) fn names(&self, column: &str, input: &str) -> bool {
         self.inputs
@@ -148,13 +154,14 @@ impl ColumnMapping {
         places: impl Fn(&str) -> Vec<usize>,
     ) -> Result<Resolved<'m>, Malformed> {
         let mut resolved = Resolved::default();
+        let counts = counts(names);
         for (input, parts) in &self.inputs {
             let absent = |name: &&String| places(name).is_empty();
             if let Some(name) = parts.iter().flat_map(Part::names).find(absent) {
                 if !self.recorded.contains(input) {
                     return Err(no_column(input, name, names));
                 }
-                resolved.lacking.push((input, not_as_trained(input, name, names)));
+                resolved.lacking.push((input, not_as_trained((input, parts), name, names)));
                 continue;
             }
             let mut all = Vec::new();
@@ -162,8 +169,11 @@ impl ColumnMapping {
             for part in parts {
                 let places = part.places(input, &places)?;
                 match part {
-                    // One column of a range is a vector, and by its name alone it would be none.
-                    Part::Range(_, _) if places.len() > 1 => {
+                    // One column of a range is a vector, and by its name alone it would be none. A name that several
+                    // columns have is none of one.
+                    Part::Range(_, _)
+                        if places.len() > 1 && places.iter().all(|place| counts.is_one(names, *place)) =>
+                    {
                         let columns = places.iter().filter_map(|place| names.get(*place));
                         named.extend(columns.map(|name| Part::One((*name).to_owned())));
                     }
@@ -185,7 +195,8 @@ impl ColumnMapping {
     pub(crate) fn apply(&self, table: &mut Columns) -> Result<(), Malformed> {
         let names: Vec<String> = table.columns.keys().chain(table.unusable.keys()).cloned().collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let place = |name: &str| names.iter().position(|other| *other == name).into_iter().collect();
+        let counted = counts(&names);
+        let place = |name: &str| counted.first(name).into_iter().collect();
         let mut fed = Vec::new();
         let Resolved { fed: resolved, lacking, named } = self.resolved(&names, place)?;
         for (input, places, is_one) in resolved {
@@ -241,15 +252,26 @@ fn listed(names: &[&str]) -> String {
 }
 
 /// Data lacks a column that fed an input in the training.
-fn not_as_trained(input: &str, name: &str, names: &[&str]) -> Malformed {
+fn not_as_trained((input, parts): (&str, &[Part]), name: &str, names: &[&str]) -> Malformed {
     let what = format!("the training took it from column `{}`, which the file lacks", visible_name(name));
     let why = Malformed::lacking(what).note(listed(names));
     if has_own(input, names) {
         return why.help(own(input));
     }
+    // All columns of the input, with another name in the place of that one.
+    let with = |other: &str| {
+        let parts = parts.iter().map(|part| match part {
+            Part::One(one) if one == name => other.to_owned(),
+            Part::One(one) => one.clone(),
+            Part::Range(first, last) => format!("{first}..{last}"),
+        });
+        parts.collect::<Vec<_>>().join(",")
+    };
     match suggest(name, names.iter().copied()) {
-        Some(near) => why.help(format!("there is `{near}`: `--columns '{input}={near}'`")),
-        None => why.help(format!("if it has another name here, say so: `--columns '{input}=NAME'`")),
+        Some(near) => why.help(format!("there is `{near}`: `--columns '{input}={}'`", with(near))),
+        None => {
+            why.help(format!("if it has another name here, say so: `--columns '{input}={}'`", with("NAME")))
+        }
     }
 }
 

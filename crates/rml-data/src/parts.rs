@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use rml_base::visible_name;
 use serde::{Deserialize, Serialize};
 
@@ -51,9 +52,38 @@ impl Part {
                     format!("column `{}` comes before column `{}`", visible_name(last), visible_name(first));
                 Err(Malformed::lacking(what)
                     .note("a range goes from a column to a later one of the file")
-                    .help(format!("turn it around: `--columns '{input}={last}..{first}'`")))
+                    .help(format!(
+                        "the columns in the order of this file are `--columns '{input}={last}..{first}'`"
+                    ))
+                    .help(format!(
+                        "for another order, name each of them: `--columns '{input}={first},..,{last}'`"
+                    )))
             }
         }
+    }
+}
+
+/// The names of a header: where each first stands, and how many columns have it.
+pub(crate) struct Counts<'n>(IndexMap<&'n str, (usize, usize)>);
+
+/// The names of a header, counted.
+pub(crate) fn counts<'n>(names: &[&'n str]) -> Counts<'n> {
+    let mut counts = IndexMap::new();
+    for (place, name) in names.iter().enumerate() {
+        counts.entry(*name).or_insert((place, 0)).1 += 1;
+    }
+    Counts(counts)
+}
+
+impl Counts<'_> {
+    /// The first column of a name.
+    pub(crate) fn first(&self, name: &str) -> Option<usize> {
+        self.0.get(name).map(|(place, _)| *place)
+    }
+
+    /// Whether the column of that place is the only one of its name.
+    pub(crate) fn is_one(&self, names: &[&str], place: usize) -> bool {
+        names.get(place).and_then(|name| self.0.get(name)).is_some_and(|(_, count)| *count == 1)
     }
 }
 

@@ -314,11 +314,16 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
     }
     let names = missing.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
     let unusable = &data.table().unusable;
-    let why = missing.iter().filter_map(|m| unusable.get(m).map(|why| format!("column `{m}`: {why}")));
-    let d = Diagnostic::warning(codes::MISSING_COLUMN, format!("the data has no column for input {names}"))
-        .note(format!("left out, since they need it: {gone}"))
-        .help("add the column to get them");
-    let d = why.fold(d, Diagnostic::note);
+    let mut d =
+        Diagnostic::warning(codes::MISSING_COLUMN, format!("the data has no column for input {names}"))
+            .note(format!("left out, since they need it: {gone}"));
+    for (name, why) in missing.iter().filter_map(|m| Some((m, unusable.get(m)?))) {
+        d = d.note(format!("column `{name}`: {why}"));
+        d.help.extend(why.refused(String::new()).help);
+    }
+    if d.help.is_empty() {
+        d = d.help("add the column to get them");
+    }
     family.do_without(missing);
     Ok(Some(d))
 }

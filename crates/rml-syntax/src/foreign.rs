@@ -42,12 +42,11 @@ impl Lexer<'_> {
         let power = number.and_then(|n| u32::try_from(n).ok()).and_then(|n| 2_i64.checked_pow(n));
         let above = number.and_then(|n| n.checked_add(1)).filter(|n| *n > 1 && n & (n - 1) == 0);
         let bit = number.filter(|n| *n > 0 && n & (n - 1) == 0);
-        let Some((left, exact)) = self.left_name() else { return d.help(BITS) };
+        let Some(left) = self.whole_name() else { return d.help(BITS) };
         let name = self.text.get(left.range()).unwrap_or("x");
         let whole = Span::new(self.file, left.range().start, self.at);
-        let write = |d: Diagnostic, written: String, note: &str| match exact {
-            true => d.fix(format!("write `{written}`{note}"), whole, written),
-            false => d.help(format!("write `{written}`{note}")),
+        let write = |d: Diagnostic, written: String, note: &str| {
+            d.fix(format!("write `{written}`{note}"), whole, written)
         };
         match (op, above, power) {
             ("&", Some(above), _) => {
@@ -65,13 +64,15 @@ impl Lexer<'_> {
         }
     }
 
-    /// The name before here, and whether it is all of the left operand.
-    fn left_name(&self) -> Option<(Span, bool)> {
+    /// The name before here, if it is all of the left operand, and the right one ends here: arithmetic binds more
+    /// tightly than operators on bits.
+    fn whole_name(&self) -> Option<Span> {
         let tokens = &self.out.tokens;
         let name = tokens.last().filter(|token| token.kind == Kind::Ident)?;
         let begins = |token: &Token| matches!(token.kind, Kind::Eq | Kind::LParen | Kind::Comma);
-        let whole = tokens.len().checked_sub(2).and_then(|i| tokens.get(i)).is_some_and(begins);
-        Some((self.span(name.start, name.end), whole))
+        let is_whole = tokens.len().checked_sub(2).and_then(|i| tokens.get(i)).is_some_and(begins);
+        let behind = self.text.get(self.at..).unwrap_or("").trim_start_matches([' ', '\t']);
+        (is_whole && !behind.starts_with(['+', '-', '*', '/'])).then(|| self.span(name.start, name.end))
     }
 
     /// A whole number, `12`, `0xff` or `0b101`.
@@ -161,7 +162,10 @@ pub(crate) fn text_as_comment(span: Span, text: &str, behind: &str) -> Diagnosti
     // Comments nest.
     match text.contains("(*") || text.contains("*)") {
         true => d.help(help),
-        false => d.fix(help, span, written),
+        false => {
+            let end = span.end + u32::from(behind.starts_with(';'));
+            d.fix(help, Span { end, ..span }, written)
+        }
     }
 }
 
@@ -186,7 +190,9 @@ mod tests {
             &["that bit of an int is `mod(x / 4, 2)`, which is 0 or 1; `and` is for truth values"],
         );
         check("y = x >> 8;", &["write `x / 256`, of an int that is not negative"]);
-        check("y = a + x << 3;", &["write `x * 8`, of an int"]);
+        check("y = x << 3;", &["write `x * 8`, of an int"]);
+        check("y = a + x << 3;", &[BITS]);
+        check("y = x & 7 * 2;", &[BITS]);
         check("y = x | 1;", &[BITS]);
         check("y = a & b | x & 1.0;", &["write `and`", "write `or`", "write `and`"]);
     }

@@ -8,7 +8,7 @@ use super::Program;
 use super::calls::Call;
 use super::depends::followers;
 use super::labels::pair;
-use super::own::multiple_of;
+use super::own::{multiple_of, scaled};
 use super::view::{Adjoint, View};
 
 /// The findings in a node: a gradient enters an adjoint with parameters for one of its outputs, and it is what another
@@ -45,7 +45,11 @@ struct Entry<'e> {
 
 impl Entry<'_> {
     fn finding(&self, program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic> {
-        let given = multiple_of(view, self.seed);
+        // Minus the gradient of what is right is that of what is compared with it, for one.
+        let (given, negative) = scaled(view, self.seed);
+        if negative {
+            return None;
+        }
         let (of, d) = self.giver.differentiated().find(|(_, d)| *d == given)?;
         // What is computed from the output may pass its gradient on in the place of its own, as in rounding.
         if followers(view, &[self.output]).contains(&of) {

@@ -83,30 +83,39 @@ fn loss_itself(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Opt
 }
 
 /// What a value is a multiple of, by constants.
-pub(super) fn multiple_of(view: &View<'_>, mut v: Var) -> Var {
+pub(super) fn multiple_of(view: &View<'_>, v: Var) -> Var {
+    scaled(view, v).0
+}
+
+/// The same, and whether it is a negative multiple.
+pub(super) fn scaled(view: &View<'_>, mut v: Var) -> (Var, bool) {
+    let mut negative = false;
     // Equations of a node that is right may form cycles only by delays, which are not followed.
     for _ in 0..view.node.equations.len() {
         let next = match view.definition(v) {
             Some(Rhs::When { value, .. }) => Some(*value),
             Some(Rhs::Apply { op, args, .. }) => match (op, &args[..]) {
-                (
-                    Op::Copy
-                    | Op::StopGradient
-                    | Op::Broadcast { .. }
-                    | Op::Reshape { .. }
-                    | Op::Unary(Unary::Neg),
-                    [of],
-                ) => Some(*of),
-                (Op::Binary(Binary::Mul | Binary::Div), [of, by]) if view.number(*by).is_some() => Some(*of),
-                (Op::Binary(Binary::Mul), [by, of]) if view.number(*by).is_some() => Some(*of),
+                (Op::Copy | Op::StopGradient | Op::Broadcast { .. } | Op::Reshape { .. }, [of]) => Some(*of),
+                (Op::Unary(Unary::Neg), [of]) => {
+                    negative = !negative;
+                    Some(*of)
+                }
+                (Op::Binary(Binary::Mul | Binary::Div), [of, by]) if view.number(*by).is_some() => {
+                    negative ^= view.number(*by).is_some_and(|by| by < 0.0);
+                    Some(*of)
+                }
+                (Op::Binary(Binary::Mul), [by, of]) if view.number(*by).is_some() => {
+                    negative ^= view.number(*by).is_some_and(|by| by < 0.0);
+                    Some(*of)
+                }
                 _ => None,
             },
             _ => None,
         };
-        let Some(of) = next else { return v };
+        let Some(of) = next else { return (v, negative) };
         v = of;
     }
-    v
+    (v, negative)
 }
 
 /// Whether a value is called a loss, here or by the node that gives it.

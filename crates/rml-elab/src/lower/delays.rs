@@ -18,7 +18,10 @@ pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     }
     for expr in node.exprs.iter() {
         let ExprKind::Fby { init, next } = expr.kind else { continue };
+        // With parentheses around the first value, it begins behind them.
         if let ExprKind::Binary(op, left, right) = node.exprs[init].kind
+            && expr.span.start == node.exprs[init].span.start
+            && !is_comparison(op)
             && is_signal(node, left)
             && matches!(node.exprs[right].kind, ExprKind::Literal(_))
         {
@@ -48,16 +51,29 @@ pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
 /// `x + 0.0 fby y`, where `x + (0.0 fby y)` may be meant.
 fn loose(node: &Node, span: Span, (op, left, right): (BinaryOp, ExprId, ExprId), next: ExprId) -> Diagnostic {
     let op = op.text();
-    let texts = [left, right, next].map(|part| text::operand(node, part));
-    let [left, right, next] = texts.map(|text| text.unwrap_or_else(|| "..".to_owned()));
+    let d = Diagnostic::warning(FBY_OPERAND, format!("`fby` binds less tightly than `{op}`"));
+    let [left, right, next] = [left, right, next].map(|part| text::operand(node, part));
+    let (Some(left), Some(right), Some(next)) = (left, right, next) else {
+        return d
+            .label(span, format!("the first value is all that stands before `fby`, the `{op}` included"))
+            .help("to delay one operand alone, put the `fby` into parentheses: `x + (0.0 fby y)`")
+            .help("if all of it is the first value, give it a name, and begin with that");
+    };
     let meant = format!("{left} {op} ({right} fby {next})");
-    let d = Diagnostic::warning(FBY_OPERAND, format!("`fby` binds less tightly than `{op}`")).label(
+    d.label(
         span,
         format!("this is `({left} {op} {right}) fby {next}`: `{left}` is read in the first cycle only"),
-    );
-    let help = format!("to delay `{next}` alone, write `{meant}`");
-    let d = if meant.contains("..") { d.help(help) } else { d.fix(help, span, meant) };
-    d.help(format!("to begin with that, name it: `first = {left} {op} {right};` and `first fby {next}`"))
+    )
+    .fix(format!("to delay `{next}` alone, write `{meant}`"), span, meant)
+    .help(format!("to begin with that, name it: `first = {left} {op} {right};` and `first fby {next}`"))
+}
+
+/// Whether an operator makes a truth value of numbers, so that only one reading has types.
+fn is_comparison(op: BinaryOp) -> bool {
+    match op {
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => true,
+        BinaryOp::Or | BinaryOp::And | BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => false,
+    }
 }
 
 /// A number, or a tensor of one number.

@@ -29,11 +29,23 @@ impl<'a> Adjoint<'a> {
         }
     }
 
-    /// Where the gradient of the input of that number stands among the results.
+    /// Where the gradient of the input of that number stands among the results, in the form that the call has: the
+    /// outputs alone, with the gradients behind them, or with the cycles of each gradient before it.
     fn place_of(&self, input: usize) -> Option<usize> {
-        let inputs = self.inputs.get(..input)?;
+        let before = self.inputs.get(..input)?.iter().filter(|input| may_be_num(input)).count();
+        let gradients = self.inputs.iter().filter(|input| may_be_num(input)).count();
+        let outputs = self.outputs.len();
         let is_num = self.inputs.get(input).is_some_and(may_be_num);
-        is_num.then(|| self.outputs.len() + inputs.iter().filter(|input| may_be_num(input)).count())
+        match self.lhs.len().checked_sub(outputs)? {
+            given if given == 0 || given == gradients => is_num.then_some(outputs + before),
+            given if given == 2 * gradients => is_num.then_some(outputs + 2 * before + 1),
+            _ => None,
+        }
+    }
+
+    /// How many results the call has with all gradients.
+    fn results(&self) -> usize {
+        self.outputs.len() + self.inputs.iter().filter(|input| may_be_num(input)).count()
     }
 
     /// The number of the argument that is that variable.
@@ -89,7 +101,8 @@ impl<'a> Lower<'a, '_> {
         };
         let mut results: Vec<String> = call.lhs.iter().map(side).collect();
         let args: Vec<String> = call.args.iter().map(|arg| brief(self.names, arg)).collect();
-        let gives = format!("`{callee}({value}, ..)` gives the gradient of `{value}`");
+        let args = if args.iter().any(|arg| arg == "..") { vec!["..".to_owned()] } else { args };
+        let gives = format!("this `{callee}` gives the gradient of `{value}`");
         match call.lhs.get(place) {
             Some(Lhs::Var(decl)) => {
                 let known = self.names.resolve(&decl.name.name);
@@ -109,8 +122,10 @@ impl<'a> Lower<'a, '_> {
                     wanted,
                 ))
             }
-            None if place == results.len() => {
-                let write = format!("{}, {wanted} = {callee}({});", results.join(", "), args.join(", "));
+            None if call.lhs.len() == call.outputs.len() => {
+                let more = (results.len()..call.results()).map(|at| if at == place { wanted } else { "_" });
+                results.extend(more.map(str::to_owned));
+                let write = format!("{} = {callee}({});", results.join(", "), args.join(", "));
                 Some(d.clone().help(format!("{gives}: write `{write}`")))
             }
             None => None,

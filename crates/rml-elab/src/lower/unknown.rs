@@ -122,6 +122,7 @@ impl Lower<'_, '_> {
             && let [init, bp, gradient] = rest
             && matches!(self.exprs[args[0]].kind, ExprKind::Literal(ast::Literal::Num(_)))
         {
+            let gradient = if gradient == ".." { "do" } else { gradient };
             return Some(format!(
                 "`{name}` has no rate: write `{name}({init}, {bp}, {rate} * {gradient})`; a rate may also stand in the call of the loss, `diff_mse(o, gt, true, -{rate})`"
             ));

@@ -159,14 +159,19 @@ impl<'a> Parser<'_, 'a> {
         let d = Diagnostic::error(codes::SYNTAX, "expected an expression, found the keyword `fby`")
             .label(self.span(self.peek()), "`fby` stands between the first value and what follows it");
         let place = self.span_of(0, close + 1);
+        // A condition or a delay takes all that follows it.
+        let first = |init: &str| {
+            let loose = init.starts_with("if ") || init.contains("fby");
+            if loose { format!("({init})") } else { init.to_owned() }
+        };
         let d = match parts[..] {
-            [init, x] => {
-                let written = format!("({init} fby {x})");
-                d.fix(format!("write `{init} fby {x}`"), place, written)
+            [init, x] | [x, "1", init] => {
+                let written = format!("{} fby {x}", first(init));
+                d.fix(format!("write `{written}`"), place, format!("({written})"))
             }
-            [x, "1", init] => d.fix(format!("write `{init} fby {x}`"), place, format!("({init} fby {x})")),
             [x, n, init] => d.help(format!(
-                "`{init} fby {x}` is the `{x}` of the cycle before; the one of {n} cycles before is `delay({n}, {x})` of `import std.time;`, which is 0 at first"
+                "`{} fby {x}` is the `{x}` of the cycle before; the one of {n} cycles before is `delay({n}, {x})` of `import std.time;`, which is 0 at first",
+                first(init)
             )),
             _ => return None,
         };
@@ -184,14 +189,19 @@ impl<'a> Parser<'_, 'a> {
         {
             return None;
         }
-        // A condition of `merge` may have that name.
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).copied();
-        if before.is_some_and(|token| token.kind == Kind::Merge) {
+        // An operand of `merge` may have that name.
+        let earlier = self.tokens.get(..self.at).unwrap_or_default().iter().rev();
+        let mut earlier = earlier.take_while(|token| token.kind != Kind::Semi);
+        if earlier.any(|token| token.kind == Kind::Merge) {
             return None;
         }
-        let is_every = |token: Token| self.text_of(token) == "every";
-        let every = self.find_from(1, |token| is_every(token) || token.kind == Kind::Semi)?;
-        if !is_every(self.peek_at(every)) {
+        // A name or a call, and then `every`.
+        let every = match self.peek_at(2).kind {
+            Kind::LParen => self.list(2)?.1 + 1,
+            _ => 2,
+        };
+        if self.text_of(self.peek_at(every)) != "every" {
             return None;
         }
         let ends = |token: Token| matches!(token.kind, Kind::Semi | Kind::Comma | Kind::RParen);
@@ -296,6 +306,9 @@ impl<'a> Parser<'_, 'a> {
         let nested = layers.iter().fold(input.to_owned(), |inner, layer| {
             match layer.strip_suffix(')').map(str::trim_end) {
                 Some(call) if call.ends_with('(') => format!("{call}{inner})"),
+                Some(call) if top_level(call.split_once('(').map_or("", |(_, args)| args)).contains(&"_") => {
+                    format!("{})", call.replacen("_,", &format!("{inner},"), 1))
+                }
                 Some(call) => format!("{call}, {inner})"),
                 None => format!("{layer}({inner})"),
             }

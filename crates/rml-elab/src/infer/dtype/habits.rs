@@ -14,7 +14,11 @@ pub(super) fn operands(
     left: DType,
     right: DType,
 ) -> Option<String> {
-    if let Some(help) = chained(node, (op, a, b)).or_else(|| literal(node, [a, b], left, right)) {
+    if let Some(help) = chained(node, (op, a, b)) {
+        return Some(help);
+    }
+    let counts = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
+    if let Some(help) = literal(node, [a, b], left, right).filter(|_| !counts) {
         return Some(help);
     }
     let counted = match (left, right) {
