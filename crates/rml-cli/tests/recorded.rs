@@ -58,7 +58,7 @@ fn a_range_of_a_training_is_a_list_of_names() {
     assert_eq!(infer("o.csv").ok(), infer("t.csv").ok());
     assert_eq!(infer("o.csv --on-disk").ok(), infer("t.csv").ok());
     infer("w.csv")
-        .fails(1, &["missing-column", "the training took it from column `b`", "`--columns 'x=NAME'`"]);
+        .fails(1, &["missing-column", "the training took it from column `b`", "`--columns 'x=a,NAME,c'`"]);
     infer("w.csv --columns x=a..c").fails(1, &["data-shape"]);
 }
 

@@ -283,3 +283,38 @@ node train(x: num [batch], y: num [batch]) -> (loss: num [])
         assert!(run.contains(word), "`{word}` is not in\n{run}");
     }
 }
+
+/// Programs that look like slips, and are right.
+const RIGHT: [&str; 3] = [
+    // Operands of `merge` have the names of words of other languages.
+    "node f(x: num []) -> (s)
+  s = x + (0.0 fby s);
+node main(x: num [], c: bool [], end: bool []) -> (s)
+  reset = 1.0 when c;
+  go = 2.0 when not c;
+  s = merge c reset go + f(x) every end;
+",
+    // The difference of two values: minus the gradient of one is that of the other.
+    "import std.layers;
+node gen(z: num [n, 4]) -> (fake: num [n, 2])
+  fake = dense(2, z);
+node margin(a: num [n, 2], b: num [n, 2]) -> (gap: num [])
+  gap = mean(a - b);
+node train(real: num [batch, 2], z: num [batch, 4]) -> (gap: num [])
+  fake, _ = diff_gen(z, true, -dreal);
+  gap, dreal, _ = diff_margin(real, fake, true, -0.1);
+",
+    // A first value in parentheses, and one that is a comparison.
+    "node main(x: num [], k: int []) -> (y, a)
+  y = (x * 0.5) fby (0.9 * y + 0.1 * x);
+  a = k == 0 fby not a;
+",
+];
+
+#[test]
+fn programs_that_look_like_slips_get_no_word() {
+    for text in RIGHT {
+        let run = Folder::new().file("p.rml", text).rml("check p.rml");
+        assert_eq!((run.code, &*run.err), (Some(0), ""), "{text}");
+    }
+}

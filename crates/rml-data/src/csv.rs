@@ -259,7 +259,7 @@ fn mapped<'a>(
     for (input, fields, _) in &resolved {
         let twice = |field: &&usize| {
             let name = names.get(**field).filter(|name| !name.is_empty());
-            name.is_some_and(|name| mapping.names_alone(name, input)) && !counts.is_one(&names, **field)
+            name.is_some_and(|name| !counts.is_one(&names, **field) && mapping.names_alone(name, input))
         };
         if let Some(name) = fields.iter().find(twice).and_then(|field| names.get(*field)) {
             return Err(twice_in_header(name, input, &names));

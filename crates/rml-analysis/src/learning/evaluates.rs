@@ -3,6 +3,7 @@
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::EVALUATION_LEARNS;
 use rml_ir::normal::{Callee, Eq, Rhs, Var};
+use rml_ir::{Data, Value};
 
 use super::Program;
 use super::calls::Call;
@@ -17,9 +18,13 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let view = View::new(program, module.root);
     let node = view.node;
     let trains = |eq: &Eq| match &node.equations[*eq].rhs {
-        // A node of the program's own may have an input that says whether it learns.
+        // A node of the program's own may have an input that says whether it learns, or how.
         Rhs::Call { callee: Callee::Node(id), args, .. } => {
-            let is_off = |arg: &Var| view.constant(*arg).and_then(|value| value.as_bool()) == Some(false);
+            let is_off = |arg: &Var| match view.constant(*arg).map(Value::into_data) {
+                Some(Data::Bool(values)) => values.contains(&false),
+                Some(Data::Int(_)) => true,
+                Some(Data::F32(_) | Data::F64(_)) | None => false,
+            };
             program.updates[*id] && !args.iter().any(is_off)
         }
         Rhs::Call { callee: Callee::Diff { node: id, .. }, .. } => {
