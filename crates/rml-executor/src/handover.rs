@@ -40,6 +40,8 @@ pub fn take_over(
     mut next: Box<dyn Running>,
     registers: usize,
 ) -> Option<Box<dyn Running>> {
+    // It may have run before, and have been left in the search for an end.
+    next.abandon();
     for register in 0..registers {
         match now.register(register) {
             Some(value) => next.set_register(register, &value).ok()?,

@@ -1,11 +1,18 @@
 //! Compiled programs keep the contract of executors.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rml_backend::Options;
-use rml_executor::Executor;
+use rml_backend_cpu::Cpu;
+use rml_base::memory::Shortage;
+use rml_base::profile::Scope;
 use rml_executor::suite::check;
+use rml_executor::{
+    About, Choice, Executor, Footprint, Handover, Prepared, Refused, Running, TooLong, Wish, take_over,
+};
 use rml_native::{Auto, Native};
+use rml_plan::Plan;
 
 fn keeps_the_contract(executor: &dyn Executor) {
     let report = check(executor);
@@ -22,4 +29,55 @@ fn it_runs_all_plans_as_the_reference_does() {
 #[test]
 fn compiled_code_may_take_over_at_any_window() {
     keeps_the_contract(&Auto::open(&Options::default()).unwrap().with_patience(Duration::ZERO));
+}
+
+/// Two runs of the embedded executor, each of which takes over from the other whenever memory is asked for: also in the
+/// search for the end of a window.
+#[derive(Debug)]
+struct Turns(Cpu);
+
+impl Executor for Turns {
+    fn about(&self) -> About {
+        Executor::about(&self.0)
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+        let one = Executor::prepare(&self.0, plan, wish)?;
+        Ok(Arc::new(Both { one, registers: plan.registers.len() }))
+    }
+}
+
+#[derive(Debug)]
+struct Both {
+    one: Arc<dyn Prepared>,
+    registers: usize,
+}
+
+impl Prepared for Both {
+    fn footprint(&self) -> Footprint {
+        self.one.footprint()
+    }
+
+    fn start(&self, _profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
+        let turn = Turn { other: Some(self.one.start(None)?), registers: self.registers };
+        Ok(Box::new(Handover::new(self.one.start(None)?, turn)))
+    }
+}
+
+#[derive(Debug)]
+struct Turn {
+    other: Option<Box<dyn Running>>,
+    registers: usize,
+}
+
+impl Choice for Turn {
+    fn ask(&mut self, now: &mut Box<dyn Running>, ticks: usize) -> Result<(), TooLong> {
+        self.other = self.other.take().and_then(|other| take_over(now, other, self.registers));
+        now.ask(ticks)
+    }
+}
+
+#[test]
+fn what_ran_before_may_take_over_again() {
+    keeps_the_contract(&Turns(Cpu::open(&Options::default()).unwrap()));
 }

@@ -97,6 +97,8 @@ impl<'a> Pair<'a> {
         for ticks in [1 + dice.below(left), left] {
             let mut ends = Vec::new();
             for run in [&mut self.reference, &mut self.tested] {
+                let short = |_| Failed::Found(Rule::X4, "there is memory, and it does not get it".to_owned());
+                run.ask(ticks).map_err(short)?;
                 run.next(Next::Search(ticks));
                 self.feed.set(&mut **run, from, ticks).or_else(|what| found(Rule::X1, what))?;
                 ends.push(run.find(ticks).or_else(|fault| found(Rule::X2, format!("a search: {fault:?}")))?);
