@@ -18,7 +18,7 @@ pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     }
     for expr in node.exprs.iter() {
         let ExprKind::Fby { init, next } = expr.kind else { continue };
-        // With parentheses around the first value, it begins behind them.
+        // Parentheses around the first value say that it is meant: the delay then starts before it.
         if let ExprKind::Binary(op, left, right) = node.exprs[init].kind
             && expr.span.start == node.exprs[init].span.start
             && !is_comparison(op)

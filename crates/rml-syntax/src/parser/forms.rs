@@ -159,7 +159,7 @@ impl<'a> Parser<'_, 'a> {
         let d = Diagnostic::error(codes::SYNTAX, "expected an expression, found the keyword `fby`")
             .label(self.span(self.peek()), "`fby` stands between the first value and what follows it");
         let place = self.span_of(0, close + 1);
-        // A condition or a delay takes all that follows it.
+        // Without parentheses, `if` and `fby` would include the `fby` after them.
         let first = |init: &str| {
             let loose = init.starts_with("if ") || init.contains("fby");
             if loose { format!("({init})") } else { init.to_owned() }
