@@ -270,6 +270,18 @@ impl Value {
         }
     }
 
+    /// Whether type and bits are equal. Unlike [`Value::same`], this tells 0.0 from -0.0, and one NaN from another.
+    pub fn same_bits(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits(),
+            (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
+            (Value::Tensor(a), Value::Tensor(b)) => {
+                Arc::ptr_eq(a, b) || (a.shape == b.shape && same_bits(&a.data, &b.data))
+            }
+            (a, b) => a.same(b),
+        }
+    }
+
     /// Equality of the semantics: same type and elements, NaN equals NaN, and 0.0 equals -0.0 (CELL-6).
     pub fn same(&self, other: &Value) -> bool {
         match (self, other) {
@@ -282,6 +294,14 @@ impl Value {
             }
             _ => false,
         }
+    }
+}
+
+fn same_bits(a: &Data, b: &Data) -> bool {
+    match (a, b) {
+        (Data::F32(a), Data::F32(b)) => a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits()),
+        (Data::F64(a), Data::F64(b)) => a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits()),
+        (a, b) => same_data(a, b),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::{IndexVec, Span};
-use rml_ir::op::{Binary, EvalError, Number, Op, eval};
+use rml_ir::op::{Binary, EvalError, Number, Op, eval, product_onto};
 use rml_ir::{Data, Position, Value};
 
 use super::{
@@ -225,7 +225,7 @@ impl Window<'_> {
                     .map_err(|error| Fault::Operator { span: self.plan.tapes[tape].span, error })?
             }
             Rule::Product { start, args: [a, b] } => {
-                product(&self.atom(*start, t)?, &self.atom(*a, t)?, &self.atom(*b, t)?)
+                product_onto(&self.atom(*start, t)?, &self.atom(*a, t)?, &self.atom(*b, t)?)
             }
             Rule::Copy(a) => self.atom(*a, t)?,
             Rule::Select { cond, then, other } => {
@@ -361,22 +361,4 @@ fn rows(sum: &Value, x: &Value) -> Value {
         (sum, _) => sum,
     };
     Value::new(sum.shape(), data)
-}
-
-/// The product of two matrices or vectors that continues from a start.
-fn product(start: &Value, a: &Value, b: &Value) -> Value {
-    let (k, n) = (b.shape().dims()[0], b.shape().dims()[1..].iter().product());
-    let size = (a.shape().len() / k.max(1), k, n);
-    let data = match (start.to_data(), a.to_data(), b.to_data()) {
-        (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
-            f32::product(size, &a, &b, [false; 2], true, &mut out);
-            Data::F32(out)
-        }
-        (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
-            f64::product(size, &a, &b, [false; 2], true, &mut out);
-            Data::F64(out)
-        }
-        (start, ..) => start,
-    };
-    Value::new(start.shape(), data)
 }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_analysis::Hold;
 use rml_base::IndexVec;
+use rml_ir::Data;
 use rml_ir::flat::{ConstId, Init, Rhs, Var};
 use rml_ir::op::Op;
-use rml_ir::{Data, Value};
 use rml_plan::{Atom, Const, Guard, Plan, Tape, Tick};
 
 use crate::Witness;
@@ -265,7 +265,7 @@ impl<'a> Equal<'a> {
     /// Whether an operand is a constant of the program.
     pub(crate) fn is_const(&self, atom: Atom, k: ConstId) -> bool {
         let Atom::Const(of) = atom else { return false };
-        let same = || are_identical(&self.plan.consts[of], self.frame.flat.value(k));
+        let same = || self.plan.consts[of].same_bits(self.frame.flat.value(k));
         *self.consts.borrow_mut().entry((of, k)).or_insert_with(same)
     }
 }
@@ -275,14 +275,4 @@ fn initial(init: &Init, tick: At) -> Term {
         Init::Const(k) => Term::Const(*k),
         Init::Stream(v) => Term::Value(*v, tick),
     }
-}
-
-/// Whether two values are the same bits.
-fn are_identical(a: &Value, b: &Value) -> bool {
-    a.ty() == b.ty()
-        && match (a.to_data(), b.to_data()) {
-            (Data::F32(a), Data::F32(b)) => a.iter().zip(&b).all(|(a, b)| a.to_bits() == b.to_bits()),
-            (Data::F64(a), Data::F64(b)) => a.iter().zip(&b).all(|(a, b)| a.to_bits() == b.to_bits()),
-            _ => a.same(b),
-        }
 }

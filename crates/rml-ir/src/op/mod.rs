@@ -28,7 +28,7 @@ mod text;
 pub use class::Class;
 pub use compare::Compare;
 pub use einsum::Einsum;
-pub use eval::{Around, Convolution, EvalError, Number, eval, need, negligible, slices};
+pub use eval::{Around, Convolution, EvalError, Number, eval, need, negligible, product_onto, slices};
 pub use reduction::Reduction;
 pub use result::{MAX_ELEMENTS, TypeError, binary_takes, result_type, unary_takes};
 pub use rml_kernels::{Binary, Unary};

@@ -1,7 +1,7 @@
 //! What nests compute with: numbers here, terms in the [symbolic run](crate::check).
 
 use rml_base::Span;
-use rml_ir::op::{Binary, EvalError, Number, Op, eval};
+use rml_ir::op::{Binary, EvalError, Op, eval, product_onto};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Fault, elements, fold};
@@ -90,7 +90,7 @@ impl Domain for Numbers {
         let row = Type::new(DType::Num, &[factors.len()]);
         let column = |i: usize| factors.iter().map(|pair| pair[i].clone()).collect::<Vec<_>>();
         let [a, b] = [0, 1].map(|i| self.value(&row, &column(i)));
-        match elements(&product(start.unwrap_or(&zero), &a, &b)).pop() {
+        match elements(&product_onto(start.unwrap_or(&zero), &a, &b)).pop() {
             Some(sum) if !factors.is_empty() => sum,
             _ => start.unwrap_or(&zero).clone(),
         }
@@ -118,7 +118,7 @@ impl Domain for Numbers {
         let args: Vec<Value> = operands.iter().map(|x| self.value(&x.ty, &x.elements)).collect();
         let of = |op: &Op, args: &[&Value]| eval(op, args, self.0).map_err(|error| fails.fault(error));
         let value = match (&call.start, &args[..]) {
-            (Some(_), [a, b, start]) if call.op == Op::MatMul => product(start, a, b),
+            (Some(_), [a, b, start]) if call.op == Op::MatMul => product_onto(start, a, b),
             (Some(_), [args @ .., start]) => {
                 let added = of(&call.op, &args.iter().collect::<Vec<_>>())?;
                 of(&Op::Binary(Binary::Add), &[&added, start])?
@@ -157,22 +157,4 @@ impl<E> Tensor<E> {
     pub(crate) fn new(dtype: DType, dims: &[usize], elements: Vec<E>) -> Self {
         Tensor { ty: Type { dtype, shape: Shape::new(dims) }, elements }
     }
-}
-
-/// The product of two matrices or vectors that continues from a start.
-fn product(start: &Value, a: &Value, b: &Value) -> Value {
-    let (k, n) = (b.shape().dims()[0], b.shape().dims()[1..].iter().product());
-    let size = (a.shape().len() / k.max(1), k, n);
-    let data = match (start.to_data(), a.to_data(), b.to_data()) {
-        (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
-            f32::product(size, &a, &b, [false; 2], true, &mut out);
-            Data::F32(out)
-        }
-        (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
-            f64::product(size, &a, &b, [false; 2], true, &mut out);
-            Data::F64(out)
-        }
-        (start, ..) => start,
-    };
-    Value::new(start.shape(), data)
 }

@@ -173,9 +173,9 @@ fn is_equal(
 
 fn is_same_constant(view: &View<'_, '_>, a: ConstId, b: ConstId) -> bool {
     let consts = &view.program.flat.consts;
-    let text = |k: ConstId| match &consts.get(k)?.kind {
-        ConstKind::Value(value) => Some(format!("{} {value:?}", consts[k].ty)),
+    let value = |k: ConstId| match &consts.get(k)?.kind {
+        ConstKind::Value(value) => Some((&consts[k].ty, value)),
         ConstKind::Random(_) | ConstKind::Apply { .. } => None,
     };
-    a == b || (text(a).is_some() && text(a) == text(b))
+    a == b || value(a).zip(value(b)).is_some_and(|((t, a), (u, b))| t == u && a.same_bits(b))
 }

@@ -2,11 +2,11 @@
 
 use rml_kernels::{Matrix, MatrixMut, product as kernel};
 
-use super::CHECKED;
 use super::strided;
 use super::view::{Float, View, floats};
+use super::{CHECKED, Number};
 use crate::types::Shape;
-use crate::value::Value;
+use crate::value::{Data, Value};
 
 /// NumPy's product. With a matrix or vector on the right, the leading axes of the left operand are taken as more
 /// rows of one product; with a stack on the right there is one product for each pair of matrices.
@@ -72,4 +72,22 @@ impl Pairs<'_> {
         }
         out
     }
+}
+
+/// The product of two matrices or vectors of numbers. The chain of each element continues from that of `start`.
+pub fn product_onto(start: &Value, a: &Value, b: &Value) -> Value {
+    let (k, n) = (b.shape().dims()[0], b.shape().dims()[1..].iter().product());
+    let size = (a.shape().len() / k.max(1), k, n);
+    let data = match (start.to_data(), a.to_data(), b.to_data()) {
+        (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
+            f32::product(size, &a, &b, [false; 2], true, &mut out);
+            Data::F32(out)
+        }
+        (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
+            f64::product(size, &a, &b, [false; 2], true, &mut out);
+            Data::F64(out)
+        }
+        (start, ..) => start,
+    };
+    Value::new(start.shape(), data)
 }

@@ -33,6 +33,7 @@ mod sort;
 mod strided;
 mod view;
 
+pub use linear::product_onto;
 pub use need::need;
 pub use reduce::Around;
 pub use slices::{Number, negligible};
