@@ -5,7 +5,7 @@ mod in_place;
 use rml_base::{EntityId, IndexVec};
 use rml_ir::{DType, Value};
 use rml_nest::rooms::{self, Uses};
-use rml_nest::{Home, Order, Program, Slot};
+use rml_nest::{Contraction, Home, Order, Program, Slot, Stage, Work};
 
 /// How many elements a slot has in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,8 +43,11 @@ pub(crate) struct Places {
     pub(crate) sizes: [usize; 3],
 }
 
-/// Bytes that the values of a block may take.
+/// Bytes that the values of a block may take, unless products with large matrices need more ticks.
 const BLOCK: usize = 96 << 10;
+
+/// Rows that a product needs, so that reading its matrix from memory takes less time than multiplying by it.
+const ROWS: usize = 64;
 
 /// The most ticks of a block.
 const LONGEST: usize = 64;
@@ -91,7 +94,12 @@ impl Layout {
             let own = program.slots.ids().filter(|slot| fills(*slot).any(|own| own == k));
             own.map(|slot| widths[slot] * 4).sum()
         };
-        let block = |k: usize| (BLOCK / bytes(k).max(1)).clamp(1, LONGEST);
+        let block = |k: usize| {
+            let bytes = bytes(k).max(1);
+            let matrices = program.nodes[k].stages.iter().filter_map(|stage| matrix(stage, &rooms, &widths));
+            let wanted = matrices.map(|(rows, len)| ROWS.div_ceil(rows).min(len * 4 / bytes));
+            (BLOCK / bytes).max(wanted.max().unwrap_or(0)).clamp(1, LONGEST)
+        };
         let blocks: Vec<usize> = (0..end).map(block).collect();
         let block_of = program.slots.ids().map(|slot| fills(slot).next().map_or(1, |k| blocks[k])).collect();
         let shards = if program.ahead == 0 { threads } else { 1 };
@@ -170,6 +178,25 @@ impl Layout {
     pub(crate) fn dtype(&self, slot: Slot) -> DType {
         self.dtypes[slot]
     }
+}
+
+/// The largest matrix of a product that all ticks share: with how many rows a tick multiplies it, or how many rows it
+/// adds to it, and its elements.
+fn matrix(
+    stage: &Stage,
+    rooms: &IndexVec<Slot, Room>,
+    widths: &IndexVec<Slot, usize>,
+) -> Option<(usize, usize)> {
+    let Work::Call(call) = &stage.work else { return None };
+    let [a, b] = &call.operands[..] else { return None };
+    let product = Contraction::of(&call.op, [&a.dims, &b.dims])?;
+    let columns = product.columns();
+    let columns = b.dims.iter().zip(&product.right).filter(|(_, label)| columns.contains(label));
+    let terms = a.dims.iter().chain(columns.map(|(n, _)| n)).product::<usize>();
+    let slots = [a, b].into_iter().flat_map(|operand| operand.source.iter().map(|v| v.access.slot));
+    let shared = slots.chain([call.out]).filter(|slot| rooms[*slot] == Room::One);
+    let len = shared.map(|slot| widths[slot]).max().filter(|len| *len > 0)?;
+    Some(((terms / len).max(1), len))
 }
 
 /// Which of the three arrays of elements a type is in.

@@ -228,7 +228,8 @@ fn run<N: Number>(
     }
 }
 
-/// Runs the products of a call at some ticks. If these have one right matrix, their left ones are brought together.
+/// Runs the products of a call at some ticks. If these have one right matrix, or are added up where they are, their
+/// operands are brought together.
 pub(super) fn some<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -237,55 +238,98 @@ pub(super) fn some<N: Number>(
     ticks: &[usize],
 ) {
     let is_middle = |t: &usize| Position::of(*t, at.ticks) == Position::Middle;
-    let (alike, others): (Vec<usize>, Vec<usize>) = ticks.iter().copied().partition(is_middle);
-    let is_joined = alike.first().is_some_and(|t| {
-        let is_as_it_is = products.start.is_none() && products.forms[1] != Form::Other;
-        alike.len() > 1
-            && runner.part.1 == 1
-            && is_as_it_is
-            && is_joined(runner, ready, products, At { t: *t, ..at })
-    });
-    let single = if is_joined { others } else { ticks.to_vec() };
-    let order: Vec<usize> = match products.order {
-        Order::Backward => single.into_iter().rev().collect(),
-        Order::Forward | Order::Over => single,
+    let from = ticks.partition_point(|t| *t == 0);
+    let to = from + ticks[from..].partition_point(is_middle);
+    let way = if to - from > 1 && runner.part.1 == 1 {
+        way(runner, ready, products, At { t: ticks[from], ..at })
+    } else {
+        None
     };
-    for t in order {
-        one(runner, memory, (id, ready, products), At { t, ..at }, products.size[0]);
+    let Some(way) = way else {
+        return singly(runner, memory, (id, ready, products), at, ticks);
+    };
+    let [mut before, mut after] = [&ticks[..from], &ticks[to..]];
+    if products.order == Order::Backward {
+        (before, after) = (after, before);
     }
-    if is_joined {
-        together(runner, memory, ready, products, at, &alike);
+    singly(runner, memory, (id, ready, products), at, before);
+    together(runner, memory, (ready, products, way), at, &ticks[from..to]);
+    singly(runner, memory, (id, ready, products), at, after);
+}
+
+/// Runs the products of a call at some ticks, one after the other.
+fn singly<N: Number>(
+    runner: &mut Runner<'_, N>,
+    memory: Lent<'_, N>,
+    call: (usize, &Ready, &Products),
+    at: At,
+    ticks: &[usize],
+) {
+    let rows = call.2.size[0];
+    for i in 0..ticks.len() {
+        let i = if call.2.order == Order::Backward { ticks.len() - 1 - i } else { i };
+        one(runner, memory, call, At { t: ticks[i], ..at }, rows);
     }
 }
 
-/// One product of the left matrices of several ticks with the right matrix that they share.
+/// How the products of several ticks become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// Their left matrices are one matrix, and so are their results.
+    Joined,
+    /// They are added up.
+    Summed,
+}
+
+/// How the products of several ticks become one, if their operands are copied next to each other.
+fn way<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> Option<Way> {
+    let is_as_it_is = products.start.is_none() && products.forms[1] != Form::Other;
+    if is_as_it_is && is_joined(runner, ready, products, at) {
+        return Some(Way::Joined);
+    }
+    is_summed(runner, ready, products, at).then_some(Way::Summed)
+}
+
+/// One product for some ticks, of copies of their operands.
 fn together<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
-    ready: &Ready,
-    products: &Products,
+    (ready, products, way): (&Ready, &Products, Way),
     at: At,
     ticks: &[usize],
 ) {
     let [m, k, n] = products.size;
     let here = |t: usize| At { t, ..at };
-    let right = runner.slots.find(memory, &products.right.source, here(ticks[0])).0;
-    let [mut rows, _, mut made] = std::mem::take(&mut runner.state.scratch);
-    rows.clear();
-    for t in ticks {
-        let from = runner.slots.find(memory, &products.left.source, here(*t)).0;
-        rows.extend_from_slice(memory.nums(from, m * k));
+    let mut scratch = std::mem::take(&mut runner.state.scratch);
+    let gather = |copies: &mut Vec<N>, view: &View, len: usize| {
+        copies.clear();
+        for t in ticks {
+            let from = runner.slots.find(memory, &view.source, here(*t)).0;
+            copies.extend_from_slice(memory.nums(from, len));
+        }
+    };
+    let [left, right, made] = &mut scratch;
+    gather(left, &products.left, m * k);
+    match way {
+        Way::Joined => {
+            made.clear();
+            made.resize(ticks.len() * m * n, N::default());
+            let first = runner.slots.find(memory, &products.right.source, here(ticks[0])).0;
+            let turned = [false, products.forms[1] == Form::Columns];
+            N::product((ticks.len() * m, k, n), left, memory.nums(first, k * n), turned, false, made);
+            for (t, result) in ticks.iter().zip(made.chunks_exact(m * n)) {
+                let out = runner.slots.base(memory, ready.out, Tick::Now, here(*t));
+                memory.nums_mut(out, m * n).copy_from_slice(result);
+            }
+        }
+        Way::Summed => {
+            gather(right, &products.right, k * n);
+            let out = runner.slots.base(memory, ready.out, Tick::Now, here(ticks[0]));
+            let back = if products.order == Order::Backward { k } else { 0 };
+            N::add_outer([m, ticks.len() * k, n], 0..m, left, right, back, memory.nums_mut(out, m * n));
+        }
     }
-    made.clear();
-    made.resize(ticks.len() * m * n, N::default());
-    let b = memory.nums(right, k * n);
-    let turned = [false, products.forms[1] == Form::Columns];
-    N::product((ticks.len() * m, k, n), &rows, b, turned, false, &mut made);
-    for (t, result) in ticks.iter().zip(made.chunks_exact(m * n)) {
-        let out = runner.slots.base(memory, ready.out, Tick::Now, here(*t));
-        memory.nums_mut(out, m * n).copy_from_slice(result);
-    }
-    runner.state.scratch = [rows, Vec::new(), made];
+    runner.state.scratch = scratch;
 }
 
 /// The only access of an operand at the position of a tick; none if conditions choose.
