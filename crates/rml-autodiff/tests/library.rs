@@ -48,6 +48,12 @@ fn nodes_of_nodes() {
 }
 
 #[test]
+fn products_of_logarithms() {
+    let tried = "node tried(x: num [2, 3], b: num [3, 2]) -> (y)\n  y = logmatmulexp(x, b);\n";
+    gradients(&[STATISTICS], tried);
+}
+
+#[test]
 fn layers_for_images_and_numbers() {
     gradients(&[LAYERS], "node tried(x: num [4, 4, 2]) -> (y)\n  y = convolution(2, 3, 2, 1, x);\n");
     let tried = "node tried(x: num [2], i: bool [2]) -> (y)\n  y = x[0] * embedding(2, 2, to_int(i));\n";

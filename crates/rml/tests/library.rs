@@ -83,6 +83,18 @@ fn running_statistics() {
 }
 
 #[test]
+fn products_of_logarithms() {
+    let out = outputs(
+        "import std.statistics;\nnode main(x: num [2, 2]) -> (near, far)\n  near = logmatmulexp(x, x);\n\
+         \x20 far = logmatmulexp(900.0 + x, 900.0 * x);\n",
+        &[0.0, 1.0, -1.0, 2.0],
+    );
+    let sum = |a: f64, b: f64| (a.exp() + b.exp()).ln();
+    near(&out[0].concat(), &[sum(0.0, 0.0), sum(1.0, 3.0), sum(-1.0, 1.0), sum(0.0, 4.0)]);
+    near(&out[1].concat(), &[900.0, 2701.0, 899.0, 2702.0]);
+}
+
+#[test]
 fn losses() {
     let out = outputs(
         "import std.losses;\nnode main(x: num [3]) -> (a, h, b, g, r)\n  gt = [1.0, 1.0, 1.0];\n\

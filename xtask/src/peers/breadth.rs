@@ -148,7 +148,7 @@ fn write(rows: &[Row]) -> Result<(), String> {
 
 impl Default for Choice {
     fn default() -> Self {
-        Self { families: Vec::new(), threads: vec![1, 2], quick: false, backend: "cpu".to_owned() }
+        Self { families: Vec::new(), threads: vec![1, 2], quick: false, backend: "native".to_owned() }
     }
 }
 
