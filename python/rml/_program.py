@@ -31,10 +31,18 @@ class Port:
     outputs."""
     batched: bool
     """Whether its leading dimension stacks windows."""
+    cases: tuple[str, ...] = ()
+    """The cases of its enumeration, in the order of their numbers; none for other types."""
 
     def __str__(self) -> str:
         clock = "" if self.clock is None else f" when {'' if self.clock[1] else 'not '}{self.clock[0]}"
         return f"{self.name}: {self.dtype} {list(self.shape)}{clock}"
+
+
+def _port(
+    name: str, dtype: str, shape: list[int], clock: tuple[str, bool] | None, batched: bool, cases: list[str]
+) -> Port:
+    return Port(name, dtype, tuple(shape), clock, batched, tuple(cases))
 
 
 def _where(source: str | os.PathLike[str], name: str | None) -> tuple[str, str | None]:
@@ -120,12 +128,12 @@ class Program:
     @property
     def inputs(self) -> tuple[Port, ...]:
         """The inputs, in order."""
-        return tuple(Port(name, dtype, tuple(shape), clock, batched) for name, dtype, shape, clock, batched in self._native.inputs)
+        return tuple(_port(*port) for port in self._native.inputs)
 
     @property
     def outputs(self) -> tuple[Port, ...]:
         """The outputs, in order."""
-        return tuple(Port(name, dtype, tuple(shape), clock, batched) for name, dtype, shape, clock, batched in self._native.outputs)
+        return tuple(_port(*port) for port in self._native.outputs)
 
     @property
     def parameters(self) -> dict[str, tuple[int, ...]]:
@@ -215,18 +223,25 @@ class Program:
         return Gradients(*_native.grad(self._native, *given))
 
     def chronogram(
-        self, inputs: Data | None = None, *, cycles: int | None = None, closed: bool = True, rows: str = "node"
+        self,
+        inputs: Data | None = None,
+        *,
+        params: Params | None = None,
+        cycles: int | None = None,
+        closed: bool = True,
+        rows: str = "node",
     ) -> Chronogram:
         """Runs a whole trace as `run` does, and draws it: a table of variables over cycles, with the dependences
         between cells in time as arrows.
 
         `rows` says which variables: those of the `"node"`, `"all"`, the `"outputs"`, or the `"expressions"` in the
-        equations, too.
+        equations, too. With `params`, it is that of a trained program.
 
         >>> print(compile("node sum(x: num []) -> (o)  o = x + (0.0 fby o);").chronogram({"x": [1, 2]}).text.splitlines()[0].split())
         ['cycle', '0', '1']
         """
-        return Chronogram(*self._native.trace(_table(inputs or {}), cycles, closed, rows))
+        given = _table(inputs or {}), _params(params), cycles, closed, rows
+        return Chronogram(*self._native.trace(*given))
 
     def session(
         self,

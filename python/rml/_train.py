@@ -288,7 +288,7 @@ def train(
     `on_disk`, data in files that is larger than the memory is read in pieces, with the same bits.
 
     `columns` says which columns of files feed an input: `{"x": ["open", "close"], "y": "label"}`, or `"p0..p63"` for
-    those from one to another. `table` says how tables in text are written: `separator`, `decimal`, `thousands`,
+    those from one to another; `"hour(date),load"` reads what dates say. `table` says how tables in text are written: `separator`, `decimal`, `thousands`,
     `missing`, `header`, `comment`, and `format` the format of all files. A column of texts names the classes of an
     integer input, sorted, or as `classes` says: `{"y": ["cat", "dog"]}`. `fill` puts a value where there is none, or
     NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are brought to the mean 0 and the standard
@@ -375,7 +375,10 @@ class Inferred:
     outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
     """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window;
     masked where absent. `window` has the numbers of the windows in the data, and `row` the rows of windows that were cut
-    from a table, by cycle; -1 after the end of a shorter window."""
+    from a table, by cycle; -1 after the end of a shorter window. Integers stay integers; `names` has their names."""
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """The names of the values of inputs and outputs, in the order of their numbers: the cases of an enumeration, or the
+    classes of texts in the data. `np.array(found.names["y"])[found.outputs["y"]]` is an array of them."""
 
 
 def infer(
@@ -437,5 +440,6 @@ def infer(
         ),
         computing=_Computing(engine, backend, device, threads),
     )
-    which, windows, metrics, kept = _native.infer(_windows(data), asked)
-    return Inferred(which, windows, dict(metrics), None if kept is None else _present(kept))
+    which, windows, metrics, kept, names = _native.infer(_windows(data), asked)
+    outputs = None if kept is None else _present(kept)
+    return Inferred(which, windows, dict(metrics), outputs, {port: tuple(texts) for port, texts in names})

@@ -32,8 +32,8 @@ pub(crate) struct Asked<'py> {
     computing: Computing,
 }
 
-/// Which windows were run, how many, the metrics, the outputs.
-type Found<'py> = (&'static str, usize, Named<f64>, Option<Bound<'py, PyDict>>);
+/// Which windows were run, how many, the metrics, the outputs, the names of values.
+type Found<'py> = (&'static str, usize, Named<f64>, Option<Bound<'py, PyDict>>, Named<Vec<String>>);
 
 const SPLITS: [(&str, Split); 5] = [
     ("auto", Split::Auto),
@@ -86,5 +86,7 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
     error::warn(py, &report.warnings, &report.sources)?;
     let name = SPLITS.iter().find(|(_, split)| *split == report.split).map_or("all", |(name, _)| name);
     let outputs = report.outputs.map(|outputs| arrays(py, outputs)).transpose()?;
-    Ok((name, report.windows, report.metrics.into_iter().collect(), outputs))
+    let texts = |names: &[Arc<str>]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+    let names = report.names.into_iter().map(|(port, names)| (port, texts(&names))).collect();
+    Ok((name, report.windows, report.metrics.into_iter().collect(), outputs, names))
 }

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::chronogram::{self, Rows};
+use rml::ir::flat::Var;
 use rml::{Cell, DType, End, Options, RunOptions, Source, Type};
 
 use crate::columns::{Table, stacked};
@@ -24,10 +25,13 @@ pub(crate) struct Program {
 
 /// What an input or output is: name, element type, dimensions, clock (a name and which value of it), whether it is
 /// stacked.
-type Port = (String, &'static str, Vec<usize>, Option<(String, bool)>, bool);
+type Port = (String, &'static str, Vec<usize>, Option<(String, bool)>, bool, Vec<String>);
 
-fn port(name: &str, ty: &Type, clock: Option<(String, bool)>, batched: bool) -> Port {
-    (name.to_owned(), dtype(ty.dtype), ty.shape.dims().to_vec(), clock, batched)
+fn port(program: &rml::Program, v: Var, ty: &Type, clock: Option<(String, bool)>, batched: bool) -> Port {
+    let data = &program.flat().vars[v];
+    let cases = data.cases.iter().flat_map(|cases| cases.iter()).map(ToString::to_string).collect();
+    let name = data.name.as_ref().map_or_else(|| v.to_string(), ToString::to_string);
+    (name, dtype(ty.dtype), ty.shape.dims().to_vec(), clock, batched, cases)
 }
 
 /// The language's word for an element type.
@@ -88,12 +92,14 @@ impl Program {
     #[getter]
     fn inputs(&self) -> Vec<Port> {
         let clock = |i: &rml::InputInfo| i.clock.as_ref().map(|(name, flag)| (name.to_string(), *flag));
-        self.program.inputs().iter().map(|i| port(&i.name, &i.ty, clock(i), i.batched)).collect()
+        let inputs = self.program.inputs().iter().zip(&self.program.flat().inputs);
+        inputs.map(|(i, at)| port(&self.program, at.var, &i.ty, clock(i), i.batched)).collect()
     }
 
     #[getter]
     fn outputs(&self) -> Vec<Port> {
-        self.program.outputs().iter().map(|o| port(&o.name, &o.ty, None, false)).collect()
+        let outputs = self.program.outputs().iter().zip(&self.program.flat().outputs);
+        outputs.map(|(o, v)| port(&self.program, *v, &o.ty, None, false)).collect()
     }
 
     /// The paths of the parameters, with their dimensions.
@@ -165,6 +171,7 @@ impl Program {
         &self,
         py: Python<'_>,
         inputs: Table<'_>,
+        params: Option<&Bound<'_, PyAny>>,
         cycles: Option<usize>,
         closed: bool,
         rows: &str,
@@ -181,10 +188,11 @@ impl Program {
             }
         };
         let inputs = inputs.columns(py)?;
+        let params = params.map(|p| parameters(p, self.program.precision(), |_| DType::Num)).transpose()?;
         let end = if closed { End::Closed } else { End::Open };
         let (drawn, text, svg) = unlocked(py, || {
             let program = rml::compile(&self.source, &Options { all_vars: true, ..self.options.clone() })?;
-            let options = RunOptions { cycles, end, ..RunOptions::default() };
+            let options = RunOptions { cycles, end, params, ..RunOptions::default() };
             let drawn = chronogram::draw(&program, &inputs, &options, rows)?;
             let (text, svg) = (drawn.chronogram.to_text(None), drawn.chronogram.to_svg());
             Ok((drawn, text, svg))

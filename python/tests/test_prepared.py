@@ -22,6 +22,9 @@ node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
 node infer(x: num [batch, 2], y: int [batch]) -> (logits: num [batch, 2], loss: num [])
   logits = net(x);
   loss = cross_entropy(logits, y);
+
+node named(x: num [batch, 2]) -> (kind: int [batch])
+  kind = argmax(net(x), -1);
 """
 
 
@@ -96,3 +99,27 @@ def test_what_says_how_files_are_read_needs_files(table):
     report = rml.train(NET, table, epochs=1, **told, **ASKED).run()
     found = rml.infer(NET, table, params=report.states, table={"format": "csv"})
     assert found.windows == 40
+
+
+def test_classes_and_cases_have_names(table):
+    states = rml.train(NET, table, columns=COLUMNS, epochs=20, **ASKED).run().states
+    found = rml.infer(NET, table, params=states, node="named", split="all")
+    assert found.outputs["kind"].dtype == np.int64 and found.names == {"kind": ("emu", "owl")}
+    assert np.array(found.names["kind"])[found.outputs["kind"]].tolist() == rows()[0]
+    program = rml.compile("enum way = Up, Down;\nnode main(w: way, x: int []) -> (v, n)\n  v = Down fby w;  n = x + 1;")
+    assert [port.cases for port in program.inputs + program.outputs] == [("Up", "Down"), (), ("Up", "Down"), ()]
+    drawn = program.chronogram({"w": [0, 1], "x": [1, 2]}).text
+    assert "Down" in drawn
+
+
+def test_chronograms_have_parameters():
+    program = rml.compile("node f(x: num []) -> (o)  k = param(2.0);  o = k * x;")
+    assert "15.0" in program.chronogram({"x": [5]}, params={"k": 3.0}).text
+
+
+def test_dates_feed_inputs(tmp_path):
+    (tmp_path / "d.csv").write_text("date,load\n2024-03-31 23:05,0.5\n2024-04-01,1.5\n")
+    text = "node show(x: num [3]) -> (u: num [3])  u = x;"
+    columns = {"x": "hour(date),weekday(date),load"}
+    found = rml.infer(text, tmp_path / "d.csv", node="show", columns=columns)
+    assert found.outputs["u"].tolist() == [[23.0, 6.0, 0.5], [0.0, 0.0, 1.5]]

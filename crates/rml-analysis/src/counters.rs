@@ -1,4 +1,5 @@
-//! Conditions that are to end windows, and are computed from a counter that nothing resets: true once, or never.
+//! Conditions that end windows and are true in one cycle at most, since they are computed from a counter that nothing
+//! resets.
 
 use rml_base::codes::analysis::FEW_WINDOWS;
 use rml_base::{Diagnostic, Diagnostics};
@@ -7,7 +8,7 @@ use rml_ir::op::{Binary, Compare, Op};
 
 use crate::clocks::expression;
 
-/// The findings about the windows of a program.
+/// Warns of windows that end at most once, or never.
 ///
 /// Requires: `flat::verify`.
 pub fn few_windows(flat: &Flat) -> Diagnostics {
@@ -20,7 +21,7 @@ pub fn few_windows(flat: &Flat) -> Diagnostics {
 
 /// What is known about an int.
 enum Known {
-    /// It begins with this, and grows by that in each of its cycles.
+    /// It is `first` in its first cycle, and grows by `step` in each later one.
     Counts { first: i64, step: i64 },
     /// It is at least 0 and less than this.
     Below(i64),
@@ -39,55 +40,40 @@ impl Counters<'_> {
     /// The variable that a variable is a copy of.
     fn origin(&self, mut v: Var) -> Var {
         for _ in 0..self.flat.vars.len() {
-            match self.definition(v) {
-                Some((_, Rhs::Apply { op: Op::Copy, args })) => match args.first() {
-                    Some(of) => v = *of,
-                    None => break,
-                },
-                _ => break,
-            }
+            let Some((_, Rhs::Apply { op: Op::Copy, args })) = self.definition(v) else { return v };
+            let [of] = args[..] else { return v };
+            v = of;
         }
         v
     }
 
     /// An int that is the same in all cycles.
     fn number(&self, v: Var) -> Option<i64> {
-        match self.definition(self.origin(v))?.1 {
-            Rhs::Const(k) => self.flat.consts[*k].value()?.as_int(),
-            _ => None,
-        }
+        let Rhs::Const(k) = self.definition(self.origin(v))?.1 else { return None };
+        self.flat.consts[*k].value()?.as_int()
     }
 
     fn known(&self, v: Var) -> Option<Known> {
         let v = self.origin(v);
-        match self.definition(v)?.1 {
-            Rhs::Apply { op: Op::Binary(Binary::Mod), args } => {
-                let modulus = self.number(*args.get(1)?).filter(|modulus| *modulus > 0)?;
-                Some(Known::Below(modulus))
-            }
-            // The counter itself, or its next value.
-            Rhs::Fby { .. } => {
-                let (first, next) = self.delayed(v)?;
-                let (from, step) = self.plus(next)?;
-                (from == v).then_some(Known::Counts { first, step })
-            }
-            Rhs::Apply { op: Op::Binary(Binary::Add), .. } => {
-                let (from, step) = self.plus(v)?;
-                let (first, next) = self.delayed(from)?;
-                (self.origin(next) == v).then_some(Known::Counts { first: first.checked_add(step)?, step })
-            }
-            _ => None,
+        if let Rhs::Apply { op: Op::Binary(Binary::Mod), args } = self.definition(v)?.1 {
+            let modulus = self.number(*args.get(1)?).filter(|modulus| *modulus > 0)?;
+            return Some(Known::Below(modulus));
         }
+        if let Some((first, next)) = self.delayed(v) {
+            let (from, step) = self.plus(next)?;
+            return (from == v).then_some(Known::Counts { first, step });
+        }
+        // The next value of a counter.
+        let (from, step) = self.plus(v)?;
+        let (first, next) = self.delayed(from)?;
+        (self.origin(next) == v).then_some(Known::Counts { first: first.checked_add(step)?, step })
     }
 
     /// The first value of a delay that no window resets, and what it delays.
     fn delayed(&self, v: Var) -> Option<(i64, Var)> {
-        match self.definition(self.origin(v))?.1 {
-            Rhs::Fby { init: Init::Const(k), next, window: None, .. } => {
-                Some((self.flat.consts[*k].value()?.as_int()?, *next))
-            }
-            _ => None,
-        }
+        let rhs = self.definition(self.origin(v))?.1;
+        let Rhs::Fby { init: Init::Const(k), next, window: None, .. } = rhs else { return None };
+        Some((self.flat.consts[*k].value()?.as_int()?, *next))
     }
 
     /// A variable plus a positive number.
@@ -113,7 +99,7 @@ impl Counters<'_> {
             (Some(limit), None) => (b, limit, turned(*compare)),
             _ => return None,
         };
-        // As they are named in the node of the condition.
+        // Names as in the node of the condition, without the path of the instance.
         let node = self.flat.instance(end).map(|path| format!("{path}.")).unwrap_or_default();
         let name = |v: Var| match node.is_empty() {
             true => expression(self.flat, v),

@@ -7,6 +7,7 @@ mod causality;
 mod clocks;
 mod conditions;
 mod counters;
+mod domains;
 mod facts;
 mod learning;
 mod sums;
@@ -14,7 +15,8 @@ mod sums;
 pub use analyses::Analyses;
 pub use bounds::{Bound, Bounds, Bytes, Kind, bound, bounds, size};
 pub use causality::{
-    Causality, Cut, CutData, Direction, Distance, Latency, Reason, Recurrence, Wait, causality,
+    Causality, Cut, CutData, Direction, Distance, LateUpdate, Latency, Loop, LoopStep, LoopText, Reason,
+    Recurrence, Wait, causality,
 };
 pub use clocks::{
     CALLED, ClockData, ClockId, ClockReport, Clocks, Meeting, Seen, Verdict, blame, clocks, clocks_if_always,
@@ -22,8 +24,9 @@ pub use clocks::{
 };
 pub use conditions::Guard;
 pub use counters::few_windows;
+pub use domains::{Domain, Domains, domains};
 pub use facts::{
     Facts, Hold, Order, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
-pub use learning::{Bounded, Role, bounded, learning};
+pub use learning::{Bounded, Role, bounded, learning, learning_rates};

@@ -121,12 +121,12 @@ impl Builder {
     /// A variable named after `wanted`.
     pub(crate) fn named(&mut self, wanted: &str, ty: Type) -> Var {
         let name = self.fresh(wanted);
-        self.node.vars.push(VarData { name: Some(name), ty, span: self.span, asserts: None })
+        self.node.vars.push(VarData { name: Some(name), ty, span: self.span, asserts: None, cases: None })
     }
 
     /// A variable without name.
     pub(crate) fn unnamed(&mut self, ty: Type) -> Var {
-        self.node.vars.push(VarData { name: None, ty, span: self.span, asserts: None })
+        self.node.vars.push(VarData { name: None, ty, span: self.span, asserts: None, cases: None })
     }
 
     /// The type of a variable.
@@ -350,7 +350,8 @@ impl Builder {
             return known;
         }
         let name = self.condition_names.get(&class).cloned();
-        let v = self.node.vars.push(VarData { name, ty: Type::condition(), span: self.span, asserts: None });
+        let (ty, span) = (Type::condition(), self.span);
+        let v = self.node.vars.push(VarData { name, ty, span, asserts: None, cases: None });
         self.condition_vars.insert(class, v);
         self.pending.push(class);
         v

@@ -21,7 +21,7 @@ pub(crate) fn for_each_operand(rhs: &mut Rhs, mut f: impl FnMut(&mut Var)) {
             f(next);
         }
         Rhs::Post { next } => f(next),
-        Rhs::Param { init } => f(init),
+        Rhs::Param { init, .. } => f(init),
         Rhs::ParamUpdate { init, bp, d, .. } => [init, bp, d].into_iter().for_each(f),
         Rhs::Call { args, every, .. } => args.iter_mut().chain(every).for_each(f),
     }
@@ -36,5 +36,5 @@ pub(crate) fn operands(rhs: &Rhs) -> Vec<Var> {
 
 /// Adds a variable to a node.
 pub(crate) fn push_var(node: &mut Node, name: Option<Arc<str>>, ty: Type, span: Span) -> Var {
-    node.vars.push(VarData { name, ty, span, asserts: None })
+    node.vars.push(VarData { name, ty, span, asserts: None, cases: None })
 }

@@ -6,7 +6,7 @@ mod support;
 use indexmap::IndexMap;
 use rml_autodiff::{ShownAdjoint, differentiate_node};
 use rml_elab::Root;
-use rml_ir::normal::{Callee, Differentiated, Init, Module, Node, NodeId, Rhs, Var};
+use rml_ir::normal::{Callee, Differentiated, Init, Module, Node, NodeId, Rhs, Rule, Var};
 use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
@@ -106,7 +106,7 @@ impl Generator<'_> {
                 let k = self.b.constant(Value::F64(0.7));
                 let (init, p) = (self.b.var("", num()), self.b.var("p", num()));
                 self.b.eq(&[init], Rhs::Const(k));
-                self.b.eq(&[p], Rhs::Param { init });
+                self.b.eq(&[p], Rhs::Param { init, by: Rule::DEFAULT });
                 let x = self.pick(ck);
                 let v = self.fresh(ck);
                 self.b.apply(v, Op::Binary(Binary::Mul), &[p, x]);
@@ -221,7 +221,7 @@ fn flat(module: &Module) -> rml_ir::flat::Drawn {
 fn with_recorder(mut nodes: Vec<Node>) -> Module {
     nodes.insert(0, recorder());
     let mut module = module(nodes);
-    module.optimisers.insert(num(), NodeId(0));
+    module.optimisers.insert((Rule::DEFAULT, num()), NodeId(0));
     module
 }
 
@@ -230,7 +230,7 @@ fn set_param(module: &mut Module, x: f64) {
         let inits: Vec<Var> = node
             .equations
             .iter()
-            .filter_map(|eq| if let Rhs::Param { init } = eq.rhs { Some(init) } else { None })
+            .filter_map(|eq| if let Rhs::Param { init, .. } = eq.rhs { Some(init) } else { None })
             .collect();
         for eq in node.equations.iter() {
             if let (true, Rhs::Const(k)) = (inits.contains(&eq.lhs[0]), &eq.rhs) {

@@ -78,6 +78,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("constant-delay", include_str!("../../../docs/errors/constant-delay.md")),
     ("fby-operand", include_str!("../../../docs/errors/fby-operand.md")),
     ("shared-instance", include_str!("../../../docs/errors/shared-instance.md")),
+    ("along-axis", include_str!("../../../docs/errors/along-axis.md")),
     ("unused-optimiser", include_str!("../../../docs/errors/unused-optimiser.md")),
     ("override-interface", include_str!("../../../docs/errors/override-interface.md")),
     ("unreadable-file", include_str!("../../../docs/errors/unreadable-file.md")),

@@ -187,7 +187,7 @@ fn values_of_every_type_come_again() {
     let values = folder().rml("run l.rml --node kinds --cycles 6 --seed 1").json()["values"].clone();
     assert_eq!(values["i"], json!([[0, 0], [1, 2], [0, 0], [1, 2], [4, 8], [5, 10]]));
     assert_eq!(values["b"], json!([true, false, true, false, true, false]));
-    assert_eq!(values["e"], json!([0, 0, 0, 0, 0, 1]));
+    assert_eq!(values["e"], json!(["Left", "Left", "Left", "Left", "Left", "Right"]));
     assert_eq!(values["held"], json!([false, false, true, true, true, true]));
     assert_eq!(values["lasting"], json!([[0, 0], [1, 0], [2, 1], [3, 2], [4, 3], [5, 4]]));
     let rows = |t: usize| values["rows"][t].as_array().expect("rows").clone();

@@ -275,7 +275,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("program_first", "line.rml"),
     ("file_to_test_on", "train line.rml --data d.csv --test l.csv"),
     ("epochs_without_inputs", "train count.rml --epochs 100"),
-    ("outputs_as_a_table", "infer line.rml --node model --data d.csv --out o.csv"),
+    ("outputs_as_a_table", "infer line.rml --node model --data d.csv --out o.xlsx"),
     ("predict", "predict line.rml"),
     ("no_such_data", "train line.rml --data e.csv"),
     ("no_such_program", "check line"),
@@ -404,7 +404,7 @@ fn a_row_is_a_batch_of_one_and_outputs_are_not_lost() {
     let folder = folder.file("t.csv", "x[0],x[1],y[0]\n1.0,2.0,3.0\n");
     assert_eq!(folder.rml(train).code, Some(0));
     let infer = "infer p.rml --params m.safetensors --data d.csv";
-    let told = "`y` is computed for each window: `--out FILE.npz` or `--out FILE.json` writes them";
+    let told = "`y` is computed for each window: `--out FILE.csv`, `--out FILE.json` or `--out FILE.npz` writes them";
     let run = folder.rml(infer);
     assert!(run.err.contains(told), "{}", run.err);
     assert!(!folder.rml(&format!("{infer} --out o.npz")).err.contains(told));

@@ -5,6 +5,7 @@ mod support;
 
 use std::io::Write as _;
 
+use serde_json::{Value, json};
 use support::Folder;
 
 /// Tells two kinds apart by two numbers.
@@ -22,6 +23,13 @@ node infer(x: num [batch, 2], y: int [batch]) -> (logits: num [batch, 2], loss: 
   logits = net(x);
   loss = cross_entropy(logits, y);
   rate = accuracy(logits, y);
+
+node named(x: num [batch, 2]) -> (kind: int [batch])
+  kind = argmax(net(x), -1);
+
+node again(y: int [batch]) -> (z: int [batch], n: int [batch])
+  z = y;
+  n = y + 1;
 ";
 
 /// Rows of two kinds; `a` is in grams, `b` in metres, and some cells are empty.
@@ -263,4 +271,113 @@ fn data_comes_compressed_by_pattern_and_from_standard_input() {
     train("--data - --data -").fails(1, &["bad-option", "standard input (`-`) is given twice"]);
     let json = folder.rml_with(&format!("train p.rml --data - {flags}"), "{\"x\": [[1, 2]], \"y\": [0]}");
     json.fails(1, &["malformed-data", "standard input", "--data-format json", "--data-format jsonl"]);
+}
+
+/// The column of a table, without its name.
+fn column(table: &str, name: &str) -> Vec<String> {
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    let at = rows[0].iter().position(|own| *own == name).expect("a column");
+    rows[1..].iter().map(|row| row[at].to_owned()).collect()
+}
+
+#[test]
+fn classes_are_written_by_name_and_read_back() {
+    let folder = folder();
+    let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 20 --batch 8");
+    folder.rml(&format!("train p.rml --data t.csv {flags} --save c.safetensors")).ok();
+    // The node does not have the label: it shares the parameters with the training.
+    let named = "infer p.rml --node named --params c.safetensors --split all --data t.csv";
+    folder.rml(&format!("{named} --out o.csv")).ok();
+    let kinds = column(&table(), "kind");
+    assert_eq!(column(&folder.read("o.csv"), "kind"), kinds);
+    folder.rml(&format!("{named} --out o.json")).ok();
+    let json: Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+    assert_eq!(json["kind"], json!(kinds));
+    folder.rml(&format!("{named} --out o.npz")).ok();
+    let npz = std::fs::read(folder.path("o.npz")).expect("an archive");
+    assert!(npz.windows(14).any(|bytes| bytes == b"kind.names.npy"));
+
+    // Names, and numbers as before: of a table, of JSON, of an archive.
+    let folder = folder.file("numbers.csv", "kind\n1\n0\n");
+    let again = "infer p.rml --node again --params c.safetensors --columns y=kind --out z.json --data";
+    for (data, expected) in [
+        ("o.csv", json!(kinds)),
+        ("o.json", json!(kinds)),
+        ("o.npz", json!(kinds)),
+        ("numbers.csv", json!(["owl", "emu"])),
+    ] {
+        folder.rml(&format!("{again} {data}")).ok();
+        let json: Value = serde_json::from_str(&folder.read("z.json")).expect("JSON");
+        assert_eq!(json["z"], expected, "{data}");
+        assert!(json["n"][0].is_i64(), "{json}");
+    }
+}
+
+#[test]
+fn lines_and_traces_have_the_names_of_classes() {
+    let folder = folder();
+    let flags = format!("{COLUMNS} --standardise x --fill x=mean --epochs 20 --batch 8");
+    folder.rml(&format!("train p.rml --data t.csv {flags} --save c.safetensors")).ok();
+    let lines = "{\"y\": \"emu\"}\n{\"y\": 1}\n";
+    let stream = folder.rml_with("infer p.rml --node again --params c.safetensors --stream", lines).ok();
+    assert_eq!(
+        stream,
+        "{\"cycle\": 0, \"z\": \"emu\", \"n\": 1}\n{\"cycle\": 1, \"z\": \"owl\", \"n\": 2}\n"
+    );
+    let folder = folder.file("x.json", "{\"x\": [[[3001, 0.5]], [[5001, 0.8]]]}");
+    let common = "p.rml --node named --batch 1 --params c.safetensors --columns x=x --inputs x.json";
+    assert_eq!(folder.rml(&format!("run {common}")).json()["values"]["kind"], json!([["owl"], ["emu"]]));
+    assert_eq!(folder.rml(&format!("run {common} --format csv")).ok(), "kind[0]\nowl\nemu\n");
+    let drawn = folder.rml(&format!("trace {common} --vars outputs")).ok();
+    assert!(drawn.contains("[owl]") && drawn.contains("[emu]"), "{drawn}");
+}
+
+#[test]
+fn cases_of_an_enumeration_are_written_by_name() {
+    let program = "enum way = Up, Down;\n\nnode main(w: way, x: int []) -> (v, n)\n  v = Down fby w;\n  \
+                   n = x + (if w == Down then 1 else 0);\n  assert \"small\" x < 9 or w == Up;\n";
+    let folder = Folder::new()
+        .file("w.rml", program)
+        .file("named.csv", "w,x\nUp,1\nDown,2\n")
+        .file("numbers.csv", "w,x\n0,1\n1,2\n")
+        .file("large.csv", "w,x\nDown,9\n");
+    for data in ["named.csv", "numbers.csv"] {
+        let run = folder.rml(&format!("run w.rml --inputs {data}")).json();
+        assert_eq!(run["values"], json!({"v": ["Down", "Up"], "n": [1, 3]}));
+        let all = folder.rml(&format!("run w.rml --inputs {data} --vars all --format csv")).ok();
+        assert!(all.starts_with("w,x,v,n,w.case\nUp,1,Down,1,Up\nDown,2,Up,3,Down\n"), "{all}");
+    }
+    let table = folder.rml("run w.rml --inputs named.csv --format table").ok();
+    assert!(table.contains("Down") && table.contains("Up"), "{table}");
+    let drawn = folder.rml("trace w.rml --inputs numbers.csv").ok();
+    let row = drawn.lines().find(|line| line.starts_with("v ")).expect("a row");
+    assert!(row.contains("Down") && row.contains("Up"), "{drawn}");
+    let infer = "infer w.rml --node main --data named.csv --out o.csv --split all";
+    folder.rml(infer).ok();
+    assert_eq!(folder.read("o.csv"), "window,v,n\n0,Down,1\n1,Up,3\n");
+    let stream = folder.rml_with("infer w.rml --node main --stream", "{\"w\": \"Down\", \"x\": 1}\n").ok();
+    assert_eq!(stream, "{\"cycle\": 0, \"v\": \"Down\", \"n\": 2}\n");
+    folder.rml("run w.rml --inputs large.csv").fails(1, &["assertion-failed", "`w.case` is Down"]);
+}
+
+#[test]
+fn dates_feed_inputs() {
+    let program = "import std.losses;\nimport std.layers;\n\nnode net(t: num [batch, 3]) -> (o: num [batch, 1])\n  \
+                   o = dense(1, t);\n\nnode train(t: num [batch, 3], y: num [batch, 1]) -> (loss: num [])\n  \
+                   o, _ = diff_net(t, true, d);\n  loss, d, _ = diff_mse(o, y, true, -0.001);\n\n\
+                   node show(t: num [batch, 3]) -> (u: num [batch, 3])\n  u = t;\n";
+    let rows = "date,load,y\n2024-03-31 23:05,0.5,1.0\n2024-04-01T07:00:00,1.5,2.0\n";
+    let folder = Folder::new().file("p.rml", program).file("d.csv", rows);
+    let columns = "--columns 't=hour(date),weekday(date),load' --columns y=y..y";
+    folder.rml(&format!("train p.rml --data d.csv {columns} --test 0 --epochs 1 --save c.safetensors")).ok();
+    // The checkpoint knows how dates are read, of other formats, too.
+    let other =
+        "[{\"date\": \"2024-03-31 23:05\", \"load\": 0.5}, {\"date\": \"2024-04-01 07:00\", \"load\": 1.5}]";
+    let folder = folder.file("d.json", other);
+    for data in ["d.csv", "d.json", "d.csv --on-disk"] {
+        folder.rml(&format!("infer p.rml --node show --params c.safetensors --data {data} --out o.csv")).ok();
+        assert_eq!(folder.read("o.csv"), "window,u[0],u[1],u[2]\n0,23.0,6.0,0.5\n1,7.0,0.0,1.5\n", "{data}");
+    }
+    let wrong = folder.rml("train p.rml --data d.csv --columns 't=hours(date),load,y' --columns y=y..y");
+    wrong.fails(1, &["no column `hours(date)`", "`--columns 't=hour(date)'`"]);
 }

@@ -3,28 +3,7 @@
 
 mod support;
 
-use support::Folder;
-
-/// What `rml check` says.
-fn checked(text: &str) -> String {
-    Folder::new().file("p.rml", text).rml("check p.rml").err
-}
-
-/// That a program gets one finding with that code and those words, and without the slip none.
-#[track_caller]
-fn told(code: &str, text: &str, words: &[&str], right: &[(&str, &str)]) {
-    let found = checked(text);
-    assert_eq!(found.matches(&format!("[{code}]")).count(), 1, "{found}");
-    for word in words {
-        assert!(found.contains(word), "`{word}` is not in\n{found}");
-    }
-    for (wrong, right) in right {
-        let other = text.replace(wrong, right);
-        assert_ne!(other, text, "{wrong}");
-        let found = checked(&other);
-        assert!(!found.contains(code) && !found.contains("error"), "{right}\n{found}");
-    }
-}
+use support::{Folder, checked, warned};
 
 const TURNED: &str = "import std.losses;
 node net(x: num [batch, 4]) -> (o: num [batch, 1])
@@ -41,7 +20,7 @@ fn a_gradient_enters_for_the_value_that_it_is_of() {
         "gradient of `o` is the gradient of `y`",
         "`loss, do, _ = diff_mse(o, y, true, -0.1);`",
     ];
-    told(
+    warned(
         "foreign-gradient",
         TURNED,
         &words,
@@ -49,7 +28,7 @@ fn a_gradient_enters_for_the_value_that_it_is_of() {
     );
     let own = TURNED.replace("loss, do, _ = diff_mse(y, o", "loss, do, _ = diff_cost(y, o")
         + "node cost(what: num [batch, 1], o: num [batch, 1]) -> (loss: num [])\n  loss = mean(abs(what - 2.0 * o));\n";
-    told(
+    warned(
         "foreign-gradient",
         &own,
         &["`loss, _, do = diff_cost(y, o, true, -0.1);`"],
@@ -81,7 +60,12 @@ node infer(x: num [batch, 4], y: int [batch]) -> (loss: num [])
 fn what_evaluates_does_not_learn() {
     let words =
         ["p.rml:8:3", "`infer` updates parameters", "`o = net(x);` and `loss = cross_entropy(o, y);`"];
-    told("evaluation-learns", COPIED, &words, &[("node infer", "node online"), ("node train", "node learn")]);
+    warned(
+        "evaluation-learns",
+        COPIED,
+        &words,
+        &[("node infer", "node online"), ("node train", "node learn")],
+    );
     let off = COPIED.replace("node infer(x: num [batch, 4], y: int [batch]) -> (loss: num [])\n  o, _ = diff_net(x, true, do);\n  loss, do = diff_cross_entropy(o, y, true", "node infer(x: num [batch, 4], y: int [batch]) -> (loss: num [])\n  o, _ = diff_net(x, false, do);\n  loss, do = diff_cross_entropy(o, y, false");
     assert!(!checked(&off).contains("evaluation-learns"), "{off}");
     let data = r#"{"x": [[1, 2, 3, 4], [4, 3, 2, 1], [1, 1, 1, 1], [0, 1, 0, 1]], "y": [0, 1, 2, 0]}"#;
@@ -102,7 +86,7 @@ node main(x: num [3, 4]) -> (action: int [3], entropy: num [3])
   action = categorical(p);
   entropy = categorical_entropy(p);
 ";
-    told(
+    warned(
         "not-logits",
         text,
         &["p.rml:6:3", "here the softmax is taken before", "`categorical` takes the softmax itself"],
@@ -113,7 +97,7 @@ node main(x: num [3, 4]) -> (action: int [3], entropy: num [3])
 #[test]
 fn the_sign_of_a_gradient_is_turned_where_it_is_written() {
     let text = TURNED.replace("(y, o,", "(o, y,").replace("true, do)", "true, -do)");
-    told("gradient-sign", &text, &["p.rml:5:", "write `do` in place of `-do`"], &[("-do)", "do)")]);
+    warned("gradient-sign", &text, &["p.rml:5:", "write `do` in place of `-do`"], &[("-do)", "do)")]);
 }
 
 /// Windows whose end is computed.
@@ -127,14 +111,14 @@ fn windows(end: &str) -> String {
 fn a_counter_alone_ends_one_window_or_none() {
     let right =
         [("t == 15", "mod(t, 16) == 15"), ("t = 0 fby t + 1", "t = 0 fby (if end then 0 else t + 1)")];
-    told(
+    warned(
         "few-windows",
         &windows("t == 15"),
         &["p.rml:5:3", "one cycle only", "write `mod(t, 16) == 15`"],
         &right,
     );
     let right = [("== 16", "== 15"), ("== 16", ">= 15"), ("== 16", "== 0")];
-    told(
+    warned(
         "few-windows",
         &windows("mod(t, 16) == 16"),
         &["p.rml:5:3", "`mod(t, 16)` is at most 15", "write `mod(t, 16) == 15`"],
@@ -155,7 +139,7 @@ node train(x: num [batch, 1], end: bool [], y: int [batch] when end) -> (loss: n
 #[test]
 fn a_condition_to_learn_is_one_of_the_cycles_of_the_outputs() {
     let text = SEQUENCE.replace("x, end, true,", "x, end, end,");
-    told(
+    warned(
         "clock-mismatch",
         &text,
         &["p.rml:7:3", "write `true` in place of `end`"],
@@ -175,7 +159,7 @@ node train(x: num [batch, 1], end: bool []) -> (loss: num [])
 #[test]
 fn a_gradient_of_some_cycles_has_their_condition() {
     let right = [("diff_net(x, true", "diff_net(x, not end")];
-    told("clock-mismatch", FORECAST, &["p.rml:6:3", "write `not end` in place of `true`"], &right);
+    warned("clock-mismatch", FORECAST, &["p.rml:6:3", "write `not end` in place of `true`"], &right);
     let data = r#"{"x": [[[1], [2], [3]], [[2], [3], [4]]]}"#;
     let text = FORECAST.replace("o when not end, (post x) when not end", "o, post x");
     let folder = Folder::new().file("p.rml", &text).file("d.json", data);
@@ -191,11 +175,11 @@ fn a_gradient_of_some_cycles_has_their_condition() {
 fn what_is_sampled_already_needs_no_sample() {
     let text = "node main(en: bool []) -> (n: int [] when en)\n  n = (0 fby n + 1) when en;\n";
     let right = [("(0 fby n + 1) when en", "0 fby n + (1 when en)")];
-    told("clock-mismatch", text, &["leave out `when en`", "`1 when en` for `1`"], &right);
+    warned("clock-mismatch", text, &["leave out `when en`", "`1 when en` for `1`"], &right);
     let text =
         "node main(x: num [], c: bool []) -> (o: num [] when c)\n  y = x when c;\n  o = (y + 1.0) when c;\n";
     let right = [("(y + 1.0) when c", "y + 1.0")];
-    told("clock-mismatch", text, &["only where `c` is true: leave out `when c`"], &right);
+    warned("clock-mismatch", text, &["only where `c` is true: leave out `when c`"], &right);
 }
 
 #[test]
@@ -209,13 +193,13 @@ node main(set: num []) -> (y: num [])
   y = plant(u);
 ";
     let words = ["p.rml:", "  u = controller(set - y);", "  y = plant(u);", "write `(0.0 fby "];
-    told("instantaneous-cycle", text, &words, &[("set - y", "set - (0.0 fby y)")]);
+    warned("instantaneous-cycle", text, &words, &[("set - y", "set - (0.0 fby y)")]);
     let cell = "import std.layers;
 node cell(x: num [batch, 1]) -> (h: num [batch, 8])
   h = tanh(dense(8, concat(x, h, -1)));
 ";
     let words = ["p.rml:3:3", "write `(zeros([batch, 8]) fby h)` in place of `h` in line 3"];
-    told("instantaneous-cycle", cell, &words, &[("concat(x, h,", "concat(x, zeros([batch, 8]) fby h,")]);
+    warned("instantaneous-cycle", cell, &words, &[("concat(x, h,", "concat(x, zeros([batch, 8]) fby h,")]);
 }
 
 #[test]
@@ -229,7 +213,7 @@ node train(x: num [batch, 16, 1], y: int [batch]) -> (loss: num [])
   logits, _ = diff_net(x, true, dlogits);
   loss, dlogits = diff_cross_entropy(logits, y, true, -0.1);
 ";
-    told("update-causality", text, &["Help 1: time is in cycles, and no axis", "p.rml:4:3"], &[]);
+    warned("update-causality", text, &["Help 1: time is in cycles, and no axis", "p.rml:4:3"], &[]);
     assert!(!checked(text).contains("each of these needs the next one"));
 }
 
@@ -316,5 +300,167 @@ fn programs_that_look_like_slips_get_no_word() {
     for text in RIGHT {
         let run = Folder::new().file("p.rml", text).rml("check p.rml");
         assert_eq!((run.code, &*run.err), (Some(0), ""), "{text}");
+    }
+}
+
+#[test]
+fn minus_the_gradient_of_a_target_is_no_wrong_sign() {
+    let text = TURNED.replace(
+        "loss, do, _ = diff_mse(y, o, true, -0.1)",
+        "loss, _, dy = diff_mse(o, y, true, -0.1);\n  do = -dy",
+    );
+    let found = checked(&text);
+    assert!(!found.contains("[gradient-sign]") && !found.contains("error["), "{found}");
+    // Minus the gradient of the prediction itself is one.
+    let wrong = text.replace("loss, _, dy", "loss, dy, _");
+    assert!(checked(&wrong).contains("[gradient-sign]"), "{wrong}");
+    let own = wrong.replace("true, -0.1", "true, 0.1");
+    assert!(!checked(&own).contains("[gradient-sign]"), "{own}");
+}
+
+#[test]
+fn a_condition_that_is_missing_is_one_error() {
+    let text = "import std.layers;
+node main(x: num [batch, 1]) -> (logits: num [batch, 2] when end)
+  h = lstm(8, x) every end;
+  logits = dense(2, h when end);
+";
+    warned(
+        "declared-clock",
+        text,
+        &["`end` is not another variable", "make it an input: `end: bool []`"],
+        &[("x: num [batch, 1])", "x: num [batch, 1], end: bool [])")],
+    );
+    let twice = text.replace("(x: num [batch, 1])", "(x: num [batch, 1] when end, y: num [] when end)");
+    assert_eq!(checked(&twice).matches("error[").count(), 1, "{}", checked(&twice));
+}
+
+#[test]
+fn a_training_that_diverges_shows_its_learning_rate() {
+    let text = "node f(x) -> (o)\n  k = param(1.0);\n  o = k * x * x;
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_f(x, true, do);
+  do = -100.0 * (o - y);
+  loss = (o - y) * (o - y);
+";
+    let data = r#"{"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "y": [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]}"#;
+    let folder = Folder::new().file("p.rml", text).file("d.json", data);
+    folder
+        .rml("train p.rml --data d.json --epochs 20 --test 0")
+        .fails(1, &["error[diverged]", "p.rml:6:8", "a learning rate"]);
+}
+
+/// A net, its losses, and what stands around them in the programs below.
+const SHAPES: &str = "import std.losses;
+node net(x: num [2]) -> (o: num [2])
+  w = param(zeros([2, 2]) + 0.1);
+  o = matmul(x, w);
+node score(x: num [2]) -> (s: num [])
+  w = param(zeros([2]) + 0.1);
+  s = sum(w * x);
+";
+
+/// Programs that are right, each of a shape that a warning could mistake.
+const UNUSUAL: [(&str, &str); 10] = [
+    (
+        "an optimiser by hand, with the weights as values",
+        "import std.losses;
+node line(w: num [2], x: num [2]) -> (o: num [])
+  o = sum(w * x);
+node train(x: num [2], y: num []) -> (loss)
+  w = zeros([2]) fby (w - 0.1 * v);
+  v = 0.9 * (zeros([2]) fby v) + dw;
+  o, dw, _ = diff_line(w, x, true, do);
+  loss, do, _ = diff_mse(o, y, true, 1.0);",
+    ),
+    (
+        "an encoder that is frozen",
+        "node train(x: num [2], y: num [2]) -> (loss)
+  h = stop_gradient(net(x));
+  o, _ = diff_net(h, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.1);",
+    ),
+    (
+        "a generator against a critic",
+        "node train(z: num [2], real: num [2]) -> (loss)
+  fake, _ = diff_net(z, true, dfake);
+  a, _ = diff_score(real, true, 0.1 * (1.0 - sigmoid(a)));
+  b, dscore = diff_score(fake, true, -0.1 * sigmoid(b));
+  dfake = -dscore;
+  loss = log(1.0 + exp(-a)) + log(1.0 + exp(b));",
+    ),
+    (
+        "a policy gradient",
+        "node train(x: num [2], action: int [], reward: num []) -> (loss)
+  logits, _ = diff_net(x, true, 0.1 * (reward - before) * (one_hot(2, action) - softmax(logits)));
+  before = 0.0 fby (0.9 * before + 0.1 * reward);
+  loss = cross_entropy(logits, action);",
+    ),
+    (
+        "temporal differences",
+        "node train(x: num [2], reward: num []) -> (loss)
+  v, _ = diff_score(last, true, 0.1 * (was + 0.9 * stop_gradient(v) - v));
+  was = 0.0 fby reward;
+  last = zeros([2]) fby x;
+  loss = (was - v) * (was - v);",
+    ),
+    (
+        "a student and a teacher",
+        "node train(x: num [2]) -> (loss)
+  t = net(x);
+  o, _ = diff_net(x, true, do);
+  loss, do, _ = diff_mse(o, t, true, -0.1);",
+    ),
+    (
+        "a rate that follows the loss",
+        "node objective(x: num [2], y: num [2]) -> (loss)
+  loss = mse(net(x), y);
+node train(x: num [2], y: num [2]) -> (loss)
+  loss, _, _ = diff_objective(x, y, true, -0.1 * stop_gradient(loss));",
+    ),
+    (
+        "two losses on one net, and one output that has none",
+        "node two(x: num [2]) -> (o: num [2], size: num [])
+  o = net(x);
+  size = sum(o * o);
+node train(x: num [2], y: num [2]) -> (loss, size)
+  o, size, _ = diff_two(x, true, da + db, 0.0);
+  loss, da, _ = diff_mse(o, y, true, -0.1);
+  _, db, _ = diff_mae(o, y, true, -0.01);",
+    ),
+    (
+        "updates every other cycle",
+        "node train(x: num [2], y: num [2]) -> (loss)
+  learn = true fby not learn;
+  o, _ = diff_net(x, learn, do);
+  loss = mse(o, y);
+  do = 0.1 * ((y - o) when learn);",
+    ),
+    (
+        "counts in the place of gradients",
+        "node train(y: bool []) -> (rate)
+  ones = (0.0 fby ones) + to_num(y);
+  all = (0.0 fby all) + 1.0;
+  rate = ones / all;",
+    ),
+];
+
+#[test]
+fn programs_of_unusual_shape_are_quiet() {
+    for (name, text) in UNUSUAL {
+        let text = if text.starts_with("import") { text.to_owned() } else { format!("{SHAPES}{text}") };
+        let run = Folder::new().file("p.rml", &text).rml("check p.rml");
+        let codes = [
+            "no-update",
+            "gradient-sign",
+            "learning-rate",
+            "gradient-updates",
+            "loss-as-gradient",
+            "no-metric",
+            "error",
+        ];
+        for code in codes {
+            assert!(!run.err.contains(code), "{name}: {code}\n{text}\n{}", run.err);
+        }
     }
 }

@@ -122,3 +122,43 @@ fn states_that_begin_with_a_draw_begin_anew_where_a_run_goes_back() {
         }
     }
 }
+
+/// Windows of four cycles, in which an output is present twice.
+const PLAY: &str = "enum way = Left, Right;
+
+node play() -> (t, w: way, n, late: int [] when odd)
+  t = 0 fby (if end then 0 else t + 1);
+  end = t == 3;
+  odd = t == 1 or t == 3;
+  w = if t < 2 then Left else Right;
+  late = t when odd;
+  n = count(1) every end;
+
+node count(x: int []) -> (n)
+  n = x + (0 fby n);
+";
+
+#[test]
+fn inference_needs_no_data() {
+    let folder = folder().file("play.rml", PLAY);
+    folder.rml("train p.rml --windows 5 --save c.safetensors").ok();
+    let gap = folder.rml("infer p.rml --node evaluate --params c.safetensors --windows 3").ok();
+    assert!(gap.starts_with("3 windows\ngap 1.3"), "{gap}");
+    folder.rml("infer p.rml --node evaluate --windows 3").fails(1, &["no-parameters"]);
+    let run = folder.rml("infer play.rml --node play --cycles 6 --out o.csv").ok();
+    assert!(run.starts_with("2 windows\n"), "the last window is finished: {run}");
+    assert!(run.contains("\nt 1.5000\n") && !run.contains("\nw "), "a case has no mean: {run}");
+    let table = folder.read("o.csv");
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        rows[..5],
+        ["cycle,t,w,n,late", "0,0,Left,1,", "1,1,Left,2,1", "2,2,Right,3,", "3,3,Right,4,3"]
+    );
+    assert_eq!(rows.len(), 9);
+    folder.rml("infer play.rml --node play --windows 1 --out o.json").ok();
+    let json: Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+    assert_eq!(json["late"], serde_json::json!([null, 1, null, 3]));
+    folder.rml("infer play.rml --node play --windows 1 --split all").fails(1, &["bad-option", "--split"]);
+    folder.rml("infer play.rml --node count --cycles 3").fails(1, &["node count has inputs"]);
+    folder.rml("infer play.rml --node play").fails(2, &["--windows"]);
+}

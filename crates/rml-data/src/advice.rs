@@ -422,6 +422,11 @@ pub(crate) fn gap(why: Malformed, name: &str) -> Malformed {
     ))
 }
 
+/// The same where it is `null` in a list.
+pub(crate) fn null(why: Malformed, name: &str) -> Malformed {
+    gap(why.help("write a number in place of `null`, or leave the row out"), name)
+}
+
 /// What to write in place of a text where a value is expected.
 pub(crate) fn written(text: &str) -> String {
     let lower = text.to_ascii_lowercase();

@@ -6,9 +6,9 @@ use rml_base::visible_name;
 use rml_ir::{Precision, Shape};
 
 use crate::columns::{Column, Columns, Elements};
-use crate::dates;
+use crate::dates::{self, Date};
 use crate::labels::{Numbered, Texts};
-use crate::malformed::{Malformed, Wrong};
+use crate::malformed::{GAP, Malformed, Wrong};
 
 /// What stands in one place of a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,6 +16,13 @@ pub(crate) enum Scalar {
     Bool(bool),
     Int(i64),
     Num(f64),
+}
+
+impl From<Date> for Scalar {
+    fn from((whole, fraction): Date) -> Self {
+        #[allow(clippy::cast_precision_loss, reason = "years have four digits")]
+        if fraction == 0.0 { Scalar::Int(whole) } else { Scalar::Num(whole as f64 + fraction) }
+    }
 }
 
 impl std::fmt::Display for Scalar {
@@ -202,9 +209,7 @@ impl Builder {
             return self.cells.push_label(text, memory);
         }
         match dates::seconds(text) {
-            Some((seconds, 0.0)) => self.cells.push(Scalar::Int(seconds), memory),
-            #[allow(clippy::cast_precision_loss, reason = "years have four digits")]
-            Some((seconds, fraction)) => self.cells.push(Scalar::Num(seconds as f64 + fraction), memory),
+            Some(date) => self.cells.push(date.into(), memory),
             None => {
                 let why =
                     format!("`{}` is neither a number nor a date: {}", visible_name(text), dates::EXPECTED);
@@ -221,6 +226,11 @@ impl Builder {
     /// Adds an element that is absent among others.
     pub(crate) fn gap(&mut self, memory: &mut Reservation) -> Result<(), Wrong> {
         self.cells.push(Scalar::Num(f64::NAN), memory)
+    }
+
+    /// Adds an element of a list that is `null`.
+    pub(crate) fn null(&mut self, memory: &mut Reservation) -> Result<(), Wrong> {
+        if self.has_gaps { self.gap(memory) } else { Err(Wrong::Shape(GAP.to_owned())) }
     }
 
     /// Ends the cell of that row, whose elements have that shape. Rows come in their order.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
-use rml_ir::Shape;
+use rml_ir::{Data, Shape};
 
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
@@ -68,6 +68,16 @@ impl Elements {
             Elements::Int(_) => Elements::Int(Vec::new()),
             Elements::F32(_) => Elements::F32(Vec::new()),
             Elements::F64(_) => Elements::F64(Vec::new()),
+        }
+    }
+
+    /// The same as elements of values.
+    pub(crate) fn to_data(&self) -> Data {
+        match self {
+            Elements::Bool(v) => Data::Bool(v.clone()),
+            Elements::Int(v) => Data::Int(v.clone()),
+            Elements::F32(v) => Data::F32(v.clone()),
+            Elements::F64(v) => Data::F64(v.clone()),
         }
     }
 

@@ -15,23 +15,25 @@ use rml_ir::Shape;
 use crate::advice;
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
+use crate::dates::{self, Aspect, Date};
 use crate::dialect::{Known, find, sample_of};
 use crate::malformed::{self, Malformed, Wrong};
-use crate::mapping::{ColumnMapping, Resolved};
+use crate::mapping::{ColumnMapping, Field, Resolved};
 use crate::parts::{Named, counts};
 use crate::records::{Cell, Records};
 use crate::selection::Selection;
+use crate::text;
 
-/// The cells that make up a column: for each the index in the header, and its place in the tensor.
-type Parts = Vec<(usize, Vec<usize>)>;
+/// The cells that make up a column: for each where it is in the header, and its place in the tensor.
+type Parts = Vec<(Field, Vec<usize>)>;
 
 /// A column while it is read.
 struct Column<'a> {
     name: &'a str,
     /// The shape of a row.
     dims: Vec<usize>,
-    /// The indices in the header, in row-major order of the elements.
-    fields: Vec<usize>,
+    /// The cells, in row-major order of the elements.
+    fields: Vec<Field>,
     reading: Reading,
 }
 
@@ -123,7 +125,7 @@ fn row(
     memory: &mut Reservation,
 ) -> Result<(), Malformed> {
     let Column { name, dims, fields, reading } = column;
-    let own = || fields.iter().map(|field| &cells[*field]);
+    let own = || fields.iter().map(|(field, _)| &cells[*field]);
     let Some(first) = own().find(|cell| !known.is_missing(&cell.text)) else { return Ok(()) };
     let at = Place::new(first.at);
     let fault = Place::new(Fault::Other);
@@ -138,9 +140,10 @@ fn row(
             };
             return Err(Wrong::Shape(format!("some elements are absent here, others not: {cell}")));
         }
-        for cell in own() {
+        for (field, aspect) in fields.iter() {
+            let cell = &cells[*field];
             at.set(cell.at);
-            element(builder, &cell.text, known, &fault, memory)?;
+            element(builder, (&cell.text, *aspect), known, &fault, memory)?;
         }
         at.set(first.at);
         fault.set(Fault::Other);
@@ -155,7 +158,7 @@ fn row(
 /// Adds the element that a cell stands for.
 fn element(
     builder: &mut Builder,
-    text: &str,
+    (text, aspect): (&str, Option<Aspect>),
     known: &Known,
     fault: &Place<Fault>,
     memory: &mut Reservation,
@@ -163,6 +166,10 @@ fn element(
     fault.set(Fault::Kind);
     if known.is_missing(text) {
         return builder.gap(memory);
+    }
+    if let Some(aspect) = aspect {
+        fault.set(Fault::Date);
+        return builder.element(aspect.of(date(text, known)?).into(), memory);
     }
     if builder.takes(truth(text).is_some() || value(text, known).is_some()) {
         return builder.label(text, memory);
@@ -173,6 +180,16 @@ fn element(
     builder.element(value, memory)
 }
 
+/// The date that a cell stands for: a text, or a number of seconds.
+fn date(text: &str, known: &Known) -> Result<Date, Wrong> {
+    let date = match value(text, known) {
+        Some(Ok(Scalar::Int(seconds))) => dates::within(seconds),
+        Some(Ok(Scalar::Num(seconds))) => dates::split(seconds),
+        Some(Ok(Scalar::Bool(_)) | Err(_)) | None => dates::seconds(text),
+    };
+    date.ok_or_else(|| Wrong::Text(format!("`{}` is no date", visible_name(text))))
+}
+
 /// Where a row is in error.
 #[derive(Clone, Copy)]
 enum Fault {
@@ -180,6 +197,8 @@ enum Fault {
     Gap,
     /// A cell by itself.
     Cell,
+    /// A cell that is to be a date.
+    Date,
     /// A cell next to those above it.
     Kind,
     Other,
@@ -192,6 +211,9 @@ fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Know
             Fault::Gap => advice::gap(why.help("write a value into that cell, or leave the row out"), name),
             _ => why,
         };
+    }
+    if let Fault::Date = fault {
+        return why.note(format!("{}; a number is one of seconds since 1970", dates::EXPECTED));
     }
     let why = why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent");
     match fault {
@@ -232,7 +254,7 @@ fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
     let mut groups: IndexMap<&str, Parts> = IndexMap::new();
     for (field, cell) in header.iter().enumerate().filter(|(_, cell)| !cell.text.is_empty()) {
         let (name, index) = element_name(&cell.text).unwrap_or((&cell.text, Vec::new()));
-        groups.entry(name).or_default().push((field, index));
+        groups.entry(name).or_default().push(((field, None), index));
     }
     groups
 }
@@ -253,21 +275,22 @@ fn mapped<'a>(
     let counts = counts(&names);
     let places = |name: &str| match counts.first(name) {
         Some(place) => vec![place],
-        None => groups.get(name).map_or(Vec::new(), |parts| parts.iter().map(|part| part.0).collect()),
+        None => groups.get(name).map_or(Vec::new(), |parts| parts.iter().map(|part| part.0.0).collect()),
     };
     let Resolved { fed: resolved, lacking, named } = mapping.resolved(&names, places)?;
     for (input, fields, _) in &resolved {
-        let twice = |field: &&usize| {
-            let name = names.get(**field).filter(|name| !name.is_empty());
-            name.is_some_and(|name| !counts.is_one(&names, **field) && mapping.names_alone(name, input))
+        let twice = |(field, _): &&Field| {
+            let name = names.get(*field).filter(|name| !name.is_empty());
+            name.is_some_and(|name| !counts.is_one(&names, *field) && mapping.names_alone(name, input))
         };
-        if let Some(name) = fields.iter().find(twice).and_then(|field| names.get(*field)) {
+        if let Some(name) = fields.iter().find(twice).and_then(|(field, _)| names.get(*field)) {
             return Err(twice_in_header(name, input, &names));
         }
     }
     // What feeds an input under another name is no column of its own.
-    let fed: BTreeSet<usize> = resolved.iter().flat_map(|(_, fields, _)| fields.iter().copied()).collect();
-    groups.retain(|name, parts| own.has(name) || !parts.iter().all(|(field, _)| fed.contains(field)));
+    let fed: BTreeSet<usize> =
+        resolved.iter().flat_map(|(_, fields, _)| fields.iter().map(|field| field.0)).collect();
+    groups.retain(|name, parts| own.has(name) || !parts.iter().all(|(field, _)| fed.contains(&field.0)));
     for (input, fields, is_one) in resolved {
         let index = |(i, field)| (field, if is_one { Vec::new() } else { vec![i] });
         groups.insert(input, fields.into_iter().enumerate().map(index).collect());
@@ -297,10 +320,11 @@ fn element_name(text: &str) -> Option<(&str, Vec<usize>)> {
 
 /// The shape that the parts fill, and their cells in row-major order. `Err` = why there is none, and a cell of the
 /// header that shows it.
-fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), (usize, Malformed)> {
+fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<Field>), (usize, Malformed)> {
     let rank = parts.first().map_or(0, |p| p.1.len());
     let mut seen = BTreeSet::new();
-    if let Some((field, _)) = parts.iter().find(|(_, index)| index.len() != rank || !seen.insert(index)) {
+    let other = |(_, index): &&(Field, Vec<usize>)| index.len() != rank || !seen.insert(index.clone());
+    if let Some(((field, _), _)) = parts.iter().find(other) {
         let why = Malformed::of_shape("the header has this column twice");
         return Err((*field, why.help("leave out one of them, or give it another name")));
     }
@@ -313,7 +337,7 @@ fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), (usize, Malformed)>
         let why = why
             .note(format!("its largest indices ask for the shape {}", Shape::new(&dims)))
             .help("indices count from 0, and each has a column: `x[0]`, `x[1]`, `x[2]`");
-        return Err((parts.first().map_or(0, |p| p.0), why));
+        return Err((parts.first().map_or(0, |p| p.0.0), why));
     }
     let mut sorted: Vec<_> = parts.iter().collect();
     sorted.sort_by(|a, b| a.1.cmp(&b.1));
@@ -332,6 +356,35 @@ pub fn write_row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<st
         out.push_str("\"\"");
     }
     out.push('\n');
+}
+
+/// All columns as a table with a header. An element of a tensor has a column of its own, and a row that is absent has
+/// empty cells.
+pub(crate) fn write(columns: &Columns) -> Result<String, Malformed> {
+    if let Some(name) = columns.lengths.keys().next() {
+        let what = format!("column `{name}` has sequences of different lengths, which a table cannot store");
+        return Err(Malformed::new(what).help("write JSON instead"));
+    }
+    let cells: Vec<_> = columns
+        .columns
+        .iter()
+        .map(|(name, column)| {
+            let shape = Shape::new(column.shape.dims().get(1..).unwrap_or_default());
+            (column, column.elements.to_data(), shape, columns.shared_names(name))
+        })
+        .collect();
+    let mut out = String::new();
+    let header = columns.columns.keys().zip(&cells);
+    write_row(&mut out, header.flat_map(|(name, (_, _, shape, _))| text::element_names(name, shape)));
+    for row in 0..columns.most_rows() {
+        let fields = cells.iter().flat_map(|(column, data, shape, names)| {
+            let n = shape.len();
+            let place = (row < column.rows()).then(|| column.place(row)).flatten();
+            (0..n).map(move |i| place.map(|at| text::element(data, at * n + i, names.as_deref())))
+        });
+        write_row(&mut out, fields.map(Option::unwrap_or_default));
+    }
+    Ok(out)
 }
 
 fn quoted(text: &str) -> Cow<'_, str> {

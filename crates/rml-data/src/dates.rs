@@ -1,13 +1,119 @@
-//! Dates in text as numbers of seconds, and durations.
+//! Dates in text as numbers: of seconds, or what a calendar and a clock say. Durations.
+
+use serde::{Deserialize, Serialize};
 
 const DAY: i64 = 86_400;
+
+/// What a date is read as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Aspect {
+    /// Seconds since the beginning of 1970.
+    Seconds,
+    /// Of the hour, from 0 to 59.
+    Minute,
+    /// Of the day, from 0 to 23.
+    Hour,
+    /// Of the week, from 0, Monday, to 6.
+    Weekday,
+    /// Of the month, from 1 to 31.
+    Day,
+    /// The number of the day in the year, from 1 to 366.
+    Yearday,
+    /// Of the year, from 1 to 12.
+    Month,
+    /// The year.
+    Year,
+}
+
+impl Aspect {
+    /// All of them.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Seconds,
+        Self::Minute,
+        Self::Hour,
+        Self::Weekday,
+        Self::Day,
+        Self::Yearday,
+        Self::Month,
+        Self::Year,
+    ];
+
+    /// How it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Weekday => "weekday",
+            Self::Day => "day",
+            Self::Yearday => "yearday",
+            Self::Month => "month",
+            Self::Year => "year",
+        }
+    }
+
+    /// The one that is written so.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|aspect| aspect.name() == name)
+    }
+
+    /// That of a date: an integer, and the fraction after it. A date is whole seconds since 1970 and a fraction, too.
+    pub(crate) fn of(self, (whole, fraction): Date) -> Date {
+        let (days, second) = (whole.div_euclid(DAY), whole.rem_euclid(DAY));
+        let (year, month, day) = civil(days);
+        let number = match self {
+            Self::Seconds => return (whole, fraction),
+            Self::Minute => second / 60 % 60,
+            Self::Hour => second / 3600,
+            // The first day of 1970 was a Thursday.
+            Self::Weekday => (days + 3).rem_euclid(7),
+            Self::Day => day,
+            Self::Yearday => days - since_1970(year, 1, 1) + 1,
+            Self::Month => month,
+            Self::Year => year,
+        };
+        (number, 0.0)
+    }
+}
+
+/// Whole seconds since the beginning of 1970, and a fraction of a second after them.
+pub(crate) type Date = (i64, f64);
+
+/// The last second of the year 9999, and the first one of the year -9999.
+const RANGE: std::ops::RangeInclusive<i64> = -377_705_116_800..=253_402_300_799;
+
+/// Seconds that are a date.
+pub(crate) fn within(seconds: i64) -> Option<Date> {
+    RANGE.contains(&seconds).then_some((seconds, 0.0))
+}
+
+/// Seconds, of which a number has also a part.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "within the range")]
+pub(crate) fn split(seconds: f64) -> Option<Date> {
+    let whole = seconds.floor();
+    let fits = whole >= *RANGE.start() as f64 && whole <= *RANGE.end() as f64;
+    fits.then(|| (whole as i64, seconds - whole))
+}
+
+/// The year, month and day of the Gregorian calendar, from the days since the beginning of 1970.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Years begin in March, so that the leap day is the last one; 400 years have always as many days.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let in_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * in_year + 2) / 153;
+    let date = in_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, date)
+}
 
 /// What a date is, for messages.
 pub(crate) const EXPECTED: &str = "a date is written 2024-03-31, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
 
 /// The whole seconds from the beginning of 1970 to a date, and the fraction of a second after them; `None` if the text
 /// is no date. The year is first, so that no day is taken for a month. A date without a time zone counts as one in UTC.
-pub(crate) fn seconds(text: &str) -> Option<(i64, f64)> {
+pub(crate) fn seconds(text: &str) -> Option<Date> {
     let mut reader = Reader { rest: text.trim() };
     let year = reader.digits(4)?;
     let mark = reader.one(&['-', '/'])?;
@@ -158,10 +264,26 @@ mod tests {
             for month in 1..=12 {
                 for date in 1..=days(year, month) {
                     assert_eq!(since_1970(year, month, date), day, "{year}-{month}-{date}");
+                    assert_eq!(civil(day), (year, month, date));
                     day += 1;
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_date_has_aspects() {
+        let all = |text: &str| Aspect::ALL.map(|aspect| aspect.of(seconds(text).unwrap()));
+        let ints = |v: [i64; 8]| v.map(|i| (i, 0.0));
+        // 31 March 2024 was a Sunday, and the 91st day of its year.
+        assert_eq!(all("2024-03-31 23:05:09"), ints([1_711_926_309, 5, 23, 6, 31, 91, 3, 2024]));
+        assert_eq!(all("1969-12-29"), ints([-259_200, 0, 0, 0, 29, 363, 12, 1969]));
+        assert_eq!(all("2024-12-31T23:30:00-01:00"), ints([1_735_691_400, 30, 0, 2, 1, 1, 1, 2025]));
+        assert_eq!(Aspect::Seconds.of((1, 0.5)), (1, 0.5));
+        for aspect in Aspect::ALL {
+            assert_eq!(Aspect::named(aspect.name()), Some(aspect));
+        }
+        assert_eq!((Aspect::named("hours"), split(f64::NAN), within(i64::MAX)), (None, None, None));
     }
 
     #[test]

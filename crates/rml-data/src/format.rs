@@ -172,7 +172,8 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Writes a file by its extension, `.npz` or `.json`.
+    /// Writes a file by its extension, `.npz`, `.json` or `.csv`. In JSON and CSV, an integer that has a name is
+    /// written as its name; npz has numbers, and the names of those of `y` in an array `y.names`.
     ///
     /// # Errors
     /// Another extension; columns that the format has no place for; a file that cannot be written.
@@ -184,6 +185,7 @@ impl Columns {
             .map_err(|short| short.diagnostic(format!("writing {}, {elements} elements,", path.display())))?;
         let bytes = match Format::of(path) {
             Some(Format::Npz) => self.to_npz()?,
+            Some(Format::Csv) => csv::write(self).map_err(|e| e.at(&self.origin))?.into_bytes(),
             _ => (self.to_json() + "\n").into_bytes(),
         };
         rml_files::write_output(path, &bytes)
@@ -196,13 +198,14 @@ impl Columns {
     pub fn check_format(path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let is_plain = Compression::of(path).0 == Compression::Plain;
-        if is_plain && matches!(Format::of(path), Some(Format::Npz | Format::Json)) {
+        let is_csv = || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+        if is_plain && (matches!(Format::of(path), Some(Format::Npz | Format::Json)) || is_csv()) {
             return Ok(());
         }
         let what = format!("{} is in no format that can be written", path.display());
         let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
-        let other = path.with_extension("").with_extension("json");
-        let d = d.note("the extension says the format: .npz or .json");
+        let other = path.with_extension("").with_extension("csv");
+        let d = d.note("the extension says the format: .npz, .json or .csv");
         Err(d.help(format!("write `{}`", other.display())).into())
     }
 

@@ -15,7 +15,7 @@ use crate::advice;
 use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::labels::Texts;
-use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
+use crate::malformed::{self, GAP, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::recipe::Preparation;
 use crate::scan::{Ill, Scan, said};
 use crate::selection::Selection;
@@ -232,13 +232,10 @@ fn cell(
     Ok(())
 }
 
-/// A list lacks an element.
-const GAP: &str = "some elements are absent here, others not: `null` in a list";
-
 /// The finding about a cell, with what may stand there.
 fn advised(why: Malformed, name: &str) -> Malformed {
     if why.what() == GAP {
-        return advice::gap(why.help("write a number in place of `null`, or leave the row out"), name);
+        return advice::null(why, name);
     }
     if why.code != codes::DATA_TYPE {
         return why;
@@ -264,8 +261,7 @@ fn put(builder: &mut Builder, said: Said<'_>, memory: &mut Reservation) -> Resul
         Said::Value(scalar) => builder.element(scalar, memory),
         Said::Text(text) if builder.takes(false) => builder.label(&text, memory),
         Said::Text(text) => Err(format!("the text {:?} is no value", visible_name(&text)).into()),
-        Said::Null if builder.has_gaps() => builder.gap(memory),
-        Said::Null => Err(Wrong::Shape(GAP.to_owned())),
+        Said::Null => builder.null(memory),
     }
 }
 
@@ -389,6 +385,7 @@ pub(crate) fn write(columns: &Columns) -> String {
         let cell = column.shape.dims().get(1..).unwrap_or_default();
         let per: usize = cell.iter().product();
         let lengths = columns.lengths(name);
+        let names = columns.shared_names(name);
         let (rows, mut start) = (lengths.map_or(column.rows(), <[usize]>::len), 0);
         for row in 0..rows {
             out.push_str(if row > 0 { ", " } else { "" });
@@ -408,7 +405,7 @@ pub(crate) fn write(columns: &Columns) -> String {
                 Elements::F32(v) => Data::F32(v[range].to_vec()),
                 Elements::F64(v) => Data::F64(v[range].to_vec()),
             };
-            crate::text::json_value(&mut out, &Value::new(Shape::new(&dims), data));
+            crate::text::json_value(&mut out, &Value::new(Shape::new(&dims), data), names.as_deref());
         }
         out.push(']');
     }

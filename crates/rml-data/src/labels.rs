@@ -2,6 +2,8 @@
 //! order in which they were first read. What class a text is depends on the training, so it is said when the column is
 //! bound to its input.
 
+use std::sync::Arc;
+
 use indexmap::IndexSet;
 use rml_base::codes::run as codes;
 use rml_base::memory::Reservation;
@@ -71,6 +73,11 @@ impl Columns {
     /// The texts that the numbers of a column stand for, if it holds texts.
     pub fn names(&self, column: &str) -> Option<&[String]> {
         self.names.get(column).map(Vec::as_slice)
+    }
+
+    /// The same, as values are printed with them.
+    pub(crate) fn shared_names(&self, column: &str) -> Option<Vec<Arc<str>>> {
+        Some(self.names(column)?.iter().map(|name| Arc::from(name.as_str())).collect())
     }
 
     /// Gives the texts of another table the numbers that they have here. Returns the numbers by column.

@@ -18,6 +18,7 @@ mod columns;
 mod concat;
 mod csv;
 mod cut;
+mod dated;
 mod dates;
 mod dialect;
 mod feed;

@@ -181,6 +181,9 @@ impl Malformed {
     }
 }
 
+/// A list lacks an element.
+pub(crate) const GAP: &str = "some elements are absent here, others not: `null` in a list";
+
 /// Why an entry of a file feeds no input. It is harmless unless a program asks for the entry. Displays as the reason,
 /// with its place.
 ///

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::advice;
 use crate::columns::{Column, Columns, Elements};
 use crate::concat::joined;
+use crate::dated::dated;
+use crate::dates::Aspect;
 use crate::labels;
 use crate::malformed::Malformed;
 use crate::parts::{Named, Part, counts, parts};
@@ -37,8 +39,11 @@ pub struct ColumnMapping {
     recorded: BTreeSet<String>,
 }
 
+/// The place of a column, and what is read of it, if it has dates.
+pub(crate) type Field = (usize, Option<Aspect>);
+
 /// An input, the places of its columns, and whether it takes one column alone.
-type Fed<'m> = (&'m str, Vec<usize>, bool);
+type Fed<'m> = (&'m str, Vec<Field>, bool);
 
 /// What a mapping is in a table.
 #[derive(Default)]
@@ -51,8 +56,8 @@ pub(crate) struct Resolved<'m> {
 }
 
 impl ColumnMapping {
-    /// Reads `input=column`, `input=first,second` and `input=first..last`. A name with a comma or two points in it
-    /// stands in quotes.
+    /// Reads `input=column`, `input=first,second`, `input=first..last`, and for dates `input=hour(column)`. A name that
+    /// has a comma or two points stands in quotes, and so does one that looks like `hour(..)`.
     ///
     /// # Errors
     /// A text of another form; an input that is named twice.
@@ -81,7 +86,7 @@ impl ColumnMapping {
     /// Whether a column may feed that input, as far as its name says it.
     pub(crate) fn gives(&self, column: &str, input: &str) -> bool {
         let feeds = |part: &Part| match part {
-            Part::One(name) => name == column,
+            Part::One(name) | Part::Date(_, name) => name == column,
             Part::Range(_, _) => true,
         };
         self.inputs.get(input).is_some_and(|parts| parts.iter().any(feeds))
@@ -89,7 +94,7 @@ impl ColumnMapping {
 
     /// Whether a column feeds an input by its own name, and not by a range.
     pub(crate) fn names_alone(&self, column: &str, input: &str) -> bool {
-        let is_it = |part: &Part| matches!(part, Part::One(name) if name == column);
+        let is_it = |part: &Part| part.is_column() && part.names().any(|name| name == column);
         self.inputs.get(input).is_some_and(|parts| parts.iter().any(is_it))
     }
 
@@ -125,7 +130,7 @@ impl ColumnMapping {
     pub(crate) fn has_numbers(&self) -> bool {
         let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
         self.inputs.values().flatten().any(|part| match part {
-            Part::One(name) => is_number(name),
+            Part::One(name) | Part::Date(_, name) => is_number(name),
             Part::Range(first, last) => is_number(first) && is_number(last),
         })
     }
@@ -138,9 +143,15 @@ impl ColumnMapping {
     /// Whether a column may feed an input, as far as its name says it.
     pub(crate) fn uses(&self, column: &str) -> bool {
         self.inputs.values().flatten().any(|part| match part {
-            Part::One(name) => name == column,
+            Part::One(name) | Part::Date(_, name) => name == column,
             Part::Range(_, _) => true,
         })
+    }
+
+    /// Whether an input has what dates of a column say.
+    pub(crate) fn reads_dates(&self, column: &str) -> bool {
+        let is_it = |part: &Part| part.aspect().is_some() && part.names().any(|name| name == column);
+        self.inputs.values().flatten().any(is_it)
     }
 
     /// For each input that is named: the places of its columns among all names, and whether it takes one column alone.
@@ -177,11 +188,11 @@ impl ColumnMapping {
                         let columns = places.iter().filter_map(|place| names.get(*place));
                         named.extend(columns.map(|name| Part::One((*name).to_owned())));
                     }
-                    Part::One(_) | Part::Range(_, _) => named.push(part.clone()),
+                    Part::One(_) | Part::Range(_, _) | Part::Date(_, _) => named.push(part.clone()),
                 }
-                all.extend(places);
+                all.extend(places.into_iter().map(|place| (place, part.aspect())));
             }
-            let is_one = matches!(&parts[..], [Part::One(_)]) && all.len() == 1;
+            let is_one = matches!(&parts[..], [part] if part.is_column()) && all.len() == 1;
             resolved.fed.push((input, all, is_one));
             resolved.named.insert(input.clone(), named);
         }
@@ -200,20 +211,15 @@ impl ColumnMapping {
         let mut fed = Vec::new();
         let Resolved { fed: resolved, lacking, named } = self.resolved(&names, place)?;
         for (input, places, is_one) in resolved {
-            let of: Vec<&str> = places.iter().map(|place| names[*place]).collect();
-            let unusable = of.iter().find_map(|name| table.unusable.get(*name)).cloned();
+            let of: Vec<(&str, Option<Aspect>)> =
+                places.iter().map(|(place, aspect)| (names[*place], *aspect)).collect();
+            let unusable = of.iter().find_map(|(name, _)| table.unusable.get(*name)).cloned();
             let mut names: Option<Vec<String>> = None;
-            let lengths = of.first().filter(|_| is_one).and_then(|name| table.lengths.get(*name)).cloned();
-            let column = match (unusable, is_one) {
-                (Some(why), _) => Err(why),
-                (None, true) => {
-                    names = table.names(of[0]).map(<[String]>::to_vec);
-                    Ok(table.columns[of[0]].clone())
-                }
-                (None, false) => {
-                    let columns = renumbered(table, &of, &mut names);
-                    stacked(&columns.iter().collect::<Vec<_>>()).map_err(Into::into)
-                }
+            let lengths =
+                of.first().filter(|_| is_one).and_then(|(name, _)| table.lengths.get(*name)).cloned();
+            let column = match unusable {
+                Some(why) => Err(why),
+                None => combined(table, &of, is_one, &mut names).map_err(Into::into),
             };
             fed.push((input, column, lengths, names));
         }
@@ -264,6 +270,8 @@ fn not_as_trained((input, parts): (&str, &[Part]), name: &str, names: &[&str]) -
             Part::One(one) if one == name => other.to_owned(),
             Part::One(one) => one.clone(),
             Part::Range(first, last) => format!("{first}..{last}"),
+            Part::Date(aspect, one) if one == name => format!("{}({other})", aspect.name()),
+            Part::Date(aspect, one) => format!("{}({one})", aspect.name()),
         });
         parts.collect::<Vec<_>>().join(",")
     };
@@ -295,6 +303,16 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     }
     let why = why.note(listed(names));
     let why = if has_own(input, names) { why.help(own(input)) } else { why };
+    if let Some((of, column)) = name.strip_suffix(')').and_then(|text| text.split_once('('))
+        && names.contains(&column)
+    {
+        let all = Aspect::ALL.map(|aspect| format!("`{}`", aspect.name())).join(", ");
+        let why = why.note(format!("what is read of dates is one of {all}"));
+        return match suggest(of, Aspect::ALL.iter().map(|aspect| aspect.name())) {
+            Some(near) => why.help(format!("write `--columns '{input}={near}({column})'`")),
+            None => why.help(format!("write for example `--columns '{input}=hour({column})'`")),
+        };
+    }
     match suggest(name, names.iter().copied()) {
         Some(near) => why.help(format!("there is `{near}`")),
         None if names.iter().enumerate().all(|(i, name)| *name == i.to_string()) => {
@@ -307,17 +325,35 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     }
 }
 
-/// Those columns, with numbers of texts that are the same in all of them.
-fn renumbered(table: &Columns, columns: &[&str], names: &mut Option<Vec<String>>) -> Vec<Column> {
-    let one = |name: &&str| {
-        let mut column = table.columns[*name].clone();
-        if let Some(theirs) = table.names(name) {
-            let numbers = labels::merged(names.get_or_insert_default(), theirs);
-            labels::renumber(&mut column.elements, &numbers);
+/// The column of an input, of columns of a table; `names` get the texts that its numbers stand for.
+fn combined(
+    table: &Columns,
+    of: &[(&str, Option<Aspect>)],
+    is_one: bool,
+    names: &mut Option<Vec<String>>,
+) -> Result<Column, Malformed> {
+    let columns = of.iter().map(|(name, aspect)| {
+        let (column, own) = (&table.columns[*name], table.names(name));
+        match (aspect, own) {
+            (Some(aspect), own) => dated(*aspect, column, own)
+                .map_err(|why| why.note(format!("in column `{}`", visible_name(name)))),
+            (None, own) => Ok(renumbered(column.clone(), own, names)),
         }
-        column
-    };
-    columns.iter().map(one).collect()
+    });
+    let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+    if is_one && let Some(column) = columns.pop() {
+        return Ok(column);
+    }
+    stacked(&columns.iter().collect::<Vec<_>>())
+}
+
+/// A column with numbers of texts that are the same in several ones.
+fn renumbered(mut column: Column, own: Option<&[String]>, names: &mut Option<Vec<String>>) -> Column {
+    if let Some(own) = own {
+        let numbers = labels::merged(names.get_or_insert_default(), own);
+        labels::renumber(&mut column.elements, &numbers);
+    }
+    column
 }
 
 /// A vector for each row, of columns with a single value for each.
@@ -388,6 +424,27 @@ mod tests {
     }
 
     #[test]
+    fn dates_are_read_as_what_they_say() {
+        let csv = "date,load\n2024-03-31 23:05,1.5\n1711929600,2\n";
+        let json = r#"{"date": ["2024-03-31 23:05", "2024-04-01"], "load": [1.5, 2]}"#;
+        for (text, format) in [(csv, Format::Csv), (json, Format::Json)] {
+            let columns = ["x=hour(date),weekday( date ),load", "m=month(\"date\")", "t=seconds(date)"];
+            let table = read(text, format, &columns).unwrap();
+            assert_eq!(table.columns["x"].elements, Elements::F64(vec![23.0, 6.0, 1.5, 0.0, 0.0, 2.0]));
+            assert_eq!(table.columns["m"].elements, Elements::Int(vec![3, 4]));
+            assert_eq!(table.columns["m"].shape.dims(), [2]);
+            assert_eq!(table.columns["t"].elements, Elements::Int(vec![1_711_926_300, 1_711_929_600]));
+        }
+        let error = read(csv, Format::Csv, &["x=hours(date)"]).unwrap_err().to_string();
+        assert!(error.contains("no column `hours(date)`"), "{error}");
+        let table = read("date\nyesterday\n", Format::Csv, &["x=hour(date)"]).unwrap();
+        assert!(table.unusable["x"].to_string().contains("`yesterday` is no date"));
+        // A column may be called so; then its name is in quotes.
+        let table = read("hour(date)\n7\n", Format::Csv, &["x=\"hour(date)\""]).unwrap();
+        assert_eq!(table.columns["x"].elements, Elements::Int(vec![7]));
+    }
+
+    #[test]
     fn a_range_of_one_column_is_a_vector() {
         let table = read("a,b\n1,2\n", Format::Csv, &["x=a..a"]).unwrap();
         assert_eq!(table.columns["x"].shape.dims(), [1, 1]);
@@ -402,7 +459,7 @@ mod tests {
             assert_eq!(error("x=opne").code(), Some(codes::MISSING_COLUMN));
             assert!(error("x=b..open").to_string().contains("`open` comes before column `b`"));
         }
-        for text in ["x", "=a", "x=", "x=a,", "x=\"a", "x=a..", "x=\"a\"b"] {
+        for text in ["x", "=a", "x=", "x=a,", "x=\"a", "x=a..", "x=\"a\"b", "x=hour(a)b", "x=hour(a),"] {
             assert_eq!(ColumnMapping::parse(&[text]).unwrap_err().code(), Some(codes::BAD_OPTION), "{text}");
         }
         assert!(ColumnMapping::parse(&["x=a", "x=b"]).is_err());

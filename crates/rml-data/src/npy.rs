@@ -360,8 +360,20 @@ pub(crate) fn size(descr: &str) -> usize {
 /// An array as a file.
 pub(crate) fn write(column: &Column) -> Vec<u8> {
     let (descr, data) = raw(&column.elements);
-    let dims: String = column.shape.dims().iter().map(|d| format!("{d}, ")).collect();
-    let dims = if column.shape.rank() > 1 { dims.trim_end_matches(", ") } else { dims.trim_end() };
+    file(descr, &column.shape, data)
+}
+
+/// Texts as a file: a vector of texts of one width, in UTF-32.
+pub(crate) fn write_texts(texts: &[String]) -> Vec<u8> {
+    let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+    let padded = texts.iter().flat_map(|text| text.chars().chain(std::iter::repeat('\0')).take(width));
+    let data = padded.flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    file(&format!("<U{width}"), &Shape::new(&[texts.len()]), data)
+}
+
+fn file(descr: &str, shape: &Shape, data: Vec<u8>) -> Vec<u8> {
+    let dims: String = shape.dims().iter().map(|d| format!("{d}, ")).collect();
+    let dims = if shape.rank() > 1 { dims.trim_end_matches(", ") } else { dims.trim_end() };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');

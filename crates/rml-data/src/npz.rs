@@ -264,7 +264,7 @@ fn shared_lengths(columns: &Columns) -> Result<Option<Column>, Malformed> {
 }
 
 /// All columns as an archive. Sequences of different lengths stand one after the other, and a column `lengths` says how
-/// long they are.
+/// long they are. The names of the values of a column `y` are in `y.names`, unless a column has that name.
 pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
         return Err(Malformed::new(format!(
@@ -278,12 +278,15 @@ pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
         return Err(Malformed::new(what).note("a name in an archive ends before the character NUL"));
     }
     let mut arrays: IndexMap<_, _> =
-        columns.columns.iter().map(|(n, c)| (n.as_str(), npy::write(c))).collect();
-    arrays.extend(lengths.map(|lengths| (LENGTHS, npy::write(&lengths))));
+        columns.columns.iter().map(|(n, c)| (n.clone(), npy::write(c))).collect();
+    arrays.extend(lengths.map(|lengths| (LENGTHS.to_owned(), npy::write(&lengths))));
+    for (name, texts) in columns.columns.keys().filter_map(|name| Some((name, columns.names(name)?))) {
+        arrays.entry(format!("{name}.names")).or_insert_with(|| npy::write_texts(texts));
+    }
     pack(arrays).map_err(|e| Malformed::new("the archive cannot be packed").note(e.to_string()))
 }
 
-fn pack(arrays: IndexMap<&str, Vec<u8>>) -> std::io::Result<Vec<u8>> {
+fn pack(arrays: IndexMap<String, Vec<u8>>) -> std::io::Result<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
         zip.start_file(format!("{name}{EXTENSION}"), SimpleFileOptions::default())?;

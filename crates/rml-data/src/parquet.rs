@@ -14,11 +14,13 @@ use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use ::parquet::file::serialized_reader::ReadOptionsBuilder;
 use ::parquet::record::Field;
 use ::parquet::schema::types::{Type, TypePtr};
+use indexmap::IndexMap;
 use rml_base::memory::Reservation;
 
+use crate::advice;
 use crate::builder::{Builder, Reading, Scalar};
 use crate::columns::Columns;
-use crate::malformed::{MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
+use crate::malformed::{GAP, MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
 use crate::selection::{self, Selection};
 
 /// A file may have that many rows, whatever its size; larger ones that many for each byte. Rows without a value take no
@@ -33,6 +35,9 @@ const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
 /// It reads that many elements of lists ahead, and that many rows at most.
 const AHEAD: u64 = 1 << 16;
 const ROWS_AHEAD: usize = 1024;
+
+/// What takes an element, or that it has no value.
+type Push<'p> = &'p mut dyn FnMut(Option<Scalar>) -> Result<(), Wrong>;
 
 /// What takes rows that were read, and how many they are.
 pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
@@ -70,7 +75,7 @@ fn read_limited<R: ChunkReader + 'static>(
     if schema.get_fields().len() > MAX_COLUMNS {
         return Err(too_many_columns());
     }
-    let mut table = Table::default();
+    let mut table = Table::new(selection);
     let mut projected: Vec<TypePtr> = Vec::new();
     for field in schema.get_fields() {
         if table.columns.iter().any(|(name, _)| name == field.name()) {
@@ -79,7 +84,9 @@ fn read_limited<R: ChunkReader + 'static>(
         let left_out = (!selection.has(field.name())).then(selection::left_out);
         match left_out.or_else(|| refused(field, 0).map(Malformed::of_type)) {
             None => {
-                table.columns.push((field.name().to_owned(), Reading::Cells(Builder::default())));
+                table
+                    .columns
+                    .push((field.name().to_owned(), selection.reading(field.name(), Builder::default)));
                 projected.push(field.clone());
             }
             Some(why) => {
@@ -183,10 +190,10 @@ fn refused(field: &Type, depth: usize) -> Option<&'static str> {
 }
 
 /// Rows while they are read.
-#[derive(Default)]
-struct Table {
+struct Table<'s> {
+    selection: &'s Selection,
     columns: Vec<(String, Reading)>,
-    unusable: indexmap::IndexMap<String, Unusable>,
+    unusable: IndexMap<String, Unusable>,
     /// How many rows and elements were read since some were taken, and how many rows before.
     rows: usize,
     elements: usize,
@@ -194,7 +201,12 @@ struct Table {
     memory: Reservation,
 }
 
-impl Table {
+impl<'s> Table<'s> {
+    fn new(selection: &'s Selection) -> Self {
+        let (columns, unusable) = (Vec::new(), IndexMap::new());
+        Self { selection, columns, unusable, rows: 0, elements: 0, before: 0, memory: Reservation::default() }
+    }
+
     fn row(&mut self, fields: Vec<(String, Field)>) -> Result<(), Malformed> {
         let Self { columns, memory, rows, elements, before, .. } = self;
         for ((name, reading), (_, field)) in columns.iter_mut().zip(&fields) {
@@ -202,14 +214,21 @@ impl Table {
                 continue;
             }
             let read = |builder: &mut Builder, memory: &mut Reservation| {
-                let mut push = |scalar| {
+                let mut push = |scalar: Option<Scalar>| {
                     *elements += 1;
-                    builder.element(scalar, memory)
+                    match scalar {
+                        Some(scalar) => builder.element(scalar, memory),
+                        None => builder.null(memory),
+                    }
                 };
                 let shape = tensor(field, &mut push)?;
                 builder.end(*rows, &shape, memory)
             };
-            reading.cell(name, memory, read, |why| why.in_row(*before + *rows))?;
+            let placed = |why: Malformed| {
+                let why = if why.what() == GAP { advice::null(why, name) } else { why };
+                why.in_row(*before + *rows)
+            };
+            reading.cell(name, memory, read, placed)?;
         }
         self.rows += 1;
         // A row without a value is something, too.
@@ -223,7 +242,7 @@ impl Table {
         for (name, reading) in &mut self.columns {
             columns.insert(
                 name.clone(),
-                std::mem::replace(reading, Reading::Cells(Builder::default())).built(self.rows),
+                std::mem::replace(reading, self.selection.reading(name, Builder::default)).built(self.rows),
             );
         }
         columns.unusable.extend(std::mem::take(&mut self.unusable));
@@ -233,8 +252,8 @@ impl Table {
     }
 }
 
-/// Reads the elements of a cell, and gives its shape.
-fn tensor(field: &Field, push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>) -> Result<Vec<usize>, Wrong> {
+/// Reads the elements of a cell, of which those that are null have no value, and gives its shape.
+fn tensor(field: &Field, push: Push<'_>) -> Result<Vec<usize>, Wrong> {
     if let Field::ListInternal(list) = field {
         let mut cell: Option<Vec<usize>> = None;
         for element in list.elements() {
@@ -246,7 +265,8 @@ fn tensor(field: &Field, push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>) -> R
         }
         return Ok([&[list.elements().len()], &cell.unwrap_or_default()[..]].concat());
     }
-    push(match field {
+    push(Some(match field {
+        Field::Null => return push(None).map(|()| Vec::new()),
         Field::Bool(x) => Scalar::Bool(*x),
         Field::Byte(x) => Scalar::Int((*x).into()),
         Field::Short(x) => Scalar::Int((*x).into()),
@@ -261,9 +281,8 @@ fn tensor(field: &Field, push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>) -> R
         Field::Float16(x) => Scalar::Num(x.to_f64()),
         Field::Float(x) => Scalar::Num((*x).into()),
         Field::Double(x) => Scalar::Num(*x),
-        Field::Null => return Err("`null` inside a tensor".into()),
         _ => return Err("it is neither a truth value nor a number".into()),
-    })?;
+    }))?;
     Ok(Vec::new())
 }
 
@@ -436,9 +455,36 @@ mod tests {
             "message schema { optional group x (LIST) { repeated group list { optional float element; } } }";
         let gap =
             file(schema, 1, Compression::UNCOMPRESSED, &[column::<FloatType>(&[1.0], &[3, 2], &[0, 1])]);
-        assert_eq!(read(&gap).unusable["x"].to_string(), "row 0: `null` inside a tensor");
+        let why = "row 0: some elements are absent here, others not: `null` in a list";
+        assert_eq!(read(&gap).unusable["x"].to_string(), why);
         let e = Columns::parse(b"PAR1 and nothing", Format::Parquet, "p").unwrap_err();
         assert_eq!(e.code(), Some(codes::MALFORMED_DATA));
+    }
+
+    #[test]
+    fn null_in_a_list_is_an_element_without_a_value() {
+        let schema =
+            "message schema { optional group x (LIST) { repeated group list { optional float element; } } }";
+        let column = column::<FloatType>(&[1.0, 4.0], &[3, 2, 2, 3], &[0, 1, 0, 1]);
+        let bytes = file(schema, 2, Compression::UNCOMPRESSED, &[column]);
+        let fills = crate::Recipe::parse_fills(&["x=0"]).unwrap();
+        let recipe = crate::Recipe { fills, ..crate::Recipe::default() };
+        let selection = recipe.selection(Selection::of(["x"])).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        std::fs::write(&path, &bytes).unwrap();
+        let memory = Columns::read_selected(&[&path], &selection).unwrap();
+        let x = &memory.columns["x"];
+        assert_eq!(x.shape.dims(), [4, 2]);
+        let Elements::F64(v) = &x.elements else { panic!("{x:?}") };
+        let seen: Vec<Option<f64>> = v.iter().map(|x| (!x.is_nan()).then_some(*x)).collect();
+        let row = [Some(1.0), None, None, Some(4.0)];
+        assert_eq!(seen, [row, row].concat());
+        let disk = OnDisk::read_selected(&[&path], &selection).unwrap();
+        assert_eq!(disk.table().columns["x"].shape.dims(), [4, 2]);
+        // Without what fills gaps, such a column feeds no input.
+        let plain = Columns::read_selected(&[&path], &Selection::of(["x"])).unwrap();
+        assert!(plain.unusable["x"].to_string().contains("`null` in a list"));
     }
 
     /// Damaged files give errors or values, never a panic.

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use rml_base::visible_name;
 use serde::{Deserialize, Serialize};
 
+use crate::dates::Aspect;
 use crate::malformed::Malformed;
 
 /// Columns of an input.
@@ -14,13 +15,15 @@ pub(crate) enum Part {
     One(String),
     /// From one column to another one, both included, in the order of the file.
     Range(String, String),
+    /// What dates of a column say: `hour(date)`.
+    Date(Aspect, String),
 }
 
 impl Part {
     /// The columns that it names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         let (first, last) = match self {
-            Part::One(name) => (name, None),
+            Part::One(name) | Part::Date(_, name) => (name, None),
             Part::Range(first, last) => (first, Some(last)),
         };
         std::iter::once(first).chain(last)
@@ -31,6 +34,23 @@ impl Part {
         match self {
             Part::One(name) => format!("`{}`", visible_name(name)),
             Part::Range(first, last) => format!("`{}..{}`", visible_name(first), visible_name(last)),
+            Part::Date(aspect, name) => format!("`{}({})`", aspect.name(), visible_name(name)),
+        }
+    }
+
+    /// What is read of its columns, if they are dates.
+    pub(crate) fn aspect(&self) -> Option<Aspect> {
+        match self {
+            Part::Date(aspect, _) => Some(*aspect),
+            Part::One(_) | Part::Range(_, _) => None,
+        }
+    }
+
+    /// Whether it is one column by its name.
+    pub(crate) fn is_column(&self) -> bool {
+        match self {
+            Part::One(_) | Part::Date(_, _) => true,
+            Part::Range(_, _) => false,
         }
     }
 
@@ -41,7 +61,7 @@ impl Part {
         places: impl Fn(&str) -> Vec<usize>,
     ) -> Result<Vec<usize>, Malformed> {
         let (first, last) = match self {
-            Part::One(name) => return Ok(places(name)),
+            Part::One(name) | Part::Date(_, name) => return Ok(places(name)),
             Part::Range(first, last) => (first, last),
         };
         let ends = (places(first).first().copied(), places(last).first().copied());
@@ -102,7 +122,7 @@ pub(crate) fn differing(these: &Named, others: &Named) -> Vec<(String, String, S
 pub(crate) fn names(list: &str) -> Option<Vec<String>> {
     let one = |part| match part {
         Part::One(name) => Some(name),
-        Part::Range(_, _) => None,
+        Part::Range(_, _) | Part::Date(_, _) => None,
     };
     parts(list)?.into_iter().map(one).collect()
 }
@@ -112,6 +132,14 @@ pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
     let mut rest = list.trim();
     let mut parts = Vec::new();
     loop {
+        if let Some((part, after)) = date(rest) {
+            parts.push(part);
+            match after.strip_prefix(',') {
+                Some(after) => rest = after.trim_start(),
+                None => return after.is_empty().then_some(parts),
+            }
+            continue;
+        }
         let (first, after) = name(rest)?;
         if let Some(after) = after.strip_prefix("..") {
             let (last, after) = name(after.trim_start())?;
@@ -126,6 +154,18 @@ pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
             None => return rest.is_empty().then_some(parts),
         }
     }
+}
+
+/// What dates say, at the beginning, and what follows.
+fn date(text: &str) -> Option<(Part, &str)> {
+    let (word, rest) = text.split_once('(')?;
+    let aspect = Aspect::named(word.trim())?;
+    let (name, rest) = match rest.trim_start().strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"')?,
+        None => rest.split_at(rest.find(')')?),
+    };
+    let (name, rest) = (name.trim(), rest.trim_start().strip_prefix(')')?);
+    (!name.is_empty()).then(|| (Part::Date(aspect, name.to_owned()), rest.trim_start()))
 }
 
 /// The name at the beginning, in quotes or not, and what follows.

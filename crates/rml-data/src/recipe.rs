@@ -248,6 +248,10 @@ pub struct Preparation {
     /// The classes of all inputs whose values have names, in the order of their numbers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, Vec<String>>,
+    /// Of parameters, by checkpoint key: for each axis the input whose classes number the positions along it, if there
+    /// is one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub axes: BTreeMap<String, Vec<Option<String>>>,
     /// What happens to the values of an input.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) steps: BTreeMap<String, Steps>,

@@ -174,6 +174,9 @@ impl Selection {
 
     /// Which texts a column takes, and whether its elements may be absent among others.
     fn taken(&self, column: &str) -> (Texts, bool) {
+        if self.mapping.reads_dates(column) {
+            return (Texts::Dates, false);
+        }
         let feeds = |input: &String| *input == column || self.mapping.gives(column, input);
         let texts = self.texts.iter().filter(|(input, _)| feeds(input)).map(|(_, texts)| *texts).next();
         (texts.unwrap_or_default(), self.filled.iter().any(feeds))

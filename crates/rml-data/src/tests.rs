@@ -149,7 +149,7 @@ fn show(input: &Input) -> String {
 
 fn text(v: &Value) -> String {
     let mut out = String::new();
-    crate::text::json_value(&mut out, v);
+    crate::text::json_value(&mut out, v, None);
     out
 }
 

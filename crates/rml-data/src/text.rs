@@ -1,8 +1,19 @@
-//! Values as text. Numbers print so that they read back exactly, and a number always has a point.
+//! Values as text. Numbers print so that they read back exactly, and a number always has a point. An integer that has a
+//! name prints as that.
 
 use std::fmt;
+use std::sync::Arc;
 
-use rml_ir::{Data, Value};
+use rml_base::visible_name;
+use rml_ir::{Data, Shape, Value};
+
+/// The names of the integers of a value, from 0, if they have names. One beyond them is a number.
+pub type Named<'n> = Option<&'n [Arc<str>]>;
+
+/// The name of an integer.
+fn name(i: i64, names: Named<'_>) -> Option<&str> {
+    names?.get(usize::try_from(i).ok()?).map(|name| &**name)
+}
 
 /// A number, shortest form that reads back; `1.0`, `1.0e-7`, `NaN`, `Infinity`, `-Infinity`.
 pub fn number(x: f64, short: impl std::fmt::Debug) -> String {
@@ -16,41 +27,46 @@ pub fn number(x: f64, short: impl std::fmt::Debug) -> String {
     }
 }
 
-/// Writes the element at position `i`, what is not finite in quotes.
-fn json_element(out: &mut dyn fmt::Write, data: &Data, i: usize) -> fmt::Result {
-    let text = element(data, i);
+/// Writes the element at position `i`, names and what is not finite in quotes.
+fn json_element(out: &mut dyn fmt::Write, data: &Data, i: usize, names: Named<'_>) -> fmt::Result {
+    if let Data::Int(v) = data
+        && let Some(name) = name(v[i], names)
+    {
+        return write!(out, "{}", serde_json::Value::from(name));
+    }
+    let text = element(data, i, None);
     if text.ends_with(['N', 'y']) { write!(out, "\"{text}\"") } else { out.write_str(&text) }
 }
 
 /// The element at position `i`.
-pub fn element(data: &Data, i: usize) -> String {
+pub fn element(data: &Data, i: usize, names: Named<'_>) -> String {
     match data {
         Data::Bool(v) => v[i].to_string(),
-        Data::Int(v) => v[i].to_string(),
+        Data::Int(v) => name(v[i], names).map_or_else(|| v[i].to_string(), str::to_owned),
         Data::F32(v) => number(v[i].into(), v[i]),
         Data::F64(v) => number(v[i], v[i]),
     }
 }
 
 /// Appends a value as JSON.
-pub fn json_value(out: &mut String, value: &Value) {
+pub fn json_value(out: &mut String, value: &Value, names: Named<'_>) {
     // Writing to memory does not fail.
-    let _ = write_json(out, value);
+    let _ = write_json(out, value, names);
 }
 
 /// Writes a value as JSON; tensors are nested arrays.
-pub fn write_json(out: &mut dyn fmt::Write, value: &Value) -> fmt::Result {
+pub fn write_json(out: &mut dyn fmt::Write, value: &Value, names: Named<'_>) -> fmt::Result {
     match value {
-        Value::Tensor(t) => nested(out, t.shape().dims(), &mut 0, t.data()),
-        scalar => json_element(out, &scalar.to_data(), 0),
+        Value::Tensor(t) => nested(out, t.shape().dims(), &mut 0, (t.data(), names)),
+        scalar => json_element(out, &scalar.to_data(), 0, names),
     }
 }
 
 /// Writes nested brackets around the elements of a tensor.
-fn nested(out: &mut dyn fmt::Write, dims: &[usize], at: &mut usize, data: &Data) -> fmt::Result {
+fn nested(out: &mut dyn fmt::Write, dims: &[usize], at: &mut usize, data: (&Data, Named<'_>)) -> fmt::Result {
     let Some((&n, rest)) = dims.split_first() else {
         *at += 1;
-        return json_element(out, data, *at - 1);
+        return json_element(out, data.0, *at - 1, data.1);
     };
     out.write_str("[")?;
     for i in 0..n {
@@ -69,13 +85,15 @@ pub fn written(write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> String
 }
 
 /// A value for people: numbers at most six digits long where that is exact enough, large tensors cut.
-pub fn brief(value: &Value) -> String {
+pub fn brief(value: &Value, names: Named<'_>) -> String {
     const SHOWN: usize = 6;
     let data = value.to_data();
     let one = |i: usize| match &data {
         Data::F32(v) => brief_number(v[i].into(), number(v[i].into(), v[i])),
         Data::F64(v) => brief_number(v[i], number(v[i], v[i])),
-        _ => element(&data, i),
+        // A name may come from anywhere.
+        Data::Int(_) if names.is_some() => visible_name(&element(&data, i, names)).into_owned(),
+        Data::Bool(_) | Data::Int(_) => element(&data, i, None),
     };
     let shape = value.shape();
     if shape.is_scalar() {
@@ -88,6 +106,24 @@ pub fn brief(value: &Value) -> String {
     let items: Vec<String> = (0..shape.len().min(2)).map(one).collect();
     let more = if shape.len() > items.len() { ", .." } else { "" };
     format!("{shape} {}{more}", items.join(", "))
+}
+
+/// The names of the elements of a tensor in a table of scalars: `m[0,0]`, `m[0,1]`, ..; the name itself for a scalar.
+pub fn element_names(name: &str, shape: &Shape) -> Vec<String> {
+    if shape.is_scalar() {
+        return vec![name.to_owned()];
+    }
+    let one = |i: usize| {
+        let mut rest = i;
+        let mut index: Vec<String> = Vec::new();
+        for d in shape.dims().iter().rev() {
+            index.push((rest % d).to_string());
+            rest /= d;
+        }
+        index.reverse();
+        format!("{name}[{}]", index.join(","))
+    };
+    (0..shape.len()).map(one).collect()
 }
 
 fn brief_number(x: f64, exact: String) -> String {
@@ -109,15 +145,28 @@ mod tests {
             assert_eq!(text.parse::<f64>().unwrap().to_bits(), x.to_bits());
         }
         let mut out = String::new();
-        json_value(&mut out, &Value::F32(0.1));
+        json_value(&mut out, &Value::F32(0.1), None);
         assert_eq!(out, "0.1");
+    }
+
+    #[test]
+    fn integers_with_names_print_as_these() {
+        let names: Vec<Arc<str>> = ["a \"b\"", "c"].map(Arc::from).to_vec();
+        let v = Value::new(Shape::new(&[3]), Data::Int(vec![1, 0, 2]));
+        let mut out = String::new();
+        json_value(&mut out, &v, Some(&names));
+        assert_eq!(out, r#"["c", "a \"b\"", 2]"#);
+        assert_eq!(brief(&v, Some(&names)), "[c, a \"b\", 2]");
+        assert_eq!(brief(&Value::Int(0), Some(&["a\nb".into()])), "a\u{240a}b");
+        assert_eq!(element(&Data::Int(vec![-1, 1]), 0, Some(&names)), "-1");
+        assert_eq!(element_names("m", &Shape::new(&[1, 2])), ["m[0,0]", "m[0,1]"]);
     }
 
     #[test]
     fn tensors_nest() {
         let mut out = String::new();
         let v = Value::new(Shape::new(&[2, 2]), Data::F64(vec![1.0, f64::NAN, f64::NEG_INFINITY, 0.5]));
-        json_value(&mut out, &v);
+        json_value(&mut out, &v, None);
         assert_eq!(out, r#"[[1.0, "NaN"], ["-Infinity", 0.5]]"#);
     }
 }

@@ -1,5 +1,6 @@
 //! Analyses: of the node that runs, or of every node that no other calls.
 
+mod open;
 mod unchecked;
 
 use std::cmp::Reverse;
@@ -76,13 +77,13 @@ pub(crate) fn analyse_alone(
     forms: &Forms<'_>,
 ) -> Option<Analysis> {
     placed.all().find_map(|Placed { options, assumed }| {
-        let analysis = if forms.has(node, &options) {
-            forms.analysis(&node.name, &|_| true)?
-        } else {
-            let module = front.elaborate_alone(&options, root(&options)).ok()?;
-            Forms::new(front, &options, [module]).analysis(&node.name, &|_| true)?
-        };
-        Some(Analysis { assumed, ..analysis })
+        if forms.has(node, &options) {
+            return Some(Analysis { assumed, ..forms.analysis(&node.name, &|_| true)? });
+        }
+        let module = front.elaborate_alone(&options, root(&options)).ok()?;
+        let alone = Forms::new(front, &options, [module]);
+        let open = open::warnings(front, node, &options, (forms, &alone));
+        Some(Analysis { assumed, open, ..alone.analysis(&node.name, &|_| true)? })
     })
 }
 

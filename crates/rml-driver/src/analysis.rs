@@ -49,6 +49,9 @@ pub struct Analysis {
     pub shortage: Option<Diagnostic>,
     /// Inputs that are declared for every cycle, and used in some only: warnings.
     pub undeclared: Vec<Diagnostic>,
+    /// Warnings about what the node learns and how its shapes meet, where its named dimensions have no value. Those of
+    /// other nodes are found before they are analysed.
+    pub open: Vec<Diagnostic>,
 }
 
 /// What is known about a program as it runs: folded, and restricted to what the outputs and trained parameters need.
@@ -129,14 +132,21 @@ impl Analysis {
             Err(shortage) => (None, Some(shortage)),
         };
         if let Some(run) = &mut run {
-            run.analyses.causality.findings.extend(few_windows(&flat));
+            let causality = &mut run.analyses.causality;
+            for (at, found) in &causality.loops {
+                causality.findings.0[*at] = loops::diagnostic(sources, (&flat, &calls), &run.flat, found);
+            }
+            for (at, update) in &causality.late {
+                causality.findings.0[*at] = callers::late(sources, &flat, &calls, update);
+            }
+            causality.findings.extend(few_windows(&flat));
         }
         for finding in run.iter_mut().flat_map(|run: &mut RunFacts| &mut run.analyses.causality.findings.0) {
             callers::show(sources, &flat, &calls, finding);
         }
         let undeclared = if rejected { Vec::new() } else { undeclared::findings(&flat, &clocks, sources) };
         let (flat, sources) = (Arc::new(flat), Arc::clone(sources));
-        Self { flat, sources, clocks, run, shortage, undeclared, assumed: Vec::new() }
+        Self { flat, sources, clocks, run, shortage, undeclared, open: Vec::new(), assumed: Vec::new() }
     }
 
     /// The name of the node.
@@ -165,6 +175,6 @@ impl Analysis {
             Verdict::Rejected(found) => found.iter(),
             Verdict::Synchronous | Verdict::Dynamic(_) => r.causality.findings.iter(),
         });
-        clocks.chain(&self.undeclared).chain(&self.shortage).chain(run)
+        clocks.chain(&self.undeclared).chain(&self.open).chain(&self.shortage).chain(run)
     }
 }

@@ -1,5 +1,5 @@
-//! What a batch of one window hides. A size of 1 fits beside every other size, so a program is also checked for a size
-//! that equals no other size of the program, and messages call that size `batch`.
+//! What a batch of one window hides, and what other named dimensions do. A size of 1 fits beside every other size, so a
+//! program is also checked for a size that equals no other size of the program, and messages call that size `batch`.
 
 use rml_base::codes::analysis::BATCH_TWICE;
 use rml_base::{Diagnostic, Diagnostics, Sources};
@@ -13,6 +13,93 @@ use crate::options::Options;
 
 /// A number of stacked windows that is no other size of a program: a prime that nobody writes.
 const MANY: u64 = 7919;
+/// Sizes for other dimensions, which may count copies of equations. They are in another order than the placeholders of
+/// an analysis, which grow, so that no comparison of two sizes has the same result for both.
+const SIZES: [u64; 16] = [293, 283, 281, 277, 271, 269, 263, 257, 251, 241, 239, 233, 229, 227, 223, 211];
+
+/// Sizes for named dimensions, each unlike all other numbers of the program, so that they are known again in shapes.
+pub(crate) struct Wide(Vec<(String, u64)>);
+
+impl Wide {
+    /// For the number of stacked windows.
+    pub(crate) fn batch() -> Self {
+        Self(vec![(BATCH.to_owned(), MANY)])
+    }
+
+    /// For those dimensions of a node in that text.
+    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>, text: &str) -> Self {
+        let mut sizes = SIZES.into_iter().filter(|size| !text.contains(&size.to_string()));
+        let mut sized = |name: &str| {
+            let size = if name == BATCH { Some(MANY) } else { sizes.next() };
+            Some((name.to_owned(), size?))
+        };
+        Self(names.filter_map(&mut sized).collect())
+    }
+
+    /// The options with these sizes.
+    pub(crate) fn options(&self, options: &Options) -> Options {
+        let mut options = options.clone();
+        for (name, size) in &self.0 {
+            options.set.shift_remove(name);
+            options.defaults.insert(name.clone(), StaticValue::Int(size.cast_signed()));
+        }
+        if self.0.iter().any(|(name, _)| name == BATCH) {
+            options.batch = None;
+        }
+        options
+    }
+
+    /// The dimension that a shape has twice.
+    fn twice(&self, shape: &Shape) -> Option<&(String, u64)> {
+        let times = |size: u64| shape.dims().iter().filter(|other| is(**other, size)).count();
+        self.0.iter().find(|(_, size)| times(*size) > 1)
+    }
+
+    /// A finding with the names of dimensions in place of their sizes.
+    fn named(&self, mut d: Diagnostic) -> Diagnostic {
+        d.message = self.text(&d.message);
+        d.labels.iter_mut().for_each(|label| label.message = self.text(&label.message));
+        d.notes.iter_mut().chain(&mut d.help).for_each(|line| *line = self.text(line));
+        d.fixes
+            .iter_mut()
+            .for_each(|fix| (fix.title, fix.text) = (self.text(&fix.title), self.text(&fix.text)));
+        d
+    }
+
+    /// A text with the name of a dimension for its size, and `4 * batch` for four times as many.
+    fn text(&self, text: &str) -> String {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let mut out = String::with_capacity(text.len());
+        for word in text.split_inclusive(|c| !is_word(c)) {
+            let (token, rest) = word.split_at(word.trim_end_matches(|c| !is_word(c)).len());
+            out.push_str(&self.number(token).unwrap_or_else(|| token.to_owned()));
+            out.push_str(rest);
+        }
+        out
+    }
+
+    /// A number as a product with these dimensions, if it is one.
+    fn number(&self, token: &str) -> Option<String> {
+        let mut rest = token.parse::<u64>().ok().filter(|n| *n > 0)?;
+        let mut factors = Vec::new();
+        for (name, size) in &self.0 {
+            while rest % size == 0 {
+                rest /= size;
+                factors.push(name.clone());
+            }
+        }
+        if factors.is_empty() {
+            return None;
+        }
+        let times = (rest > 1).then(|| rest.to_string());
+        Some(times.into_iter().chain(factors).collect::<Vec<_>>().join(" * "))
+    }
+}
+
+/// Whether a size is that number.
+fn is(size: usize, number: u64) -> bool {
+    u64::try_from(size) == Ok(number)
+}
 
 /// With a size of a batch, if none is given: the sizes that are printed are those of one window.
 pub(crate) fn any_batch(options: &Options) -> Options {
@@ -27,40 +114,40 @@ pub(crate) fn is_open(options: &Options) -> bool {
     !is_given && options.defaults.get(BATCH) == Some(&StaticValue::Int(1))
 }
 
-/// The options for many stacked windows.
-pub(crate) fn many(options: &Options) -> Options {
-    let mut options = options.clone();
-    options.set.shift_remove(BATCH);
-    options.batch = None;
-    options.defaults.insert(BATCH.to_owned(), StaticValue::Int(MANY.cast_signed()));
-    options
-}
-
-/// Warns of each pointwise operator of a program for many windows whose operands have the windows in dimensions that do
-/// not meet because one operand has a dimension less: `o - y` of `[batch, 1]` and `[batch]` is `[batch, batch]`.
-pub(crate) fn twice(module: &Module, sources: &Sources) -> Diagnostics {
+/// Warns of each pointwise operator whose operands have a dimension in places that do not meet because one operand has
+/// a dimension less: `o - y` of `[batch, 1]` and `[batch]` is `[batch, batch]`. The axis of size 1 is not one that the
+/// node adds itself, as in `expand_dims(x, 1) - x`: then all pairs are meant. `wide` has the sizes of `module`.
+pub(crate) fn twice(module: &Module, sources: &Sources, wide: &Wide) -> Diagnostics {
     let mut found = Diagnostics::new();
     for node in module.nodes.iter().filter(|node| !is_library(sources, node.span)) {
-        for expr in node.exprs.iter().filter(|expr| is_twice(&expr.ty.shape)) {
+        for expr in node.exprs.iter() {
+            let Some((name, size)) = wide.twice(&expr.ty.shape) else { continue };
             let ExprKind::Apply { op, args, .. } = &expr.kind else { continue };
             let written: Vec<ExprId> = args.iter().map(|arg| as_written(node, *arg)).collect();
-            let shapes: Vec<&Shape> = written.iter().map(|arg| &node.exprs[*arg].ty.shape).collect();
-            let Some(longest) = shapes.iter().map(|shape| shape.rank()).max() else { continue };
-            let short = written.iter().find(|arg| {
-                let shape = &node.exprs[**arg].ty.shape;
-                shape.rank() < longest && shape.dims().iter().any(is_many)
-            });
-            let Some(short) =
-                short.filter(|_| op.is_pointwise() && !shapes.iter().any(|shape| is_twice(shape)))
+            let shape = |arg: &ExprId| &node.exprs[*arg].ty.shape;
+            let is_whole = !written.iter().any(|arg| wide.twice(shape(arg)).is_some());
+            let Some(longest) = written.iter().max_by_key(|arg| shape(arg).rank()) else { continue };
+            let has_size = |arg: &&ExprId| shape(arg).dims().iter().any(|other| is(*other, *size));
+            let is_short = |arg: &&ExprId| shape(arg).rank() < shape(longest).rank();
+            let short = written.iter().find(|arg| is_short(arg) && has_size(arg));
+            let Some(short) = short.filter(|_| op.is_pointwise() && is_whole && !adds_axis(node, *longest))
             else {
                 continue;
             };
             let text = sources.snippet(node.exprs[*short].span);
-            let listed: Vec<String> = shapes.iter().map(ToString::to_string).collect();
-            found.push(named(
-                Diagnostic::warning(BATCH_TWICE, "each window of the batch is combined with every other one")
+            let listed: Vec<String> = written.iter().map(|arg| shape(arg).to_string()).collect();
+            let (what, one, of) = match &**name {
+                BATCH => {
+                    ("each window of the batch is combined with every other one".to_owned(), "window", "o")
+                }
+                name => {
+                    (format!("each element along `{name}` is combined with every other one"), "element", "a")
+                }
+            };
+            found.push(wide.named(
+                Diagnostic::warning(BATCH_TWICE, what)
                     .label(expr.span, format!("{} give {}", listed.join(" and "), expr.ty.shape))
-                    .help(format!("to combine each window with itself, give both operands the same dimensions: `expand_dims({text}, 1)`, or `o[:, 0]` for an `o` of shape [{MANY}, 1]"))
+                    .help(format!("to combine each {one} with itself, give both operands the same dimensions: `expand_dims({text}, 1)`, or `{of}[:, 0]` for an `{of}` of shape [{size}, 1]"))
                     .help(format!("if all pairs are meant, say so: `expand_dims({text}, 0)`")),
             ));
         }
@@ -68,14 +155,17 @@ pub(crate) fn twice(module: &Module, sources: &Sources) -> Diagnostics {
     found
 }
 
-/// Whether a shape has the windows in two dimensions.
-fn is_twice(shape: &Shape) -> bool {
-    shape.dims().iter().filter(|size| is_many(size)).count() > 1
-}
-
-/// Whether a size is that of many windows.
-fn is_many(size: &usize) -> bool {
-    u64::try_from(*size) == Ok(MANY)
+/// Whether an operand has an axis more than what it is made of: here, or where the node defines it.
+fn adds_axis(node: &Node, operand: ExprId) -> bool {
+    let (kind, shape) = (&node.exprs[operand].kind, &node.exprs[operand].ty.shape);
+    if let ExprKind::Apply { op: Op::Reshape { .. }, args, .. } = kind {
+        return args.first().is_some_and(|arg| node.exprs[*arg].ty.shape.rank() < shape.rank());
+    }
+    let ExprKind::Var(v) = kind else { return false };
+    let defined = node.equations.iter().find(|equation| equation.lhs[..] == [Some(*v)]);
+    defined.is_some_and(|equation| {
+        !matches!(node.exprs[equation.rhs].kind, ExprKind::Var(_)) && adds_axis(node, equation.rhs)
+    })
 }
 
 /// An operand before it is brought to the shape of the others.
@@ -97,7 +187,7 @@ pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics) -> Diagnostics {
         |d: &Diagnostic| one.iter().any(|o| o.is_error() && (o.code, o.span()) == (d.code, d.span()));
     let hidden: Vec<bool> = many.iter().map(|d| !was_found(d)).collect();
     let wide = many.into_iter().zip(hidden).filter(|(d, _)| d.is_error()).map(|(d, hidden)| {
-        let d = named(d);
+        let d = Wide::batch().named(d);
         if hidden { d.help(format!("`--{BATCH} 1` checks it for one window at a time")) } else { d }
     });
     let wide: Vec<Diagnostic> = wide.collect();
@@ -105,32 +195,6 @@ pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics) -> Diagnostics {
     found.extend(wide);
     found.sort();
     found
-}
-
-/// A finding that calls the number of windows by its name.
-fn named(mut d: Diagnostic) -> Diagnostic {
-    d.message = text(&d.message);
-    d.labels.iter_mut().for_each(|label| label.message = text(&label.message));
-    d.notes.iter_mut().chain(&mut d.help).for_each(|line| *line = text(line));
-    d.fixes.iter_mut().for_each(|fix| (fix.title, fix.text) = (text(&fix.title), text(&fix.text)));
-    d
-}
-
-/// A text with `batch` for the number of windows, and `4 * batch` for four times as many.
-fn text(text: &str) -> String {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_inclusive(|c| !is_word(c)) {
-        let (token, rest) = word.split_at(word.trim_end_matches(|c| !is_word(c)).len());
-        let times = token.parse::<u64>().ok().filter(|n| *n > 0 && n % MANY == 0).map(|n| n / MANY);
-        match times {
-            Some(1) => out.push_str(BATCH),
-            Some(times) => out.push_str(&format!("{times} * {BATCH}")),
-            None => out.push_str(token),
-        }
-        out.push_str(rest);
-    }
-    out
 }
 
 #[cfg(test)]
@@ -183,6 +247,7 @@ mod tests {
 
     #[test]
     fn only_whole_numbers_are_named() {
-        assert_eq!(text("num [7919, 4], x7919, 7919.0, 15838"), "num [batch, 4], x7919, 7919.0, 2 * batch");
+        let text = Wide::batch().text("num [7919, 4], x7919, 7919.0, 15838");
+        assert_eq!(text, "num [batch, 4], x7919, 7919.0, 2 * batch");
     }
 }

@@ -9,12 +9,13 @@ use rml_ir::typed::StaticValue;
 use rml_ir::{pass, typed};
 
 use crate::analysis::Analysis;
+use crate::batch;
 use crate::front::Front;
 use crate::options::{Options, root};
 use crate::unit::Form;
 
 /// The node that runs if none is named.
-const MAIN: &str = "main";
+pub(crate) const MAIN: &str = "main";
 
 /// Nodes after the front end. Each is differentiated on first use, and kept so until it is analysed, which is the last
 /// that is asked.
@@ -22,6 +23,8 @@ pub(crate) struct Forms<'f> {
     front: &'f Front,
     /// The values of static parameters and dimensions they were elaborated with.
     given: IndexMap<String, StaticValue>,
+    /// Whether the size of a batch among them is arbitrary.
+    is_batch_open: bool,
     modules: IndexMap<String, (typed::Module, Cell<Option<Form>>)>,
 }
 
@@ -34,7 +37,18 @@ impl<'f> Forms<'f> {
     ) -> Self {
         let entry =
             |module: typed::Module| (module.nodes[module.root].name.to_string(), (module, Cell::default()));
-        Self { front, given: options.given(), modules: modules.into_iter().map(entry).collect() }
+        let (given, is_batch_open) = (options.given(), batch::is_open(options));
+        Self { front, given, is_batch_open, modules: modules.into_iter().map(entry).collect() }
+    }
+
+    /// Whether there is a value for static parameters or dimensions of that name.
+    pub(crate) fn gives(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// Whether the size of a batch is arbitrary.
+    pub(crate) fn is_batch_open(&self) -> bool {
+        self.is_batch_open
     }
 
     /// A node by name, differentiated, and where it is kept.
@@ -67,8 +81,8 @@ impl<'f> Forms<'f> {
     }
 
     /// The findings about one node.
-    pub(crate) fn findings_of(&self, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
-        let Some((form, kept)) = self.take(&module.nodes[module.root].name) else {
+    pub(crate) fn findings_of(&self, node: &str, open: &dyn Fn(&str) -> bool) -> Diagnostics {
+        let Some((form, kept)) = self.take(node) else {
             return Diagnostics::default();
         };
         let found = form.findings(open);
@@ -91,7 +105,9 @@ pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>
             Ok((module, warnings)) => {
                 found.add(warnings);
                 forms = Forms::new(front, options, [module]);
-                found.add(forms.findings(&mut |module, _| forms.findings_of(module, &|_| false)));
+                found.add(forms.findings(&mut |module, _| {
+                    forms.findings_of(&module.nodes[module.root].name, &|_| false)
+                }));
             }
             Err(findings) => found.add(findings),
         }
@@ -100,7 +116,9 @@ pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>
         let (modules, findings) = front.check_all(options);
         found.add(findings);
         forms = Forms::new(front, options, modules);
-        found.add(forms.findings(&mut |module, open| forms.findings_of(module, open)));
+        found.add(
+            forms.findings(&mut |module, open| forms.findings_of(&module.nodes[module.root].name, open)),
+        );
     }
     found.list.sort();
     (forms, found.list)

@@ -8,7 +8,7 @@ use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
-use crate::batch;
+use crate::batch::{self, Wide};
 use crate::interface::{BATCH, Interfaces};
 use crate::library::{LIBRARY, PRELUDE, is_library};
 use crate::load;
@@ -78,12 +78,12 @@ impl Front {
         self.resolved.differentiates()
     }
 
-    /// What has to be said about the learning of a program.
+    /// The warnings about what a program learns.
     pub(crate) fn learning(&self, module: &normal::Module, role: Role) -> Diagnostics {
         rml_analysis::learning(module, role, &|place| self.is_library(place))
     }
 
-    /// What a node is for, as far as its name tells.
+    /// What a node is for, by its name.
     pub(crate) fn role(&self, node: &str) -> Role {
         let trains = || self.signatures().iter().any(|other| other.name == TRAIN);
         match node {
@@ -96,6 +96,11 @@ impl Front {
     /// The inputs of a program's root that it compares with values whose range is known.
     pub(crate) fn bounded(&self, module: &normal::Module) -> Vec<rml_analysis::Bounded> {
         rml_analysis::bounded(module, &|place| self.is_library(place))
+    }
+
+    /// Where the learning rates of a program are written.
+    pub(crate) fn learning_rates(&self, module: &normal::Module) -> Vec<Span> {
+        rml_analysis::learning_rates(module, &|place| self.is_library(place))
     }
 
     /// What the main text says about its nodes.
@@ -138,7 +143,8 @@ impl Front {
         let (modules, found) = check(options);
         let many = self.many(options).map(|options| {
             let (modules, mut found) = check(&options);
-            modules.iter().for_each(|module| found.extend(batch::twice(module, &self.sources)));
+            let twice = |module| batch::twice(module, &self.sources, &Wide::batch());
+            modules.iter().for_each(|module| found.extend(twice(module)));
             found
         });
         (modules, batch::widest(found, many.unwrap_or_default()))
@@ -157,7 +163,7 @@ impl Front {
         match (made, many) {
             (Ok((_, found)) | Err(found), Err(many)) => Err(batch::widest(found, many)),
             (Ok((module, found)), Ok((many, _))) => {
-                Ok((module, batch::widest(found, batch::twice(&many, &self.sources))))
+                Ok((module, batch::widest(found, batch::twice(&many, &self.sources, &Wide::batch()))))
             }
             (made, Ok(_)) => made,
         }
@@ -165,7 +171,7 @@ impl Front {
 
     /// The options for many stacked windows, if their number is open and a node has them.
     fn many(&self, options: &Options) -> Option<Options> {
-        (batch::is_open(options) && self.is_stacked()).then(|| batch::many(options))
+        (batch::is_open(options) && self.is_stacked()).then(|| Wide::batch().options(options))
     }
 
     /// Whether a node has stacked windows.
@@ -175,8 +181,9 @@ impl Front {
 
     /// What only many stacked windows show of a program that is right for the number that it runs with.
     pub(crate) fn stacked(&self, options: &Options, root: Root) -> Diagnostics {
-        let many = self.is_stacked().then(|| self.elaborate(&batch::many(options), root));
-        many.and_then(Result::ok).map(|(module, _)| batch::twice(&module, &self.sources)).unwrap_or_default()
+        let many = self.is_stacked().then(|| self.elaborate(&Wide::batch().options(options), root));
+        let twice = |(module, _)| batch::twice(&module, &self.sources, &Wide::batch());
+        many.and_then(Result::ok).map(twice).unwrap_or_default()
     }
 
     /// The result, or the findings with the texts that they point into.

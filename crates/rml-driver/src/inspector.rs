@@ -115,7 +115,7 @@ impl Inspector {
             let root = &module.nodes[module.root];
             let is_open = |input: &Input| root.vars[input.var].name.as_deref().is_some_and(open);
             let given: Vec<bool> = root.inputs().map(is_open).collect();
-            let find = || (nodes.forms.findings_of(module, open), ());
+            let find = || (nodes.forms.findings_of(&root.name, open), ());
             kept.find(&root.name, format!("{given:?}"), nodes.grounds(&root.name), find).0
         });
         kept.end();

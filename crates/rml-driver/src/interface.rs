@@ -48,12 +48,12 @@ impl Interface {
         &self.inputs
     }
 
-    /// The equation that calls the node with variables of the names of its formals.
+    /// The text of an equation that calls the node. Its variables have the names of the formals and outputs.
     pub fn call(&self) -> String {
         format!("{} = {}({});", self.outputs.join(", "), self.name, self.inputs.join(", "))
     }
 
-    /// A node of that name which calls this one, and nothing else.
+    /// The text of a node of that name that calls this one and nothing else.
     pub fn caller(&self, name: &str) -> String {
         let (inputs, outputs) = (self.declared.join(", "), self.outputs.join(", "));
         format!("node {name}({inputs}) -> ({outputs})  {}", self.call())
@@ -141,7 +141,7 @@ fn cases(name: &str, all: &Enumerations) -> Option<Vec<String>> {
 
 /// The cases of an enumeration.
 type CasesOf<'c> = &'c dyn Fn(&str) -> Option<Vec<String>>;
-/// What stands in a place.
+/// The source text at a place.
 type TextOf<'t> = &'t dyn Fn(Span) -> &'t str;
 
 fn read(node: &Node<'_>, names: &lasso::Rodeo, (cases, text): (CasesOf<'_>, TextOf<'_>)) -> Interface {

@@ -43,7 +43,7 @@ pub struct Options {
     pub gradients: bool,
     /// Whether the node is to be trained: then a program that updates no parameter is warned of.
     pub trained: bool,
-    /// Whether the node evaluates what another one trains: then a program that updates parameters is warned of. A node
+    /// Whether the node evaluates what another node trains: then updates of parameters produce a warning. A node
     /// `infer` or `evaluate` beside a node `train` always does.
     pub evaluates: bool,
 }

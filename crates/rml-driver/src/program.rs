@@ -40,6 +40,8 @@ pub struct Program {
     pub(crate) learned: Arc<IndexSet<Arc<str>>>,
     /// Inputs that a training compares with values whose range is known.
     pub(crate) bounded: Arc<[Bounded]>,
+    /// Where the learning rates of a training are written.
+    pub(crate) rates: Arc<[Span]>,
 }
 
 impl Program {
@@ -65,6 +67,7 @@ impl Program {
             gradients: IndexMap::new(),
             learned: Arc::default(),
             bounded: Arc::default(),
+            rates: Arc::default(),
             calls: Arc::default(),
             flat: Arc::new(flat),
         }
@@ -100,6 +103,11 @@ impl Program {
     /// The inputs that a training compares with values whose range is known, such as those of a `sigmoid`.
     pub fn bounded(&self) -> &[Bounded] {
         &self.bounded
+    }
+
+    /// Where the learning rates of a training are written.
+    pub fn learning_rates(&self) -> &[Span] {
+        &self.rates
     }
 
     /// How `num` is computed.

@@ -22,6 +22,7 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
         gradients: gradients.collect(),
         learned: Arc::clone(&program.learned),
         bounded: Arc::clone(&program.bounded),
+        rates: Arc::clone(&program.rates),
         calls: Arc::clone(&program.calls),
         inputs: inputs.collect(),
         outputs: outputs.collect(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_analysis::{Bounded, Role};
-use rml_base::{Diagnostics, Error};
+use rml_base::{Diagnostics, Error, Span};
 use rml_ir::flat::Flat;
 use rml_ir::normal::Differentiated;
 use rml_ir::{pass, typed};
@@ -35,6 +35,7 @@ pub struct Unit {
     warnings: Diagnostics,
     module: Differentiated,
     bounded: Vec<Bounded>,
+    rates: Vec<Span>,
 }
 
 impl Unit {
@@ -45,16 +46,16 @@ impl Unit {
     pub fn new(source: &Source, options: &Options) -> Result<Self, Error> {
         let front = Arc::clone(source.front()?);
         let made = front.elaborate(options, root(options)).and_then(|(module, mut warnings)| {
-            let Form { learning, module, bounded } =
+            let Form { learning, module, bounded, rates } =
                 Form::new(&front, &module, role(&front, &module, options));
             warnings.extend(learning);
             if options.trained {
                 warnings.extend(front.stacked(options, root(options)));
             }
-            Ok((module?, warnings, bounded))
+            Ok((module?, warnings, bounded, rates))
         });
-        let (module, warnings, bounded) = front.fail(made)?;
-        Ok(Self { front, options: options.clone(), warnings, module, bounded })
+        let (module, warnings, bounded, rates) = front.fail(made)?;
+        Ok(Self { front, options: options.clone(), warnings, module, bounded, rates })
     }
 
     /// The program that runs.
@@ -69,8 +70,8 @@ impl Unit {
         });
         let (flat, gradients, learned, calls) = self.front.fail(made)?;
         let program = Program::new(flat, &self.front, self.warnings.clone());
-        let bounded = self.bounded.clone().into();
-        Ok(Program { gradients, learned: Arc::new(learned), bounded, calls, ..program })
+        let (bounded, rates) = (self.bounded.clone().into(), self.rates.clone().into());
+        Ok(Program { gradients, learned: Arc::new(learned), bounded, rates, calls, ..program })
     }
 
     /// What is known about the node before it runs. What the analyses reject is part of the result.
@@ -105,6 +106,8 @@ pub(crate) struct Form {
     pub(crate) module: Result<Differentiated, Diagnostics>,
     /// Inputs that it compares with values whose range is known.
     bounded: Vec<Bounded>,
+    /// Where the learning rates are written.
+    rates: Vec<Span>,
 }
 
 impl Form {
@@ -112,8 +115,11 @@ impl Form {
     pub(crate) fn new(front: &Front, module: &typed::Module, role: Role) -> Self {
         let module = pass::normalize(module);
         let learning = front.learning(&module, role);
-        let bounded = if role == Role::Trains { front.bounded(&module) } else { Vec::new() };
-        Self { learning, module: rml_autodiff::differentiate(module), bounded }
+        let (bounded, rates) = match role {
+            Role::Trains => (front.bounded(&module), front.learning_rates(&module)),
+            Role::Evaluates | Role::Runs => (Vec::new(), Vec::new()),
+        };
+        Self { learning, module: rml_autodiff::differentiate(module), bounded, rates }
     }
 
     /// All findings. The inputs in `open` may be constants.

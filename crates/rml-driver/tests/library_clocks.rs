@@ -124,7 +124,9 @@ const CALLS: &[Call] = &[
     call("normalisation", "x: num [2, 3]", "y = layer_norm_eps(0.00001, x);"),
     call("optimisers", "x: num [3]", "y = clip_value(1.0, x);"),
     call("optimisers", "x: num [3]", "y = clip_norm(1.0, x);"),
+    call("optimisers", "x: num [3]", "y = group_sum(sum(x)) * x;"),
     call("optimisers", "x: num [3]", "y = adam_step(0.1, 0.9, 0.99, 0.001, x);"),
+    call("optimisers", "x: num [3]", "y = averaged(0.9, x);"),
     call("schedules", "on: bool []", "y = step_decay(0.1, 0.5, 10, ticks(on));"),
     call("schedules", "on: bool []", "y = exponential_decay(0.1, 0.99, ticks(on));"),
     call("schedules", "on: bool []", "y = linear(1.0, 0.1, 100, ticks(on));"),
@@ -134,6 +136,7 @@ const CALLS: &[Call] = &[
     call("statistics", "x: num [3]", "m, v = running_var(x);\n  y = m + v;"),
     call("statistics", "x: num [2, 3]", "v, i = top_k(2, x);\n  y = v + to_num(i);"),
     call("statistics", "x: num [3]", "y = ema(0.9, x);"),
+    call("statistics", "x: num [3, 3]", "y = logmatmulexp(x, x);"),
     call("time", "x: num [3]", "y = window(x);"),
     call("time", "x: num [3]", "y = last(3, x);"),
     call("time", "x: num [3]", "y = delay(3, x);"),
@@ -151,6 +154,9 @@ const OPTIMISERS: &[&str] = &[
     "adam(warm_up(10, ticks(bp when bp)), 0.9, 0.999, 0.00000001, init, bp, clip_norm(1.0, do))",
     "adamw(0.01, 0.9, 0.999, 0.00000001, 0.1, init, bp, do)",
     "rmsprop(0.01, 0.9, 0.00000001, init, bp, clip_value(1.0, do))",
+    "adamw(0.01, 0.9, 0.999, 0.00000001, matrix_decay(0.1, init), init, bp, clip_global(1.0, bp, do))",
+    "frozen(init, bp, do)",
+    "sgd(init, due, d);\n  due, d = accumulated(2, bp, do)",
 ];
 
 /// The names of the inputs, and whether they are differentiated.

@@ -1,12 +1,14 @@
 //! Nodes that differentiation needs beyond those that the program calls: the adjoints that the program itself defines
 //! (overrides), and the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use rml_base::codes::autodiff::NO_OPTIMISER;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec, Span, suggest};
+use rml_base::{Diagnostic, EntityId, IndexVec, Span, suggest};
 use rml_ir::Type;
-use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
+use rml_ir::typed::{Callee, ExprKind, Formal, NodeId, Rule};
 
 use crate::emit::Builder;
 use crate::expand::Expansion;
@@ -24,7 +26,7 @@ const OPTIMISER: &str = "diff_param";
 /// The tables of [`rml_ir::typed::Module`].
 pub(crate) struct Adjoints {
     pub(crate) overrides: IndexMap<NodeId, NodeId>,
-    pub(crate) optimisers: IndexMap<Type, NodeId>,
+    pub(crate) optimisers: IndexMap<(Rule, Type), NodeId>,
 }
 
 pub(crate) struct Add<'p, 'b> {
@@ -102,16 +104,16 @@ impl Add<'_, '_> {
             self.todo.extend((order > 1).then(|| (own, order - 1)));
             return;
         }
-        let params: Vec<(Type, Span)> = self.builder.nodes[id]
+        let rule = |kind: &ExprKind| if let ExprKind::Param { by, .. } = kind { Some(*by) } else { None };
+        let params: Vec<(Rule, Type, Span)> = self.builder.nodes[id]
             .exprs
             .iter()
-            .filter(|e| matches!(e.kind, ExprKind::Param { .. }))
-            .map(|e| (e.ty.clone(), e.span))
+            .filter_map(|e| Some((rule(&e.kind)?, e.ty.clone(), e.span)))
             .collect();
         // The first adjoints may hold the parameters.
         let trained = order.saturating_sub(self.builder.nodes[id].held);
-        for (ty, parameter) in params.into_iter().filter(|_| trained > 0) {
-            if let Some(optimiser) = self.optimiser(&ty, parameter)
+        for (by, ty, parameter) in params.into_iter().filter(|_| trained > 0) {
+            if let Some(optimiser) = self.optimiser(by, &ty, parameter)
                 && trained > 1
             {
                 self.todo.push((optimiser, trained - 1));
@@ -129,11 +131,42 @@ impl Add<'_, '_> {
         }
     }
 
-    /// The instance of `diff_param` for parameters of that type, of which one stands at `parameter`.
-    pub(crate) fn optimiser(&mut self, ty: &Type, parameter: Span) -> Option<NodeId> {
-        if let Some(&known) = self.adjoints.optimisers.get(ty) {
+    /// The instance of what updates parameters of that type, of which one stands at `parameter`.
+    pub(crate) fn optimiser(&mut self, by: Rule, ty: &Type, parameter: Span) -> Option<NodeId> {
+        let key = (by, ty.clone());
+        if let Some(&known) = self.adjoints.optimisers.get(&key) {
             return Some(known);
         }
+        let (source, name) = match by.index().checked_sub(1).and_then(|at| self.expansion.rules.get(at)) {
+            Some(rule) => (rule.node, rule.name.clone()),
+            None => (self.default_optimiser(parameter)?, OPTIMISER.into()),
+        };
+        let node = Arc::clone(&self.expansion.program.nodes[source]);
+        let inputs = [ty.clone(), Type::condition(), ty.clone()];
+        let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
+        let spec = RootSpec { source, givens, dims: IndexMap::new(), open: false };
+        let mut found = Report::default();
+        let before = self.builder.nodes.len();
+        let made = instantiate(self.expansion, spec, self.builder, &mut found);
+        let made = made.and_then(|made| shared::resolve(self, before, made));
+        let found = found.finish();
+        self.sound &= made.is_some();
+        match found.iter().find(|d| d.span().is_some_and(|s| is_within(s, node.span))) {
+            Some(misfit) => self.fail(no_optimiser(&name, ty, misfit, parameter)),
+            None => self.report.extend(found),
+        }
+        let made = made?;
+        let output = self.output_type(made);
+        if output.as_ref() != Some(ty) {
+            self.fail(optimiser_interface(&name, &node, output.map(|o| (o, ty))));
+            return None;
+        }
+        self.adjoints.optimisers.insert(key, made);
+        Some(made)
+    }
+
+    /// The node `diff_param`, if its interface fits.
+    fn default_optimiser(&mut self, parameter: Span) -> Option<SourceId> {
         let program = self.program;
         let found = program.scopes.node(program.main, OPTIMISER).ok().flatten();
         let Some(source) = found else {
@@ -152,30 +185,10 @@ impl Add<'_, '_> {
         }
         let streams = node.formals.iter().all(|l| matches!(node.roles[*l], Role::Stream | Role::Unused));
         if node.formals.len() != 3 || node.outputs.len() != 1 || !streams || node.is_extern {
-            self.fail(optimiser_interface(node, None));
+            self.fail(optimiser_interface(OPTIMISER, node, None));
             return None;
         }
-        let inputs = [ty.clone(), Type::condition(), ty.clone()];
-        let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
-        let spec = RootSpec { source, givens, dims: IndexMap::new(), open: false };
-        let mut found = Report::default();
-        let before = self.builder.nodes.len();
-        let made = instantiate(self.expansion, spec, self.builder, &mut found);
-        let made = made.and_then(|made| shared::resolve(self, before, made));
-        let found = found.finish();
-        self.sound &= made.is_some();
-        match found.iter().find(|d| d.span().is_some_and(|s| is_within(s, node.span))) {
-            Some(misfit) => self.fail(no_optimiser(ty, misfit, parameter)),
-            None => self.report.extend(found),
-        }
-        let made = made?;
-        let output = self.output_type(made);
-        if output.as_ref() != Some(ty) {
-            self.fail(optimiser_interface(node, output.map(|o| (o, ty))));
-            return None;
-        }
-        self.adjoints.optimisers.insert(ty.clone(), made);
-        Some(made)
+        Some(source)
     }
 
     /// Warns of a `diff_param` that an imported file has for itself, where the library's updates the parameters.
@@ -456,14 +469,13 @@ fn is_within(inner: Span, outer: Span) -> bool {
     inner.to(outer) == outer
 }
 
-/// `diff_param` declares types that a parameter does not have, as `misfit` says.
-fn no_optimiser(ty: &Type, misfit: &Diagnostic, parameter: Span) -> Diagnostic {
-    let mut d =
-        Diagnostic::error(NO_OPTIMISER, format!("no node `diff_param` updates parameters of type {ty}"));
+/// What updates a parameter declares types that it does not have, as `misfit` says.
+fn no_optimiser(name: &str, ty: &Type, misfit: &Diagnostic, parameter: Span) -> Diagnostic {
+    let mut d = Diagnostic::error(NO_OPTIMISER, format!("no node `{name}` updates parameters of type {ty}"));
     d.labels.clone_from(&misfit.labels);
-    d.label(parameter, "this parameter is to be trained")
-        .note(misfit.message.clone())
-        .help("leave the types away, `node diff_param(init, bp, do) -> (o)`: then it serves every parameter")
+    d.label(parameter, "this parameter is to be trained").note(misfit.message.clone()).help(format!(
+        "leave the types away, `node {name}(init, bp, do) -> (o)`: then it serves every parameter"
+    ))
 }
 
 /// The inputs of an optimiser, in their order.
@@ -510,17 +522,15 @@ fn exchanged(program: &Program, node: &Node) -> Option<Diagnostic> {
     })
 }
 
-fn optimiser_interface(node: &Node, found: Option<(Type, &Type)>) -> Diagnostic {
-    let d = Diagnostic::error(
-        codes::OVERRIDE_INTERFACE,
-        "`diff_param` does not have the interface of a parameter's update",
-    )
-    .label(node.span, "this node updates all parameters");
+fn optimiser_interface(name: &str, node: &Node, found: Option<(Type, &Type)>) -> Diagnostic {
+    let message = format!("`{name}` does not have the interface of a parameter's update");
+    let d = Diagnostic::error(codes::OVERRIDE_INTERFACE, message)
+        .label(node.span, "this node updates parameters");
     let d = match found {
         Some((found, ty)) => d.note(format!("for a parameter of type {ty} it gives {found}")),
         None => {
             d.note("its inputs are streams: the initial value, a bool, and the gradient where that is true")
         }
     };
-    d.help("write `node diff_param(init, bp, do) -> (o)`")
+    d.help(format!("write `node {name}(init, bp, do) -> (o)`"))
 }

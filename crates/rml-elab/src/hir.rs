@@ -4,14 +4,19 @@
 //! A node that has structure ([`Structure`]), or calls one that has, is a *template*: `expand` makes copies of
 //! it without structure, and everything after it sees only these.
 
+mod order;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{FileId, IndexVec, Span, entity_id};
 use rml_ir::DType;
+use rml_ir::typed::Rule;
 use rml_syntax::ast::{BinaryOp, Form, Literal, UnaryOp};
 
 use crate::builtins::Builtin;
+
+pub(crate) use order::Order;
 
 entity_id!(
     /// A node of the source.
@@ -62,6 +67,8 @@ pub(crate) struct Node {
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
     /// In a copy, the literals that are cases, with their enumerations.
     pub(crate) cases: Option<Box<IndexMap<ExprId, SourceId>>>,
+    /// In a copy, what updates its parameters, if that is not `diff_param`.
+    pub(crate) rules: Option<Box<IndexMap<ExprId, Rule>>>,
     /// In a copy, the names of its shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
     /// In templates with automata only: which equations run in their states.
@@ -234,35 +241,6 @@ pub(crate) struct Expr {
     pub(crate) span: Span,
 }
 
-/// How often a node is differentiated: `diff_f`, `grad_f`, `diff_grad_f`.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Order {
-    pub(crate) times: u8,
-    /// How many of these times, the first ones, read its parameters and do not update them.
-    pub(crate) held: u8,
-}
-
-impl Order {
-    /// The node itself.
-    pub(crate) const NONE: Self = Self { times: 0, held: 0 };
-
-    /// What the name begins with.
-    pub(crate) fn prefix(self) -> String {
-        let held = usize::from(self.held.min(self.times));
-        "diff_".repeat(usize::from(self.times) - held) + &"grad_".repeat(held)
-    }
-
-    /// The order of `outer` of what has this order. `None` if that would hold parameters that an inner adjoint updates.
-    pub(crate) fn then(self, outer: Self) -> Option<Self> {
-        let times = self.times.saturating_add(outer.times);
-        match outer.held {
-            0 => Some(Self { times, held: self.held }),
-            _ if self.held == self.times => Some(Self { times, held: self.held.saturating_add(outer.held) }),
-            _ => None,
-        }
-    }
-}
-
 /// A call of a node or of an adjoint.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -275,12 +253,35 @@ pub(crate) struct Call {
     pub(crate) every: Option<ExprId>,
     /// `restart r`, in templates only.
     pub(crate) restart: Option<ExprId>,
+    /// `by g`, in templates only.
+    pub(crate) by: Option<ExprId>,
+    /// `along 0`
+    pub(crate) along: Option<Along>,
     /// The variable of a family that the path of the instance begins with.
     pub(crate) member: Option<Arc<str>>,
     /// In copies: the shared instance that is called.
     pub(crate) share: Option<Share>,
     /// In copies: the branches of `match` that the call stands in, outermost first.
     pub(crate) branches: Vec<(Local, bool)>,
+}
+
+/// What a call runs over: `along 0`, `along back (0, _)`.
+#[derive(Clone, Debug)]
+pub(crate) struct Along {
+    /// For each argument the axis of its entries; `None` = all entries take it as it is. In templates, one that stands
+    /// alone is that of all arguments.
+    pub(crate) axes: Vec<Option<ExprId>>,
+    /// From the last entry to the first one.
+    pub(crate) back: bool,
+}
+
+impl Along {
+    /// The expressions inside, in textual order.
+    pub(crate) fn exprs(&self) -> Vec<ExprId> {
+        let mut axes: Vec<ExprId> = self.axes.iter().flatten().copied().collect();
+        axes.dedup();
+        axes
+    }
 }
 
 /// The forms of expressions.
@@ -411,7 +412,11 @@ impl ExprKind {
             ExprKind::When { value, cond } => vec![*value, *cond],
             ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
             ExprKind::Builtin { args, .. } => args.clone(),
-            ExprKind::Call(call) => call.args.iter().copied().chain(call.every).chain(call.restart).collect(),
+            ExprKind::Call(call) => {
+                let along = call.along.iter().flat_map(Along::exprs);
+                let args = call.args.iter().copied().chain(call.every);
+                args.chain(call.restart).chain(call.by).chain(along).collect()
+            }
             ExprKind::Structure(structure) => structure.children(),
         }
     }
@@ -484,8 +489,10 @@ pub(crate) enum Structure {
     Match { value: ExprId, cases: Vec<(SourceId, ExprId)> },
     /// The value of the state that an automaton is in, by the number of the state.
     States { value: ExprId, names: Arc<[Arc<str>]>, cases: Vec<ExprId> },
-    /// `share u = net;`, the right side of an equation that defines no variable.
-    Share { name: Local, node: ExprId },
+    /// `share u = net by g;`, the right side of an equation that defines no variable.
+    Share { name: Local, node: ExprId, by: Option<ExprId> },
+    /// `param(k) by g`.
+    By { param: ExprId, rule: ExprId },
     /// `u.params.h[1].kernel`: what follows `params`.
     Params { of: Local, path: Vec<Segment> },
 }
@@ -510,6 +517,10 @@ pub(crate) struct Apply {
     pub(crate) every: Option<ExprId>,
     /// `restart r`.
     pub(crate) restart: Option<ExprId>,
+    /// `by g`.
+    pub(crate) by: Option<ExprId>,
+    /// `along 0`
+    pub(crate) along: Option<Along>,
 }
 
 /// A node as an argument: `dense(64, _)`, `lstm_layer`, `diff_f`.
@@ -538,12 +549,15 @@ impl Structure {
             Structure::Member { index, .. } => vec![*index],
             Structure::Members { part, .. } => part.exprs(),
             Structure::Apply(apply) => {
-                apply.args.iter().copied().chain(apply.every).chain(apply.restart).collect()
+                let along = apply.along.iter().flat_map(Along::exprs);
+                let args = apply.args.iter().copied().chain(apply.every);
+                args.chain(apply.restart).chain(apply.by).chain(along).collect()
             }
             Structure::Node(passed) => passed.given.iter().flatten().flatten().copied().collect(),
             Structure::Choose { cond, then, other } => vec![*cond, *then, *other],
             Structure::Field { base, .. } => vec![*base],
-            Structure::Share { node, .. } => vec![*node],
+            Structure::Share { node, by, .. } => std::iter::once(*node).chain(*by).collect(),
+            Structure::By { param, rule } => vec![*param, *rule],
             Structure::Params { path, .. } => {
                 let index = |segment: &Segment| if let Segment::Index(e) = segment { Some(*e) } else { None };
                 path.iter().filter_map(index).collect()
@@ -574,7 +588,9 @@ pub(crate) fn has_own(node: &Node) -> bool {
     let is_named = |ty: &TypeDecl| !matches!(ty.element, Element::Plain(_));
     let restarts = |kind: &ExprKind| match kind {
         ExprKind::Structure(_) => true,
-        ExprKind::Call(call) => call.restart.is_some() || call.order.held > 0,
+        ExprKind::Call(call) => {
+            call.restart.is_some() || call.along.is_some() || call.by.is_some() || call.order.held > 0
+        }
         _ => false,
     };
     node.form == Form::Record

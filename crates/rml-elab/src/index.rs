@@ -522,7 +522,12 @@ impl Walk<'_, '_> {
             | A::FbyBack { init: a, next: b }
             | A::When { value: a, cond: b }
             | A::Every { call: a, end: b }
-            | A::Restart { call: a, cond: b } => [a, b].into_iter().for_each(|e| self.expr(e)),
+            | A::Restart { call: a, cond: b }
+            | A::By { call: a, rule: b } => [a, b].into_iter().for_each(|e| self.expr(e)),
+            A::Along { call, axes, .. } => {
+                self.expr(call);
+                axes.iter().for_each(|axis| self.expr(axis));
+            }
             A::If { cond: a, then: b, other: c } | A::Merge { cond: a, on_true: b, on_false: c } => {
                 [a, b, c].into_iter().for_each(|e| self.expr(e));
             }

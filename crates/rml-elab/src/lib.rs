@@ -16,6 +16,7 @@
 //! nodes.
 
 mod adjoints;
+mod along;
 mod builtins;
 mod clocks;
 mod constant;

@@ -17,6 +17,7 @@ use crate::typed::Typed;
 pub(crate) mod advice;
 mod axes;
 mod einsum;
+mod entries;
 mod index;
 mod sliding;
 

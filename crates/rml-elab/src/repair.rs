@@ -7,7 +7,7 @@ use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::Literal;
 
 use crate::builtins::Builtin;
-use crate::hir::{ExprId, ExprKind, Index, Item, LocalKind, Node};
+use crate::hir::{Call, ExprId, ExprKind, Index, Item, LocalKind, Node};
 use crate::instance::InstanceId;
 use crate::text;
 use crate::typed::Typed;
@@ -150,12 +150,17 @@ pub(crate) fn declaration(typed: &Typed<'_>, id: InstanceId, name: &str, ty: &Ty
 fn written(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
     let node = typed.tree.node(id);
     match &node.exprs[expr].kind {
-        ExprKind::Call(call) if call.every.is_none() && call.order.times == 0 => {
+        ExprKind::Call(call) if is_plain(call) => {
             let args: Option<Vec<String>> = call.args.iter().map(|arg| text::short(node, *arg)).collect();
             Some(format!("{}({})", typed.tree.program.nodes[call.callee].name, args?.join(", ")))
         }
         _ => text::operand(node, expr),
     }
+}
+
+/// Whether a call is written by the name of the node and its arguments alone.
+fn is_plain(call: &Call) -> bool {
+    call.every.is_none() && call.along.is_none() && call.order.times == 0
 }
 
 fn has_dimensions(node: &Node) -> bool {
@@ -228,7 +233,7 @@ fn resized(
     let ((last, outer), (wanted, rest)) = (found.dims().split_last()?, expected.dims().split_last()?);
     let is_size = |arg: &ExprId| matches!(node.exprs[*arg].kind, ExprKind::Literal(Literal::Int(n)) if usize::try_from(n) == Ok(*last));
     let position = call.args.iter().position(is_size)?;
-    if outer != rest || call.order.times > 0 || call.every.is_some() {
+    if outer != rest || !is_plain(call) {
         return None;
     }
     let arg = |(i, arg): (usize, &ExprId)| match i == position {

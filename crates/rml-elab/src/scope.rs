@@ -22,6 +22,8 @@ pub(crate) struct Program {
     pub(crate) in_error: bool,
     /// A node that is one `fby`, for delays that restart. No name leads to it.
     pub(crate) delay: SourceId,
+    /// A node that calls the node that it takes, for `by`. No name leads to it.
+    pub(crate) update: SourceId,
 }
 
 /// The scopes of all files.

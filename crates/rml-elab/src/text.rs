@@ -1,6 +1,7 @@
 //! Static expressions as source text, kept in typed nodes for printing.
 
-use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
+use rml_syntax::ast::{Literal, UnaryOp};
+use rml_syntax::precedence::{self, Level};
 
 use crate::hir::{ExprId, ExprKind, Index, Item, Node};
 
@@ -50,7 +51,7 @@ impl Texts<'_> {
     /// The text of an expression.
     pub(crate) fn expr(&self, id: ExprId) -> String {
         let mut out = String::new();
-        self.write(id, 0, &mut out);
+        self.write(id, Level::If, &mut out);
         out
     }
 
@@ -72,7 +73,7 @@ impl Texts<'_> {
     }
 
     /// Writes an expression that stands where operators looser than `outer` need parentheses.
-    fn write(&self, id: ExprId, outer: u8, out: &mut String) {
+    fn write(&self, id: ExprId, outer: Level, out: &mut String) {
         let node = self.node;
         match &node.exprs[id].kind {
             ExprKind::Literal(Literal::Bool(b)) => out.push_str(&b.to_string()),
@@ -84,7 +85,7 @@ impl Texts<'_> {
             ExprKind::Array(items) => {
                 out.push('[');
                 list(items, out, |item, out| match *item {
-                    Item::Expr(e) => self.write(e, 0, out),
+                    Item::Expr(e) => self.write(e, Level::If, out),
                     Item::Splice(local, _) => {
                         out.push_str(node.name_of(local));
                         out.push_str("..");
@@ -94,48 +95,38 @@ impl Texts<'_> {
             }
             ExprKind::Entry(index) => out.push_str(&self.index(index)),
             ExprKind::Index { base, indices: entries } => {
-                self.write(*base, 9, out);
+                self.write(*base, Level::Postfix, out);
                 out.push_str(&format!("[{}]", self.indices(entries).join(", ")));
             }
-            ExprKind::Unary(op, a) => parenthesised(outer > 8, out, |out| {
+            ExprKind::Unary(op, a) => parenthesised(outer > Level::Unary, out, |out| {
                 out.push_str(if *op == UnaryOp::Neg { "-" } else { "not " });
-                self.write(*a, 8, out);
+                self.write(*a, Level::Unary, out);
             }),
             ExprKind::Binary(op, a, b) => {
-                let own = level(*op);
+                let own = precedence::binary(*op);
                 parenthesised(outer > own, out, |out| {
                     self.write(*a, own, out);
                     out.push_str(&format!(" {} ", op.text()));
-                    self.write(*b, own + 1, out);
+                    self.write(*b, own.tighter(), out);
                 });
             }
-            ExprKind::If { cond, then, other } => parenthesised(outer > 0, out, |out| {
+            ExprKind::If { cond, then, other } => parenthesised(outer > Level::If, out, |out| {
                 out.push_str("if ");
-                self.write(*cond, 0, out);
+                self.write(*cond, Level::If, out);
                 out.push_str(" then ");
-                self.write(*then, 0, out);
+                self.write(*then, Level::If, out);
                 out.push_str(" else ");
-                self.write(*other, 0, out);
+                self.write(*other, Level::If, out);
             }),
             ExprKind::Builtin { which, args, .. } => {
                 out.push_str(which.name());
                 out.push('(');
-                list(args, out, |arg, out| self.write(*arg, 0, out));
+                list(args, out, |arg, out| self.write(*arg, Level::If, out));
                 out.push(')');
             }
             // not static: nothing asks for its text
             _ => out.push('_'),
         }
-    }
-}
-
-fn level(op: BinaryOp) -> u8 {
-    match op {
-        BinaryOp::Or => 2,
-        BinaryOp::And => 3,
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 4,
-        BinaryOp::Add | BinaryOp::Sub => 5,
-        BinaryOp::Mul | BinaryOp::Div => 6,
     }
 }
 

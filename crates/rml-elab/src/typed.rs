@@ -1,10 +1,12 @@
 //! What inference finds: a tree of instances with element types and shapes.
 
+use std::sync::Arc;
+
 use indexmap::{IndexMap, IndexSet};
 use rml_base::Diagnostic;
-use rml_ir::{DType, Shape};
+use rml_ir::{DType, Names, Shape};
 
-use crate::hir::{ExprId, Local};
+use crate::hir::{ExprId, Local, SourceId};
 use crate::infer::adjoint::Adjoint;
 use crate::instance::{InstanceId, Tree};
 use crate::statics::Statics;
@@ -23,6 +25,8 @@ pub(crate) struct Typed<'p> {
     pub(crate) tree: Tree<'p>,
     /// By number of variable.
     pub(crate) dtypes: Vec<DType>,
+    /// The variables of enumerations, by number, with these.
+    pub(crate) enumerations: IndexMap<usize, SourceId>,
     /// By number of variable; `None` where an error keeps the shape from being known.
     pub(crate) shapes: Vec<Option<Shape>>,
     pub(crate) statics: Statics,
@@ -49,5 +53,27 @@ impl Typed<'_> {
     /// The element type of a variable.
     pub(crate) fn dtype(&self, id: InstanceId, local: Local) -> DType {
         self.dtypes[self.tree.slot(id, local)]
+    }
+
+    /// The enumeration of a variable.
+    pub(crate) fn enumeration(&self, id: InstanceId, local: Local) -> Option<SourceId> {
+        self.enumerations.get(&self.tree.slot(id, local)).copied()
+    }
+
+    /// The names of the cases of a variable.
+    pub(crate) fn cases(&self, id: InstanceId, local: Local) -> Option<Names> {
+        let program = self.tree.program;
+        let of = self.enumeration(id, local).or_else(|| self.checked(id, local))?;
+        let cases = program.scopes.enums.get(&of)?;
+        Some(cases.iter().map(|case| Arc::clone(&program.nodes[*case].name)).collect())
+    }
+
+    /// The enumeration of an input of the root, which is an int that is checked to be a case.
+    fn checked(&self, id: InstanceId, local: Local) -> Option<SourceId> {
+        let node = self.tree.node(id);
+        let name = format!("{}.case", node.name_of(local));
+        let mut checked = node.locals.iter_enumerated().filter(|(_, data)| *data.name == *name);
+        let (checked, _) = checked.next().filter(|_| node.formals.contains(&local))?;
+        self.enumeration(id, checked)
     }
 }

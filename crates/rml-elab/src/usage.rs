@@ -7,7 +7,7 @@
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 
-use crate::hir::Structure;
+use crate::hir::{Along, Structure};
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 
@@ -180,11 +180,17 @@ impl Walk<'_, '_> {
                         Some(Role::Stream) | None => self.expr(arg, how, f),
                     }
                 }
-                call.every.into_iter().chain(call.restart).for_each(|e| self.expr(e, how, f));
+                call.every.into_iter().chain(call.restart).chain(call.by).for_each(|e| self.expr(e, how, f));
+                self.along(call.along.as_ref(), f);
             }
             ExprKind::Structure(structure) => self.structure(structure, how, f),
             other => other.children().into_iter().for_each(|e| self.expr(e, how, f)),
         }
+    }
+
+    /// The axes of a call that runs along some.
+    fn along(&self, along: Option<&Along>, f: &mut dyn FnMut(Local, Use)) {
+        along.into_iter().flat_map(Along::exprs).for_each(|axis| self.expr(axis, Use::Static, f));
     }
 
     /// An argument that is no use by itself; shapes inside are.
@@ -209,13 +215,18 @@ impl Walk<'_, '_> {
             // What an argument is used for is known in copies.
             Structure::Apply(apply) => {
                 apply.args.iter().for_each(|arg| self.unused(*arg, f));
-                apply.every.into_iter().chain(apply.restart).for_each(|e| self.expr(e, how, f));
+                let parts = apply.every.into_iter().chain(apply.restart).chain(apply.by);
+                parts.for_each(|e| self.expr(e, how, f));
+                self.along(apply.along.as_ref(), f);
             }
             Structure::Choose { cond, then, other } => {
                 self.expr(*cond, Use::Static, f);
                 [*then, *other].into_iter().for_each(|e| self.expr(e, how, f));
             }
-            Structure::Field { .. } | Structure::Match { .. } | Structure::States { .. } => {
+            Structure::Field { .. }
+            | Structure::Match { .. }
+            | Structure::States { .. }
+            | Structure::By { .. } => {
                 structure.children().into_iter().for_each(|e| self.expr(e, how, f));
             }
         }

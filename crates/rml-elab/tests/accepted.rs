@@ -239,7 +239,7 @@ fn shapes_through_mutual_feedback_of_calls() {
     );
     assert_eq!(outputs(&module), ["num [2]", "num [3]"]);
     assert_eq!(var(&module, "dx"), "num [2]");
-    assert_eq!(module.optimisers.keys().map(ToString::to_string).collect::<Vec<_>>(), ["num [2, 3]"]);
+    assert_eq!(module.optimisers.keys().map(|(_, ty)| ty.to_string()).collect::<Vec<_>>(), ["num [2, 3]"]);
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_program_may_define_builtins_and_the_optimiser() {
          node main(x: num []) -> (o) o, _ = diff_f(x, true, 1.0);",
         &options(),
     );
-    let (ty, id) = module.optimisers.first().expect("an optimiser");
+    let ((_, ty), id) = module.optimisers.first().expect("an optimiser");
     assert_eq!(ty.to_string(), "num []");
     let optimiser = &module.nodes[*id];
     assert_eq!(optimiser.name.as_ref(), "diff_param");
@@ -546,7 +546,7 @@ fn library_layers_losses_and_optimisers() {
     options.root = Root::Run("train".to_owned());
     let module = accept(text, &options);
     assert_eq!(var(&module, "dy"), "num [4, 2]");
-    let types: Vec<String> = module.optimisers.keys().map(ToString::to_string).collect();
+    let types: Vec<String> = module.optimisers.keys().map(|(_, ty)| ty.to_string()).collect();
     assert_eq!(types.len(), 5, "{types:?}");
 }
 

@@ -130,7 +130,7 @@ fn overrides_and_optimisers_are_recorded() {
         assert_eq!(format!("diff_{}", name(*of)), name(*by));
     }
     assert!(module.overrides.keys().any(|k| name(*k) == "param_end"));
-    let types: Vec<String> = module.optimisers.keys().map(ToString::to_string).collect();
+    let types: Vec<String> = module.optimisers.keys().map(|(_, ty)| ty.to_string()).collect();
     assert_eq!(types, ["num [16, 7]", "num [16]"]);
 }
 

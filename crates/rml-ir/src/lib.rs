@@ -25,5 +25,6 @@ pub use interface::Interface;
 pub use ports::{InputInfo, OutputInfo};
 pub use position::{Position, Positions};
 pub use synchrony::{Sample, Synchrony};
+pub use typed::Names;
 pub use types::{DType, Precision, Shape, Type};
 pub use value::{Data, Tensor, Value};

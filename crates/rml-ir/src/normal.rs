@@ -22,7 +22,7 @@ use crate::op::Op;
 use crate::types::{Precision, Type};
 
 pub use crate::typed::{
-    Callee, Claim, ConstKind, Constant, Formal, Input, NodeId, StaticValue, Var, VarData,
+    Callee, Claim, ConstKind, Constant, Formal, Input, NodeId, Rule, StaticValue, Var, VarData,
 };
 
 mod differentiated;
@@ -58,7 +58,7 @@ pub struct Module {
     /// As in [`typed::Module`](crate::typed::Module).
     pub overrides: IndexMap<NodeId, NodeId>,
     /// As in [`typed::Module`](crate::typed::Module).
-    pub optimisers: IndexMap<Type, NodeId>,
+    pub optimisers: IndexMap<(Rule, Type), NodeId>,
 }
 
 /// A node in normal form.
@@ -175,6 +175,8 @@ pub enum Rhs {
     Param {
         /// Its initial value.
         init: Var,
+        /// What updates it.
+        by: Rule,
     },
     /// `diff_param(init, bp, d)`: the parameter named after the variable defined, with its update by an
     /// optimiser node of interface `(init, bp, d) -> (o)`.

@@ -221,7 +221,7 @@ fn operands(rhs: &Rhs) -> Vec<Var> {
             Init::Stream(i) => vec![*i, *next],
         },
         Rhs::Post { next } => vec![*next],
-        Rhs::Param { init } => vec![*init],
+        Rhs::Param { init, .. } => vec![*init],
         Rhs::ParamUpdate { init, bp, d, .. } => vec![*init, *bp, *d],
         Rhs::Call { args, every, .. } => args.iter().copied().chain(*every).collect(),
     }

@@ -44,6 +44,16 @@ entity_id!(
     ExprId,
     "e"
 );
+entity_id!(
+    /// The node of the source that updates a parameter: `diff_param`, or one that is given by `by`.
+    Rule,
+    "r"
+);
+
+impl Rule {
+    /// `diff_param`.
+    pub const DEFAULT: Self = Self(0);
+}
 
 /// A typed program.
 #[derive(Clone, Debug)]
@@ -57,8 +67,8 @@ pub struct Module {
     /// Which node the program itself gives as the adjoint of a node (`diff_f` for `f`), for the nodes that
     /// may be differentiated.
     pub overrides: IndexMap<NodeId, NodeId>,
-    /// The instance of `diff_param` for each type of parameter that may be trained.
-    pub optimisers: IndexMap<Type, NodeId>,
+    /// The instances of the nodes that update parameters, for each rule and type of parameter that may be trained.
+    pub optimisers: IndexMap<(Rule, Type), NodeId>,
 }
 
 impl Module {
@@ -157,7 +167,12 @@ pub struct VarData {
     /// equation is `gather([0], to_int(not c))`, which has no result where `c` is false (ERROR-4), and is needed by
     /// itself (ERROR-6).
     pub asserts: Option<Arc<str>>,
+    /// The names of its values, if they are cases of an enumeration.
+    pub cases: Option<Names>,
 }
+
+/// The names of integers, from 0.
+pub type Names = Arc<[Arc<str>]>;
 
 /// A compile-time value.
 ///
@@ -284,6 +299,8 @@ pub enum ExprKind {
     Param {
         /// The initial value.
         init: ExprId,
+        /// What updates it.
+        by: Rule,
     },
     /// A node instance.
     Call {
@@ -313,7 +330,7 @@ impl ExprKind {
             ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
             ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => vec![*init, *next],
             ExprKind::Post { next } => vec![*next],
-            ExprKind::Param { init } => vec![*init],
+            ExprKind::Param { init, .. } => vec![*init],
             ExprKind::Call { args, every, .. } => args.iter().copied().chain(*every).collect(),
         }
     }
@@ -328,7 +345,7 @@ impl ExprKind {
             ExprKind::Merge { cond, on_true, on_false } => vec![cond, on_true, on_false],
             ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => vec![init, next],
             ExprKind::Post { next } => vec![next],
-            ExprKind::Param { init } => vec![init],
+            ExprKind::Param { init, .. } => vec![init],
             ExprKind::Call { args, every, .. } => args.iter_mut().chain(every).collect(),
         }
     }

@@ -69,7 +69,7 @@ fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
     }
     items.extend(rml::keywords().map(|word| item(word, CompletionItemKind::KEYWORD, "")));
     items.extend(
-        ["every", "back", "for", "const", "import", "private"]
+        ["every", "along", "by", "back", "for", "const", "import", "private"]
             .map(|w| item(w, CompletionItemKind::KEYWORD, "")),
     );
     items.extend(["num", "int", "bool"].map(|ty| item(ty, CompletionItemKind::STRUCT, "element type")));

@@ -61,6 +61,12 @@ const PRIMITIVES: &[(&str, &str, &str)] = &[
         "f(x) restart r",
         "a call whose delays take their first values in each cycle in which `r` is true",
     ),
+    ("by", "f(x) by g", "a call whose parameters `g` updates, in place of `diff_param`"),
+    (
+        "along",
+        "f(x) along 0",
+        "a call over the entries of an axis within one cycle: delays have the values of the entry before",
+    ),
     (
         "assert",
         "assert \"name\" c;",

@@ -176,7 +176,7 @@ mod tests {
     /// A program whose variable `k` is defined by the `k`-th entry; `None` = an input.
     fn program(equations: Vec<Option<Rhs>>, windows: &[WindowData]) -> Flat {
         let ty = Type::scalar(DType::Num);
-        let data = |_| VarData { name: None, ty: ty.clone(), span: span(), asserts: None };
+        let data = |_| VarData { name: None, ty: ty.clone(), span: span(), asserts: None, cases: None };
         let constant = Constant { kind: ConstKind::Value(Value::F64(0.0)), ty: ty.clone(), text: None };
         let defined = equations.iter().cloned().enumerate();
         Flat {

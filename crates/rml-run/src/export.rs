@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use rml_analysis::Analyses;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, visible_name};
 use rml_c::Refused;
 pub use rml_c::{Exported, Math as CMath, Memory};
 use rml_driver::{Options, Program, Source, unlearned, written_parameters};
-use rml_ir::Value;
 use rml_ir::flat::Drawn;
+use rml_ir::{Names, Value};
 use rml_plan::{Atom, Case, Ends, Plan, TapeData, Tick};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
+use crate::infer::ports;
 use crate::params;
 
 /// How a program is exported as C.
@@ -90,11 +91,26 @@ pub fn export_c(
     let name = name(&program, export).map_err(fail)?;
     let cycles = cycles(&plan, export.cycles).map_err(fail)?;
     let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
+    let note = note + &values(&program, checkpoint);
     let options = rml_c::Options { name: name.clone(), cycles, math: export.math, note };
     let files = rml_c::export(&plan, &|key| states.of(key), &options);
     let files = files.map_err(|why| fail(refused(&program, &plan, &why)))?;
     let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
     Ok(CProgram { name, files, warnings, sources })
+}
+
+/// What the integers of inputs and outputs stand for, in sentences.
+fn values(program: &Program, checkpoint: Option<&Checkpoint>) -> String {
+    const SHOWN: usize = 64;
+    let preparation = checkpoint.map(Checkpoint::preparation).unwrap_or_default();
+    let names = program.names(&preparation.classes, &preparation.axes);
+    let one = |(port, names): (String, Names)| {
+        let shown = names.iter().take(SHOWN).enumerate();
+        let shown: Vec<String> = shown.map(|(i, name)| format!("{i} = {}", visible_name(name))).collect();
+        let more = if names.len() > SHOWN { ", .." } else { "" };
+        format!(" The values of `{port}`: {}{more}.", shown.join(", "))
+    };
+    ports(program, &names).into_iter().map(one).collect()
 }
 
 /// A program and its plan, and what states start with.

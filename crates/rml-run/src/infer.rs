@@ -9,11 +9,13 @@ use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::{Arranged, Columns, Cut, Dataset, Windows, missing};
-use rml_driver::{BATCH, Interface, Options, Program, Source, enumerated_inputs, interface, keep_inputs};
+use rml_data::{Arranged, Columns, Cut, Dataset, Preparation, Windows, missing};
+use rml_driver::{
+    BATCH, Interface, Options, Program, Source, ValueNames, enumerated_inputs, interface, keep_inputs,
+};
 use rml_engine::Outputs;
-use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
+use rml_ir::{Names, Precision};
 use states::inherited;
 
 use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
@@ -23,6 +25,7 @@ use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::train::targets;
 use crate::{checkpoint, fingerprint};
 
+pub(crate) mod alone;
 mod kept;
 pub(crate) mod lines;
 mod states;
@@ -186,6 +189,8 @@ pub struct InferReport {
     /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if
     /// kept. Of windows that were cut from a table, `row` says which rows they have.
     pub outputs: Option<Columns>,
+    /// The names of the values of inputs and outputs, from 0: the cases of enumerations, and the classes of data.
+    pub names: IndexMap<String, Names>,
     /// How often one class was taken for another, if that was asked for.
     pub confusion: Option<Confusion>,
     /// Findings that did not stop it.
@@ -260,7 +265,8 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         counted.as_mut().map_or(Ok(()), |counts| counts.add(outputs, &windows, set))?;
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, set))
     })?;
-    let outputs = kept.map(|kept| kept.columns(&windows));
+    let names = value_names(&program, &preparation, &windows);
+    let outputs = kept.map(|kept| kept.columns(&windows, &names));
     let confusion = counted.map(Counts::end);
     Ok(InferReport {
         split: chosen,
@@ -269,11 +275,26 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         metrics,
         others,
         outputs,
+        names: ports(&program, &names),
         confusion,
         warnings,
         continued,
         sources,
     })
+}
+
+/// The names of the values of a program, with the classes of its data.
+fn value_names(program: &Program, preparation: &Preparation, windows: &Windows) -> ValueNames {
+    let mut classes = preparation.classes.clone();
+    classes.extend(windows.classes().map(|(input, names)| (input.to_owned(), names.to_vec())));
+    program.names(&classes, &preparation.axes)
+}
+
+/// The inputs and outputs whose values have names, with these.
+pub(crate) fn ports(program: &Program, names: &ValueNames) -> IndexMap<String, Names> {
+    let inputs = program.inputs().iter().map(|input| &input.name);
+    let ports = inputs.chain(program.outputs().iter().map(|output| &output.name));
+    ports.filter_map(|port| Some((port.to_string(), names.of(port)?.into()))).collect()
 }
 
 /// What is to be compared, if anything.

@@ -28,6 +28,7 @@ pub use export::model::{ExportedModel, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};
 pub use grad::check::{CheckOptions, Checked, GradCheck, gradcheck};
 pub use grad::{GradOptions, Gradients, grad};
+pub use infer::alone::infer_without_data;
 pub use infer::stream::{Ending, Stream};
 pub use infer::{InferOptions, InferReport, Split, infer};
 pub use params::{Imported, export_params, import_params, params};

@@ -165,13 +165,14 @@ impl Rollout {
         Ok(())
     }
 
-    /// No window ends, since something looks back from the end of one, and nothing ends it there.
+    /// The error about a rollout whose windows do not end since a `fby back` stands outside of all windows: its values
+    /// wait for the end of the whole trace.
     fn waits(&self, cycles: usize) -> Option<Error> {
         let program = self.session.program();
         let flat = program.flat();
-        let (equation, next) = flat.equations.iter().find_map(|equation| match &equation.rhs {
-            Rhs::FbyBack { next, window: None, .. } => Some((equation, *next)),
-            _ => None,
+        let (equation, next) = flat.equations.iter().find_map(|equation| {
+            let Rhs::FbyBack { next, window: None, .. } = equation.rhs else { return None };
+            Some((equation, next))
         })?;
         let path = [equation.lhs, next].into_iter().find_map(|v| flat.instance(v)).unwrap_or_default();
         let outer = path.split('.').next().filter(|outer| !outer.is_empty());
@@ -194,7 +195,7 @@ impl Rollout {
             }
             None => d
                 .label(equation.span, "this looks back from the end of a window, and nothing ends it")
-                .help(format!("put it into a node, and call that with `every {end}`")),
+                .help(format!("define a node with this equation, and call the node with `every {end}`")),
         };
         Some(self.session.fail(d))
     }

@@ -363,8 +363,11 @@ pub(crate) fn metric_names(program: &Program) -> Vec<String> {
 
 /// By output, the name of the metric that it is, if it is one.
 fn metrics(program: &Program) -> Vec<Option<Arc<str>>> {
+    let flat = program.flat();
     let is_metric = |(at, o): (usize, &OutputInfo)| {
-        let is_number = o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool;
+        // Cases of an enumeration have no mean.
+        let is_case = flat.outputs.get(at).is_some_and(|v| flat.vars[*v].cases.is_some());
+        let is_number = o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool && !is_case;
         let is_gradient = program.gradients().values().any(|place| *place == at);
         (is_number && !is_gradient).then(|| Arc::clone(&o.name))
     };

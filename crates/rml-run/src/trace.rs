@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indexmap::IndexMap;
 use rml_base::memory::{self, Reservation};
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_base::{Diagnostic, Diagnostics, Error, visible};
 use rml_data::{Columns, Feed, Preparation, text, write_row};
-use rml_driver::Program;
+use rml_driver::{Program, ValueNames};
 use rml_engine::{End, Feeding, Status, Use};
 use rml_ir::flat::Var;
-use rml_ir::{Shape, Value};
+use rml_ir::{Names, Shape, Value};
 
 use crate::checkpoint::{Checkpoint, Parameters};
 use crate::engines::Engine;
@@ -100,6 +100,12 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
+    /// The names of the values of a program.
+    pub(crate) fn names(&self, program: &Program) -> Result<ValueNames, Error> {
+        let preparation = self.preparation()?;
+        Ok(program.names(&preparation.classes, &preparation.axes))
+    }
+
     /// How inputs are prepared.
     fn preparation(&self) -> Result<Preparation, Error> {
         let checkpoint = self.params.as_ref().map(Parameters::checkpoint).transpose()?;
@@ -125,6 +131,8 @@ pub struct Trace {
     pub cycles: usize,
     /// The cells of each variable, one a cycle. Outputs; or all named variables, inputs first.
     pub values: IndexMap<String, Vec<Cell>>,
+    /// The names of the values of some of these variables, from 0: the cases of an enumeration, or the classes of data.
+    pub names: IndexMap<String, Names>,
     /// Why the run stopped early, or that cells wait for each other; the cells computed so far are kept.
     pub error: Option<Error>,
     /// What is worth knowing: cells that the end of the trace leaves undetermined.
@@ -135,8 +143,14 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// The names of the values of a variable.
+    fn names_of(&self, name: &str) -> text::Named<'_> {
+        self.names.get(name).map(|names| &names[..])
+    }
+
     /// `{"cycles": N, "values": {"var": [..]}}`; `null` = absent, `"?"` = not determined. Numbers that are not finite
-    /// are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`; tensors are nested arrays.
+    /// are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, and integers that have names are these; tensors are
+    /// nested arrays.
     ///
     /// # Errors
     /// Those of `out`.
@@ -150,7 +164,7 @@ impl Trace {
                 match cell {
                     Cell::Absent => out.write_str("null")?,
                     Cell::Unknown => out.write_str("\"?\"")?,
-                    Cell::Value(v) => text::write_json(out, v)?,
+                    Cell::Value(v) => text::write_json(out, v, self.names_of(name))?,
                 }
             }
             out.write_str("]")?;
@@ -172,12 +186,13 @@ impl Trace {
         let value = |cell: &Cell| if let Cell::Value(v) = cell { Some(v.shape()) } else { None };
         let shapes: Vec<Shape> =
             self.values.values().map(|cells| cells.iter().find_map(value).unwrap_or_default()).collect();
-        let names = self.values.keys().zip(&shapes).flat_map(|(name, shape)| element_names(name, shape));
+        let names =
+            self.values.keys().zip(&shapes).flat_map(|(name, shape)| text::element_names(name, shape));
         csv_record(out, names)?;
         for n in 0..self.cycles {
-            let cells = self.values.values().zip(&shapes);
-            let fields =
-                cells.flat_map(|(cells, shape)| csv_fields(cells.get(n).unwrap_or(&Cell::Absent), shape));
+            let fields = self.values.iter().zip(&shapes).flat_map(|((name, cells), shape)| {
+                csv_fields(cells.get(n).unwrap_or(&Cell::Absent), shape, self.names_of(name))
+            });
             csv_record(out, fields)?;
         }
         Ok(())
@@ -203,7 +218,7 @@ impl Trace {
             row.extend(cells.iter().map(|cell| match cell {
                 Cell::Absent => "□".to_owned(),
                 Cell::Unknown => "?".to_owned(),
-                Cell::Value(v) => text::brief(v),
+                Cell::Value(v) => text::brief(v, self.names_of(name)),
             }));
             rows.push(row);
         }
@@ -221,34 +236,20 @@ fn csv_record(out: &mut dyn fmt::Write, fields: impl Iterator<Item = String>) ->
 }
 
 /// The fields of a cell, one an element.
-fn csv_fields(cell: &Cell, shape: &Shape) -> Vec<String> {
+fn csv_fields(cell: &Cell, shape: &Shape, names: text::Named<'_>) -> Vec<String> {
     match cell {
         Cell::Absent => vec![String::new(); shape.len()],
         Cell::Unknown => vec!["?".to_owned(); shape.len()],
         Cell::Value(v) => {
             let data = v.to_data();
-            (0..data.len()).map(|i| text::element(&data, i)).collect()
+            // A name may come from anywhere.
+            let shown = |text: String| match names {
+                Some(_) => visible(&text).into_owned(),
+                None => text,
+            };
+            (0..data.len()).map(|i| shown(text::element(&data, i, names))).collect()
         }
     }
-}
-
-/// `m[0,0]`, `m[0,1]`, ..; the name itself for a scalar.
-fn element_names(name: &str, shape: &Shape) -> Vec<String> {
-    if shape.is_scalar() {
-        return vec![name.to_owned()];
-    }
-    (0..shape.len())
-        .map(|i| {
-            let mut rest = i;
-            let mut index: Vec<String> = Vec::new();
-            for d in shape.dims().iter().rev() {
-                index.push((rest % d).to_string());
-                rest /= d;
-            }
-            index.reverse();
-            format!("{name}[{}]", index.join(","))
-        })
-        .collect()
 }
 
 /// Runs a program over a table of inputs, one row a cycle. An array that has no absent rows (as those of npz) is
@@ -300,6 +301,7 @@ pub(crate) fn run_session(
     let read = || options.params.as_ref().map(Parameters::checkpoint).transpose();
     let checkpoint = engine.time(Phase::Checkpoint, read)?;
     let preparation = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
+    let names = program.names(&preparation.classes, &preparation.axes);
     let bind = || Table::new(program, inputs, options, preparation);
     let table = engine.time(Phase::Data, bind).map_err(|d| program.error(d))?;
     let cycles = table.cycles;
@@ -326,7 +328,9 @@ pub(crate) fn run_session(
         Ok(warnings) => (warnings, None),
         Err(error) => (Diagnostics::new(), Some(error)),
     };
-    Ok((session, Trace { cycles, values, error, warnings, reserved }))
+    let of = |name: &String| Some((name.clone(), names.of(name)?.into()));
+    let names = values.keys().filter_map(of).collect();
+    Ok((session, Trace { cycles, values, names, error, warnings, reserved }))
 }
 
 impl Session {

@@ -51,7 +51,7 @@ fn never(flat: &mut Flat, span: Span) -> Var {
 }
 
 fn define(flat: &mut Flat, rhs: Rhs, span: Span) -> Var {
-    let lhs = flat.vars.push(VarData { name: None, ty: condition(), span, asserts: None });
+    let lhs = flat.vars.push(VarData { name: None, ty: condition(), span, asserts: None, cases: None });
     flat.equations.push(Equation { lhs, rhs, span });
     lhs
 }

@@ -143,7 +143,7 @@ impl Restarts {
         let ty = Type { dtype: DType::Bool, shape: Shape::new(&[]) };
         let kind = ConstKind::Value(Value::Bool(false));
         let value = self.flat.consts.push(Constant { kind, ty: ty.clone(), text: None });
-        let end = self.flat.vars.push(VarData { name: None, ty, span, asserts: None });
+        let end = self.flat.vars.push(VarData { name: None, ty, span, asserts: None, cases: None });
         self.flat.equations.push(Equation { lhs: end, rhs: Rhs::Const(value), span });
         let window = self.flat.windows.push(WindowData { end, parent: None });
         self.never = Some(window);
@@ -153,7 +153,7 @@ impl Restarts {
     /// A variable of the type of another one.
     fn define(&mut self, like: Var, rhs: Rhs, span: Span) -> Var {
         let ty = self.flat.vars[like].ty.clone();
-        let lhs = self.flat.vars.push(VarData { name: None, ty, span, asserts: None });
+        let lhs = self.flat.vars.push(VarData { name: None, ty, span, asserts: None, cases: None });
         self.flat.equations.push(Equation { lhs, rhs, span });
         lhs
     }

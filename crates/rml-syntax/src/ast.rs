@@ -3,7 +3,11 @@
 //! The tree says what was written and nothing more: whether `f(x)` calls a node, whether a formal is static and
 //! what type a name has is decided by elaboration.
 
+mod operators;
+
 use rml_base::Span;
+
+pub use operators::{BinaryOp, UnaryOp};
 
 /// An interned name.
 pub type Symbol = lasso::Spur;
@@ -392,6 +396,23 @@ pub enum ExprKind<'a> {
         /// True where the delays take their first values.
         cond: &'a Expr<'a>,
     },
+    /// `call by rule`: the node `rule` updates the parameters in the call.
+    By {
+        /// The call, or the node of a shared instance (elaboration rejects anything else).
+        call: &'a Expr<'a>,
+        /// The node, or a call of one with open inputs.
+        rule: &'a Expr<'a>,
+    },
+    /// `call along axis`, `call along back axis`, `call along (0, _)`: runs the call over the entries of an axis.
+    Along {
+        /// The call (elaboration rejects anything else).
+        call: &'a Expr<'a>,
+        /// From the last entry to the first one.
+        back: bool,
+        /// One axis for all arguments, or one for each; [`ExprKind::Hole`] for an argument that all entries take as it
+        /// is.
+        axes: &'a [Expr<'a>],
+    },
     /// `match p (Idle -> a, Heat -> b)`
     Match {
         /// `p`
@@ -537,15 +558,6 @@ pub enum IndexExpr<'a> {
     Ellipsis(Span),
 }
 
-/// Prefix operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnaryOp {
-    /// `-`
-    Neg,
-    /// `not`
-    Not,
-}
-
 /// What may follow an operand: `[..]` or `.h`.
 #[derive(Clone, Copy, Debug)]
 pub enum Suffix<'a> {
@@ -553,42 +565,4 @@ pub enum Suffix<'a> {
     Index(&'a [IndexExpr<'a>]),
     /// `.h`
     Field(Ident),
-}
-
-/// Infix operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum BinaryOp {
-    Or,
-    And,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Add,
-    Sub,
-    Mul,
-    Div,
-}
-
-impl BinaryOp {
-    /// As written.
-    pub fn text(self) -> &'static str {
-        match self {
-            BinaryOp::Or => "or",
-            BinaryOp::And => "and",
-            BinaryOp::Eq => "==",
-            BinaryOp::Ne => "!=",
-            BinaryOp::Lt => "<",
-            BinaryOp::Le => "<=",
-            BinaryOp::Gt => ">",
-            BinaryOp::Ge => ">=",
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div => "/",
-        }
-    }
 }

@@ -307,6 +307,11 @@ impl Dump<'_> {
             ExprKind::Merge { cond, on_true, on_false } => self.form("merge", &[cond, on_true, on_false]),
             ExprKind::Every { call, end } => self.form("every", &[call, end]),
             ExprKind::Restart { call, cond } => self.form("restart", &[call, cond]),
+            ExprKind::By { call, rule } => self.form("by", &[call, rule]),
+            ExprKind::Along { call, back, axes } => {
+                let parts: Vec<&Expr<'_>> = std::iter::once(*call).chain(*axes).collect();
+                self.form(if *back { "along-back" } else { "along" }, &parts);
+            }
             ExprKind::Juxtaposed { name, args, suffixes, .. } => {
                 self.put("(juxtaposed ");
                 self.name(*name);

@@ -1,5 +1,5 @@
-//! Characters of other languages that are taken together: operators on bits, arrays written as powers, and texts in
-//! three quotes. One error says what to write.
+//! Characters of other languages: operators on bits, powers of types (`num^4`), and strings in three quotes. The lexer
+//! makes one error of each, which shows what to write.
 
 use crate::lexer::{Lexed, Lexer, name_len};
 use crate::token::{Kind, Token};
@@ -10,20 +10,20 @@ use rml_base::{Diagnostic, Span};
 const BITS: &str = "there are no operators on bits: of an int, `mod(x, 256)` is the low byte, `x / 256` what is above it, `mod(x / 4, 2)` bit 2";
 
 impl Lexer<'_> {
-    /// `x & 255`, `x >> 8`, `x << 8`, `x | 1`: an operator on bits with its right operand, as one token that is none.
+    /// Takes an operator on bits with its right operand (`& 255`, `>> 8`, `<< 8`, `| 1`) as one invalid token.
     pub(crate) fn bits(&mut self) -> bool {
         let (start, rest) = (self.at, self.rest());
         let Some(op) = [">>", "<<", "&", "|"].into_iter().find(|op| rest.starts_with(op)) else {
             return false;
         };
         let blanks = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
-        let behind = &rest[op.len()..];
+        let after = &rest[op.len()..];
         let after_value = self.out.tokens.last().is_some_and(|token| token.kind.ends_expr());
-        let at = start + op.len() + blanks(behind);
+        let at = start + op.len() + blanks(after);
         let literal = self.text.get(at..).unwrap_or("");
         let literal = &literal[..name_len(literal)];
         let number = Self::based(literal);
-        // `&` and `|` of truth values are written `and` and `or`.
+        // Between other operands, `&` and `|` are `and` and `or`, which the lexer reports.
         let fraction = self.text.as_bytes().get(at + literal.len()) == Some(&b'.');
         if !after_value || op.len() == 1 && (number.is_none() || fraction) {
             return false;
@@ -37,7 +37,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// What to write for an operator on bits with that number on its right, up to here.
+    /// Adds what to write for an operator on bits whose right operand, which ends here, is that number.
     fn instead_of_bits(&self, d: Diagnostic, op: &str, number: Option<i64>) -> Diagnostic {
         let power = number.and_then(|n| u32::try_from(n).ok()).and_then(|n| 2_i64.checked_pow(n));
         let above = number.and_then(|n| n.checked_add(1)).filter(|n| *n > 1 && n & (n - 1) == 0);
@@ -64,15 +64,15 @@ impl Lexer<'_> {
         }
     }
 
-    /// The name before here, if it is all of the left operand, and the right one ends here: arithmetic binds more
-    /// tightly than operators on bits.
+    /// The name before the operator, if it is the whole left operand and the right one ends here. It is not in
+    /// `a + x & 7`: arithmetic binds more tightly than operators on bits.
     fn whole_name(&self) -> Option<Span> {
         let tokens = &self.out.tokens;
         let name = tokens.last().filter(|token| token.kind == Kind::Ident)?;
         let begins = |token: &Token| matches!(token.kind, Kind::Eq | Kind::LParen | Kind::Comma);
         let is_whole = tokens.len().checked_sub(2).and_then(|i| tokens.get(i)).is_some_and(begins);
-        let behind = self.text.get(self.at..).unwrap_or("").trim_start_matches([' ', '\t']);
-        (is_whole && !behind.starts_with(['+', '-', '*', '/'])).then(|| self.span(name.start, name.end))
+        let after = self.text.get(self.at..).unwrap_or("").trim_start_matches([' ', '\t']);
+        (is_whole && !after.starts_with(['+', '-', '*', '/'])).then(|| self.span(name.start, name.end))
     }
 
     /// A whole number, `12`, `0xff` or `0b101`.
@@ -85,7 +85,7 @@ impl Lexer<'_> {
         radix(["0x", "0X"], 16).or_else(|| radix(["0b", "0B"], 2)).or_else(decimal)
     }
 
-    /// `num^4` in place of `num [4]`, and `0.0^4` in place of `zeros([4])`.
+    /// Takes `num^4`, which stands for `num [4]`, and `0.0^4`, which stands for `zeros([4])`.
     pub(crate) fn array_power(&mut self) -> bool {
         let start = self.at;
         let Some(before) = self.out.tokens.last().copied() else { return false };
@@ -122,7 +122,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// A text in three quotes. Where an equation or a node can begin it is a comment, which is reported.
+    /// Takes a string in three quotes where an equation or a node can begin, and reports it: it is meant as a comment.
     pub(crate) fn long_text(&mut self) -> bool {
         let (start, rest) = (self.at, self.rest());
         let Some(quotes) = ["\"\"\"", "'''"].into_iter().find(|quotes| rest.starts_with(quotes)) else {
@@ -142,16 +142,16 @@ impl Lexer<'_> {
     }
 }
 
-/// What an array of one value can be written as.
+/// The rest of the help for an array of one value.
 const OR_SCALAR: &str = ", or the scalar alone, where it meets an array";
 
-/// A text that stands where an equation or a node begins, and what follows it: it was meant as a comment.
-pub(crate) fn text_as_comment(span: Span, text: &str, behind: &str) -> Diagnostic {
-    // Of several lines, which stand in three quotes, only these are shown.
+/// The error about a string that stands where an equation or a node can begin. `after` is the text after it.
+pub(crate) fn text_as_comment(span: Span, text: &str, after: &str) -> Diagnostic {
+    // Of several lines, only the three quotes are marked.
     let end = if text.contains('\n') { span.start + 3 } else { span.end };
     let text = text.trim();
     // A comment up to the end of the line would hide what follows.
-    let rest = behind.lines().next().unwrap_or("");
+    let rest = after.lines().next().unwrap_or("");
     let alone = !text.contains('\n') && rest.trim_matches([';', ' ', '\t', '\r']).is_empty();
     let (written, help) = match alone {
         true => (format!("-- {text}"), format!("write `-- {text}`")),
@@ -163,7 +163,7 @@ pub(crate) fn text_as_comment(span: Span, text: &str, behind: &str) -> Diagnosti
     match text.contains("(*") || text.contains("*)") {
         true => d.help(help),
         false => {
-            let end = span.end + u32::from(behind.starts_with(';'));
+            let end = span.end + u32::from(after.starts_with(';'));
             d.fix(help, Span { end, ..span }, written)
         }
     }

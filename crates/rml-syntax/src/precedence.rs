@@ -22,7 +22,7 @@ pub enum Level {
     Sum,
     /// `* /`
     Product,
-    /// `x when c`, `f(x) every end` (left associative)
+    /// `x when c`, `f(x) every end`, `f(x) along 0` (left associative)
     When,
     /// `- x`, `not x`, `post x`
     Unary,
@@ -81,7 +81,11 @@ pub fn of(kind: &ExprKind<'_>) -> Level {
         }
         ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => Level::Fby,
         ExprKind::Binary(op, ..) => binary(*op),
-        ExprKind::When { .. } | ExprKind::Every { .. } | ExprKind::Restart { .. } => Level::When,
+        ExprKind::When { .. }
+        | ExprKind::Every { .. }
+        | ExprKind::Restart { .. }
+        | ExprKind::By { .. }
+        | ExprKind::Along { .. } => Level::When,
         ExprKind::Unary(..) | ExprKind::Post(_) => Level::Unary,
         ExprKind::Index { .. } | ExprKind::Field { .. } => Level::Postfix,
         ExprKind::Literal(_)

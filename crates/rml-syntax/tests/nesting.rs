@@ -42,7 +42,7 @@ const NESTS: [(&str, &str, usize); 16] = [
 ];
 
 /// What makes a long chain to the left.
-const CHAINS: [&str; 6] = [" + x", " and x", " == x", " when x", "[x]", " every x"];
+const CHAINS: [&str; 7] = [" + x", " and x", " == x", " when x", "[x]", " every x", " along x"];
 
 #[test]
 fn up_to_the_limit() {

@@ -54,6 +54,18 @@ fn back_is_special_right_behind_fby_only() {
 }
 
 #[test]
+fn along_takes_one_axis_or_a_list() {
+    check("f(x) along 0", "(along (call f x) 0)");
+    check("f(x) along -1 when c", "(when (along (call f x) (neg 1)) c)");
+    check("f(x) along back 0 + 1", "(+ (along-back (call f x) 0) 1)");
+    check("f(x) along back", "(along (call f x) back)");
+    check("f(x, c) along (0, _)", "(along (call f x c) 0 _)");
+    check("f(x, c) along back (_, n + 1)", "(along-back (call f x c) _ (+ n 1))");
+    check("f(x) along (n) along axes[0]", "(along (along (call f x) n) (index axes 0))");
+    check("along + back", "(+ along back)");
+}
+
+#[test]
 fn literals_and_indices() {
     check("1.5 + 1. + 1e-3 + 2.5E+4 + 7", "(+ (+ (+ (+ 1.5 1.0) 0.001) 25000.0) 7)");
     check("a[0:4]", "(index a (: 0 4 _))");
@@ -140,6 +152,8 @@ fn every_behind_merge() {
     check("merge c a (b) every e", "(every (merge c a b) e)");
     check("merge c f(x) every", "(merge c (call f x) every)");
     check("merge c every x", "(merge c every x)");
+    check("merge c a (b) along 0", "(along (merge c a b) 0)");
+    check("merge c along x", "(merge c along x)");
 }
 
 #[test]
@@ -149,4 +163,21 @@ fn sampling_inside_arithmetic_keeps_its_parentheses() {
     let bare = "node f(x, c, d) -> (o)\n  o = d * x when c - ((x) when c);\n";
     let shown = "node f(x, c, d) -> (o)\n  o = d * (x when c) - (x when c);\n";
     assert_eq!(rml_syntax::format(bare).unwrap(), shown);
+}
+
+#[test]
+fn a_first_value_in_parentheses_keeps_them_where_they_say_that_it_is_meant() {
+    for kept in ["(x + 1.0) fby y", "x + 1.0 fby y", "0.0 fby (x * 2.0) fby y", "(x or true) fby back y"] {
+        let text = format!("node f(x, y) -> (o)\n  o = {kept};\n");
+        assert_eq!(rml_syntax::format(&text).unwrap(), text);
+    }
+    for (more, shown) in [
+        ("((x + 1.0)) fby y", "(x + 1.0) fby y"),
+        ("(x + y) fby y", "x + y fby y"),
+        ("(x > 1.0) fby y", "x > 1.0 fby y"),
+        ("(f(x)) fby y", "f(x) fby y"),
+    ] {
+        let text = |right: &str| format!("node f(x, y) -> (o)\n  o = {right};\n");
+        assert_eq!(rml_syntax::format(&text(more)).unwrap(), text(shown));
+    }
 }

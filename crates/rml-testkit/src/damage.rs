@@ -45,6 +45,8 @@ const WORDS: &[&str] = &[
     "merge",
     "every",
     "restart",
+    "along",
+    "by",
     "for",
     "const",
     "enum",

@@ -46,6 +46,9 @@ node applied(f: node, x: num []) -> (o: num [])
   h[k + 1] = f(h[k]) for k < 2;
   o = x + h[2];
 
+node sums(x: num [], r: bool []) -> (o: num [])
+  o = count(x) restart r;
+
 node power(n, x: num []) -> (o: num [])
   o = if n == 0 then 1.0 else x * power(n - 1, x);
 ";
@@ -102,7 +105,7 @@ impl Pair<'_> {
 
     /// Adds a variable by one of the forms. Its values stay between -1 and 1.
     fn add(&mut self, i: usize) {
-        let value = match self.r.below(12) {
+        let value = match self.r.below(13) {
             0 => self.family(i),
             1 => self.argument(i),
             2 => self.recursion(),
@@ -114,6 +117,7 @@ impl Pair<'_> {
             8 => self.shared(i),
             9 => self.sampled_share(i),
             10 => self.automaton(i),
+            11 => self.along(i),
             _ => self.constant(i),
         };
         let _ = writeln!(self.structured, "  v{i} = tanh({});", value.0);
@@ -247,6 +251,37 @@ impl Pair<'_> {
         let x = self.var();
         let _ = writeln!(self.plain, "  r{i} = {x} + (if c then 0.0 else 0.0 fby r{i});");
         (format!("count({x}) restart c"), format!("r{i}"))
+    }
+
+    /// A node over the entries of an axis; in the plain program its state is an argument of each call.
+    fn along(&mut self, i: usize) -> (String, String) {
+        let (x, y, z) = (self.var(), self.var(), self.var());
+        let stacked = format!("stack(0, {x}, {y}, {z})");
+        match self.r.below(3) {
+            0 => {
+                let _ =
+                    writeln!(self.plain, "  a{i} = {x} + 0.0;\n  b{i} = {y} + a{i};\n  d{i} = {z} + b{i};");
+                (format!("sum(count({stacked}) along 0)"), format!("a{i} + b{i} + d{i}"))
+            }
+            1 => {
+                let _ = writeln!(
+                    self.plain,
+                    "  k{i} = param(0.5);\n  a{i} = tanh(k{i} * {x} + 0.25 * 0.1);\n  \
+                     b{i} = tanh(k{i} * {y} + 0.25 * a{i});"
+                );
+                (
+                    format!("(step(0.25, {stacked}) along (_, 0))[-1]"),
+                    format!("tanh(k{i} * {z} + 0.25 * b{i})"),
+                )
+            }
+            _ => {
+                let _ =
+                    writeln!(self.plain, "  a{i} = {z} + 0.0;\n  b{i} = {y} + (if c then 0.0 else a{i});");
+                let _ =
+                    writeln!(self.structured, "  a{i} = sums({stacked}, stack(0, c, c, c)) along back 0;");
+                (format!("a{i}[0] - a{i}[2]"), format!("{x} + (if c then 0.0 else b{i}) - a{i}"))
+            }
+        }
     }
 
     /// Two states, one with a delay and one with a parameter, with both kinds of transitions.

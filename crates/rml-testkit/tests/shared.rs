@@ -1,5 +1,6 @@
 //! Programs with shared instances compute the bits of programs in which parameters are arguments: values, gradients,
-//! and what is learned from them.
+//! and what is learned from them. Programs with groups of parameters learn what programs with one optimiser, or with
+//! one parameter, do.
 
 use std::sync::Arc;
 
@@ -66,10 +67,10 @@ fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<V
     rows.flat_map(|row| row.values.iter().map(cells).collect::<Vec<_>>()).collect()
 }
 
-/// Both programs have a node `main(x: num [3], y: num [3], c: bool [], end: bool [])`.
-fn agree(name: &str, shared: &str, plain: &str) {
-    let [first, second] = [shared, plain].map(|text| format!("{COMMON}{text}"));
-    let (a, b) = (compiled(&first, "main"), compiled(&second, "main"));
+/// The outputs of two programs that have a node `main(x: num [3], y: num [3], c: bool [], end: bool [])`, fed with the
+/// same inputs.
+fn both(first: &str, second: &str) -> [Vec<Option<Vec<u64>>>; 2] {
+    let (a, b) = (compiled(first, "main"), compiled(second, "main"));
     let mut r = Random(7);
     let mut row = |t: usize| -> Vec<Input> {
         let ty = |v: rml_ir::flat::Var| a.vars[v].ty.clone();
@@ -86,7 +87,16 @@ fn agree(name: &str, shared: &str, plain: &str) {
         inputs.collect()
     };
     let inputs: Vec<Vec<Input>> = (0..CYCLES).map(&mut row).collect();
-    let [p, q] = [(&a, &first), (&b, &second)].map(|(flat, text)| outputs(flat, &inputs, text));
+    [(&a, first), (&b, second)].map(|(flat, text)| outputs(flat, &inputs, text))
+}
+
+fn agree(name: &str, shared: &str, plain: &str) {
+    let [first, second] = [shared, plain].map(|text| format!("{COMMON}{text}"));
+    same(name, &first, &second);
+}
+
+fn same(name: &str, first: &str, second: &str) {
+    let [p, q] = both(first, second);
     assert_eq!(p, q, "{name}\n{first}\n{second}");
     let learned = p.iter().flatten().flatten().collect::<std::collections::BTreeSet<_>>();
     assert!(learned.len() > CYCLES, "{name}: hardly anything is computed");
@@ -208,4 +218,213 @@ fn an_instance_in_an_instance_is_shared_too() {
            o, _, _ = diff_both(x, y, true, -0.1 * o) every end;"
     );
     agree("nested", &shared, &plain);
+}
+
+/// Another optimiser than `diff_param`.
+const SLOW: &str = "
+node slow(rate, init, bp, do) -> (o)
+  o = init fby o + merge bp (rate * do) (zeros_like(init));
+";
+
+/// `COMMON`, where that updates all parameters.
+fn all_slow() -> String {
+    let own = "node diff_param(init, bp, do) -> (o)
+  o = init fby o + v;
+  v = 0.5 * (zeros_like(init) fby v) + merge bp do (zeros_like(init));
+";
+    assert!(COMMON.contains(own), "the optimiser of the common text");
+    let other = "node diff_param(init, bp, do) -> (o)\n  o = slow(0.25, init, bp, do);\n";
+    format!("{}{SLOW}", COMMON.replace(own, other))
+}
+
+#[test]
+fn by_says_what_updates_the_parameters_in_a_call() {
+    let plain = format!("{}{HEAD} -> (p)\n p, _ = diff_net(x, true, 0.1 * (y - p)) every end;", all_slow());
+    let ways = [
+        "p, _ = diff_net(x, true, 0.1 * (y - p)) every end by quarter;",
+        "p, _ = diff_net(x, true, 0.1 * (y - p)) by slow(0.25, _, _, _) every end;",
+        "p, _ = diff_inside(x, true, 0.1 * (y - p)) every end;",
+        "p, _ = diff_each(x, true, 0.1 * (y - p)) every end by slow(1.0, _, _, _);",
+        "share u = net by quarter; p, _ = diff_u(x, true, 0.1 * (y - p)) every end;",
+        "p = fit(net, x, y, end) by quarter;",
+        "p, _ = diff_back(x, true, 0.1 * (y - p)) every end by slow(3.0, _, _, _);",
+    ];
+    let nodes = "
+node quarter(init, bp, do) -> (o)
+  o = slow(0.25, init, bp, do);
+node inside(x: num [3]) -> (o: num [3])
+  o = applied(net, x) by quarter;
+node applied(f: node, x: num [3]) -> (o: num [3])
+  o = f(x);
+node each(x: num [3]) -> (o: num [3])
+  c = param([0.25, -0.5, 0.75]) by quarter;
+  h[0] = x;
+  h[i + 1] = layer(if i == 0 then 1.0 else -0.5, h[i]) by slow(0.25, _, _, _) for i < 2;
+  o = h[2] + c;
+node fit(f: node, x: num [3], y: num [3], end: bool []) -> (o: num [3])
+  o, _ = diff_f(x, true, 0.1 * (y - o)) every end;
+node back(x: num [3]) -> (o: num [3])
+  o = net(x) by diff_param;
+";
+    for way in ways {
+        let common = match way.contains("diff_back") {
+            true => all_slow(),
+            false => format!("{COMMON}{SLOW}"),
+        };
+        same(way, &format!("{common}{nodes}{HEAD} -> (p)\n {way}"), &plain);
+    }
+}
+
+#[test]
+fn what_is_frozen_keeps_its_value_and_passes_gradients_on() {
+    let frozen = format!(
+        "import std.optimisers (frozen);
+         {COMMON}node half(x: num [3]) -> (o: num [3])
+           o = layer(1.0, layer(-0.5, x) by frozen);
+         {HEAD} -> (p, dx)
+           p, dx = diff_half(x, c, (0.1 * (y - p)) when c) every end;"
+    );
+    let held = format!(
+        "{COMMON}node half(x: num [3]) -> (o: num [3])
+           o = layer(1.0, inner(b(), x));
+         {HEAD} -> (p, dx)
+           p, dx = diff_half(x, c, (0.1 * (y - p)) when c) every end;"
+    );
+    same("frozen", &frozen, &held);
+}
+
+/// Two programs with the same outputs but for rounding.
+fn near(name: &str, first: &str, second: &str) {
+    let [p, q] = both(first, second);
+    let (mut all, mut largest) = (0, 0.0_f64);
+    for (p, q) in p.iter().zip(&q) {
+        assert_eq!(p.is_some(), q.is_some(), "{name}");
+        for (p, q) in p.iter().flatten().zip(q.iter().flatten()) {
+            largest = largest.max((f64::from_bits(*p) - f64::from_bits(*q)).abs());
+            all += 1;
+        }
+    }
+    assert!(all >= CYCLES && largest < 1e-12, "{name}: {largest}\n{first}\n{second}");
+}
+
+#[test]
+fn gradients_are_clipped_by_the_norm_of_all() {
+    // one parameter, whose norm is that of all of its parts
+    let joined = "
+node joined(x: num [3]) -> (o: num [3])
+  w = param(concat(reshape([9], a()), concat(reshape([9], b()), [0.25, -0.5, 0.75], 0), 0));
+  o = inner(reshape([3, 3], w[9:18]), inner(reshape([3, 3], w[0:9]), x)) + w[18:21];
+";
+    let nodes = COMMON.split_once("node inner").map_or("", |(_, rest)| rest);
+    let program = |optimiser: &str, main: &str| {
+        format!(
+            "import std.optimisers;
+             node diff_param(init, bp, do) -> (o)
+               o = {optimiser};
+             node inner{nodes}{joined}{main}"
+        )
+    };
+    let mains = [
+        format!("{HEAD} -> (p)\n p, _ = diff_NET(x, true, y - p) every end;"),
+        format!("{HEAD} -> (p)\n p, _ = diff_NET(x, c, (y - p) when c) every true;"),
+        format!("{HEAD} -> (p)\n p, _ = diff_NET(x, c, (y - p) when c) every end;"),
+        format!("{HEAD} -> (p)\n share u = NET; p, _ = diff_u(x, c, (y - p) when c) every end;"),
+        format!(
+            "node two(x: num [3], y: num [3], c: bool []) -> (o: num [])
+               share u = NET; d = u(x) - u(y); o = sum(d * d) + 0.01 * sum(u.params);
+             {HEAD} -> (p)\n p, _, _ = diff_two(x, y, c, true, -0.5) every end;"
+        ),
+    ];
+    for main in mains {
+        for (group, one) in [
+            ("sgd(init, bp, clip_global(0.4, bp, do))", "sgd(init, bp, clip_norm(0.4, do))"),
+            (
+                "adam(0.1, 0.9, 0.99, 1e-8, init, bp, clip_global(0.4, bp, do))",
+                "adam(0.1, 0.9, 0.99, 1e-8, init, bp, clip_norm(0.4, do))",
+            ),
+        ] {
+            let (first, second) = (main.replace("NET", "net"), main.replace("NET", "joined"));
+            near(&main, &program(group, &first), &program(one, &second));
+        }
+    }
+}
+
+#[test]
+fn parts_that_run_in_some_cycles_are_clipped_with_the_others() {
+    let experts = [
+        "node f(x: num [], c: bool [], end: bool []) -> (o)
+           o = line(1.0, x) + merge c line(1.0, x when c) (line(1.0, x when not c));",
+        "node f(x: num [], c: bool [], end: bool []) -> (o)
+           w = param(ones([3]));
+           o = w[0] * x + merge c ((w[1] * x) when c) ((w[2] * x) when not c);",
+    ];
+    let recurrent = [
+        "node f(x: num [], c: bool [], end: bool []) -> (o)
+           h = rec(x, param(0.5)) every end;
+           o = merge end line(1.0, h when end) (0.0 when not end);
+         node rec(x: num [], k: num []) -> (h)
+           h = tanh(k * x + (0.0 fby h));",
+        "node f(x: num [], c: bool [], end: bool []) -> (o)
+           w = param([0.5, 1.0]);
+           h = tanh(w[0] * x + (0.0 fby h));
+           o = merge end ((w[1] * h) when end) (0.0 when not end);",
+    ];
+    for ([group, one], ends) in [
+        (experts, [", true, y[0]) every end", ", c, y[0] when c) every end", ", true, y[0])"].as_slice()),
+        (recurrent, [", true, y[0]) every end", ", c, y[0] when c) every end"].as_slice()),
+    ] {
+        for end in ends {
+            let program = |optimiser: &str, f: &str| {
+                format!(
+                    "import std.optimisers;
+                     node diff_param(init, bp, do) -> (o)
+                       o = sgd(init, bp, {optimiser});
+                     node line(i, x) -> (o)
+                       k = param(i);
+                       o = k * x;
+                     {f}
+                     {HEAD} -> (o)
+                       o, _ = diff_f(x[0], c, end{end};"
+                )
+            };
+            let (first, second) =
+                (program("clip_global(0.3, bp, do)", group), program("clip_norm(0.3, do)", one));
+            near(end, &first, &second);
+            let [clipped, plain] = both(&first, &program("do", group));
+            assert_ne!(clipped, plain, "{end}: the gradients are short");
+        }
+    }
+}
+
+#[test]
+fn a_group_is_what_one_node_updates() {
+    // the same as with one rate for all; and two groups are two programs
+    let clipped = "
+node clipped(rate, init, bp, do) -> (o)
+  o = sgd(init, bp, rate * clip_global(0.4, bp, do));
+node other(init, bp, do) -> (o)
+  o = sgd(init, bp, 0.5 * clip_global(0.4, bp, do));
+node left(x: num [3]) -> (o: num [3])
+  o = layer(1.0, x);
+node right(x: num [3]) -> (o: num [3])
+  o = layer(-0.5, x);
+";
+    let text = |main: &str| format!("import std.optimisers;{COMMON}{clipped}{HEAD} -> (p, q)\n{main}");
+    let calls = |p: &str, q: &str| {
+        text(&format!(
+            "p, _ = diff_left(x, true, y - p) every end{p};
+             q, _ = diff_right(y, c, (x - q) when c) every end{q};"
+        ))
+    };
+    let one = calls(" by clipped(0.5, _, _, _)", " by clipped(0.5, _, _, _)");
+    let equal = calls(" by clipped(0.5, _, _, _)", " by clipped(0.25 + 0.25, _, _, _)");
+    same("static arguments", &one, &equal);
+    let apart = calls(" by clipped(0.5, _, _, _)", " by other");
+    let alone = text(
+        "p, _ = diff_left(x, true, y - p) every end by other;
+         q, _ = diff_right(y, c, (x - q) when c) every end by clipped(0.5, _, _, _);",
+    );
+    same("two nodes", &apart, &alone);
+    let [joint, separate] = both(&one, &apart);
+    assert_ne!(joint, separate, "one norm is not two");
 }

@@ -85,7 +85,7 @@ const SUMMARY: [&str; 5] = ["min", "max", "mean", "std", "not finite"];
 
 /// The cells below [`SUMMARY`].
 fn cells(s: Summary) -> impl Iterator<Item = String> {
-    let numbers = [s.min, s.max, s.mean, s.std].map(|x| text::brief(&Value::F64(x)));
+    let numbers = [s.min, s.max, s.mean, s.std].map(|x| text::brief(&Value::F64(x), None));
     let strange = if s.not_finite == 0 { String::new() } else { s.not_finite.to_string() };
     numbers.into_iter().chain([strange])
 }

@@ -37,9 +37,9 @@ pub use rml_data::{
 };
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,
-    Options, PRELUDE, Program, RunFacts, Source, Stage, Survey, Unchecked, Variable, VariableKind,
-    VariableName, adjoint, analyse, analyse_all, analyse_any_batch, check, check_report, compile,
-    differentiate, doc, dump, format, inspect, is_keyword, keywords, survey,
+    Options, PRELUDE, Program, RunFacts, Source, Stage, Survey, Unchecked, ValueNames, Variable,
+    VariableKind, VariableName, adjoint, analyse, analyse_all, analyse_any_batch, check, check_report,
+    compile, differentiate, doc, dump, format, inspect, is_keyword, keywords, survey,
 };
 pub use rml_engine::End;
 pub use rml_files::contents::files_below;
@@ -57,7 +57,7 @@ pub use rml_run::{
     Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
     TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram,
     columns_for, export_c, export_model, export_params, grad, gradcheck, import_params, infer,
-    learning_curves, params, run, sparkline, sweep, sweep_curves, train,
+    infer_without_data, learning_curves, params, run, sparkline, sweep, sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

@@ -127,6 +127,20 @@ fn optimisers() {
         &updates("sgd([1.0, 1.0], bp, clip_norm(0.5, [3.0 * do, 4.0 * do]))[0]", &[1.0, 0.05, -1.0, 1.0]),
         &[1.0, 1.3, 1.45, 1.15],
     );
+    // the mean of two gradients in a row
+    let accumulated = "sgd(1.0, due, d);\n  due, d = accumulated(2, bp, do)";
+    near(&updates(accumulated, &[1.0, 2.0, 0.0, 4.0, 6.0, 1.0]), &[1.0, 1.0, 2.5, 2.5, 2.5, 7.5]);
+    near(&updates("frozen(1.0, bp, do)", &[1.0, 2.0, 3.0]), &[1.0; 3]);
+    let (mut mean, mut expected) = (1.0, Vec::new());
+    for o in [1.0, 2.0, 4.0, 4.0] {
+        mean = 0.9 * mean + 0.1 * o;
+        expected.push(mean);
+    }
+    near(&updates("averaged(0.9, sgd(1.0, bp, do))", &[1.0, 2.0, 0.0, 1.0]), &expected);
+    near(&updates("matrix_decay(0.5, ones([2, 3])) + matrix_decay(7.0, ones([2]))", &[1.0]), &[0.5]);
+    // by itself, a parameter is a group of one
+    let alone = "sgd([1.0, 1.0], bp, clip_global(0.5, bp, [3.0 * do, 4.0 * do]))[0]";
+    near(&updates(alone, &[1.0, 0.05, -1.0, 1.0]), &[1.0, 1.3, 1.45, 1.15]);
     let (mut o, mut square, mut expected) = (1.0_f64, 0.0_f64, Vec::new());
     let x = [0.5_f64, -1.0, 2.0, 1.0];
     for g in x {

@@ -2,7 +2,7 @@
 if exists("b:current_syntax")
   finish
 endif
-syntax keyword rmlWord node import private as if then else when merge every restart not and or
+syntax keyword rmlWord node import private as if then else when merge every restart by along not and or
 syntax match rmlWord "\<\(enum\|record\)\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
 syntax match rmlWord "\<match\ze\s\+[A-Za-z_]"
 syntax match rmlWord "\<const\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="

@@ -25,6 +25,7 @@ pub(crate) mod frame;
 pub(crate) mod graph;
 mod help;
 mod latency;
+mod loops;
 mod missing;
 mod part;
 mod presence;
@@ -35,8 +36,10 @@ mod update;
 
 pub use graph::Distance;
 pub use latency::{Cut, Latency, Wait};
+pub use loops::{Loop, LoopStep, LoopText};
 pub(crate) use report::cut_name;
 pub use segment::Direction;
+pub use update::LateUpdate;
 
 /// A condition that values wait for, or that divides time into windows.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
@@ -73,6 +76,10 @@ pub struct Causality {
     pub recurrences: Vec<Recurrence>,
     /// Errors for what can never run, and warnings.
     pub findings: Diagnostics,
+    /// The loops of values that need themselves, each with the number of its finding.
+    pub loops: Vec<(usize, Loop)>,
+    /// The updates of parameters that come too late, each with the number of its finding.
+    pub late: Vec<(usize, LateUpdate)>,
     /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if
     /// it always does.
     pub circles: Vec<Vec<Guard>>,
@@ -104,6 +111,8 @@ pub fn causality(flat: &Flat, clocks: &Clocks) -> Causality {
         cuts: IndexVec::new(),
         recurrences: Vec::new(),
         findings: Diagnostics::new(),
+        loops: Vec::new(),
+        late: Vec::new(),
         circles: Vec::new(),
         reasons: Vec::new(),
         deps: &deps,
@@ -113,8 +122,8 @@ pub fn causality(flat: &Flat, clocks: &Clocks) -> Causality {
     }
     solver.missing();
     let latency = flat.vars.ids().map(|v| solver.latency[v.index()].clone()).collect();
-    let Solver { cuts, recurrences, findings, circles, reasons, .. } = solver;
-    Causality { latency, cuts, recurrences, findings, circles, reasons }
+    let Solver { cuts, recurrences, findings, loops, late, circles, reasons, .. } = solver;
+    Causality { latency, cuts, recurrences, findings, loops, late, circles, reasons }
 }
 
 struct Solver<'d, 'a> {
@@ -123,6 +132,8 @@ struct Solver<'d, 'a> {
     cuts: IndexVec<Cut, CutData>,
     recurrences: Vec<Recurrence>,
     findings: Diagnostics,
+    loops: Vec<(usize, Loop)>,
+    late: Vec<(usize, LateUpdate)>,
     circles: Vec<Vec<Guard>>,
     reasons: Vec<Reason>,
 }
@@ -157,8 +168,10 @@ impl Solver<'_, '_> {
             }
             Finding::Instantaneous(chain) => {
                 self.circles.push(report::guards(&part, &chain));
-                let late = update::too_late(self.deps, &part);
-                self.findings.push(late.unwrap_or_else(|| report::instantaneous(self.deps, &part, &chain)));
+                match update::too_late(self.deps, &part) {
+                    Some(update) => self.late(update),
+                    None => self.closed(report::instantaneous(self.deps, &part, &chain)),
+                }
                 Latency::Never
             }
             Finding::Uncut(chain) => {
@@ -172,7 +185,9 @@ impl Solver<'_, '_> {
                 Latency::Dynamic
             }
             Finding::Unknown(message, help) => {
-                self.findings.extend(update::perhaps_too_late(self.deps, &part));
+                if let Some(update) = update::perhaps_too_late(self.deps, &part) {
+                    self.late(update);
+                }
                 let chain = part::some_circle(&part);
                 self.reasons.push(report::reason(self.deps, &part, &chain, message, help));
                 Latency::Dynamic
@@ -188,6 +203,20 @@ impl Solver<'_, '_> {
         for v in members {
             self.latency[*v] = all.clone();
         }
+    }
+
+    /// Reports a loop, with what is known without the text of the program.
+    fn closed(&mut self, found: Loop) {
+        let flat = self.deps.conditions.flat;
+        let text = LoopText { calls: Vec::new(), read: None, flat, shape: &|_| None };
+        self.loops.push((self.findings.0.len(), found.clone()));
+        self.findings.push(found.diagnostic(flat, &text));
+    }
+
+    /// Reports an update, with what is known without the text of the program.
+    fn late(&mut self, update: LateUpdate) {
+        self.late.push((self.findings.0.len(), update.clone()));
+        self.findings.push(update.diagnostic(&[]));
     }
 
     /// Reports values that are missing because a `post` has none in the last cycle of its window.

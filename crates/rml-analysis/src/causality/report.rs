@@ -7,18 +7,11 @@ use rml_ir::flat::{Eq, Flat, Var, Window};
 use super::Reason;
 use super::graph::{Dependences, Distance, Edge, Node};
 use super::help;
+use super::loops::{Loop, LoopStep, SHOWN, labelled, name};
 use super::part::{Chain, Part};
 use crate::clocks::expression;
 use crate::conditions::{Conditions, Guard};
 use rml_ir::{DType, Type};
-
-/// The most steps of one chain that are shown.
-const SHOWN: usize = 12;
-
-/// The name of a variable in messages.
-pub(crate) fn name(flat: &Flat, var: Var) -> String {
-    flat.vars[var].name.as_ref().map_or_else(|| "a part of an expression".to_owned(), |n| format!("`{n}`"))
-}
 
 /// The name of a cut in messages: all of its ends, or for nested windows the end of the innermost one.
 pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Guard], all: bool) -> String {
@@ -53,31 +46,15 @@ pub(super) fn span_of(deps: &Dependences<'_>, at: usize) -> Option<Span> {
 }
 
 /// A value needs itself.
-pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
-    let delays = chain.iter().any(|i| part.edges[*i].2.distance != Distance::Now);
-    let (start, what) = begin(deps, part, chain);
-    let message = if delays {
-        format!("{what} needs its own value, one step back and one ahead in time")
-    } else {
-        format!("{what} needs its own value in the same cycle")
-    };
-    let mut found = Diagnostic::error(codes::INSTANTANEOUS_CYCLE, message);
-    found = labelled(found, deps, part, chain, start);
-    let is = |guard: &Guard| format!("{} is {}", name(deps.conditions.flat, guard.cond), guard.value);
-    let conditions: Vec<String> = guards(part, chain).iter().map(is).collect();
-    if !conditions.is_empty() {
-        found = found.note(format!("in every cycle where {}", conditions.join(" and ")));
-    }
-    let found = found.note("expected a `fby` on every way from a value back to itself");
-    match own_value(deps, part, chain) {
-        _ if delays => found.help("use one direction in time: `fby` for both, or `fby back` for both"),
-        Some(own) => {
-            found.help(format!("for the value of the cycle before, write `{own}` on the right side"))
-        }
-        None if is_strong(deps, part, chain) => {
-            found.help("`unless` is decided before the equations of its state run; write `until`, which is decided after them")
-        }
-        None => found.help("delay one of the values by `fby`, or compute it from others"),
+pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Loop {
+    let (start, value) = begin(deps, part, chain);
+    Loop {
+        value,
+        steps: steps(deps, part, chain, start),
+        guards: guards(part, chain),
+        in_time: chain.iter().any(|i| part.edges[*i].2.distance != Distance::Now),
+        only: only_named(deps, part, chain),
+        strong: is_strong(deps, part, chain),
     }
 }
 
@@ -91,31 +68,22 @@ fn is_strong(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> bool {
     names.any(|name| name.ends_with(".unless"))
 }
 
-/// The value of the cycle before, of a variable that its own equation reads.
-fn own_value(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Option<String> {
-    let flat = deps.conditions.flat;
-    let named = chain.iter().filter_map(|i| match deps.node(part.nodes[part.edges[*i].1]) {
-        Node::Value(var) => flat.vars[var].name.as_ref().map(|name| (name, &flat.vars[var].ty)),
+/// The variable with a name that a chain runs through, if there is only one.
+fn only_named(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Option<Var> {
+    let var = |i: &usize| match deps.node(part.nodes[part.edges[*i].1]) {
+        Node::Value(var) => Some(var),
         Node::Presence(_) => None,
-    });
-    let named: Vec<_> = named.collect();
-    let [(name, ty)] = named[..] else { return None };
-    let first = match (ty.dtype, ty.shape.is_scalar()) {
-        (DType::Bool, true) => "false".to_owned(),
-        (DType::Int, true) => "0".to_owned(),
-        (DType::Num, true) => "0.0".to_owned(),
-        (DType::Num, false) => format!("zeros({})", ty.shape),
-        (DType::Bool | DType::Int, false) => return None,
     };
-    Some(format!("({first} fby {})", name.rsplit('.').next().unwrap_or(name)))
+    let mut named = chain.iter().filter_map(var).filter(|v| deps.conditions.flat.vars[*v].name.is_some());
+    named.next().filter(|_| named.next().is_none())
 }
 
 /// A recurrence runs backward without end.
 pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
-    let (start, what) = begin(deps, part, chain);
+    let (start, what) = beginning(deps, part, chain);
     let message = format!("{what} needs all later cycles: nothing cuts its recurrence through `post`");
     let found = Diagnostic::error(codes::UNCUT_RECURRENCE, message);
-    labelled(found, deps, part, chain, start)
+    labelled(found, deps.conditions.flat, &steps(deps, part, chain, start))
         .note(
             "expected a `merge` or `if` whose condition holds repeatedly, and that takes another value there",
         )
@@ -149,10 +117,10 @@ fn cut_help(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
 
 /// A recurrence is cut only by the end of the trace.
 pub(super) fn closed_only(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
-    let (start, what) = begin(deps, part, chain);
+    let (start, what) = beginning(deps, part, chain);
     let message = format!("{what} is known at the end of a closed trace only");
     let found = Diagnostic::warning(codes::CLOSED_ONLY, message);
-    labelled(found, deps, part, chain, start)
+    labelled(found, deps.conditions.flat, &steps(deps, part, chain, start))
         .note("its recurrence runs backward through `fby back`, and no condition cuts it")
         .help("for a stream without end, call the node with `every end`, or cut the recurrence by `merge`")
 }
@@ -194,7 +162,7 @@ pub(super) fn reason(
     help: &'static str,
 ) -> Reason {
     let spans = chain.iter().filter_map(|i| span_of(deps, part.nodes[part.edges[*i].0]));
-    let (_, what) = begin(deps, part, chain);
+    let (_, what) = beginning(deps, part, chain);
     let mut spans: Vec<Span> = spans.collect();
     spans.dedup();
     spans.truncate(SHOWN);
@@ -212,8 +180,8 @@ pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
     }
 }
 
-/// Turns a chain so that it begins at a variable with a name, if there is one.
-fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) {
+/// Where a chain begins at a variable with a name, if there is one, and that variable, or the first one.
+fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, Option<Var>) {
     let flat = deps.conditions.flat;
     let var = |i: &usize| match deps.node(part.nodes[part.edges[*i].0]) {
         Node::Value(v) => Some(v),
@@ -221,50 +189,22 @@ fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) 
     };
     let named = |i: &usize| var(i).is_some_and(|v| flat.vars[v].name.is_some());
     let start = chain.iter().position(named).unwrap_or(0);
-    let what = chain.get(start).and_then(var).map(|v| name(flat, v));
+    (start, chain.get(start).and_then(var))
+}
+
+/// Where a chain begins, and what a message calls it.
+fn beginning(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) {
+    let (start, value) = begin(deps, part, chain);
+    let what = value.map(|v| name(deps.conditions.flat, v));
     (start, what.unwrap_or_else(|| "a recurrence".to_owned()))
 }
 
-/// Labels the steps of a chain, from one variable with a name to the next.
-fn labelled(
-    mut found: Diagnostic,
-    deps: &Dependences<'_>,
-    part: &Part,
-    chain: &Chain,
-    start: usize,
-) -> Diagnostic {
-    let steps = steps(deps, part, chain, start);
-    for (span, text) in steps.iter().take(SHOWN) {
-        found = found.label(*span, text);
-    }
-    if steps.len() > SHOWN { found.note(format!("and {} more steps", steps.len() - SHOWN)) } else { found }
-}
-
-/// A step of a chain: its place in the source, what needs something, and how far away in time.
-struct Step {
-    span: Span,
-    of: Var,
-    distance: Distance,
-}
-
-impl Step {
-    fn told(self, flat: &Flat, needs: Var) -> (Span, String) {
-        let (of, needs) = (name(flat, self.of), name(flat, needs));
-        let text = match self.distance {
-            Distance::Now => format!("{of} needs {needs}"),
-            Distance::Past => format!("{of} needs the previous value of {needs}"),
-            Distance::Next => format!("{of} needs the next value of {needs}"),
-        };
-        (self.span, text)
-    }
-}
-
-/// The steps of a chain in words. Parts of expressions, which have no name, are left out, except between two steps in
-/// time.
-fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Vec<(Span, String)> {
+/// The steps of a chain, from one variable with a name to the next. Parts of expressions, which have no name, are left
+/// out, except between two steps in time.
+fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Vec<LoopStep> {
     let flat = deps.conditions.flat;
-    let mut told = Vec::new();
-    let mut open: Option<Step> = None;
+    let mut steps = Vec::new();
+    let mut open: Option<LoopStep> = None;
     for (at, i) in chain[start..].iter().chain(&chain[..start]).enumerate() {
         let (from, to, edge) = &part.edges[*i];
         let (Some(span), Node::Value(of), Node::Value(needs)) =
@@ -274,21 +214,21 @@ fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Ve
         };
         let distance = edge.distance;
         let step = match open.take() {
-            Some(step) if distance == Distance::Now => step,
-            Some(step) if step.distance == Distance::Now => Step { distance, ..step },
+            Some(step) if distance == Distance::Now => LoopStep { needs, ..step },
+            Some(step) if step.distance == Distance::Now => LoopStep { needs, distance, ..step },
             Some(step) => {
-                told.push(step.told(flat, of));
-                Step { span, of, distance }
+                steps.push(LoopStep { needs: of, ..step });
+                LoopStep { span, of, needs, distance }
             }
-            None => Step { span, of, distance },
+            None => LoopStep { span, of, needs, distance },
         };
         if flat.vars[needs].name.is_some() || at + 1 == chain.len() {
-            told.push(step.told(flat, needs));
+            steps.push(step);
         } else {
             open = Some(step);
         }
     }
-    told
+    steps
 }
 
 /// The guards of a chain, in order: it is closed in the cycles where they all hold.

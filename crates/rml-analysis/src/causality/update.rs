@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::analysis::UPDATE_CAUSALITY;
-use rml_base::{Diagnostic, Graph, components};
+use rml_base::{Diagnostic, Graph, Span, components};
 use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::graph::{Dependences, Distance, Edge};
+use super::loops::name;
 use super::part::{Chain, Part, path};
 use super::recurrence::{Finding, always, classify, two_ways};
-use super::report::name;
 use crate::clocks::ClockId;
 
 /// The most names on a path that are shown.
@@ -21,22 +21,19 @@ const SHOWN: usize = 12;
 /// The most updates of which the shortest circle is searched for.
 const TRIED: usize = 64;
 
-/// The diagnostic for a part with circles forward and backward in time at once, if they all run through updates of
+/// The finding about a part with circles forward and backward in time at once, if they all run through updates of
 /// parameters.
-pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<Diagnostic> {
+pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<LateUpdate> {
     let parameters = parameters(deps);
     two_ways(deps, part, always)?;
     if two_ways(deps, part, |e| always(e) && parameter(&parameters, e).is_none()).is_some() {
         return None;
     }
-    let found = Late::of(part, &parameters, always)?;
-    let what = "waits for what the parameter does in the next cycle, and so for itself";
-    let message = format!("the update of the parameter `{}` {what}", found.key);
-    Some(found.diagnostic(deps, part, Diagnostic::error(UPDATE_CAUSALITY, message)))
+    Some(Late::of(part, &parameters, always)?.update(deps, part, true))
 }
 
-/// The warning for a part of which nothing is known, if all would be, were its parameters not updated in each cycle.
-pub(super) fn perhaps_too_late(deps: &Dependences<'_>, part: &Part) -> Option<Diagnostic> {
+/// The finding about a part of which nothing is known, if all would be, were its parameters not updated in each cycle.
+pub(super) fn perhaps_too_late(deps: &Dependences<'_>, part: &Part) -> Option<LateUpdate> {
     let (flat, conditions) = (deps.conditions.flat, &deps.conditions);
     let ahead: BTreeSet<ClockId> = part
         .edges
@@ -64,10 +61,7 @@ pub(super) fn perhaps_too_late(deps: &Dependences<'_>, part: &Part) -> Option<Di
             return None;
         }
     }
-    let what = "may wait for what the parameter does in the next cycle, and so for itself";
-    let message = format!("the update of the parameter `{}` {what}", found.key);
-    let warning = Diagnostic::warning(UPDATE_CAUSALITY, message);
-    Some(found.diagnostic(deps, part, warning).note("so only the run can tell whether its values are known"))
+    Some(found.update(deps, part, false))
 }
 
 /// The keys of parameters, by the equations that delay them.
@@ -107,21 +101,10 @@ impl<'a> Late<'a> {
         Some(Self { key, others, chain })
     }
 
-    fn diagnostic(&self, deps: &Dependences<'_>, part: &Part, mut found: Diagnostic) -> Diagnostic {
+    fn update(&self, deps: &Dependences<'_>, part: &Part, certain: bool) -> LateUpdate {
         let flat = deps.conditions.flat;
         let steps = || self.chain.iter().filter_map(|i| Some((&part.edges[*i].2, part.edges[*i].2.eq?)));
-        if let Some((_, reader)) = steps().next_back() {
-            let span = flat.equations[reader].span;
-            found = found.label(span, "the parameter is used here, with a new value in each cycle");
-        }
-        if let Some((_, ahead)) = steps().find(|(e, _)| e.distance == Distance::Next) {
-            let equation = &flat.equations[ahead];
-            let text = match equation.rhs {
-                Rhs::Post { .. } => "this looks ahead to the next cycle",
-                _ => "the gradient comes through this from the next cycle",
-            };
-            found = found.label(equation.span, text);
-        }
+        let ahead = steps().find(|(e, _)| e.distance == Distance::Next).map(|(_, eq)| &flat.equations[eq]);
         let is_named = |v: &Var| flat.vars[*v].name.is_some();
         let mut names: Vec<String> =
             steps().map(|(_, eq)| flat.equations[eq].lhs).filter(is_named).map(|v| name(flat, v)).collect();
@@ -129,14 +112,77 @@ impl<'a> Late<'a> {
         if names.len() > SHOWN {
             names.splice(SHOWN / 2..names.len() - SHOWN / 2, ["..".to_owned()]);
         }
-        found = found.note(format!("each of these needs the next one: {}", names.join(", ")));
-        if !self.others.is_empty() {
-            let others: Vec<String> = self.others.iter().map(|key| format!("`{key}`")).collect();
-            found = found.note(format!("the way runs through updates of {}, too", others.join(", ")));
+        LateUpdate {
+            key: self.key.to_owned(),
+            others: self.others.iter().map(|key| format!("`{key}`")).collect(),
+            reader: steps().next_back().map(|(_, eq)| flat.equations[eq].span),
+            ahead: ahead.map(|equation| (equation.span, matches!(equation.rhs, Rhs::Post { .. }))),
+            names,
+            certain,
         }
-        found
-            .help("call the node that has the parameter, or one around it, with `every end`: the parameter is then read and updated once a window")
-            .help("or delay the update: let the gradient that enters be that of an earlier cycle")
+    }
+}
+
+/// The update of a parameter that waits for what the parameter does in the next cycle, and so for itself.
+#[derive(Clone, Debug)]
+pub struct LateUpdate {
+    key: String,
+    /// Other parameters whose updates are on the way.
+    others: Vec<String>,
+    reader: Option<Span>,
+    /// What looks ahead, and whether it is a `post`.
+    ahead: Option<(Span, bool)>,
+    /// The variables on the way.
+    names: Vec<String>,
+    /// Whether it waits in every run.
+    certain: bool,
+}
+
+impl LateUpdate {
+    /// The checkpoint key of the parameter.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Where the parameter is read, or else what looks ahead.
+    pub fn place(&self) -> Option<Span> {
+        self.reader.or(self.ahead.map(|(span, _)| span))
+    }
+
+    /// The error or warning about it. `windows` says how the program runs the node of the parameter window by window;
+    /// it is empty if that is not known.
+    pub fn diagnostic(&self, windows: &[String]) -> Diagnostic {
+        let does = if self.certain { "waits" } else { "may wait" };
+        let what = "for what the parameter does in the next cycle, and so for itself";
+        let message = format!("the update of the parameter `{}` {does} {what}", self.key);
+        let mut found = match self.certain {
+            true => Diagnostic::error(UPDATE_CAUSALITY, message),
+            false => Diagnostic::warning(UPDATE_CAUSALITY, message),
+        };
+        if let Some(span) = self.reader {
+            found = found.label(span, "the parameter is used here, with a new value in each cycle");
+        }
+        if let Some((span, is_post)) = self.ahead {
+            let text = match is_post {
+                true => "this looks ahead to the next cycle",
+                false => "the gradient comes through this from the next cycle",
+            };
+            found = found.label(span, text);
+        }
+        if windows.is_empty() {
+            found = found.note(format!("each of these needs the next one: {}", self.names.join(", ")));
+        }
+        if !self.others.is_empty() {
+            found = found.note(format!("the way runs through updates of {}, too", self.others.join(", ")));
+        }
+        if !self.certain {
+            found = found.note("so only the run can tell whether its values are known");
+        }
+        found.help.extend_from_slice(windows);
+        if windows.is_empty() {
+            found = found.help("call the node that has the parameter, or one around it, with `every end`: the parameter is then read and updated once a window");
+        }
+        found.help("or delay the update: let the gradient that enters be that of an earlier cycle")
     }
 }
 

@@ -1,5 +1,4 @@
-//! Explains disagreements about what a program passes to an adjoint: its gradient, and the condition on which it
-//! propagates.
+//! Explains clock errors about the arguments of an adjoint: the gradient, and the condition before it.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::CLOCK_MISMATCH;
@@ -13,8 +12,8 @@ use super::report::Reporter;
 use super::show::Names;
 
 impl Reporter<'_> {
-    /// The error of a call of an adjoint whose gradient or condition is present in other cycles than the call asks
-    /// for, if the call alone is to blame.
+    /// The error about an adjoint whose gradient or condition is present in other cycles than the adjoint expects, if
+    /// the arguments of the call are the only cause.
     pub(super) fn of_call(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
         self.off(mismatch).or_else(|| {
             let Kind::Sample(sample) = mismatch.kind else { return None };
@@ -37,7 +36,7 @@ impl Reporter<'_> {
         None
     }
 
-    /// A gradient that is present in some cycles, for an adjoint that takes one in every cycle.
+    /// The error about a gradient that is present in some cycles only, for an adjoint that expects one in every cycle.
     fn some_cycles(&self, sample: Sample) -> Option<Diagnostic> {
         if self.truth(sample.cond) != Some(true) {
             return None;
@@ -56,7 +55,7 @@ impl Reporter<'_> {
             return None;
         }
         let condition = whens.join(" and ");
-        let what = format!("`{name}` gets a gradient in some cycles only, and takes one in every cycle");
+        let what = format!("`{name}` gets a gradient in some cycles only, and expects one in every cycle");
         Some(
             Diagnostic::error(CLOCK_MISMATCH, what)
                 .label(call, format!("the gradient is present where `{condition}`"))
@@ -65,7 +64,7 @@ impl Reporter<'_> {
         )
     }
 
-    /// A condition of an adjoint that is present in every cycle, where the outputs of the node are not.
+    /// The error about a condition that is present in more cycles than the outputs of the node.
     fn condition_twice(&self, sample: Sample) -> Option<Diagnostic> {
         let (path, name) = self.adjoint_of(sample.var)?;
         if self.flat.vars[sample.var].name.as_deref()?.strip_prefix(path)? != ".bp" {
@@ -98,7 +97,7 @@ impl Reporter<'_> {
         })
     }
 
-    /// The samplings of a clock, but for conditions that are always true.
+    /// The samplings of a clock, without conditions that are always true.
     fn conditions(&self, term: TermId) -> Vec<(Var, bool)> {
         let (_, path) = self.inferred.path(term);
         path.into_iter().filter(|(cond, positive)| self.truth(*cond) != Some(*positive)).collect()
@@ -109,11 +108,10 @@ impl Reporter<'_> {
         self.sampling(names, cond, positive).replacen(" on ", "", 1)
     }
 
-    /// What is passed to an input of an instance.
+    /// The argument for an input of an instance.
     fn passed(&self, v: Var) -> Option<Var> {
-        match &self.flat.equations.iter().find(|e| e.lhs == v)?.rhs {
-            Rhs::Apply { op: Op::Copy, args } => args.first().copied(),
-            _ => None,
-        }
+        let equation = self.flat.equations.iter().find(|e| e.lhs == v)?;
+        let Rhs::Apply { op: Op::Copy, args } = &equation.rhs else { return None };
+        args.first().copied()
     }
 }

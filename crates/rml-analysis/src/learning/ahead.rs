@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::TARGET_IS_INPUT;
 use rml_ir::normal::{Callee, Equation, NodeId, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::{Class, Op};
 
 use super::Program;
 use super::labels::pair;
@@ -55,29 +55,18 @@ fn is_delayed(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
     while let Some(&v) = carried.get_index(at) {
         at += 1;
         for equation in &node.equations {
-            match &equation.rhs {
-                Rhs::Fby { next, .. } if *next == v => return true,
-                Rhs::Apply { op, args, .. } if args.contains(&v) && moves(op) => {
-                    carried.extend(&equation.lhs);
+            if matches!(&equation.rhs, Rhs::Fby { next, .. } if *next == v) {
+                return true;
+            }
+            if matches!(&equation.rhs, Rhs::Apply { op, args, .. } if args.contains(&v) && moves(op)) {
+                carried.extend(&equation.lhs);
+            }
+            if let Some((Callee::Node(callee), args)) = equation.rhs.call() {
+                let inputs = program.module.nodes[callee].inputs().zip(args);
+                let mut same = inputs.filter(|(_, arg)| **arg == v);
+                if same.any(|(input, _)| is_delayed(program, callee, input.var, depth)) {
+                    return true;
                 }
-                Rhs::Call { callee: Callee::Node(callee), args, .. } => {
-                    let inputs = program.module.nodes[*callee].inputs().zip(args);
-                    let mut same = inputs.filter(|(_, arg)| **arg == v);
-                    if same.any(|(input, _)| is_delayed(program, *callee, input.var, depth)) {
-                        return true;
-                    }
-                }
-                Rhs::Const(_)
-                | Rhs::Apply { .. }
-                | Rhs::Call { .. }
-                | Rhs::When { .. }
-                | Rhs::Merge { .. }
-                | Rhs::If { .. }
-                | Rhs::Fby { .. }
-                | Rhs::FbyBack { .. }
-                | Rhs::Post { .. }
-                | Rhs::Param { .. }
-                | Rhs::ParamUpdate { .. } => {}
             }
         }
     }
@@ -95,19 +84,14 @@ fn passes(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
         for equation in &node.equations {
             let mut reads = false;
             equation.rhs.for_each_operand(|operand| reads |= operand == v);
-            let passes = match &equation.rhs {
-                _ if !reads => false,
-                Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. } => false,
-                Rhs::Call {
-                    callee: Callee::Node(callee) | Callee::Diff { node: callee, .. }, args, ..
-                } => {
-                    let mut inputs = program.module.nodes[*callee].inputs().zip(args);
-                    inputs.any(|(input, arg)| *arg == v && passes(program, *callee, input.var, depth))
+            let passes = match equation.rhs.call() {
+                Some((Callee::Node(callee) | Callee::Diff { node: callee, .. }, args)) => {
+                    let mut inputs = program.module.nodes[callee].inputs().zip(args);
+                    inputs.any(|(input, arg)| *arg == v && passes(program, callee, input.var, depth))
                 }
-                Rhs::Const(_) | Rhs::Apply { .. } | Rhs::When { .. } | Rhs::Merge { .. } => true,
-                Rhs::If { .. } | Rhs::Param { .. } | Rhs::ParamUpdate { .. } => true,
+                None => !matches!(equation.rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. }),
             };
-            if passes {
+            if reads && passes {
                 reached.extend(&equation.lhs);
             }
         }
@@ -117,14 +101,5 @@ fn passes(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
 
 /// Whether the result of an operator has the elements of its operands, in other places.
 fn moves(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Copy
-            | Op::Reshape { .. }
-            | Op::Transpose { .. }
-            | Op::Broadcast { .. }
-            | Op::Concat { .. }
-            | Op::Stack { .. }
-            | Op::Index { .. }
-    )
+    matches!(op.class(), Class::Identity | Class::Layout)
 }

@@ -51,21 +51,12 @@ fn free(program: &Program<'_>) -> IndexVec<NodeId, bool> {
 fn rooted(program: &Program<'_>, free: &IndexVec<NodeId, bool>, id: NodeId) -> IndexSet<Var> {
     let view = View::new(program, id);
     let inputs = view.node.inputs().map(|input| input.var);
-    let with = view.node.equations.iter().filter(|equation| match &equation.rhs {
-        Rhs::Param { .. } => true,
-        Rhs::Call { callee: Callee::Node(node), .. } => {
-            program.parameters[*node] || free[*node] || program.module.overrides.contains_key(node)
+    let with = view.node.equations.iter().filter(|equation| match equation.rhs.call() {
+        Some((Callee::Node(node), _)) => {
+            program.parameters[node] || free[node] || program.module.overrides.contains_key(&node)
         }
-        Rhs::Call { callee: Callee::Diff { .. }, .. } => true,
-        Rhs::Const(_)
-        | Rhs::Apply { .. }
-        | Rhs::When { .. }
-        | Rhs::Merge { .. }
-        | Rhs::If { .. }
-        | Rhs::Fby { .. }
-        | Rhs::FbyBack { .. }
-        | Rhs::Post { .. }
-        | Rhs::ParamUpdate { .. } => false,
+        Some((Callee::Diff { .. }, _)) => true,
+        None => matches!(equation.rhs, Rhs::Param { .. }),
     });
     let roots: Vec<Var> = inputs.chain(with.flat_map(|equation| equation.lhs.iter().copied())).collect();
     dependents(program, &view, roots)

@@ -17,29 +17,18 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     }
     let view = View::new(program, module.root);
     let node = view.node;
-    let trains = |eq: &Eq| match &node.equations[*eq].rhs {
+    let is_off = |arg: &Var| match view.constant(*arg).map(Value::into_data) {
+        Some(Data::Bool(values)) => values.contains(&false),
+        Some(Data::Int(_)) => true,
+        Some(Data::F32(_) | Data::F64(_)) | None => false,
+    };
+    let trains = |eq: &Eq| match node.equations[*eq].rhs.call() {
         // A node of the program's own may have an input that says whether it learns, or how.
-        Rhs::Call { callee: Callee::Node(id), args, .. } => {
-            let is_off = |arg: &Var| match view.constant(*arg).map(Value::into_data) {
-                Some(Data::Bool(values)) => values.contains(&false),
-                Some(Data::Int(_)) => true,
-                Some(Data::F32(_) | Data::F64(_)) | None => false,
-            };
-            program.updates[*id] && !args.iter().any(is_off)
+        Some((Callee::Node(id), args)) => program.updates[id] && !args.iter().any(is_off),
+        Some((Callee::Diff { node: id, .. }, _)) => {
+            program.parameters[id] && module.nodes[id].held == 0 && !view.is_off_at(*eq)
         }
-        Rhs::Call { callee: Callee::Diff { node: id, .. }, .. } => {
-            program.parameters[*id] && module.nodes[*id].held == 0 && !view.is_off_at(*eq)
-        }
-        Rhs::ParamUpdate { .. } => true,
-        Rhs::Const(_)
-        | Rhs::Apply { .. }
-        | Rhs::When { .. }
-        | Rhs::Merge { .. }
-        | Rhs::If { .. }
-        | Rhs::Fby { .. }
-        | Rhs::FbyBack { .. }
-        | Rhs::Post { .. }
-        | Rhs::Param { .. } => false,
+        None => matches!(node.equations[*eq].rhs, Rhs::ParamUpdate { .. }),
     };
     let at = node.equations.ids().find(trains)?;
     let d = Diagnostic::warning(

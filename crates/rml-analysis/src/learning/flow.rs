@@ -36,14 +36,22 @@ pub(super) struct Optimiser {
 impl Optimiser {
     /// That of the program, if each update has the sign of the gradient, or each the other one, as far as one can see.
     pub(super) fn of(program: &Program<'_>) -> Option<Self> {
-        let id = *program.module.optimisers.values().next()?;
-        let view = View::new(program, id);
-        let d = view.node.inputs().nth(2)?.var;
-        let output = *view.node.outputs.first()?;
-        let carriers = carriers(program, &view, [Carrier::new(d)]);
-        let mut reached = carriers.iter().filter(|c| c.var == output);
-        let Carrier { flipped, scaled, .. } = *reached.next()?;
-        reached.next().is_none().then_some(Self { flipped, scaled })
+        let (mut rules, mut found) = (IndexSet::new(), None);
+        let all = program.module.optimisers.iter().filter(|((rule, _), _)| rules.insert(*rule));
+        for id in all.map(|(_, id)| *id) {
+            let view = View::new(program, id);
+            let d = view.node.inputs().nth(2)?.var;
+            let output = *view.node.outputs.first()?;
+            let carriers = carriers(program, &view, [Carrier::new(d)]);
+            let reached = carriers.iter().filter(|c| c.var == output);
+            for Carrier { flipped, scaled, .. } in reached {
+                let own = Self { flipped: *flipped, scaled: *scaled };
+                if *found.get_or_insert(own) != own {
+                    return None;
+                }
+            }
+        }
+        found
     }
 }
 

@@ -20,6 +20,7 @@ mod linear;
 mod logits;
 mod metric;
 mod own;
+mod rates;
 mod seeds;
 mod silent;
 mod untrained;
@@ -33,6 +34,7 @@ use rml_ir::normal::{Callee, Module, NodeId, Rhs};
 pub use bounded::{Bounded, bounded};
 use depends::Through;
 use flow::Optimiser;
+pub use rates::learning_rates;
 use view::View;
 
 /// What the root of a program is for.

@@ -6,7 +6,8 @@ use rml_ir::normal::{Callee, Eq, Rhs, Var};
 use rml_ir::op::{Op, Unary};
 
 use super::Program;
-use super::flow::{Carrier, Optimiser, carriers, enters};
+use super::depends::dependents;
+use super::flow::{Carrier, Optimiser, carriers};
 use super::view::{Adjoint, View, stream};
 
 /// From which rate on a gradient of a loss is said to be scaled beyond all measure.
@@ -71,7 +72,7 @@ fn loss(
     optimiser: &Optimiser,
 ) -> Option<Diagnostic> {
     let flipped = reaches(program, view, entry.call)?;
-    let rises = (entry.number > 0.0) != (flipped != optimiser.flipped);
+    let rises = flipped.is_some_and(|flipped| (entry.number > 0.0) != (flipped != optimiser.flipped));
     let (at, text) = entry.literal(view);
     let name = &entry.call.node.name;
     if rises {
@@ -86,7 +87,7 @@ fn loss(
             d.note("a parameter adds the gradient that it gets, so pass minus the learning rate, a negative number")
         };
         let other = shown(-entry.number);
-        if let Some((at, name)) = negated(program, view).filter(|_| flipped) {
+        if let Some((at, name)) = negated(program, view).filter(|_| flipped == Some(true)) {
             let d = d.label(at, format!("this turns the sign of `{name}` round"));
             return Some(d.fix(format!("write `{name}` in place of `-{name}`"), at, name));
         }
@@ -146,26 +147,42 @@ fn shown(number: f64) -> String {
     if f64::from(single) == number { format!("{single:?}") } else { format!("{number:?}") }
 }
 
-/// Whether gradients that a call makes reach parameters, and then whether their sign was turned on the way. Nothing if
-/// both are.
-fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<bool> {
+/// Whether gradients that a call makes reach parameters, and then whether their sign is turned on the way. The sign
+/// says nothing about the gradient of a value that does not depend on these parameters: minus the gradient of a target
+/// may be the gradient of what is compared with it. Nor does it if only some are turned.
+fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<Option<bool>> {
     if program.parameters[call.of] {
-        return Some(false);
+        return Some(Some(false));
     }
-    let carried = carriers(program, view, call.gradients().map(Carrier::new));
-    let mut signs = carried.iter().filter(|c| trains(program, view, c.var)).map(|c| c.flipped);
-    let first = signs.next()?;
-    signs.all(|sign| sign == first).then_some(first)
+    let mut signs = Vec::new();
+    let mut found = false;
+    for (of, d) in call.differentiated() {
+        for carrier in carriers(program, view, [Carrier::new(d)]) {
+            let trained = trained(program, view, carrier.var);
+            found |= !trained.is_empty();
+            if dependents(program, view, trained).contains(&of) {
+                signs.push(carrier.flipped);
+            }
+        }
+    }
+    let first = signs.first().copied().filter(|first| signs.iter().all(|sign| sign == first));
+    found.then_some(first)
 }
 
-/// Whether a value enters a call of the adjoint of a node with parameters.
-fn trains(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
-    view.readers[v].iter().any(|eq| match &view.node.equations[*eq].rhs {
-        Rhs::ParamUpdate { d, .. } => *d == v,
-        _ => view
-            .adjoint(*eq)
-            .is_some_and(|call| program.parameters[call.of] && enters(&call, v) && !view.is_off(&call)),
-    })
+/// What a gradient trains: the outputs for which it enters an adjoint with parameters, and parameters that it updates.
+fn trained(program: &Program<'_>, view: &View<'_>, d: Var) -> Vec<Var> {
+    let mut found = Vec::new();
+    for eq in &view.readers[d] {
+        let equation = &view.node.equations[*eq];
+        if matches!(&equation.rhs, Rhs::ParamUpdate { d: taken, .. } if *taken == d) {
+            found.extend(&equation.lhs);
+        }
+        if let Some(call) = view.adjoint(*eq).filter(|call| program.parameters[call.of] && !view.is_off(call))
+        {
+            found.extend(call.results().filter(|(_, seed)| *seed == d).map(|(output, _)| output));
+        }
+    }
+    found
 }
 
 /// Warns where a program takes the gradient of an input of a node with parameters, and the gradient that enters does

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rml_base::{Diagnostic, EntityId};
 use rml_ir::Value;
-use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, NodeId, Rhs, Var};
+use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, NodeId, Rhs, Rule, Var};
 
 use crate::driver::Driver;
 
@@ -35,7 +35,11 @@ pub(super) fn hold(driver: &mut Driver, loss: usize) -> Result<(NodeId, Var), Di
         }
         for eq in node.equations.iter_mut() {
             match &mut eq.rhs {
-                Rhs::ParamUpdate { init, .. } => eq.rhs = Rhs::Param { init: *init },
+                Rhs::ParamUpdate { init, optimiser, .. } => {
+                    let mut rules = copies.driver.module.optimisers.iter();
+                    let rule = rules.find(|(_, node)| *node == optimiser).map(|((rule, _), _)| *rule);
+                    eq.rhs = Rhs::Param { init: *init, by: rule.unwrap_or(Rule::DEFAULT) };
+                }
                 Rhs::Call { callee: Callee::Node(callee), .. } => *callee = copies.copy(*callee),
                 _ => {}
             }

@@ -17,9 +17,9 @@ pub(crate) fn train(b: &mut Builder, module: &Module, id: Eq) -> Result<(), Diag
     let (Some(&slot), Some(&d)) = (b.slots.get(&p), b.gradients.get(&p)) else { return Ok(()) };
     let bp = b.condition(slot);
     let rhs = match eq.rhs {
-        Rhs::Param { init } => {
+        Rhs::Param { init, by } => {
             let ty = b.ty(p);
-            let Some(&optimiser) = module.optimisers.get(&ty) else {
+            let Some(&optimiser) = module.optimisers.get(&(by, ty.clone())) else {
                 return Err(Diagnostic::error(
                     codes::autodiff::NO_OPTIMISER,
                     format!("no node `diff_param` updates parameters of type `{ty}`"),

@@ -123,7 +123,8 @@ fn moved_parameter(flat: &Drawn, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h:
     let mut flat = Flat::clone(flat);
     let lhs = flat.equations[eq].lhs;
     let span = flat.equations[eq].span;
-    let mut fresh = || flat.vars.push(flat::VarData { name: None, ty: ty.clone(), span, asserts: None });
+    let mut fresh =
+        || flat.vars.push(flat::VarData { name: None, ty: ty.clone(), span, asserts: None, cases: None });
     let (raw, by) = (fresh(), fresh());
     let mut data = vec![0.0; ty.shape.len()];
     data[k] = h;

@@ -39,7 +39,7 @@ impl NodeBuilder {
 
     pub(crate) fn var(&mut self, name: &str, ty: Type) -> Var {
         let name = (!name.is_empty()).then(|| Arc::from(name));
-        self.0.vars.push(VarData { name, ty, span: self.0.span, asserts: None })
+        self.0.vars.push(VarData { name, ty, span: self.0.span, asserts: None, cases: None })
     }
 
     pub(crate) fn input(&mut self, name: &str, ty: Type) -> Var {

@@ -124,7 +124,7 @@ impl Shadow<'_> {
                 for Addend { when, added, .. } in here.collect::<Vec<_>>() {
                     when.iter().for_each(|g| self.read(g.cond, t, who));
                     match added {
-                        Added::Rows(a) => self.read(*a, t, who),
+                        Added::Rows(a, _) => self.read(*a, t, who),
                         Added::Outer(_, args) => args.iter().for_each(|a| self.read(*a, t, who)),
                         Added::Made(instrs, a) => {
                             instrs.clone().for_each(|i| self.instr(i, t, who));

@@ -73,10 +73,10 @@ pub(super) enum Kernel {
     Softmax(bool, usize),
     /// One element of each row of that many columns.
     Pick(DType, usize),
-    /// Entries along an axis.
-    Gather(DType, Around),
-    /// Zeros with numbers added along an axis.
-    ScatterAdd(Around),
+    /// That many entries along an axis.
+    Gather(DType, Around, usize),
+    /// Zeros with numbers added along an axis, at that many positions.
+    ScatterAdd(Around, usize),
     /// That many columns, with a 1 in each row.
     OneHot(usize),
     /// A convolution or a gradient of one.
@@ -100,8 +100,8 @@ pub(super) struct Addend {
 /// The term of a sum at a tick.
 #[derive(Clone, Debug)]
 pub(super) enum Added {
-    /// The sum of rows.
-    Rows(Arg),
+    /// The sum of that many rows.
+    Rows(Arg, usize),
     /// `aᵀ x b` for `(m, k, n)`.
     Outer([usize; 3], [Arg; 2]),
     /// The value that instructions leave in a place.

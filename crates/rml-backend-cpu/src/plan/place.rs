@@ -123,7 +123,7 @@ impl Lives {
             for Addend { when, added, .. } in terms {
                 when.iter().for_each(|g| self.touch(code, g.cond, now));
                 match added {
-                    Added::Rows(a) => self.touch(code, *a, now),
+                    Added::Rows(a, _) => self.touch(code, *a, now),
                     Added::Outer(_, args) => args.iter().for_each(|a| self.touch(code, *a, now)),
                     Added::Made(instrs, a) => {
                         instrs.clone().for_each(|i| self.instr(code, i, now));

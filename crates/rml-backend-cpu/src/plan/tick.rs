@@ -94,11 +94,8 @@ impl<N: Number> Run<'_, N> {
                 let (key, tick) = (self.arena.ints[arg(0)], self.arena.ints[arg(1)]);
                 N::draw(op, key, tick, self.arena.nums.row_mut(out, width));
             }
-            Kernel::Pick(..) | Kernel::Gather(..) | Kernel::ScatterAdd(_) => {
-                let args = [arg(0), arg(1)];
-                let count =
-                    self.code.data(instr.args[usize::from(!matches!(kernel, Kernel::ScatterAdd(_)))]).1.width;
-                return self.arena.index(kernel, (out, width), args, count);
+            Kernel::Pick(..) | Kernel::Gather(..) | Kernel::ScatterAdd(..) => {
+                return self.arena.index(kernel, (out, width), [arg(0), arg(1)]);
             }
             Kernel::Convolve(by) => return self.convolve(by, instr, None, t),
             Kernel::General(op, kinds, dtype) => return self.general(op, kinds, *dtype, instr, t),
@@ -280,11 +277,10 @@ impl<N: Number> Run<'_, N> {
                     self.add_products([*m, *k, *n], spots, sum, (from, to), backward);
                 }
             }
-            Added::Rows(x) => {
-                let rows = self.rows(*x, width);
+            Added::Rows(x, rows) => {
                 let spot = self.spot(*x);
                 for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
-                    self.arena.add_rows((out, width), elements, spot.get(t), rows);
+                    self.arena.add_rows((out, width), elements, spot.get(t), *rows);
                 }
             }
             Added::Made(instrs, x) => {
@@ -302,11 +298,6 @@ impl<N: Number> Run<'_, N> {
             }
         }
         Ok(())
-    }
-
-    /// How many rows an operand has that is added row by row.
-    fn rows(&self, arg: usize, width: usize) -> usize {
-        self.code.data(arg).1.width / width.max(1)
     }
 }
 
@@ -395,13 +386,12 @@ impl<N: Number> Arena<N> {
         Ok(())
     }
 
-    /// Elements at positions that come with the data, `count` of them.
+    /// Elements at positions that come with the data.
     fn index(
         &mut self,
         kernel: &Kernel,
         (out, width): (usize, usize),
         [a, b]: [usize; 2],
-        count: usize,
     ) -> Result<(), Suspect> {
         let within = |i: i64, n: usize| usize::try_from(i).ok().filter(|i| *i < n).ok_or(Suspect);
         match kernel {
@@ -411,19 +401,19 @@ impl<N: Number> Arena<N> {
                     self.copy(*dtype, out + i, from, 1);
                 }
             }
-            Kernel::Gather(dtype, around) => {
+            Kernel::Gather(dtype, around, count) => {
                 for block in 0..around.outer {
-                    for i in 0..count {
+                    for i in 0..*count {
                         let from = block * around.n + within(self.ints[b + i], around.n)?;
                         let to = out + (block * count + i) * around.inner;
                         self.copy(*dtype, to, a + from * around.inner, around.inner);
                     }
                 }
             }
-            Kernel::ScatterAdd(around) => {
+            Kernel::ScatterAdd(around, count) => {
                 self.nums.row_mut(out, width).fill(N::default());
                 for block in 0..around.outer {
-                    for i in 0..count {
+                    for i in 0..*count {
                         let to = block * around.n + within(self.ints[a + i], around.n)?;
                         let from = b + (block * count + i) * around.inner;
                         self.add_rows((out + to * around.inner, around.inner), &(0..around.inner), from, 1);

@@ -118,7 +118,7 @@ fn operands(kernel: &Kernel) -> Option<Range<usize>> {
         Kernel::General(_, types, _) => exactly(types.len()),
         Kernel::Point(..)
         | Kernel::Choose(_)
-        | Kernel::ScatterAdd(_)
+        | Kernel::ScatterAdd(..)
         | Kernel::Convolve(_)
         | Kernel::Draw(_)
         | Kernel::Sum { .. } => None,

@@ -74,7 +74,7 @@ fn derived(op: &Op, types: &[Type]) -> Result<Function, String> {
 fn weighted(op: &Op, types: &[Type]) -> Result<Module, rml_ir::op::TypeError> {
     let span = Span::new(FileId(0), 0, 0);
     let mut vars: IndexVec<Var, VarData> = IndexVec::new();
-    let mut var = |ty: Type| vars.push(VarData { name: None, ty, span, asserts: None });
+    let mut var = |ty: Type| vars.push(VarData { name: None, ty, span, asserts: None, cases: None });
     let result = result_type(op, types)?;
     let inputs: Vec<Var> = types.iter().cloned().chain([result.clone()]).map(&mut var).collect();
     let (applied, product, total) = (var(result.clone()), var(result), var(Type::scalar(DType::Num)));

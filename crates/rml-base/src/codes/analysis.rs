@@ -22,6 +22,6 @@ codes! {
     GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
     LOSS_AS_GRADIENT = "loss-as-gradient", "A loss enters as a gradient, in the place of its derivative.";
     FOREIGN_GRADIENT = "foreign-gradient", "What enters as the gradient of a value is the gradient of another one.";
-    BATCH_TWICE = "batch-twice", "An operator combines each window of a batch with every other one.";
+    BATCH_TWICE = "batch-twice", "An operator combines each element along a named dimension with every other one.";
     NO_METRIC = "no-metric", "A training has no scalar output, so it reports no number.";
 }

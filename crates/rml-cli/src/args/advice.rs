@@ -421,7 +421,7 @@ fn no_program(error: &clap::Error) -> Option<Vec<String>> {
     })
 }
 
-/// A file of data in place of how many windows are kept for testing.
+/// Advice about `--test FILE`: the flag takes the number of windows that are kept for testing.
 fn test_file(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     let (arg, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
     if !arg.starts_with("--test") || rml::Format::of(Path::new(&value)).is_none() {
@@ -440,14 +440,18 @@ fn test_file(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
 fn conflict(args: &[String]) -> Option<Vec<String>> {
     let has = |flag: &str| args.iter().any(|arg| arg == flag || arg.starts_with(&format!("{flag}=")));
     let without = ["--windows", "--cycles", "--until"].into_iter().find(|flag| has(flag))?;
-    has("--data").then(|| {
-        vec![format!(
+    let infers = args.iter().any(|arg| arg == "infer");
+    has("--data").then(|| match infers {
+        true => vec![format!(
+            "`{without}` is for a node without inputs, which makes its own data; with data, leave it out"
+        )],
+        false => vec![format!(
             "`{without}` is for a training without data; with data, `--epochs N` says how long, and `--patience N` ends it after N epochs without a better one"
-        )]
+        )],
     })
 }
 
-/// The node that is trained, if it has no inputs.
+/// The name of the node that is trained, if the node has no inputs.
 fn without_inputs(args: &[String]) -> Option<String> {
     let program = args.iter().find(|arg| has_extension(arg, &["rml"]))?;
     let node = after("--node", args).unwrap_or_else(|| "train".to_owned());

@@ -199,7 +199,7 @@ impl Train {
 
 /// `rml infer`.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "stream"])))]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "stream", "windows", "cycles"])))]
 pub(crate) struct Infer {
     #[command(flatten)]
     pub(crate) program: Program,
@@ -212,10 +212,16 @@ pub(crate) struct Infer {
     /// Keep the data in a temporary file in place of memory, and read windows when they are run
     #[arg(long, requires = "data", conflicts_with = "stream")]
     pub(crate) on_disk: bool,
+    /// Without data, for a node without inputs: how many windows to run
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) windows: Option<usize>,
+    /// Without data: how many cycles to run; the last window is finished
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) cycles: Option<usize>,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined
     #[arg(long)]
     pub(crate) stream: bool,
-    /// How many cycles of the stream may wait for later ones at once
+    /// How many cycles of the stream may wait for later ones at once; without data, the most that a window may have
     #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, conflicts_with = "data")]
     pub(crate) look_ahead: usize,
     /// End the stream at the first line that is refused, instead of answering it with an error
@@ -230,7 +236,7 @@ pub(crate) struct Infer {
     /// Take parameters alone from the checkpoint; all other states start from their initial values
     #[arg(long, requires = "params")]
     pub(crate) fresh: bool,
-    /// Write the outputs there: .npz or .json
+    /// Write the outputs there: .csv, .json or .npz
     #[arg(long, value_name = "FILE", conflicts_with = "stream")]
     pub(crate) out: Option<PathBuf>,
     /// Print how often each class is taken for another, of an integer input or output and of an output with classes or

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use rml::{
-    Checkpoint, Columns, Dataset, InferOptions, InferReport, Phase, Precision, Recipe, Source, Split, Stream,
+    Checkpoint, Columns, Dataset, InferOptions, InferReport, Length, Phase, Precision, Recipe, Source, Split,
+    Stream,
 };
 
 use super::Reading;
@@ -63,6 +64,9 @@ fn infer_measured(
         super::refuse_unused("they are about files of `--data`", &given)?;
         return stream(Stream::new(source, &options)?, args.strict, output);
     }
+    if args.data.is_empty() {
+        return without_data(args, source, &options, output);
+    }
     let checkpoint = |params: &PathBuf| measuring.time(Phase::Checkpoint, || Checkpoint::read(params));
     let checkpoint = args.params.as_ref().map(checkpoint).transpose()?;
     let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
@@ -74,6 +78,23 @@ fn infer_measured(
     over_data(args, source, &*data, &options, output)
 }
 
+/// A node that makes its own data.
+fn without_data(
+    args: &Infer,
+    source: &Source,
+    options: &InferOptions,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let given = args.table.given().into_iter().chain(args.cutting.given());
+    let others = [("split", args.split.is_some()), ("strict", args.strict), ("allow-nan", args.allow_nan)];
+    let given: Vec<_> = given.chain(others).collect();
+    super::refuse_unused("they are about data", &given)?;
+    let number = |n: Option<usize>| n.and_then(|n| u64::try_from(n).ok());
+    let (windows, cycles) = (number(args.windows), number(args.cycles));
+    let length = Length { windows, cycles, look_ahead: args.look_ahead, ..Length::default() };
+    shown(args, &rml::infer_without_data(source, &length, options)?, output)
+}
+
 fn over_data(
     args: &Infer,
     source: &Source,
@@ -81,12 +102,16 @@ fn over_data(
     options: &InferOptions,
     output: &mut Output,
 ) -> Result<(), Stop> {
-    let report = rml::infer(source, data, options)?;
+    shown(args, &rml::infer(source, data, options)?, output)
+}
+
+/// Prints what inference gave, and writes its outputs.
+fn shown(args: &Infer, report: &InferReport, output: &mut Output) -> Result<(), Stop> {
     output.report(&report.warnings, &report.sources);
     if !output.json() {
         report.notes.iter().for_each(|note| output.note(&format!("{note}\n")));
         output.note(&continued(&report.continued));
-        output.note(&unseen(args, &report));
+        output.note(&unseen(args, report));
     }
     if let (Some(file), Some(outputs)) = (&args.out, &report.outputs) {
         outputs.write(file)?;
@@ -94,7 +119,7 @@ fn over_data(
     if output.json() {
         return output.print_json(&report.json_line());
     }
-    output.print(&summary(&report))
+    output.print(&summary(report))
 }
 
 /// Says where the outputs are if none of them is shown.
@@ -106,7 +131,7 @@ fn unseen(args: &Infer, report: &InferReport) -> String {
     let names: Vec<String> = report.others.iter().map(|name| format!("`{name}`")).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
     format!(
-        "{} {are} computed for each window: `--out FILE.npz` or `--out FILE.json` writes them\n",
+        "{} {are} computed for each window: `--out FILE.csv`, `--out FILE.json` or `--out FILE.npz` writes them\n",
         names.join(", ")
     )
 }

@@ -147,3 +147,24 @@ impl Run {
         self
     }
 }
+
+/// What `rml check` says about a program.
+pub(crate) fn checked(text: &str) -> String {
+    Folder::new().file("p.rml", text).rml("check p.rml").err
+}
+
+/// That a program gets one finding with that code and those words, and that without its slip it is right and gets none.
+#[track_caller]
+pub(crate) fn warned(code: &str, text: &str, words: &[&str], right: &[(&str, &str)]) {
+    let found = checked(text);
+    assert_eq!(found.matches(&format!("[{code}]")).count(), 1, "{found}");
+    for word in words {
+        assert!(found.contains(word), "`{word}` is not in\n{found}");
+    }
+    for (wrong, right) in right {
+        let other = text.replace(wrong, right);
+        assert_ne!(other, text, "{wrong}");
+        let found = checked(&other);
+        assert!(!found.contains(code) && !found.contains("error["), "{right}\n{found}");
+    }
+}

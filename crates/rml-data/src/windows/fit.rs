@@ -34,6 +34,6 @@ impl Preparation {
                 steps.insert(name.clone(), found);
             }
         }
-        Ok(Self { asked, classes, steps })
+        Ok(Self { asked, classes, steps, ..Self::default() })
     }
 }

@@ -1,23 +1,16 @@
 //! The line in the user's program that causes a finding inside the library.
 
-use rml_base::codes::analysis::{INSTANTANEOUS_CYCLE, UPDATE_CAUSALITY};
+use rml_analysis::LateUpdate;
 use rml_base::{Diagnostic, Label, Sources, Span};
 use rml_ir::flat::{Flat, Rhs, Var, around};
 
 use super::calls::Calls;
-use super::loops;
 use crate::library::is_library;
 
 /// If the first label of a finding is in the library, puts a label in the user's own text first: the first one that the
 /// finding has, or else a new one at the call in the user's text that reaches this place.
 pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
     let Some(at) = finding.labels.first().map(|label| label.span) else { return };
-    if finding.code == UPDATE_CAUSALITY {
-        by_windows(sources, flat, calls, finding);
-    }
-    if finding.code == INSTANTANEOUS_CYCLE {
-        loops::show(sources, flat, calls, finding);
-    }
     if !is_library(sources, at) {
         return;
     }
@@ -34,20 +27,26 @@ pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut 
     }
 }
 
-/// Says where the call stands that is to run window by window, so that its parameters are updated once a window.
-fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
-    let Some(at) = finding.labels.first().map(|label| label.span) else { return };
+/// The error or warning about an update that comes too late, with the call that is to run window by window, so that its
+/// parameters are updated once a window.
+pub(super) fn late(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate) -> Diagnostic {
+    update.diagnostic(&by_windows(sources, flat, calls, update).unwrap_or_default())
+}
+
+/// How to run the node of a parameter window by window.
+fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate) -> Option<Vec<String>> {
+    let at = update.place()?;
     let paths = flat.equations.iter().filter(|e| e.span == at).filter_map(|e| flat.instance(e.lhs));
-    let outer = |path: &str| path.split('.').next().and_then(|outer| calls.get(outer)).copied();
-    let is_named = |path: &&str| finding.message.contains(&format!("`{}.", primal(path)));
-    let Some(path) = paths.clone().find(is_named).or_else(|| paths.clone().next()) else { return };
+    let is_own =
+        |path: &&str| update.key().strip_prefix(&primal(path)).is_some_and(|rest| rest.starts_with('.'));
+    let path = paths.clone().find(is_own).or_else(|| paths.clone().next())?;
     if let Some(help) = innermost(sources, flat, calls, path) {
-        return instead(finding, vec![help]);
+        return Some(vec![help]);
     }
-    let Some(call) = outer(path) else { return };
+    let call = path.split('.').next().and_then(|outer| calls.get(outer)).copied()?;
     let text = sources.snippet(call).trim_end_matches(';');
     if is_library(sources, call) || text.contains('\n') || text.contains(" every ") {
-        return;
+        return None;
     }
     let (line, _) = sources.line_column(call.file, call.start);
     let time = flat.inputs.iter().filter(|input| flat.vars[input.var].ty.is_num());
@@ -60,21 +59,8 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagn
     let windows = format!(
         "in line {line}, write `{text} every end;`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
     );
-    instead(finding, axis.into_iter().chain([windows]).collect());
+    Some(axis.into_iter().chain([windows]).collect())
 }
-
-/// Puts what to write in the place of what is said where that is not known.
-fn instead(finding: &mut Diagnostic, mut help: Vec<String>) {
-    finding.notes.retain(|note| !note.starts_with(CHAIN));
-    finding.help.retain(|other| !other.starts_with(GENERAL));
-    help.append(&mut finding.help);
-    finding.help = help;
-}
-
-/// How the note of an update that waits for itself begins; it names every value on the way.
-const CHAIN: &str = "each of these needs the next one";
-/// How its help begins where no line is known.
-const GENERAL: &str = "call the node that has the parameter";
 
 /// What to write for the call of the library in which the parameter is, if the node around it has a condition to end
 /// windows by.

@@ -10,8 +10,8 @@ use rml_ir::op::Op;
 /// Where each instance is called, by its path.
 pub(crate) type Calls = IndexMap<Arc<str>, Span>;
 
-/// The calls of a program that has all variables, as it is when it is inlined: an instance is called where its inputs
-/// are copied. One without inputs is missing.
+/// The calls of an inlined program that has all variables. An instance is called where its inputs are copied, so
+/// instances without inputs are missing.
 pub(crate) fn calls(flat: &Flat) -> Calls {
     let mut calls = Calls::new();
     for copy in flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Apply { op: Op::Copy, .. })) {

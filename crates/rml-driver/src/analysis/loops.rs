@@ -1,50 +1,39 @@
-//! Where a loop without a delay runs through the user's own calls, and which delay breaks it.
+//! Where a loop without a delay runs through the user's own calls, and which delay opens it.
 
-use rml_base::{Diagnostic, Label, Sources, Span};
-use rml_ir::DType;
+use rml_analysis::{Loop, LoopStep, LoopText};
+use rml_base::{Diagnostic, Sources, Span};
 use rml_ir::flat::{Flat, Rhs, Var, VarData, around};
 use rml_ir::op::Op;
 
 use super::calls::Calls;
 use crate::library::is_library;
 
-/// The help of a finding for which nothing better is known.
-const GENERAL: &str = "delay one of the values by `fby`";
-
-/// Puts the calls in the user's own text through which a value needs itself first, and says which value to delay.
-pub(super) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
-    let steps: Vec<(String, String)> =
-        finding.labels.iter().filter_map(|label| step(&label.message)).collect();
-    let level = level(steps.iter().flat_map(|(a, b)| [&**a, &**b]));
-    let level = Level { sources, flat, calls, path: level };
-    if finding.help.iter().any(|help| help.starts_with(GENERAL))
-        && let Some(help) = steps.iter().rev().find_map(|(from, to)| level.delay(from, to))
-    {
-        finding.help = vec![help];
-    }
-    let mut spans: Vec<Span> = Vec::new();
-    for span in steps.iter().filter_map(|(from, _)| level.call(from)) {
-        if !spans.contains(&span) && !finding.labels.iter().any(|label| contains(label.span, span)) {
-            spans.push(span);
+/// The error about a loop of the program `run`, with the calls in the user's own text that it runs through, and the
+/// value to delay. `flat` is the same program with all variables.
+pub(super) fn diagnostic(
+    sources: &Sources,
+    (flat, calls): (&Flat, &Calls),
+    run: &Flat,
+    found: &Loop,
+) -> Diagnostic {
+    let name = |v: Var| run.vars[v].name.as_deref();
+    let named = |step: &LoopStep| Some((name(step.of)?, name(step.needs)?));
+    let steps: Vec<(&str, &str)> = found.steps().iter().filter_map(named).collect();
+    let path = level(steps.iter().flat_map(|(of, needs)| [*of, *needs]));
+    let level = Level { sources, flat, calls, path };
+    let mut through: Vec<Span> = Vec::new();
+    for call in steps.iter().filter_map(|(of, _)| level.call(of)) {
+        if !through.contains(&call) && !found.steps().iter().any(|step| contains(step.span, call)) {
+            through.push(call);
         }
     }
-    let labels =
-        spans.into_iter().map(|span| Label { span, message: "the loop runs through this call".to_owned() });
-    finding.labels.splice(0..0, labels);
-    let helps = finding.help.iter().map(|help| level.with_names(help)).collect();
-    finding.help = helps;
+    let read = steps.iter().rev().find_map(|(of, needs)| level.read(of, needs));
+    found.diagnostic(run, &LoopText { calls: through, read, flat, shape: &|path| level.shape(path) })
 }
 
 /// Whether a place is within another one.
 fn contains(outer: Span, inner: Span) -> bool {
     outer.file == inner.file && outer.start <= inner.start && inner.end <= outer.end
-}
-
-/// What needs what, of the label of a step.
-fn step(message: &str) -> Option<(String, String)> {
-    let mut parts = message.split('`');
-    let (from, between, to) = (parts.nth(1)?, parts.next()?, parts.next()?);
-    between.contains("needs").then(|| (from.to_owned(), to.to_owned()))
 }
 
 /// The innermost instance that all of these variables are in.
@@ -89,33 +78,20 @@ impl Level<'_> {
         self.calls.get(&*path).copied().filter(|span| !is_library(self.sources, *span))
     }
 
-    /// What to write for a value that a call of this level needs.
-    fn delay(&self, from: &str, to: &str) -> Option<String> {
-        let call = self.call(from).filter(|_| self.callee(from) != self.callee(to))?;
-        let own = self.own(to)?;
-        let data = &self.flat.vars[own];
-        let name = data.name.as_deref()?.rsplit('.').next()?;
+    /// The variable of this level that a call reads, and whose value the call needs for `of`; the line of the call.
+    fn read(&self, of: &str, needs: &str) -> Option<(Var, usize)> {
+        let call = self.call(of).filter(|_| self.callee(of) != self.callee(needs))?;
+        let own = self.own(needs)?;
+        let name = self.flat.vars[own].name.as_deref()?.rsplit('.').next()?;
         let text = self.sources.snippet(call);
-        // What stands on the left side of the equation does not count.
+        // Not where it is defined, on the left side of the equation.
         let right = match text.split_once('=') {
             Some((left, right)) if !left.contains('(') => right,
-            _ => text,
+            Some(_) | None => text,
         };
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        if !right.split(|c| !is_part(c)).any(|word| word == name) {
-            return None;
-        }
-        let first = match (data.ty.dtype, data.ty.shape.is_scalar()) {
-            (DType::Num, true) => "0.0".to_owned(),
-            (DType::Num, false) => format!("zeros({})", data.ty.shape),
-            (DType::Int, true) => "0".to_owned(),
-            (DType::Bool, true) => "false".to_owned(),
-            (DType::Int | DType::Bool, false) => return None,
-        };
         let (line, _) = self.sources.line_column(call.file, call.start);
-        Some(format!(
-            "for the value of the cycle before, write `({first} fby {name})` in place of `{name}` in line {line}"
-        ))
+        right.split(|c| !is_part(c)).any(|word| word == name).then_some((own, line))
     }
 
     /// The variable of this level that has the value of a variable.
@@ -135,21 +111,15 @@ impl Level<'_> {
         None
     }
 
-    /// A help with the declared shape of a variable in place of the numbers of this run.
-    fn with_names(&self, help: &str) -> String {
-        let own = |v: &Var| self.flat.instance(*v) == Some(&*self.path);
-        for data in self.flat.vars.ids().filter(own).map(|v| &self.flat.vars[v]) {
-            let Some(name) = data.name.as_deref().and_then(|name| name.rsplit('.').next()) else { continue };
-            let written = format!("(zeros({}) fby {name})", data.ty.shape);
-            if let Some(shape) = help.contains(&written).then(|| self.shape(data, name)).flatten() {
-                return help.replace(&written, &format!("(zeros({shape}) fby {name})"));
-            }
-        }
-        help.to_owned()
+    /// The shape that a variable of this level is declared with in the head of its node.
+    fn shape(&self, path: &str) -> Option<&str> {
+        let v = self.flat.vars.ids().find(|v| self.flat.vars[*v].name.as_deref() == Some(path))?;
+        let name = path.rsplit('.').next().filter(|_| self.flat.instance(v) == Some(&*self.path))?;
+        self.declared(&self.flat.vars[v], name)
     }
 
-    /// The shape that a variable is declared with in the head of its node.
-    fn shape(&self, data: &VarData, name: &str) -> Option<&str> {
+    /// The shape after `name: num` in the head of the node in which the variable is.
+    fn declared(&self, data: &VarData, name: &str) -> Option<&str> {
         let text = self.sources.text(data.span.file);
         let end = usize::try_from(data.span.end).ok()?;
         let head = text.get(..end)?.rfind("node ")?;

@@ -62,6 +62,20 @@ pub(super) const FORMS: &[FormDoc] = &[
         example: "n = count(x) restart (x == 0.0);",
     },
     FormDoc {
+        name: "by",
+        form: "f(x) by g",
+        meaning: "Says which node updates the parameters in a call, in place of `diff_param`: a node with the inputs `init, bp, do`, or a call of\n\
+                  one that leaves these open. `param(k) by g` says it of one parameter.",
+        example: "h, _ = diff_net(x, true, dh) by adam(0.01, 0.9, 0.999, 1e-8, _, _, _);",
+    },
+    FormDoc {
+        name: "along",
+        form: "f(x) along 0, and f(x, c) along back (0, _)",
+        meaning: "Runs a node over the entries of an axis within one cycle: a delay has the value of the entry before, and its first value at the\n\
+                  first entry. Results are stacked along the axis; parameters are the same for all entries. With `back`, from the last entry.",
+        example: "h = lstm(16, rows) along 0;    -- h[-1] is what the last row leaves",
+    },
+    FormDoc {
         name: "match",
         form: "match p (Idle -> a, Heat -> b, Cool -> c)",
         meaning: "The value of the case of an enumeration that `p` is. Each case runs only in the cycles where it applies, and all cases are\n\

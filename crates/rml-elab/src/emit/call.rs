@@ -9,16 +9,24 @@ use rml_ir::{DType, Type};
 
 use super::expr::Made;
 use super::{Emitter, interface};
+use crate::along::Entries;
 use crate::hir::{Call, Equation, ExprId, ExprKind, Order};
 use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
 use crate::shared::Tag;
 use crate::statics::{Evaluated, Failure};
 
+/// A call, the types of its results, and what it runs along.
+struct Called {
+    kind: T,
+    outputs: Vec<Type>,
+    along: Option<Entries>,
+}
+
 impl Emitter<'_, '_> {
     /// An equation whose right side is a call.
     pub(super) fn call_equation(&mut self, equation: &Equation) -> Evaluated<()> {
-        let (kind, outputs) = self.call(equation.rhs)?;
+        let Called { kind, outputs, along } = self.call(equation.rhs)?;
         let span = self.node.exprs[equation.rhs].span;
         let key = (self.id, equation.rhs);
         let positions: Vec<usize> = match self.typed.adjoints.get(&key) {
@@ -34,7 +42,7 @@ impl Emitter<'_, '_> {
         }
         let ty = outputs.into_iter().next().unwrap_or_else(Type::condition);
         let (rhs, _) = self.push(kind, ty, span);
-        self.tag(equation.rhs, rhs)?;
+        self.tag(equation.rhs, rhs, along)?;
         self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
         Ok(())
     }
@@ -42,23 +50,26 @@ impl Emitter<'_, '_> {
     /// A call as an operand. One of an adjoint, which has further outputs, gets an equation of its own.
     pub(super) fn call_operand(&mut self, expr: ExprId) -> Evaluated<Made> {
         let span = self.node.exprs[expr].span;
-        let (kind, outputs) = self.call(expr)?;
+        let Called { kind, outputs, along } = self.call(expr)?;
         let ty = outputs.first().cloned().ok_or(Failure::Unknown)?;
         if outputs.len() == 1 {
             let made = self.push(kind, ty, span);
-            self.tag(expr, made.0)?;
+            self.tag(expr, made.0, along)?;
             return Ok(made);
         }
         let (rhs, _) = self.push(kind, ty.clone(), span);
-        self.tag(expr, rhs)?;
-        let var = self.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None });
+        self.tag(expr, rhs, along)?;
+        let var = self.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None, cases: None });
         let lhs = std::iter::once(Some(var)).chain(outputs.iter().skip(1).map(|_| None)).collect();
         self.equations.push(typed::Equation { lhs, rhs, span });
         Ok(self.push(T::Var(var), ty, span))
     }
 
-    /// Notes what a call has to do with shared instances.
-    fn tag(&mut self, expr: ExprId, made: typed::ExprId) -> Evaluated<()> {
+    /// Notes what a call runs along, and what it has to do with shared instances.
+    fn tag(&mut self, expr: ExprId, made: typed::ExprId, along: Option<Entries>) -> Evaluated<()> {
+        if let Some(along) = along {
+            self.along.insert(made, along);
+        }
         let Some(call) = self.node.as_call(expr) else { return Ok(()) };
         if call.share.is_some() || !call.branches.is_empty() {
             let branches = call.branches.iter().map(|(cond, positive)| Ok((self.var(*cond)?, *positive)));
@@ -69,7 +80,7 @@ impl Emitter<'_, '_> {
     }
 
     /// A call, and the types of all outputs.
-    fn call(&mut self, expr: ExprId) -> Evaluated<(T, Vec<Type>)> {
+    fn call(&mut self, expr: ExprId) -> Evaluated<Called> {
         let node = self.node;
         let (Some(call), Some(&child)) =
             (node.as_call(expr), self.typed.tree.instances[self.id].calls.get(&expr))
@@ -114,14 +125,16 @@ impl Emitter<'_, '_> {
                 None
             }
         };
-        let outputs = self.output_types(call, child, adjoint.as_ref())?;
+        let mut outputs = self.output_types(call, child, adjoint.as_ref())?;
+        let along = if sound { self.entries(call, child, &args, &mut outputs)? } else { None };
         let callee = self.nodes[child].filter(|_| sound).ok_or(Failure::Unknown)?;
         let callee = match call.order.times {
             0 => Callee::Node(callee),
             order => Callee::Diff { node: callee, order },
         };
         let (statics, member) = (self.statics_of(call, child), call.member.clone());
-        Ok((T::Call { callee, args, every, statics, member, instance: None }, outputs))
+        let kind = T::Call { callee, args, every, statics, member, instance: None };
+        Ok(Called { kind, outputs, along })
     }
 
     /// The argument for a formal; `None` if it is static.
@@ -140,6 +153,7 @@ impl Emitter<'_, '_> {
             return value.map(|_| None);
         }
         let (made, ty) = self.expr(arg)?;
+        let ty = self.entry_type(call, (child, position), ty)?;
         if self.type_of(child, formal)? != ty {
             interface::check_declared(self.typed, child, formal, &ty, Some((self.id, arg)))?;
             return Err(Failure::Unknown); // the element types differ, which is reported

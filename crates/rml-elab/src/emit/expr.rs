@@ -181,7 +181,10 @@ impl Emitter<'_, '_> {
                 let (key, _) = self.push(key, int, self.node.exprs[expr].span);
                 T::Apply { op, args: vec![key], statics: self.static_texts(expr) }
             }
-            ExprKind::Builtin { which: Builtin::Param, .. } => T::Param { init: id(0)? },
+            ExprKind::Builtin { which: Builtin::Param, .. } => {
+                let by = self.node.rules.as_ref().and_then(|rules| rules.get(&expr));
+                T::Param { init: id(0)?, by: by.copied().unwrap_or(typed::Rule::DEFAULT) }
+            }
             ExprKind::Builtin { which: Builtin::Assert, .. } => {
                 self.assertion(made.first().ok_or(Failure::Unknown)?)
             }

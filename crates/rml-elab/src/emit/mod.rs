@@ -1,6 +1,7 @@
 //! The last step: everything is checked with all types known, and written down as typed nodes. Equal instances share
 //! one node.
 
+mod along;
 mod assertion;
 mod call;
 mod expr;
@@ -14,6 +15,7 @@ use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::typed::{self, Claim, Formal, Input, NodeId, Var, VarData};
 use rml_ir::{Precision, Type};
 
+use crate::along::{Entries, Known, Nodes, Unrolled, unroll};
 use crate::clocks;
 use crate::context;
 use crate::hir::{ExprId, Local, LocalKind, Node, Role, SourceId};
@@ -83,6 +85,7 @@ fn instances(
 ) -> Option<NodeId> {
     let mut nodes: IndexVec<InstanceId, Option<NodeId>> = IndexVec::filled(None, typed.tree.instances.len());
     let misfits = interface::check(typed, failed);
+    let mut known = Known::default();
     for id in typed.tree.instances.ids().rev() {
         if misfits[id] {
             continue; // what is wrong inside may follow from its inputs
@@ -97,7 +100,8 @@ fn instances(
             continue;
         }
         let emitter = Emitter::new(typed, id, builder.precision, &nodes, failed);
-        if let (Some((node, tags)), Some(key)) = (emitter.node(), key) {
+        let made = emitter.node().and_then(|made| unrolled(made, builder, &mut known, id, failed));
+        if let (Some((node, tags)), Some(key)) = (made, key) {
             let made = builder.nodes.push(node);
             if !tags.is_empty() {
                 builder.tags.insert(made, tags);
@@ -110,6 +114,28 @@ fn instances(
     nodes[InstanceId(0)]
 }
 
+/// The node with its calls along axes unrolled; `None` if that is not permitted, which is reported.
+fn unrolled(
+    made: Unrolled,
+    builder: &mut Builder,
+    known: &mut Known,
+    id: InstanceId,
+    failed: &mut Vec<Failed>,
+) -> Option<(typed::Node, Tags)> {
+    if made.along.is_empty() {
+        return Some((made.node, made.tags));
+    }
+    let Builder { precision, nodes, sources, tags, .. } = builder;
+    let mut nodes = Nodes { nodes, sources, tags, known, precision: *precision };
+    match unroll(&mut nodes, made) {
+        Ok(unrolled) => Some(unrolled),
+        Err(diagnostic) => {
+            failed.push(Failed { id, expr: None, diagnostic });
+            None
+        }
+    }
+}
+
 /// What distinguishes a node from other instances of its source; `None` if that is not known because of errors.
 fn key(typed: &Typed<'_>, id: InstanceId) -> Option<String> {
     let node = typed.tree.node(id);
@@ -119,6 +145,9 @@ fn key(typed: &Typed<'_>, id: InstanceId) -> Option<String> {
         if typed.tree.is_stream(id, local) {
             let ty = Type { dtype: typed.dtype(id, local), shape: typed.shape(id, local)?.clone() };
             key.push_str(&ty.to_string());
+            if let Some(of) = typed.enumeration(id, local) {
+                key.push_str(&format!(" {of}"));
+            }
         } else {
             let value = typed.statics.name(&typed.tree, id, local, node.span).ok()?;
             key.push_str(&format!("={value}"));
@@ -141,6 +170,8 @@ struct Emitter<'a, 'p> {
     exprs: IndexVec<typed::ExprId, typed::Expr>,
     equations: Vec<typed::Equation>,
     tags: Tags,
+    /// The calls that run along axes.
+    along: IndexMap<typed::ExprId, Entries>,
     /// Whether the node is complete.
     sound: bool,
 }
@@ -165,11 +196,12 @@ impl<'a, 'p> Emitter<'a, 'p> {
             exprs: IndexVec::new(),
             equations: Vec::new(),
             tags: Tags::default(),
+            along: IndexMap::new(),
             sound: true,
         }
     }
 
-    fn node(mut self) -> Option<(typed::Node, Tags)> {
+    fn node(mut self) -> Option<Unrolled> {
         let node = self.node;
         self.variables();
         let formals = self.formals();
@@ -195,7 +227,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
             held: node.held,
             span: node.span,
         };
-        self.sound.then_some((made, self.tags))
+        let source = self.typed.tree.instances[self.id].source;
+        self.sound.then_some(Unrolled { node: made, tags: self.tags, along: self.along, source })
     }
 
     fn text(&self, expr: ExprId) -> String {
@@ -241,7 +274,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
             match self.type_of(self.id, local) {
                 Ok(ty) => {
                     let data = &node.locals[local];
-                    let var = VarData { name: Some(data.name.clone()), ty, span: data.span, asserts: None };
+                    let (name, cases) = (Some(data.name.clone()), self.typed.cases(self.id, local));
+                    let var = VarData { name, ty, span: data.span, asserts: None, cases };
                     self.by_local.insert(local, self.vars.push(var));
                 }
                 Err(_) => self.sound = false,
@@ -316,7 +350,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         }
         if let Some(name) = self.asserted(equation) {
             self.check_assertion(equation, &name, rhs)?;
-            let data = VarData { name: None, ty, span: equation.span, asserts: Some(name) };
+            let data = VarData { name: None, ty, span: equation.span, asserts: Some(name), cases: None };
             lhs = vec![Some(self.vars.push(data))];
         }
         self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
@@ -375,8 +409,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
         let ty = constant.ty.clone();
         let kind = typed::ExprKind::Const(constant);
         let rhs = self.exprs.push(typed::Expr { kind, ty: ty.clone(), span: data.span });
-        let var =
-            self.vars.push(VarData { name: Some(data.name.clone()), ty, span: data.span, asserts: None });
+        let (name, cases) = (Some(data.name.clone()), self.typed.cases(self.id, local));
+        let var = self.vars.push(VarData { name, ty, span: data.span, asserts: None, cases });
         self.by_local.insert(local, var);
         self.equations.push(typed::Equation { lhs: vec![Some(var)], rhs, span: data.span });
         Ok(var)

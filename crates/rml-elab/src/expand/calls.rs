@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::{Diagnostic, Span};
-use rml_ir::typed::StaticValue;
+use rml_ir::typed::{Rule, StaticValue};
 use rml_syntax::ast::Form;
 
 use super::branches::Flag;
@@ -11,9 +11,9 @@ use super::copy::Copy;
 use super::early::Why;
 use super::kinds::{Kind, Value, declared};
 use super::value::{Given, NodeValue, Target};
-use super::{Env, advice};
+use super::{Env, advice, along};
 use crate::builtins::Builtin;
-use crate::hir::{Apply, Passed, Structure, Target as Written};
+use crate::hir::{Along, Apply, Passed, Structure, Target as Written};
 use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Order, Role, Share, SourceId};
 
 /// What is made of a call.
@@ -35,24 +35,30 @@ enum Arg {
 }
 
 /// What a call says beside the node and its arguments.
-struct How {
+pub(super) struct How {
     order: Order,
     name_span: Span,
     every: Option<ExprId>,
     restart: Option<ExprId>,
-    span: Span,
+    /// `by g`.
+    pub(super) by: Option<ExprId>,
+    /// What it runs along, with an axis for each argument.
+    along: Option<Along>,
+    pub(super) span: Span,
     /// How many results are taken.
     results: usize,
-    /// The shared instance that is called.
-    share: Option<Share>,
+    /// The shared instance that is called, and what updates its parameters.
+    pub(super) share: Option<(Share, Option<Rule>)>,
 }
 
 impl Copy<'_, '_> {
     /// A call that is written with the name of a node.
     pub(super) fn call_of(&mut self, call: &Call, span: Span, results: usize) -> Made {
         let args = call.args.iter().map(|arg| self.arg(*arg)).collect();
-        let &Call { callee, order, name_span, every, restart, .. } = call;
-        self.call(callee, args, How { order, name_span, every, restart, span, results, share: None })
+        let &Call { callee, order, name_span, every, restart, by, .. } = call;
+        let along = along::each(call.along.as_ref(), call.args.len());
+        let how = How { order, name_span, every, restart, by, along, span, results, share: None };
+        self.call(callee, args, how)
     }
 
     fn arg(&mut self, arg: ExprId) -> Arg {
@@ -81,15 +87,21 @@ impl Copy<'_, '_> {
             }
         };
         match passed.target {
-            Written::Source(id) => {
-                Some(NodeValue { target: Target::Source(id), order: passed.order, given, span, share: None })
-            }
+            Written::Source(id) => Some(NodeValue {
+                target: Target::Source(id),
+                order: passed.order,
+                given,
+                span,
+                share: None,
+                rule: None,
+            }),
             Written::Builtin(which) => Some(NodeValue {
                 target: Target::Builtin(which),
                 order: passed.order,
                 given,
                 span,
                 share: None,
+                rule: None,
             }),
             Written::Formal(formal) => {
                 let mut value = self.node_of(formal)?.clone();
@@ -142,6 +154,7 @@ impl Copy<'_, '_> {
         let mut args: Vec<Arg> = apply.args.iter().map(|arg| self.arg(*arg)).collect();
         let Some(value) = value else { return self.failed(args, span) };
         let formal = self.template.name_of(apply.formal).clone();
+        let mut along = along::each(apply.along.as_ref(), args.len());
         if let Some(given) = &value.given {
             let open = given.iter().filter(|given| given.is_none()).count();
             if args.len() < open || value.order.times == 0 && apply.order.times == 0 && args.len() > open {
@@ -161,6 +174,10 @@ impl Copy<'_, '_> {
             }
             all.extend(rest);
             args = all;
+            if let Some(along) = &mut along {
+                let open = given.iter().map(Option::is_none);
+                along::filled(along, open);
+            }
         }
         let Some(order) = value.order.then(apply.order) else {
             self.say(advice::trains(&value.order, span));
@@ -174,9 +191,10 @@ impl Copy<'_, '_> {
                     self.say(d);
                     return self.failed(args, span);
                 }
-                let &Apply { name_span, every, restart, .. } = apply;
-                let share = value.share;
-                self.call(id, args, How { order, name_span, every, restart, span, results, share })
+                let &Apply { name_span, every, restart, by, .. } = apply;
+                let share = value.share.map(|share| (share, value.rule));
+                let how = How { order, name_span, every, restart, by, along, span, results, share };
+                self.call(id, args, how)
             }
         }
     }
@@ -193,8 +211,14 @@ impl Copy<'_, '_> {
         let (least, most, usage) = which.arity();
         let message = if apply.order.times > 0 || value.order.times > 0 {
             Some(format!("the function `{name}` has no adjoint that can be called"))
-        } else if apply.every.is_some() || apply.restart.is_some() {
-            let what = if apply.every.is_some() { "run window by window" } else { "restart" };
+        } else if apply.by.is_some() {
+            Some(format!("the function `{name}` has no parameters that are updated"))
+        } else if apply.every.is_some() || apply.restart.is_some() || apply.along.is_some() {
+            let what = match (apply.every, apply.restart) {
+                (Some(_), _) => "run window by window",
+                (None, Some(_)) => "restart",
+                (None, None) => "run along an axis",
+            };
             Some(format!("the function `{name}` has no state, so it does not {what}"))
         } else if results != 1 {
             Some(format!("the function `{name}` gives one value, but {results} are expected"))
@@ -229,9 +253,20 @@ impl Copy<'_, '_> {
             Arg::Node(_) | Arg::Expr(_) | Arg::Value(..) | Arg::Error(_) => None,
         });
         let passed: Vec<SourceId> = passed.collect();
-        let (flags, windows) = self.flags_of(callee, &passed);
-        let mut ends = self.ends(how.restart, callee);
-        ends.extend(windows);
+        if let Some(d) = along::misused(&node.name, &how.along, how.order, (how.every, how.restart), how.span)
+        {
+            self.say(d);
+            return self.failed(args, how.span);
+        }
+        let (mut flags, mut ends) = (Vec::new(), Vec::new());
+        // what runs along an axis starts in each cycle
+        if how.along.is_none() {
+            let (own, windows) = self.flags_of(callee, &passed);
+            flags = own;
+            ends = self.ends(how.restart, callee);
+            ends.extend(windows);
+        }
+        let mut axes = Vec::new();
         let kinds = self.outputs(callee, how.order.times, how.results);
         let mut env = Env::default();
         let mut values = Vec::with_capacity(args.len());
@@ -247,6 +282,7 @@ impl Copy<'_, '_> {
                     env.values.insert(position, self.static_arg(&arg));
                 }
                 let (value, span) = self.argument(arg, &node.name, how.span);
+                let before = values.len();
                 match formal {
                     Some(&formal) => {
                         let want = declared(&node, formal);
@@ -255,6 +291,8 @@ impl Copy<'_, '_> {
                     // what an adjoint takes after the inputs of the node
                     None => values.extend(value.leaves()),
                 }
+                let axis = how.along.as_ref().and_then(|along| along.axes[position]);
+                axes.resize(axes.len() + values.len() - before, axis);
                 continue;
             }
             match arg {
@@ -277,11 +315,15 @@ impl Copy<'_, '_> {
         if how.order.times == 0 {
             self.ends_of((&ends, &flags), &mut values, how.span);
         }
-        (env.restarts, env.flags, env.held) = (ends.len(), flags.len(), held);
+        let Some(rule) = self.rule_of(callee, &passed, &how) else {
+            return self.failed(Vec::new(), how.span);
+        };
+        (env.restarts, env.flags, env.held, env.rule) = (ends.len(), flags.len(), held, rule);
         let library = self.expansion.program.scopes.is_library(self.template.file);
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
         let callee = self.expansion.request(callee, env, self.depth + 1, via);
         let every = how.every.map(|end| self.expr(end));
+        let along = how.along.map(|along| self.along(axes, along.back));
         let call = Call {
             callee,
             order: how.order,
@@ -289,8 +331,10 @@ impl Copy<'_, '_> {
             args: values,
             every,
             restart: None,
+            by: None,
+            along,
             member: self.member.clone(),
-            share: how.share,
+            share: how.share.map(|(share, _)| share),
             branches: self.branches.open.iter().map(|branch| (branch.cond, branch.positive)).collect(),
         };
         Made::Call(call, kinds)

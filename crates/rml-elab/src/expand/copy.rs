@@ -8,7 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Label, Span};
 use rml_ir::DType;
-use rml_ir::typed::StaticValue;
+use rml_ir::typed::{Rule, StaticValue};
 use rml_syntax::ast::Form;
 
 use super::branches::{Branches, Flag};
@@ -58,6 +58,8 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) branches: Branches,
     /// The literals that are cases.
     pub(super) cases: IndexMap<ExprId, SourceId>,
+    /// What updates parameters.
+    pub(super) rules: IndexMap<ExprId, Rule>,
     /// The first variable of the equation that is copied.
     pub(super) target: Arc<str>,
     /// Equations of expressions that got a name.
@@ -107,6 +109,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             sampling: IndexMap::new(),
             branches: Branches::default(),
             cases: IndexMap::new(),
+            rules: IndexMap::new(),
             target: template_name,
             extra: Vec::new(),
             taken: IndexSet::new(),
@@ -151,6 +154,9 @@ impl<'a, 'p> Copy<'a, 'p> {
         let outputs: Vec<Local> =
             template.outputs.iter().flat_map(|output| self.names(*output).leaves()).collect();
         let shares = self.share_names();
+        if let Some(rule) = self.env.rule {
+            self.updated(0, rule);
+        }
         let node = Node {
             name: template.name.clone(),
             file: template.file,
@@ -170,6 +176,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             held: self.env.held,
             members,
             cases: (!self.cases.is_empty()).then(|| Box::new(self.cases)),
+            rules: (!self.rules.is_empty()).then(|| Box::new(self.rules)),
             shares,
             states: None,
         };

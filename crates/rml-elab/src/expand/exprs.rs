@@ -66,6 +66,7 @@ impl Copy<'_, '_> {
             ExprKind::Structure(Structure::Field { base, field, span }) => {
                 self.field(id, *base, field, *span)
             }
+            ExprKind::Structure(Structure::By { param, rule }) => self.by(*param, *rule),
             _ if self.kind(id).is_some() => self.record(id),
             _ => Value::One(self.plain(id)),
         }
@@ -154,6 +155,7 @@ impl Copy<'_, '_> {
             Structure::Apply(_)
             | Structure::Match { .. }
             | Structure::States { .. }
+            | Structure::By { .. }
             | Structure::Field { .. } => {
                 ExprKind::Error(Vec::new()) // see `value`
             }

@@ -144,6 +144,7 @@ impl Copying<'_, '_> {
             | ExprKind::Merge { on_true: a, on_false: b, .. } => self.kind(*a).or_else(|| self.kind(*b)),
             ExprKind::Post(a) | ExprKind::When { value: a, .. } => self.kind(*a),
             ExprKind::Builtin { which: Builtin::Param | Builtin::StopGradient, args } => self.kind(args[0]),
+            ExprKind::Structure(Structure::By { param, .. }) => self.kind(*param),
             ExprKind::Builtin { which: Builtin::ZerosLike, args } if args.len() == 1 => self.kind(args[0]),
             ExprKind::Call(_) | ExprKind::Structure(Structure::Apply(_)) => {
                 self.result_kinds(expr, 1).into_iter().next().flatten()

@@ -7,6 +7,7 @@
 //! What decides how many copies there are is evaluated here ([`early`]), before any shape is known.
 
 mod advice;
+mod along;
 mod branches;
 mod calls;
 mod choose;
@@ -20,6 +21,7 @@ mod kind_of;
 mod kinds;
 mod record;
 mod restart;
+mod rules;
 mod share;
 mod value;
 
@@ -28,7 +30,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
-use rml_ir::typed::StaticValue;
+use rml_ir::typed::{Rule, StaticValue};
 
 use crate::hir::{ExprId, Local, LocalKind, Node, Role, SourceId};
 use crate::instance::{MAX_DEPTH, RootGiven, RootSpec};
@@ -41,6 +43,7 @@ pub(crate) use advice::not_set;
 use copy::Copy;
 use early::Why;
 pub(crate) use kinds::dimensions;
+use rules::Updating;
 use value::{Key, NodeValue};
 
 /// The most copies of templates.
@@ -68,6 +71,10 @@ pub(crate) struct Expansion<'p> {
     delayed: IndexMap<SourceId, bool>,
     /// Whether something in nodes may have a clock of its own.
     sampling: IndexMap<SourceId, bool>,
+    /// The nodes that update parameters by `by`, from number 1 on.
+    pub(crate) rules: Vec<Updating>,
+    /// Whether nodes have parameters.
+    training: IndexMap<SourceId, bool>,
 }
 
 /// A copy that is asked for.
@@ -96,6 +103,8 @@ struct Env {
     flags: usize,
     /// How many of its adjoints, the first ones, hold its parameters, and those of what it calls.
     held: u8,
+    /// What updates its parameters, and those of what it calls, if that is not `diff_param`.
+    rule: Option<Rule>,
     /// Whether it is the node that runs, whose inputs may be anything.
     is_root: bool,
 }
@@ -121,6 +130,8 @@ impl<'p> Expansion<'p> {
             delays: IndexMap::new(),
             delayed: IndexMap::new(),
             sampling: IndexMap::new(),
+            rules: Vec::new(),
+            training: IndexMap::new(),
         }
     }
 
@@ -186,7 +197,7 @@ impl<'p> Expansion<'p> {
         via: Option<(Span, Arc<str>)>,
     ) -> SourceId {
         let node = &self.program.nodes[template];
-        if !node.template && env.restarts == 0 && env.flags == 0 && env.held == 0 {
+        if !node.template && env.restarts == 0 && env.flags == 0 && env.held == 0 && env.rule.is_none() {
             return template;
         }
         let key = Key::new(template, &env);
@@ -212,8 +223,9 @@ impl<'p> Expansion<'p> {
                 return None;
             }
             let id = job.id;
-            let (node, missing) = Copy::new(self, job, report).make();
+            let (mut node, missing) = Copy::new(self, job, report).make();
             unknown |= missing;
+            self.place(id, &mut node);
             made.insert(id, node);
         }
         self.finish(made, report);

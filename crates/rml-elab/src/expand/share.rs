@@ -19,9 +19,9 @@ impl Copy<'_, '_> {
     }
 
     /// The shared instances of the template, with the nodes that they are instances of.
-    fn written_shares(&self) -> Vec<(Local, ExprId)> {
+    fn written_shares(&self) -> Vec<(Local, ExprId, Option<ExprId>)> {
         let share = |expr: &Expr| match expr.kind {
-            ExprKind::Structure(Structure::Share { name, node }) => Some((name, node)),
+            ExprKind::Structure(Structure::Share { name, node, by }) => Some((name, node, by)),
             _ => None,
         };
         self.template
@@ -38,11 +38,11 @@ impl Copy<'_, '_> {
         loop {
             let before = todo.len();
             for number in std::mem::take(&mut todo) {
-                let (name, node) = written[number];
-                let needs = |local: &Local| written.iter().any(|(share, _)| share == local);
+                let (name, node, by) = written[number];
+                let needs = |local: &Local| written.iter().any(|(share, ..)| share == local);
                 if self.passed_names(node).iter().any(|l| needs(l) && !self.shared.contains_key(l)) {
                     todo.push(number);
-                } else if let Some(value) = self.shared_node(name, node, number) {
+                } else if let Some(value) = self.shared_node(name, (node, by), number) {
                     self.shared.insert(name, value);
                 }
             }
@@ -83,8 +83,17 @@ impl Copy<'_, '_> {
         found
     }
 
-    fn shared_node(&mut self, name: Local, node: ExprId, number: usize) -> Option<NodeValue> {
+    fn shared_node(
+        &mut self,
+        name: Local,
+        (node, by): (ExprId, Option<ExprId>),
+        number: usize,
+    ) -> Option<NodeValue> {
         let template = Arc::clone(&self.template);
+        let rule = match by {
+            Some(by) => Some(self.rule(by)?),
+            None => self.env.rule,
+        };
         let ExprKind::Structure(Structure::Node(passed)) = &template.exprs[node].kind else { return None };
         let span = template.exprs[node].span;
         let value = self.node_value(passed, span)?;
@@ -105,7 +114,7 @@ impl Copy<'_, '_> {
                     .help(format!("share the node itself, and call `{}{text}`", value.order.prefix()))
             }
             (Target::Source(_), None) => {
-                return Some(NodeValue { share: Some(Share { owner: self.id, number }), ..value });
+                return Some(NodeValue { share: Some(Share { owner: self.id, number }), rule, ..value });
             }
         };
         self.say(d);
@@ -114,7 +123,7 @@ impl Copy<'_, '_> {
 
     /// The names of the shared instances, by number.
     pub(super) fn share_names(&self) -> Vec<(Arc<str>, Span)> {
-        let name = |(local, _): (Local, ExprId)| {
+        let name = |(local, ..): (Local, ExprId, Option<ExprId>)| {
             (self.template.name_of(local).clone(), self.template.locals[local].span)
         };
         self.written_shares().into_iter().map(name).collect()

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 
 use rml_base::Span;
-use rml_ir::typed::StaticValue;
+use rml_ir::typed::{Rule, StaticValue};
 
 use super::Env;
 use crate::builtins::Builtin;
@@ -19,6 +19,8 @@ pub(super) struct NodeValue {
     pub(super) given: Option<Vec<Option<Given>>>,
     /// The shared instance that it is.
     pub(super) share: Option<Share>,
+    /// What updates the parameters of that.
+    pub(super) rule: Option<Rule>,
     /// Where it is passed.
     pub(super) span: Span,
 }
@@ -44,7 +46,8 @@ pub(super) struct Key(String);
 
 impl Key {
     pub(super) fn new(template: SourceId, env: &Env) -> Self {
-        let mut key = format!("{template}|{}|{}|{}|{}", env.restarts, env.flags, env.held, env.is_root);
+        let Env { restarts, flags, held, rule, is_root, .. } = env;
+        let mut key = format!("{template}|{restarts}|{flags}|{held}|{rule:?}|{is_root}");
         for (position, node) in &env.nodes {
             let _ = write!(key, "|{position}:{node}");
         }

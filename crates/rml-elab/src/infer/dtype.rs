@@ -23,13 +23,15 @@ use self::classes::{Class, Classes, Elem};
 use self::quotient::Quotient;
 use super::adjoint::Adjoint;
 use crate::builtins;
-use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind};
+use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
 use crate::report::Report;
 
 /// What inference finds.
 pub(super) struct DTypes {
     pub(super) of: Vec<DType>,
+    /// The variables of enumerations, with these.
+    pub(super) enumerations: IndexMap<usize, SourceId>,
     /// Variables in error.
     pub(super) lost: Vec<bool>,
     pub(super) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
@@ -96,9 +98,14 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
     let classes = &mut infer.classes;
     let of = (0..tree.slots).map(|slot| classes.settled(slot)).collect();
     let lost = (0..tree.slots).map(|slot| classes.is_lost(slot)).collect();
+    let case = |slot| match classes.elem(slot) {
+        Some((Elem::Case(of), _)) => Some((slot, of)),
+        Some((Elem::Plain(_), _)) | None => None,
+    };
+    let enumerations = (0..tree.slots).filter_map(case).collect();
     let nums = infer.literals.into_iter().filter(|(_, class)| classes.settled(*class) == DType::Num);
     let nums = nums.map(|(at, _)| at).collect();
-    DTypes { of, lost, adjoints: infer.adjoints, broken: infer.broken, nums }
+    DTypes { of, enumerations, lost, adjoints: infer.adjoints, broken: infer.broken, nums }
 }
 
 impl Infer<'_, '_, '_> {

@@ -47,8 +47,8 @@ pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed)
         .help(format!("if `{name}` is to have another shape, declare it: `{name}: {dtype} [..]`"));
 }
 
-/// Adds what to write for a variable in an operand of `expr` whose shape only the recurrence through the misfit gives,
-/// and that lacks dimensions.
+/// Adds how to give a shape to a variable that `expr` reads, and that has too few dimensions since only the recurrence
+/// through the misfit determines its shape.
 fn grown(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), local: Local, d: &mut Diagnostic) {
     let node = typed.tree.node(id);
     let name = node.name_of(local);
@@ -73,13 +73,14 @@ fn grown(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), local: Local, d: &
     *d = d.clone().label(node.locals[local].span, label).help(help);
 }
 
-/// The shape of an operand of `concat` along the last axis that has the other dimensions of the other operand.
+/// The shape that an operand of `concat` along the last axis has to have: its own last dimension, and the other
+/// dimensions of the other operand.
 fn joined(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), shape: &Shape) -> Option<Shape> {
     let node = typed.tree.node(id);
     let ExprKind::Builtin { which: Builtin::Concat, args } = &node.exprs[expr].kind else { return None };
-    let others = args.iter().filter_map(|arg| match node.exprs[*arg].kind {
-        ExprKind::Local(local) if typed.tree.is_stream(id, local) => typed.shape(id, local),
-        _ => None,
+    let others = args.iter().filter_map(|arg| {
+        let ExprKind::Local(local) = node.exprs[*arg].kind else { return None };
+        typed.shape(id, local).filter(|_| typed.tree.is_stream(id, local))
     });
     let other = others.max_by_key(|other| other.rank()).filter(|other| other.rank() > shape.rank())?;
     let (_, outer) = other.dims().split_last()?;
@@ -131,8 +132,9 @@ impl Ring<'_, '_, '_> {
         None
     }
 
-    /// The undeclared variable of this node with a shape of its own that an operand reads, where all that the operand
-    /// reads gets its shape from the recurrence through the misfit.
+    /// A variable without a declared type that an operand reads, and whose shape only the recurrence through the misfit
+    /// determines: `h` in `h = tanh(matmul(concat(x, h, -1), w))`. Nothing if something else that the operand reads has
+    /// a shape of its own.
     fn through_the_misfit(&self, id: InstanceId, operand: ExprId) -> Option<Local> {
         let mut read = Vec::new();
         self.flow.reads(id, operand, true, &mut read);

@@ -79,7 +79,10 @@ fn origin(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<Origin> {
             return None;
         }
         let instance = &typed.tree.instances[id];
-        let Some((parent, ..)) = instance.parent else { return Some(Origin::RootInput(local)) };
+        let Some((parent, call, _)) = instance.parent else { return Some(Origin::RootInput(local)) };
+        if typed.tree.node(parent).as_call(call).is_some_and(|call| call.along.is_some()) {
+            return None; // it is an entry
+        }
         let position = node.formals.iter().position(|l| *l == local)?;
         let Some(Given::Stream(arg)) = instance.givens.get(position) else { return None };
         (id, expr) = (parent, *arg);

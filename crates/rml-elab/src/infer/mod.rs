@@ -27,6 +27,7 @@ pub(crate) fn infer<'p>(tree: Tree<'p>, report: &mut Report) -> Typed<'p> {
     let mut typed = Typed {
         tree,
         dtypes: dtypes.of,
+        enumerations: dtypes.enumerations,
         shapes,
         statics,
         adjoints: dtypes.adjoints,

@@ -311,9 +311,18 @@ impl Fixpoint<'_, '_, '_> {
         let callee = self.typed.tree.node(child);
         // What is in error may have its arguments in other places.
         let is_right = !self.typed.broken.contains(&(id, expr));
+        let mut count = None;
         for (i, &formal) in callee.formals.iter().enumerate() {
             if self.typed.tree.is_stream(child, formal) {
                 let arg = self.expr(id, call.args[i]).ok().and_then(|p| p.shape).filter(|_| is_right);
+                let arg = match self.typed.along(call, child, i) {
+                    Some(axis) => {
+                        let entry = arg.and_then(|shape| self.typed.entry(id, axis, &shape).ok());
+                        count = count.or(entry.as_ref().map(|(_, count, _)| *count));
+                        entry.map(|(_, _, shape)| shape)
+                    }
+                    None => arg,
+                };
                 // a shape that does not come from the argument holds even if the argument is in error
                 let shape = match callee.binds(formal) {
                     true => arg.or_else(|| self.declared(child, formal)),
@@ -329,8 +338,10 @@ impl Fixpoint<'_, '_, '_> {
         }
         let typed = &*self.typed;
         if call.order.times == 0 {
-            let outputs = callee.outputs.iter().take(results);
-            return Ok(outputs.map(|o| typed.output_shape(child, *o)).collect());
+            let outputs = callee.outputs.iter().take(results).map(|o| typed.output_shape(child, *o));
+            let Some(axis) = typed.along_results(call, child) else { return Ok(outputs.collect()) };
+            let stacked = |shape: Shape| Some(typed.stacked(id, axis, count?, &shape).ok()?.1);
+            return Ok(outputs.map(|shape| shape.and_then(stacked)).collect());
         }
         let adjoint = typed.adjoints.get(&(id, expr)).ok_or(Failure::Unknown)?;
         let ports = adjoint.results.iter().filter_map(|i| adjoint.outputs.get(*i));

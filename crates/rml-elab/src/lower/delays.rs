@@ -1,4 +1,5 @@
-//! Delays whose operands are exchanged, `x fby 0.0`, and those that take more than is meant, `x + 0.0 fby y`.
+//! Delays whose operands are exchanged, `x fby 0.0`, and those whose first value is more than was meant,
+//! `x + 0.0 fby y`.
 
 use rml_base::codes::elab::{CONSTANT_DELAY, FBY_OPERAND};
 use rml_base::{Diagnostic, Span};
@@ -18,7 +19,7 @@ pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     }
     for expr in node.exprs.iter() {
         let ExprKind::Fby { init, next } = expr.kind else { continue };
-        // Parentheses around the first value say that it is meant: the delay then starts before it.
+        // Parentheses around the first value show that it is meant. The delay then starts before it.
         if let ExprKind::Binary(op, left, right) = node.exprs[init].kind
             && expr.span.start == node.exprs[init].span.start
             && !is_comparison(op)
@@ -55,9 +56,9 @@ fn loose(node: &Node, span: Span, (op, left, right): (BinaryOp, ExprId, ExprId),
     let [left, right, next] = [left, right, next].map(|part| text::operand(node, part));
     let (Some(left), Some(right), Some(next)) = (left, right, next) else {
         return d
-            .label(span, format!("the first value is all that stands before `fby`, the `{op}` included"))
+            .label(span, format!("the first value is the whole expression before `fby`, including the `{op}`"))
             .help("to delay one operand alone, put the `fby` into parentheses: `x + (0.0 fby y)`")
-            .help("if all of it is the first value, give it a name, and begin with that");
+            .help("if the whole expression is the first value, define it by an equation, and write its name before `fby`");
     };
     let meant = format!("{left} {op} ({right} fby {next})");
     d.label(
@@ -65,7 +66,7 @@ fn loose(node: &Node, span: Span, (op, left, right): (BinaryOp, ExprId, ExprId),
         format!("this is `({left} {op} {right}) fby {next}`: `{left}` is read in the first cycle only"),
     )
     .fix(format!("to delay `{next}` alone, write `{meant}`"), span, meant)
-    .help(format!("to begin with that, name it: `first = {left} {op} {right};` and `first fby {next}`"))
+    .help(format!("if `{left} {op} {right}` is the first value, write `({left} {op} {right}) fby {next}`"))
 }
 
 /// Whether an operator makes a truth value of numbers, so that only one reading has types.

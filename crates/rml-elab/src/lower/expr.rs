@@ -50,6 +50,8 @@ impl Lower<'_, '_> {
             A::MergeOperands(operands) => self.merge(operands, span),
             A::Every { call, end } => self.every(call, end),
             A::Restart { call, cond } => self.restart(call, cond),
+            A::By { call, rule } => self.by(call, rule),
+            A::Along { call, back, axes } => self.along(call, back, axes),
             A::Field { base, field } => self.field(base, field),
             A::Match { value, cases } => self.matched(value, cases, span),
             A::Juxtaposed { name, args, suffixes, .. } => {
@@ -181,6 +183,8 @@ impl Lower<'_, '_> {
                     args,
                     every: None,
                     restart: None,
+                    by: None,
+                    along: None,
                     member: None,
                     share: None,
                     branches: Vec::new(),

@@ -19,7 +19,7 @@ struct Adjoint<'a> {
 }
 
 impl<'a> Adjoint<'a> {
-    /// The output whose gradient the argument of that number is, as the call names it.
+    /// The variable that the call defines as an output, if the argument at position `arg` is its gradient.
     fn output_of(&self, arg: usize) -> Option<Symbol> {
         let number = arg.checked_sub(self.inputs.len() + 1)?;
         let mut nums = (0..self.outputs.len()).filter(|i| may_be_num(&self.outputs[*i]));
@@ -29,8 +29,8 @@ impl<'a> Adjoint<'a> {
         }
     }
 
-    /// Where the gradient of the input of that number stands among the results, in the form that the call has: the
-    /// outputs alone, with the gradients behind them, or with the cycles of each gradient before it.
+    /// The position of the gradient of an input among the results. A call may name the outputs alone (`o`), also the
+    /// gradients (`o, dx`), or each gradient with its condition (`o, bpx, dx`).
     fn place_of(&self, input: usize) -> Option<usize> {
         let before = self.inputs.get(..input)?.iter().filter(|input| may_be_num(input)).count();
         let gradients = self.inputs.iter().filter(|input| may_be_num(input)).count();
@@ -38,8 +38,7 @@ impl<'a> Adjoint<'a> {
         let is_num = self.inputs.get(input).is_some_and(may_be_num);
         match self.lhs.len().checked_sub(outputs)? {
             given if given == 0 || given == gradients => is_num.then_some(outputs + before),
-            given if given == 2 * gradients => is_num.then_some(outputs + 2 * before + 1),
-            _ => None,
+            given => (is_num && given == 2 * gradients).then_some(outputs + 2 * before + 1),
         }
     }
 
@@ -48,7 +47,7 @@ impl<'a> Adjoint<'a> {
         self.outputs.len() + self.inputs.iter().filter(|input| may_be_num(input)).count()
     }
 
-    /// The number of the argument that is that variable.
+    /// The position of a variable among the arguments.
     fn position(&self, name: Symbol) -> Option<usize> {
         self.args.iter().position(|arg| matches!(arg.kind, A::Var(var) if var == name))
     }
@@ -80,8 +79,8 @@ impl<'a> Lower<'a, '_> {
         calls.collect()
     }
 
-    /// What to write for a gradient that nothing defines, `h, _ = diff_enc(x, true, dh);`: what reads `h` has it among
-    /// its results, where it is discarded or has another name.
+    /// What to write for a gradient that nothing defines, as `dh` in `h, _ = diff_enc(x, true, dh);`. The adjoint that
+    /// reads `h` gives its gradient, which the program discards there or calls by another name.
     pub(super) fn discarded_gradient(&self, name: Symbol, d: &Diagnostic) -> Option<Diagnostic> {
         let calls = self.adjoints();
         let value = calls.iter().find_map(|call| call.output_of(call.position(name)?))?;
@@ -132,7 +131,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// `net.w` of a node, which is no value; it is reported once for each node.
+    /// Reports `net.w`, where `net` is a node and not a value: once for each node.
     pub(super) fn variable_of_node(&mut self, base: &ast::Expr<'_>, field: Ident) -> Option<ExprKind> {
         let A::Var(name) = base.kind else { return None };
         let known = self.by_name.contains_key(&name) || self.index.is_some_and(|(index, _)| index == name);
@@ -156,9 +155,9 @@ impl<'a> Lower<'a, '_> {
     /// What to write for a parameter that is defined again by its own update.
     pub(super) fn updated_parameter(&self, name: &str) -> Option<String> {
         let ast: &'a ast::Node<'a> = self.header.ast;
-        let mut sides = ast.equations.iter().filter_map(|equation| match equation.lhs {
-            [Lhs::Var(decl)] if self.names.resolve(&decl.name.name) == name => Some(equation.rhs),
-            _ => None,
+        let mut sides = ast.equations.iter().filter_map(|equation| {
+            let [Lhs::Var(decl)] = equation.lhs else { return None };
+            (self.names.resolve(&decl.name.name) == name).then_some(equation.rhs)
         });
         let (first, again) = (sides.next()?, sides.next()?);
         let A::Call { callee, args: [init] } = first.kind else { return None };
@@ -171,11 +170,16 @@ impl<'a> Lower<'a, '_> {
         ))
     }
 
-    /// `std(x, 0)` and `var(x, 0)` over the axes that the call names.
+    /// What to write for `std(x, 0)` and `var(x, 0)`.
     pub(super) fn deviation(&self, name: &str, args: &[ast::Expr<'_>]) -> Option<String> {
         let x = written(self.names, args.first()?)?;
         let axis = args.get(1).map(|axis| written(self.names, axis)).unwrap_or_default();
-        if args.len() > 2 || args.len() == 2 && axis.is_none() || !matches!(name, "std" | "var") {
+        let is_std = match name {
+            "std" => true,
+            "var" => false,
+            _ => return None,
+        };
+        if args.len() > 2 || args.len() == 2 && axis.is_none() {
             return None;
         }
         let over = axis.as_ref().map(|axis| format!(", {axis}")).unwrap_or_default();
@@ -184,15 +188,15 @@ impl<'a> Lower<'a, '_> {
             Some(axis) => format!("expand_dims(mean({x}{over}), {axis})"),
         };
         let square = format!("mean(d * d{over})");
-        Some(match name {
-            "std" => format!(
+        Some(match is_std {
+            true => format!(
                 "write `sqrt({square} + 0.00001)` with the equation `d = {x} - {mean};`; the small number keeps it above 0 where all values are equal"
             ),
-            _ => format!("write `{square}` with the equation `d = {x} - {mean};`"),
+            false => format!("write `{square}` with the equation `d = {x} - {mean};`"),
         })
     }
 
-    /// `x[:, None]`, an axis of size 1 as other languages write it: which one, if the index has one.
+    /// Reports `x[:, None]`, with which other languages add an axis of size 1.
     pub(super) fn new_axis(
         &mut self,
         base: &ast::Expr<'_>,
@@ -205,14 +209,13 @@ impl<'a> Lower<'a, '_> {
         };
         let is_new = |index: &ast::IndexExpr<'_>| {
             let ast::IndexExpr::At(e) = index else { return false };
-            match e.kind {
-                A::Var(name) => matches!(self.names.resolve(&name), "None" | "newaxis") && !known(&name),
-                A::Field { base, field } => {
-                    let foreign = self.names.resolve(&field.name) == "newaxis";
-                    foreign && matches!(base.kind, A::Var(name) if !known(&name))
-                }
-                _ => false,
-            }
+            // `None`, `newaxis` or `np.newaxis`
+            let (name, axis) = match e.kind {
+                A::Field { base, field } => (base, field.name),
+                kind => (*e, if let A::Var(name) = kind { name } else { return false }),
+            };
+            let is_axis = matches!(self.names.resolve(&axis), "None" | "newaxis");
+            is_axis && matches!(name.kind, A::Var(name) if !known(&name))
         };
         let new: Vec<usize> = (0..indices.len()).filter(|i| is_new(&indices[*i])).collect();
         let [axis] = new[..] else { return false };
@@ -239,49 +242,42 @@ impl<'a> Lower<'a, '_> {
             (true, Some(_)) => {
                 d.fix(format!("write `{text}`, which has one more axis, of size 1"), span, text)
             }
-            _ => d.help(format!("an axis of size 1 is added by a function: `{text}`")),
+            (false, _) | (_, None) => d.help(format!("a function adds an axis of size 1: `{text}`")),
         });
         true
     }
 
-    /// `sequential(dense(16, _), relu, x)`: the calls that are meant.
+    /// The nested calls that `sequential(dense(16, _), relu, x)` means.
     pub(super) fn nested_layers(&self, name: &str, args: &[ast::Expr<'_>]) -> Option<String> {
         let chains = ["sequential", "Sequential", "chain", "compose", "pipe"];
         let (input, layers) = match args.split_last()? {
-            (last, layers) if !self.is_layer(last) => (written(self.names, last)?, layers),
-            _ => ("x".to_owned(), args),
+            (last, _) if self.is_layer(last) => ("x".to_owned(), args),
+            (last, layers) => (written(self.names, last)?, layers),
         };
         if !chains.contains(&name) || layers.is_empty() {
             return None;
         }
-        layers.iter().try_fold(input, |inner, layer| match layer.kind {
-            A::Var(layer) => Some(format!("{}({inner})", self.names.resolve(&layer))),
-            A::Call { callee, args } => {
-                let mut parts = Vec::new();
-                for arg in args {
-                    parts.push(match arg.kind {
-                        A::Hole => inner.clone(),
-                        _ => written(self.names, arg)?,
-                    });
-                }
-                if !args.iter().any(|arg| matches!(arg.kind, A::Hole)) {
-                    parts.push(inner);
-                }
-                Some(format!("{}({})", self.names.resolve(&callee.name), parts.join(", ")))
+        layers.iter().try_fold(input, |inner, layer| {
+            if let A::Var(layer) = layer.kind {
+                return Some(format!("{}({inner})", self.names.resolve(&layer)));
             }
-            _ => None,
+            let A::Call { callee, args } = layer.kind else { return None };
+            let is_open = |arg: &ast::Expr<'_>| matches!(arg.kind, A::Hole);
+            let part = |arg| if is_open(arg) { Some(inner.clone()) } else { written(self.names, arg) };
+            let mut parts = args.iter().map(part).collect::<Option<Vec<String>>>()?;
+            if !args.iter().any(is_open) {
+                parts.push(inner.clone());
+            }
+            Some(format!("{}({})", self.names.resolve(&callee.name), parts.join(", ")))
         })
     }
 
-    /// Whether an argument is a node, and no value: a call with an open input, or the name of one.
+    /// Whether an argument is a node, not a value: a call with an open input, or the name of a node.
     pub(super) fn is_layer(&self, arg: &ast::Expr<'_>) -> bool {
-        match arg.kind {
-            A::Call { args, .. } => args.iter().any(|arg| matches!(arg.kind, A::Hole)),
-            A::Var(name) => {
-                !self.by_name.contains_key(&name)
-                    && self.scopes.callable(self.header.file, self.names.resolve(&name)).is_some()
-            }
-            _ => false,
+        if let A::Var(name) = arg.kind {
+            let is_known = self.by_name.contains_key(&name);
+            return !is_known && self.scopes.callable(self.header.file, self.names.resolve(&name)).is_some();
         }
+        matches!(arg.kind, A::Call { args, .. } if args.iter().any(|arg| matches!(arg.kind, A::Hole)))
     }
 }

@@ -1,6 +1,7 @@
 //! From syntax trees to resolved nodes: binds node names (this file, [`imports`]), interfaces and variables ([`node`]),
 //! expressions ([`expr`]).
 
+mod along;
 mod automaton;
 mod delays;
 mod exchanged;
@@ -10,6 +11,7 @@ mod imports;
 mod node;
 mod order;
 mod results;
+mod rules;
 mod scalars;
 mod share;
 mod states;
@@ -93,15 +95,20 @@ pub(crate) fn lower<'a>(
         let node = &mut nodes[id];
         (node.roles, node.static_order, node.template) = (roles, static_order, template);
     }
-    let delay = nodes.push(types::delay(Span::new(loaded.prelude, 0, 0)));
-    let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &nodes[delay], report);
-    (nodes[delay].roles, nodes[delay].static_order) = (roles, static_order);
+    let prelude = Span::new(loaded.prelude, 0, 0);
+    let [delay, update] = [types::delay(prelude), rules::update(prelude)].map(|node| {
+        let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &node, report);
+        nodes.push(Node { roles, static_order, ..node })
+    });
     let nodes = nodes.into_vec().into_iter().map(Arc::new).collect();
     if report.errors() == 0 {
         loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
     let scopes = Arc::new(scopes);
-    (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0, delay }, headers)
+    (
+        Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0, delay, update },
+        headers,
+    )
 }
 
 /// A node before its body is looked at.

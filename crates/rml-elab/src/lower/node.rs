@@ -98,6 +98,7 @@ pub(super) fn lower<'a>(
         held: 0,
         members: Vec::new(),
         cases: None,
+        rules: None,
         shares: Vec::new(),
         states,
         locals: lower.locals,
@@ -426,16 +427,20 @@ impl Lower<'_, '_> {
 
     fn clock(&mut self, clock: &ast::ClockExpr, local: Local) {
         let ast = self.header.ast;
-        let is_interface = ast.inputs.iter().chain(ast.outputs).any(|d| d.name.name == clock.cond.name);
+        let (name, span) = (clock.cond.name, clock.cond.span);
+        let is_interface = ast.inputs.iter().chain(ast.outputs).any(|d| d.name.name == name);
         let is_input = self.locals[local].kind == LocalKind::Formal;
-        match self.by_name.get(&clock.cond.name).copied() {
+        let known = self.by_name.get(&name).copied();
+        match known {
+            // It is reported already.
+            Some(cond) if self.locals[cond].kind == LocalKind::Undefined => {}
             Some(cond) if (is_interface || !is_input) && cond != local => {
                 self.automata.read.insert(cond);
                 self.locals[local].clock = Some(Clock { cond, positive: clock.positive, span: clock.span });
             }
-            _ => {
-                let name = self.names.resolve(&clock.cond.name);
-                if self.scopes.is_excused(self.header.file, name, false) {
+            Some(_) | None => {
+                let text = self.names.resolve(&name);
+                if self.scopes.is_excused(self.header.file, text, false) {
                     return;
                 }
                 let (what, note) = if is_input {
@@ -443,15 +448,19 @@ impl Lower<'_, '_> {
                 } else {
                     ("variable", "the clock of an output is given by a bool variable of the node")
                 };
-                self.report.push(
-                    Diagnostic::error(
-                        codes::DECLARED_CLOCK,
-                        format!("`{name}` is not another {what} of this node"),
-                    )
-                    .label(clock.cond.span, "declared as the condition of a clock")
+                let message = format!("`{text}` is not another {what} of this node");
+                let d = Diagnostic::error(codes::DECLARED_CLOCK, message)
+                    .label(span, "declared as the condition of a clock")
                     .label(ast.name.span, "of this node")
-                    .note(note),
-                );
+                    .note(note);
+                self.report.push(match known {
+                    Some(_) => d,
+                    None => d.help(format!("make it an input: `{text}: bool []`")),
+                });
+                if known.is_none() {
+                    // What reads it, too, is no error of its own.
+                    self.local(name, span, LocalKind::Undefined);
+                }
             }
         }
     }

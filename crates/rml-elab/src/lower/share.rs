@@ -17,11 +17,16 @@ impl Lower<'_, '_> {
             ast::Lhs::Var(decl) => self.by_name.get(&decl.name.name).copied(),
             ast::Lhs::Discard(_) => None,
         });
+        let (node, rule) = match node.kind {
+            ast::ExprKind::By { call, rule } => (call, Some(rule)),
+            _ => (node, None),
+        };
         let node = self.passed(node, None);
+        let by = rule.map(|rule| self.passed(rule, None));
         let span = self.exprs[node].span;
         let kind = match name.filter(|name| self.shares.contains(name)) {
-            Some(name) => ExprKind::Structure(Structure::Share { name, node }),
-            None => ExprKind::Error(vec![node]), // the name is defined twice, which is reported
+            Some(name) => ExprKind::Structure(Structure::Share { name, node, by }),
+            None => ExprKind::Error(std::iter::once(node).chain(by).collect()), // the name is defined twice, which is reported
         };
         let rhs = self.exprs.push(Expr { kind, span });
         Equation { lhs: vec![(None, span)], rhs, span: ast.span, family: None }
@@ -85,7 +90,7 @@ impl Lower<'_, '_> {
                 _ => false,
             };
             let own = self.exprs.iter().enumerate().find_map(|(i, expr)| match &expr.kind {
-                ExprKind::Structure(Structure::Share { name, node }) if *name == share => {
+                ExprKind::Structure(Structure::Share { name, node, .. }) if *name == share => {
                     Some((ExprId::from_index(i), *node))
                 }
                 _ => None,

@@ -154,6 +154,8 @@ impl Lower<'_, '_> {
             args,
             every: None,
             restart: None,
+            by: None,
+            along: None,
         })))
     }
 

@@ -326,6 +326,7 @@ pub(crate) fn delay(span: Span) -> Node {
         held: 0,
         members: Vec::new(),
         cases: None,
+        rules: None,
         shares: Vec::new(),
         states: None,
     }

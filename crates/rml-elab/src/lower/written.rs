@@ -1,13 +1,17 @@
-//! Expressions of the syntax tree as text, for advice.
+//! Expressions of the syntax tree as text, for advice about what is written wrongly.
+//!
+//! [`crate::text`] writes lowered expressions. It cannot serve here: an expression that advice is about may have no
+//! lowered form, as a call of an unknown function, or gets one only after the advice is given.
 
-use rml_syntax::ast::{BinaryOp, Dim, Expr, ExprKind, Literal, UnaryOp};
+use rml_syntax::ast::{Dim, Expr, ExprKind, Literal, UnaryOp};
+use rml_syntax::precedence::{self, Level};
 
 /// The longest text that is repeated in advice.
 const SHORT: usize = 48;
 
 /// The text of an expression, if it is short and of usual form.
 pub(super) fn written(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
-    text(names, expr, 0).filter(|text| text.chars().count() <= SHORT)
+    within(names, expr, Level::If)
 }
 
 /// The text of an expression, or `..`.
@@ -15,47 +19,68 @@ pub(super) fn brief(names: &lasso::Rodeo, expr: &Expr<'_>) -> String {
     written(names, expr).unwrap_or_else(|| "..".to_owned())
 }
 
-/// The same; what binds more loosely than `outer` stands in parentheses.
-fn text(names: &lasso::Rodeo, expr: &Expr<'_>, outer: u8) -> Option<String> {
+/// The text of an expression as an operand, which needs no parentheses.
+pub(super) fn operand(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
+    within(names, expr, Level::Atom)
+}
+
+fn within(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String> {
+    text(names, expr, outer).filter(|text| text.chars().count() <= SHORT)
+}
+
+/// The text of an expression where at least the level `outer` is needed: what binds more loosely gets parentheses.
+fn text(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String> {
+    let own = precedence::of(&expr.kind);
+    let part = |expr: &Expr<'_>, level| text(names, expr, level);
     let list = |parts: Option<Vec<String>>| parts.map(|parts| parts.join(", "));
-    Some(match expr.kind {
+    let inner = match expr.kind {
         ExprKind::Literal(Literal::Bool(b)) => b.to_string(),
         ExprKind::Literal(Literal::Int(i)) => i.to_string(),
         ExprKind::Literal(Literal::Num(x)) => format!("{x:?}"),
         ExprKind::Var(name) => names.resolve(&name).to_owned(),
         ExprKind::Call { callee, args } => {
-            let args = list(args.iter().map(|arg| text(names, arg, 0)).collect())?;
+            let args = list(args.iter().map(|arg| part(arg, Level::If)).collect())?;
             format!("{}({args})", names.resolve(&callee.name))
         }
         ExprKind::Array(dims) => {
             let dim = |dim: &Dim<'_>| match dim {
-                Dim::Expr(e) => text(names, e, 0),
+                Dim::Expr(e) => part(e, Level::If),
                 Dim::Splice(name) => Some(format!("{}..", names.resolve(&name.name))),
             };
             format!("[{}]", list(dims.iter().map(dim).collect())?)
         }
-        ExprKind::Unary(UnaryOp::Neg, a) => format!("-{}", text(names, a, 8)?),
-        ExprKind::Unary(UnaryOp::Not, a) => format!("not {}", text(names, a, 8)?),
+        ExprKind::Unary(UnaryOp::Neg, a) => format!("-{}", part(a, own.tighter())?),
+        ExprKind::Unary(UnaryOp::Not, a) => format!("not {}", part(a, own)?),
         ExprKind::Binary(op, a, b) => {
-            let own = level(op);
-            let inner = format!("{} {} {}", text(names, a, own)?, op.text(), text(names, b, own + 1)?);
-            if outer > own { format!("({inner})") } else { inner }
+            format!("{} {} {}", part(a, own)?, op.text(), part(b, own.tighter())?)
         }
-        _ => return None,
-    })
-}
-
-fn level(op: BinaryOp) -> u8 {
-    match op {
-        BinaryOp::Or => 2,
-        BinaryOp::And => 3,
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 4,
-        BinaryOp::Add | BinaryOp::Sub => 5,
-        BinaryOp::Mul | BinaryOp::Div => 6,
-    }
-}
-
-/// The text of an expression as an operand, which needs no parentheses.
-pub(super) fn operand(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
-    text(names, expr, 9).filter(|text| text.chars().count() <= SHORT)
+        ExprKind::If { cond, then, other } => {
+            let [cond, then, other] = [cond, then, other].map(|branch| part(branch, Level::Or));
+            format!("if {} then {} else {}", cond?, then?, other?)
+        }
+        ExprKind::Fby { init, next } => format!("{} fby {}", part(init, Level::Or)?, part(next, Level::Fby)?),
+        ExprKind::When { value, cond } => {
+            format!("{} when {}", part(value, own)?, part(cond, own.tighter())?)
+        }
+        ExprKind::Text(_)
+        | ExprKind::Index { .. }
+        | ExprKind::Field { .. }
+        | ExprKind::Entry(_)
+        | ExprKind::FbyBack { .. }
+        | ExprKind::Post(_)
+        | ExprKind::Merge { .. }
+        | ExprKind::MergeOperands(_)
+        | ExprKind::Juxtaposed { .. }
+        | ExprKind::Every { .. }
+        | ExprKind::Restart { .. }
+        | ExprKind::By { .. }
+        | ExprKind::Along { .. }
+        | ExprKind::Match { .. }
+        | ExprKind::Assert { .. }
+        | ExprKind::Share(_)
+        | ExprKind::Automaton(_)
+        | ExprKind::Hole
+        | ExprKind::Error => return None,
+    };
+    Some(if own < outer { format!("({inner})") } else { inner })
 }

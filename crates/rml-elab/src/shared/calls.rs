@@ -213,7 +213,7 @@ impl Work {
     }
 
     pub(super) fn unnamed(&mut self, ty: Type, span: Span) -> Var {
-        self.node.vars.push(VarData { name: None, ty, span, asserts: None })
+        self.node.vars.push(VarData { name: None, ty, span, asserts: None, cases: None })
     }
 
     pub(super) fn zeros(&mut self, ty: &Type, precision: Precision, span: Span) -> ExprId {

@@ -31,8 +31,8 @@ impl Resolver<'_, '_, '_> {
                     self.fail(updates_inside(span));
                 }
                 let path = format!("{}.{}", self.share_name(key.0), key.1).into();
-                let Known { var, ty, origin, span, .. } = known;
-                work.own.push((Own { path, ty, origin, span }, var));
+                let Known { var, ty, origin, by, span, .. } = known;
+                work.own.push((Own { path, ty, origin, by, span }, var));
                 continue;
             }
             if own {
@@ -42,8 +42,8 @@ impl Resolver<'_, '_, '_> {
                     work.node.outputs.extend([bp, d]);
                     trained.push(key.clone());
                 }
-                let (ty, origin, span) = (known.ty.clone(), known.origin.clone(), known.span);
-                free.push(Free { key: key.clone(), ty, origin, span });
+                let (ty, origin, by) = (known.ty.clone(), known.origin.clone(), known.by);
+                free.push(Free { key: key.clone(), ty, origin, by, span: known.span });
             }
             work.keys.insert(key, known);
         }
@@ -55,9 +55,9 @@ impl Resolver<'_, '_, '_> {
         let span = known.span;
         let Some(init) = self.initial(work, known) else { return };
         let rhs = match self.sum(work, contributions, &known.ty) {
-            None => ExprKind::Param { init },
+            None => ExprKind::Param { init, by: known.by },
             Some((bp, d)) => {
-                let Some(optimiser) = self.add.optimiser(&known.ty, span) else {
+                let Some(optimiser) = self.add.optimiser(known.by, &known.ty, span) else {
                     self.sound = false;
                     return;
                 };

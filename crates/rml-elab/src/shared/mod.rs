@@ -17,8 +17,8 @@ use rml_base::{Diagnostic, Span, suggest};
 use crate::hir::{ExprId, Share};
 use crate::instance::{InstanceId, Tree};
 use crate::statics::Evaluated;
-use names::Part;
-pub(crate) use resolve::{Tag, Tags, resolve};
+pub(crate) use names::{Part, of_node};
+pub(crate) use resolve::{Tag, Tags, compact, resolve};
 
 /// A parameter of a shared instance.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::instance::{InstanceId, Tree};
 
 /// What has a name in paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part<E> {
+pub(crate) enum Part<E> {
     Parameter(E),
     Call(E),
 }
@@ -82,7 +82,7 @@ pub(super) fn of_instance(tree: &Tree<'_>, id: InstanceId) -> Vec<(String, Part<
 }
 
 /// The parameters and instances in a typed node; `name` is the name of a node.
-pub(super) fn of_node(
+pub(crate) fn of_node(
     node: &typed::Node,
     name: &dyn Fn(Callee) -> (Arc<str>, u8),
 ) -> Vec<(String, Part<typed::ExprId>)> {

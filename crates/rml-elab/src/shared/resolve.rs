@@ -13,7 +13,7 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::op::Op;
-use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Var, VarData};
+use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Rule, Var, VarData};
 use rml_ir::{Shape, Type};
 
 use super::names::{self, Part};
@@ -78,6 +78,8 @@ pub(super) struct Own {
     pub(super) path: Arc<str>,
     pub(super) ty: Type,
     pub(super) origin: Origin,
+    /// What updates it.
+    pub(super) by: Rule,
     /// The parameter in the text.
     pub(super) span: Span,
 }
@@ -88,6 +90,7 @@ pub(super) struct Free {
     pub(super) key: Key,
     pub(super) ty: Type,
     pub(super) origin: Origin,
+    pub(super) by: Rule,
     pub(super) span: Span,
 }
 
@@ -181,6 +184,8 @@ pub(super) struct Known {
     pub(super) var: Var,
     pub(super) ty: Type,
     pub(super) origin: Origin,
+    /// What updates it.
+    pub(super) by: Rule,
     /// The parameter in the text.
     pub(super) span: Span,
     /// The first call that needs it.
@@ -266,9 +271,10 @@ impl Resolver<'_, '_, '_> {
         for (name, part) in names::of_node(&work.node, &called) {
             match part {
                 Part::Parameter(expr) => {
-                    if let (true, ExprKind::Param { init }) = (work.open, &work.node.exprs[expr].kind) {
+                    if let (true, ExprKind::Param { init, by }) = (work.open, &work.node.exprs[expr].kind) {
                         let (ty, span) = (work.node.exprs[expr].ty.clone(), work.node.exprs[expr].span);
-                        let own = Own { path: name.into(), ty, origin: Origin::Here(*init), span };
+                        let (path, origin, by) = (name.into(), Origin::Here(*init), *by);
+                        let own = Own { path, ty, origin, by, span };
                         let var = work.input(own);
                         work.node.exprs[expr].kind = ExprKind::Var(var);
                     }
@@ -296,13 +302,15 @@ impl Resolver<'_, '_, '_> {
             match share {
                 Some(share) => {
                     let key = (share, own.path.clone());
-                    let free = Free { key: key.clone(), ty: own.ty.clone(), origin, span: own.span };
+                    let (ty, by, span) = (own.ty.clone(), own.by, own.span);
+                    let free = Free { key: key.clone(), ty, origin, by, span };
                     let var = self.need(work, free, call);
                     passed.push((Some(key), var));
                 }
                 None => {
                     let path = format!("{name}.{}", own.path).into();
-                    let var = work.input(Own { path, ty: own.ty.clone(), origin, span: own.span });
+                    let (ty, by, span) = (own.ty.clone(), own.by, own.span);
+                    let var = work.input(Own { path, ty, origin, by, span });
                     passed.push((None, var));
                 }
             }
@@ -321,7 +329,7 @@ impl Resolver<'_, '_, '_> {
 
     /// The variable of a parameter of a shared instance.
     fn need(&mut self, work: &mut Work, free: Free, call: Span) -> Var {
-        let Free { key, ty, origin, span } = free;
+        let Free { key, ty, origin, by, span } = free;
         let name = format!("{}.{}", self.share_name(key.0), key.1);
         if let Some(known) = work.keys.get(&key) {
             let var = known.var;
@@ -332,7 +340,7 @@ impl Resolver<'_, '_, '_> {
             return var;
         }
         let var = work.variable(&name, ty.clone(), span);
-        work.keys.insert(key, Known { var, ty, origin, span, call });
+        work.keys.insert(key, Known { var, ty, origin, by, span, call });
         var
     }
 
@@ -404,7 +412,7 @@ impl Work {
                 others.find(|name| !taken(name)).map_or_else(|| Arc::from(name), Arc::from)
             }
         };
-        self.node.vars.push(VarData { name: Some(name), ty, span, asserts: None })
+        self.node.vars.push(VarData { name: Some(name), ty, span, asserts: None, cases: None })
     }
 
     /// A parameter becomes an input.
@@ -447,8 +455,8 @@ fn differ(name: &str, (first, at): (&Type, Span), (found, call): (&Type, Span), 
     .help("all calls of a shared instance have one set of parameters: pass inputs of the same size to it")
 }
 
-/// Leaves out the expressions that belong to nothing.
-pub(super) fn compact(node: &mut Node) {
+/// Leaves out the expressions that belong to nothing; gives the new numbers of the others.
+pub(crate) fn compact(node: &mut Node) -> IndexMap<ExprId, ExprId> {
     let mut exprs: IndexVec<ExprId, Expr> = IndexVec::new();
     let mut new: IndexMap<ExprId, ExprId> = IndexMap::new();
     for equation in &node.equations {
@@ -471,4 +479,5 @@ pub(super) fn compact(node: &mut Node) {
         renamed(&mut equation.rhs);
     }
     node.exprs = exprs;
+    new
 }

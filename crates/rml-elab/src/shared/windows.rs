@@ -37,9 +37,9 @@ impl Resolver<'_, '_, '_> {
             let var = inner.variable(&key.1, known.ty.clone(), known.span);
             let init = self.initial(&mut inner, &known)?;
             let rhs = match self.sum(work, contributions, &known.ty) {
-                None => ExprKind::Param { init },
+                None => ExprKind::Param { init, by: known.by },
                 Some((bp, d)) => {
-                    let Some(optimiser) = self.add.optimiser(&known.ty, known.span) else {
+                    let Some(optimiser) = self.add.optimiser(known.by, &known.ty, known.span) else {
                         self.sound = false;
                         return None;
                     };
@@ -136,8 +136,7 @@ impl Work {
     pub(super) fn of_outside(&mut self, outside: &Node, var: Var) -> Var {
         let Some(taken) = &mut self.taken else { return var };
         let data = &outside.vars[var];
-        let fresh =
-            || VarData { name: data.name.clone(), ty: data.ty.clone(), span: data.span, asserts: None };
+        let fresh = || VarData { asserts: None, ..data.clone() };
         match taken.get(&var) {
             Some(input) => *input,
             None => {

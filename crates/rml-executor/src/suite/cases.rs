@@ -28,7 +28,7 @@ impl Case {
     }
 }
 
-const TEXTS: [(&str, &str); 9] = [
+const TEXTS: [(&str, &str); 10] = [
     ("sum", include_str!("plans/sum.plan")),
     ("window", include_str!("plans/window.plan")),
     ("found", include_str!("plans/found.plan")),
@@ -38,6 +38,7 @@ const TEXTS: [(&str, &str); 9] = [
     ("sparse", include_str!("plans/sparse.plan")),
     ("dense", include_str!("plans/dense.plan")),
     ("sums", include_str!("plans/sums.plan")),
+    ("parts", include_str!("plans/parts.plan")),
 ];
 
 /// All plans in that precision.

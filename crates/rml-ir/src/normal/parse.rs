@@ -3,7 +3,7 @@
 
 use rml_base::{FileId, IndexVec, Span};
 
-use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Var, VarData};
+use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Rule, Var, VarData};
 use crate::text::{Cursor, Read};
 use crate::types::Precision;
 
@@ -34,7 +34,8 @@ pub fn parse(text: &str) -> Result<Module, String> {
             module.overrides.insert(c.id("n")?, c.id("n")?);
         } else {
             c.expect("optimiser")?;
-            module.optimisers.insert(c.ty()?, c.id("n")?);
+            let (ty, node) = (c.ty()?, c.id("n")?);
+            module.optimisers.insert((rule(&mut c)?, ty), node);
         }
         c.end()?;
     }
@@ -124,7 +125,14 @@ pub(crate) fn claim(c: &mut Cursor<'_>) -> Read<Claim> {
 pub(crate) fn var_data(c: &mut Cursor<'_>) -> Read<VarData> {
     let (ty, name) = (c.ty()?, c.maybe_string()?);
     let asserts = if c.eat("asserts") { Some(c.string()?) } else { None };
-    Ok(VarData { name, ty, span: no_span(), asserts })
+    let mut cases = Vec::new();
+    if c.eat("cases") {
+        while let Some(case) = c.maybe_string()? {
+            cases.push(case);
+        }
+    }
+    let cases = (!cases.is_empty()).then(|| cases.into());
+    Ok(VarData { name, ty, span: no_span(), asserts, cases })
 }
 
 /// A delay's initialiser.
@@ -156,7 +164,7 @@ fn rhs(c: &mut Cursor<'_>) -> Read<Rhs> {
         "fby" => Rhs::Fby { init: init(c)?, next: c.id("v")? },
         "fby_back" => Rhs::FbyBack { init: init(c)?, next: c.id("v")? },
         "post" => Rhs::Post { next: c.id("v")? },
-        "param" => Rhs::Param { init: c.id("v")? },
+        "param" => Rhs::Param { init: c.id("v")?, by: rule(c)? },
         "param_update" => {
             let (init, bp, d) = (c.id("v")?, c.id("v")?, c.id("v")?);
             c.expect("by")?;
@@ -166,6 +174,11 @@ fn rhs(c: &mut Cursor<'_>) -> Read<Rhs> {
         "diff" => call(c, true)?,
         _ => return Err(c.error(format_args!("a primitive instead of `{form}` before this"))),
     })
+}
+
+/// ` by r1`, or nothing for `diff_param`.
+fn rule(c: &mut Cursor<'_>) -> Read<Rule> {
+    if c.eat("by") { c.id("r") } else { Ok(Rule::DEFAULT) }
 }
 
 fn call(c: &mut Cursor<'_>, is_diff: bool) -> Read<Rhs> {

@@ -13,6 +13,7 @@
 //!   static "shape" = "[units, d]"                     local static names, as written
 //!   var v0 num [4] "x"                                type and name, if it has one
 //!   var v9 int [] asserts "level"                     the property that its equation checks
+//!   var v2 int [] "p" cases "Idle" "Heat"             the names of its values, for an enumeration
 //!   const k0 num [4] = fill 0.0 as "zeros([units])"   or `[1.0, 2.0, ..]`, or `random glorot_uniform`
 //!   v2 = fby k0 v3                                    see [`Rhs`] for the primitives
 //!   v4, v5 = call n0 "dense_0" (v2) every v1 statics ["4"]
@@ -20,11 +21,10 @@
 //! ```
 
 use std::fmt::{self, Write};
-use std::sync::Arc;
 
 use rml_base::IndexVec;
 
-use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, Rhs, Var, VarData};
+use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, Rhs, Rule, Var, VarData};
 use crate::text::{Commas, ConstantText, StaticsText};
 
 /// The module as text.
@@ -40,8 +40,8 @@ fn write_module(out: &mut String, module: &Module) -> fmt::Result {
     for (node, with) in &module.overrides {
         writeln!(out, "override {node} {with}")?;
     }
-    for (ty, node) in &module.optimisers {
-        writeln!(out, "optimiser {ty} {node}")?;
+    for ((rule, ty), node) in &module.optimisers {
+        writeln!(out, "optimiser {ty} {node}{}", RuleText(*rule))?;
     }
     for (id, node) in module.nodes.iter_enumerated() {
         let held = if node.held > 0 { format!(" held {}", node.held) } else { String::new() };
@@ -93,7 +93,7 @@ fn write_equation(out: &mut String, equation: &Equation) -> fmt::Result {
         Rhs::Fby { init, next } => write!(out, "fby {} {next}", InitText(init)),
         Rhs::FbyBack { init, next } => write!(out, "fby_back {} {next}", InitText(init)),
         Rhs::Post { next } => write!(out, "post {next}"),
-        Rhs::Param { init } => write!(out, "param {init}"),
+        Rhs::Param { init, by } => write!(out, "param {init}{}", RuleText(*by)),
         Rhs::ParamUpdate { init, bp, d, optimiser, instance } => {
             let instance = instance.as_ref().map(|i| format!(" {i:?}")).unwrap_or_default();
             write!(out, "param_update {init} {bp} {d} by {optimiser}{instance}")
@@ -135,6 +135,15 @@ impl fmt::Display for ClaimText<'_> {
     }
 }
 
+/// What updates a parameter, unless it is `diff_param`.
+pub(crate) struct RuleText(pub(crate) Rule);
+
+impl fmt::Display for RuleText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Rule::DEFAULT { Ok(()) } else { write!(f, " by {}", self.0) }
+    }
+}
+
 /// A variable's type and name.
 pub(crate) struct VarText<'a>(pub(crate) &'a VarData);
 
@@ -144,7 +153,12 @@ impl fmt::Display for VarText<'_> {
         if let Some(name) = &self.0.name {
             write!(f, " {name:?}")?;
         }
-        self.0.asserts.as_ref().map_or(Ok(()), |name: &Arc<str>| write!(f, " asserts {name:?}"))
+        if let Some(name) = &self.0.asserts {
+            write!(f, " asserts {name:?}")?;
+        }
+        let Some(cases) = &self.0.cases else { return Ok(()) };
+        f.write_str(" cases")?;
+        cases.iter().try_for_each(|case| write!(f, " {case:?}"))
     }
 }
 

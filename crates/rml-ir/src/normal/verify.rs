@@ -105,25 +105,14 @@ impl Checker<'_> {
 
     /// N2 to N5 for one equation.
     fn equation(&mut self, eq: Eq, equation: &Equation) {
-        match &equation.rhs {
-            Rhs::Call { callee, args, every, .. } => {
-                self.call(eq, equation, self.interface(*callee), args);
-                let wrong_end = every.and_then(|e| condition(self.ty(e)));
-                self.found.extend(wrong_end.map(|w| format!("N4: {eq}: {w}")));
-                return;
-            }
-            Rhs::ParamUpdate { init, bp, d, optimiser, .. } => {
-                self.call(eq, equation, self.interface(Callee::Node(*optimiser)), &[*init, *bp, *d]);
-            }
-            Rhs::Const(_)
-            | Rhs::Apply { .. }
-            | Rhs::If { .. }
-            | Rhs::When { .. }
-            | Rhs::Merge { .. }
-            | Rhs::Fby { .. }
-            | Rhs::FbyBack { .. }
-            | Rhs::Post { .. }
-            | Rhs::Param { .. } => {}
+        if let Rhs::Call { callee, args, every, .. } = &equation.rhs {
+            self.call(eq, equation, self.interface(*callee), args);
+            let wrong_end = every.and_then(|e| condition(self.ty(e)));
+            self.found.extend(wrong_end.map(|w| format!("N4: {eq}: {w}")));
+            return;
+        }
+        if let Rhs::ParamUpdate { init, bp, d, optimiser, .. } = &equation.rhs {
+            self.call(eq, equation, self.interface(Callee::Node(*optimiser)), &[*init, *bp, *d]);
         }
         let [result] = equation.lhs[..] else {
             self.found.push(format!("N1: {eq} defines {} variables, not one", equation.lhs.len()));
@@ -185,7 +174,7 @@ fn form<'a>(node: &'a Node, rhs: &'a Rhs) -> Form<'a> {
             Form::alike(vec![ty(i), ty(next)])
         }
         Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } | Rhs::Post { next } => Form::alike(vec![ty(next)]),
-        Rhs::Param { init } => Form::alike(vec![ty(init)]),
+        Rhs::Param { init, .. } => Form::alike(vec![ty(init)]),
         Rhs::ParamUpdate { init, bp, d, .. } => Form::gated(ty(bp), vec![ty(init), ty(d)]),
         Rhs::Call { .. } => Form::alike(Vec::new()),
     }
@@ -237,6 +226,23 @@ impl Rhs {
         }
     }
 
+    /// What it calls, and the arguments.
+    pub fn call(&self) -> Option<(Callee, &[Var])> {
+        match self {
+            Rhs::Call { callee, args, .. } => Some((*callee, args)),
+            Rhs::Const(_)
+            | Rhs::Apply { .. }
+            | Rhs::If { .. }
+            | Rhs::When { .. }
+            | Rhs::Merge { .. }
+            | Rhs::Fby { .. }
+            | Rhs::FbyBack { .. }
+            | Rhs::Post { .. }
+            | Rhs::Param { .. }
+            | Rhs::ParamUpdate { .. } => None,
+        }
+    }
+
     /// Calls `f` on every variable it reads, in order.
     pub fn for_each_operand(&self, mut f: impl FnMut(Var)) {
         match self {
@@ -252,7 +258,7 @@ impl Rhs {
                 f(*next);
             }
             Rhs::Post { next } => f(*next),
-            Rhs::Param { init } => f(*init),
+            Rhs::Param { init, .. } => f(*init),
             Rhs::ParamUpdate { init, bp, d, .. } => [*init, *bp, *d].into_iter().for_each(f),
             Rhs::Call { args, every, .. } => args.iter().copied().chain(*every).for_each(f),
         }

@@ -28,7 +28,7 @@ pub fn drop_inputs(flat: Drawn, dropped: &[bool]) -> (Drawn, Vec<bool>) {
         let (ty, span) = (flat.vars[var].ty.clone(), flat.vars[var].span);
         let scalar = Type::scalar(ty.dtype);
         let id = flat.consts.push(Value::zeros(&scalar, flat.precision).into());
-        let zero = flat.vars.push(VarData { name: None, ty: scalar, span, asserts: None });
+        let zero = flat.vars.push(VarData { name: None, ty: scalar, span, asserts: None, cases: None });
         flat.equations.push(Equation { lhs: zero, rhs: Rhs::Const(id), span });
         let op = Op::Broadcast { shape: ty.shape };
         flat.equations.push(Equation { lhs: var, rhs: Rhs::Apply { op, args: vec![zero] }, span });

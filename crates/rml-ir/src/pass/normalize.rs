@@ -74,7 +74,7 @@ impl<'m> Normalizer<'m> {
     }
 
     fn temporary(&mut self, ty: &Type, span: Span) -> Var {
-        self.node.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None })
+        self.node.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None, cases: None })
     }
 
     fn emit(&mut self, lhs: Vec<Var>, rhs: Rhs, span: Span) {
@@ -131,7 +131,7 @@ impl<'m> Normalizer<'m> {
                 Rhs::FbyBack { init: self.init(*init), next: self.operand(*next) }
             }
             ExprKind::Post { next } => Rhs::Post { next: self.operand(*next) },
-            ExprKind::Param { init } => Rhs::Param { init: self.operand(*init) },
+            ExprKind::Param { init, by } => Rhs::Param { init: self.operand(*init), by: *by },
             ExprKind::Call { .. } => return self.call(&[Some(target)], id, span),
         };
         self.emit(vec![target], rhs, span);

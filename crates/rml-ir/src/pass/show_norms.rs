@@ -25,7 +25,7 @@ pub fn show_norms(program: WithGradients) -> (Flat, IndexMap<Arc<str>, usize>) {
         let VarData { ty, span, .. } = flat.vars[gradient].clone();
         let is_scalar = ty.shape.is_scalar();
         let mut define = |ty: Type, op: Op, args: Vec<Var>| {
-            let lhs = flat.vars.push(VarData { name: None, ty, span, asserts: None });
+            let lhs = flat.vars.push(VarData { name: None, ty, span, asserts: None, cases: None });
             flat.equations.push(Equation { lhs, rhs: Rhs::Apply { op, args }, span });
             lhs
         };

@@ -327,7 +327,7 @@ impl<'m> Body<'m> {
                 let next = self.var(*next, depth).at(Level::Unary);
                 Piece::new(format!("post {next}"), Level::Unary)
             }
-            Rhs::Param { init } => Piece::atom(format!("param({})", self.var(*init, depth).text)),
+            Rhs::Param { init, .. } => Piece::atom(format!("param({})", self.var(*init, depth).text)),
             Rhs::ParamUpdate { init, bp, d, optimiser, .. } => {
                 let args = [*init, *bp, *d].map(|v| self.var(v, depth).text).join(", ");
                 Piece::atom(format!("{}({args})", self.node_names[optimiser]))

@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 
 use super::{Callee, ConstKind, Equation, Expr, ExprId, ExprKind, Formal, Module, Node, Var};
-use crate::normal::print::VarText;
+use crate::normal::print::{RuleText, VarText};
 use crate::text::{Commas, ConstantText, StaticsText};
 
 /// The module as text.
@@ -20,8 +20,8 @@ fn write_module(out: &mut String, module: &Module) -> fmt::Result {
     for (node, with) in &module.overrides {
         writeln!(out, "override {node} {with}")?;
     }
-    for (ty, node) in &module.optimisers {
-        writeln!(out, "optimiser {ty} {node}")?;
+    for ((rule, ty), node) in &module.optimisers {
+        writeln!(out, "optimiser {ty} {node}{}", RuleText(*rule))?;
     }
     for (id, node) in module.nodes.iter_enumerated() {
         let held = if node.held > 0 { format!(" held {}", node.held) } else { String::new() };
@@ -97,7 +97,10 @@ fn write_expr(out: &mut String, node: &Node, id: ExprId) -> fmt::Result {
         ExprKind::Fby { init, next } => write_form(out, node, "fby", &[*init, *next]),
         ExprKind::FbyBack { init, next } => write_form(out, node, "fby_back", &[*init, *next]),
         ExprKind::Post { next } => write_form(out, node, "post", &[*next]),
-        ExprKind::Param { init } => write_form(out, node, "param", &[*init]),
+        ExprKind::Param { init, by } => {
+            write_form(out, node, "param", &[*init])?;
+            write!(out, "{}", RuleText(*by))
+        }
         ExprKind::Call { callee, args, every, statics, member, instance } => {
             let name = match callee {
                 Callee::Node(n) => format!("call {n}"),

@@ -134,7 +134,7 @@ impl Checker<'_> {
                 Form::alike(vec![ty(init), ty(next)])
             }
             ExprKind::Post { next } => Form::alike(vec![ty(next)]),
-            ExprKind::Param { init } => Form::alike(vec![ty(init)]),
+            ExprKind::Param { init, .. } => Form::alike(vec![ty(init)]),
             ExprKind::Call { callee, args, every, .. } => {
                 let args: Vec<Type> = args.iter().map(|a| ty(a).clone()).collect();
                 let wrong_end = every.and_then(|e| condition(ty(&e)));

@@ -95,7 +95,13 @@ impl TypedNode {
     }
 
     pub(crate) fn var(&mut self, name: &str, ty: &Type) -> Var {
-        self.0.vars.push(VarData { name: Some(name.into()), ty: ty.clone(), span: span(), asserts: None })
+        self.0.vars.push(VarData {
+            name: Some(name.into()),
+            ty: ty.clone(),
+            span: span(),
+            asserts: None,
+            cases: None,
+        })
     }
 
     pub(crate) fn input(&mut self, name: &str, ty: &Type) -> Var {

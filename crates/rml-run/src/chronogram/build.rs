@@ -2,7 +2,8 @@
 
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
-use rml_driver::Program;
+use rml_data::text::{self, Named};
+use rml_driver::{Program, ValueNames};
 use rml_engine::Status as SimStatus;
 use rml_ir::Value;
 use rml_ir::flat::Var;
@@ -43,9 +44,8 @@ pub fn draw_page(
     options: &RunOptions,
     rows: Rows,
 ) -> Result<(Drawn, Page), Error> {
-    let (drawn, mut page) = drawn(program, inputs, options, rows, |statuses, vars, cycles| {
-        page::page(program, statuses, vars, cycles)
-    })?;
+    let (drawn, mut page) =
+        drawn(program, inputs, options, rows, |seen, vars, cycles| page::page(program, seen, vars, cycles))?;
     page.costs = page::costs(program, &page, options.engine.profile());
     Ok((drawn, page))
 }
@@ -55,22 +55,22 @@ fn drawn<T>(
     inputs: &Columns,
     options: &RunOptions,
     rows: Rows,
-    look: impl FnOnce(&Statuses<'_>, &[Var], usize) -> T,
+    look: impl FnOnce((&Statuses<'_>, &ValueNames), &[Var], usize) -> T,
 ) -> Result<(Drawn, T), Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
-    let statuses = Statuses::of(&session);
+    let (statuses, names) = (Statuses::of(&session), options.names(program)?);
     let shown = rml_pictures::shown(flat, rows);
     ask(bytes(shown.len(), trace.cycles), trace.cycles).map_err(|d| session.fail(d))?;
     let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
     let chronogram = Chronogram {
         cycles: trace.cycles,
         arrows: dependences(flat, &vars, trace.cycles, &|v, n| known(&statuses.at(v, n))),
-        rows: table(&statuses, shown, trace.cycles),
+        rows: table((&statuses, &names), shown, trace.cycles),
         ..Chronogram::default()
     };
-    let seen = look(&statuses, &vars, trace.cycles);
+    let seen = look((&statuses, &names), &vars, trace.cycles);
     statuses.read()?;
     Ok((Drawn { chronogram, error: trace.error, warnings: trace.warnings }, seen))
 }
@@ -93,23 +93,27 @@ pub(super) fn ask(bytes: u64, cycles: usize) -> Result<(), Diagnostic> {
 }
 
 /// The rows of variables after a run.
-pub(super) fn table(statuses: &Statuses<'_>, shown: Vec<(Var, String)>, cycles: usize) -> Vec<Row> {
-    let cell = |v: Var, n: usize| cell(&statuses.at(v, n));
+pub(super) fn table(
+    (statuses, names): (&Statuses<'_>, &ValueNames),
+    shown: Vec<(Var, String)>,
+    cycles: usize,
+) -> Vec<Row> {
+    let cell = |v: Var, n: usize| cell(&statuses.at(v, n), names.of_var(v));
     let row = |(v, name): (Var, String)| Row { name, cells: (0..cycles).map(|n| cell(v, n)).collect() };
     shown.into_iter().map(row).collect()
 }
 
-pub(super) fn value_cell(value: &Value) -> Cell {
+pub(super) fn value_cell(value: &Value, names: Named<'_>) -> Cell {
     Cell::Value(match value {
         Value::Bool(b) => if *b { "T" } else { "F" }.to_owned(),
-        value => rml_data::text::brief(value),
+        value => text::brief(value, names),
     })
 }
 
-fn cell(status: &SimStatus) -> Cell {
+fn cell(status: &SimStatus, names: Named<'_>) -> Cell {
     match status {
         SimStatus::Absent => Cell::Absent,
-        SimStatus::Value(value) => value_cell(value),
+        SimStatus::Value(value) => value_cell(value, names),
         SimStatus::Unknown | SimStatus::Error => Cell::Unknown,
         SimStatus::Bottom => Cell::Bottom,
     }

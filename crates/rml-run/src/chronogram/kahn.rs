@@ -3,6 +3,7 @@
 use rml_base::codes::{run as codes, sim};
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
+use rml_data::text::Named;
 use rml_driver::Program;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::EvalError;
@@ -38,9 +39,10 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let longest = shown.iter().filter(|(v, _)| ends(*v)).map(|(v, _)| found.streams[*v].values.len()).max();
     let width = longest.unwrap_or(cycles);
     let goes_on = shown.iter().any(|(v, _)| !ends(*v));
+    let names = options.names(program)?;
     let row = |(v, name): &(Var, String)| Row {
         name: name.clone(),
-        cells: cells(&found.streams[*v], width, goes_on),
+        cells: cells((&found.streams[*v], names.of_var(*v)), width, goes_on),
     };
     let chronogram = Chronogram {
         cycles: width + usize::from(goes_on),
@@ -53,8 +55,9 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
 }
 
 /// The cells of a sequence; the last one, if there is one more, says whether it continues.
-fn cells(stream: &Stream, width: usize, goes_on: bool) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = stream.values.iter().take(width).map(value_cell).collect();
+fn cells((stream, names): (&Stream, Named<'_>), width: usize, goes_on: bool) -> Vec<Cell> {
+    let values = stream.values.iter().take(width);
+    let mut cells: Vec<Cell> = values.map(|value| value_cell(value, names)).collect();
     cells.resize(width, Cell::Blank);
     if goes_on {
         let more = stream.stop == Stop::Limit;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rml_base::profile::Profile;
 use rml_base::{FileId, Span};
-use rml_driver::Program;
+use rml_data::text::{self, Named};
+use rml_driver::{Program, ValueNames};
 use rml_engine::Status;
 use rml_ir::Value;
 use rml_ir::flat::{Rhs, Var};
@@ -17,7 +18,12 @@ use crate::profile::ProfileReport;
 const ELEMENTS: usize = 1024;
 
 /// The page of a program whose rows are those variables.
-pub(super) fn page(program: &Program, statuses: &Statuses<'_>, shown: &[Var], cycles: usize) -> Page {
+pub(super) fn page(
+    program: &Program,
+    (statuses, names): (&Statuses<'_>, &ValueNames),
+    shown: &[Var],
+    cycles: usize,
+) -> Page {
     let (flat, sources) = (program.flat(), program.sources());
     let mut texts: Vec<FileId> = Vec::new();
     let mut place = |span: Span| {
@@ -38,7 +44,7 @@ pub(super) fn page(program: &Program, statuses: &Statuses<'_>, shown: &[Var], cy
     });
     let rows = rows.collect();
     let of = |(row, v): (usize, &Var)| {
-        let tensor = move |n: usize| Some((row, n, tensor(&statuses.at(*v, n))?));
+        let tensor = move |n: usize| Some((row, n, tensor(&statuses.at(*v, n), names.of_var(*v))?));
         (0..cycles).filter_map(tensor).collect::<Vec<_>>()
     };
     let tensors = shown.iter().enumerate().flat_map(of).collect();
@@ -67,13 +73,13 @@ pub(super) fn costs(program: &Program, page: &Page, profile: Option<&Profile>) -
 }
 
 /// A tensor as nested arrays.
-fn tensor(status: &Status) -> Option<serde_json::Value> {
+fn tensor(status: &Status, names: Named<'_>) -> Option<serde_json::Value> {
     let Status::Value(value) = status else { return None };
     let is_shown = !value.shape().is_scalar() && value.shape().len() <= ELEMENTS;
-    is_shown.then(|| json(value))
+    is_shown.then(|| json(value, names))
 }
 
-fn json(value: &Value) -> serde_json::Value {
-    let text = rml_data::text::written(|out| rml_data::text::write_json(out, value));
+fn json(value: &Value, names: Named<'_>) -> serde_json::Value {
+    let text = text::written(|out| text::write_json(out, value, names));
     serde_json::from_str(&text).unwrap_or_default()
 }

@@ -23,7 +23,7 @@ const CELL: u64 = 160;
 /// Inputs that do not fit the program. What goes wrong during a run ends the table, and is in [`Drawn::error`].
 pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
-    let whole = trace::cycles(program, inputs, &options)?;
+    let (whole, names) = (trace::cycles(program, inputs, &options)?, options.names(program)?);
     // A slab for each cycle, as wide as the whole.
     let cells = (shown(program.flat(), rows).len() as u64 + 1).saturating_mul(whole as u64);
     ask(cells.saturating_mul(whole as u64).saturating_mul(CELL), whole).map_err(|d| program.error(d))?;
@@ -40,7 +40,7 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
         let options = RunOptions { cycles: Some(n), end, ..options.clone() };
         let (session, trace) = trace::run_session(program, inputs, &options)?;
         let statuses = Statuses::of(&session);
-        let mut now = table(&statuses, shown(program.flat(), rows), n);
+        let mut now = table((&statuses, &names), shown(program.flat(), rows), n);
         statuses.read()?;
         now.iter_mut().for_each(|row| row.cells.resize(whole, Cell::Blank));
         if end == End::Open || now != before {

@@ -18,11 +18,11 @@ impl Gradients {
     /// Those of `out`.
     pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         out.write_str("{\"loss\": ")?;
-        text::write_json(out, &self.loss)?;
+        text::write_json(out, &self.loss, None)?;
         out.write_str(",\n \"params\": {")?;
         for (i, (key, value)) in self.params.iter().enumerate() {
             entry(out, i, key)?;
-            text::write_json(out, value)?;
+            text::write_json(out, value, None)?;
         }
         out.write_str("},\n \"inputs\": {")?;
         for (i, (name, cells)) in self.inputs.iter().enumerate() {
@@ -31,7 +31,7 @@ impl Gradients {
             for (j, cell) in cells.iter().enumerate() {
                 out.write_str(if j > 0 { ", " } else { "" })?;
                 match cell {
-                    Some(value) => text::write_json(out, value)?,
+                    Some(value) => text::write_json(out, value, None)?,
                     None => out.write_str("null")?,
                 }
             }
@@ -48,12 +48,17 @@ impl Gradients {
     /// For people: the sum, a line a parameter, a row an input with a column a cycle; `□` = absent, large tensors cut
     /// short.
     pub fn to_table(&self) -> String {
-        let loss = text::brief(&self.loss);
+        let loss = text::brief(&self.loss, None);
         let mut out = format!("sum of {} over {} cycles: {loss}\n", self.output, self.cycles);
         if !self.params.is_empty() {
             let mut rows = vec![["parameter", "type", "norm", "gradient"].map(str::to_owned).to_vec()];
             rows.extend(self.params.iter().map(|(key, value)| {
-                vec![key.clone(), value.ty().to_string(), text::brief(&norm(value)), text::brief(value)]
+                vec![
+                    key.clone(),
+                    value.ty().to_string(),
+                    text::brief(&norm(value), None),
+                    text::brief(value, None),
+                ]
             }));
             out.push('\n');
             out.push_str(&rml_base::table(&rows, &[0, 1, 3]));
@@ -62,7 +67,8 @@ impl Gradients {
             let mut rows = vec![vec!["input".to_owned()]];
             rows[0].extend((0..self.cycles).map(|n| n.to_string()));
             rows.extend(self.inputs.iter().map(|(name, cells)| {
-                let cell = |c: &Option<Value>| c.as_ref().map_or_else(|| "□".to_owned(), text::brief);
+                let cell =
+                    |c: &Option<Value>| c.as_ref().map_or_else(|| "□".to_owned(), |v| text::brief(v, None));
                 std::iter::once(name.clone()).chain(cells.iter().map(cell)).collect()
             }));
             out.push('\n');

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rml_base::memory::{Reservation, bytes_of};
 use rml_base::{Diagnostic, Error};
 use rml_data::{Column, Columns, Elements, Windows};
+use rml_driver::ValueNames;
 use rml_engine::Outputs;
 use rml_ir::{Data, Shape, Type};
 
@@ -100,10 +101,10 @@ impl Kept {
 
     /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in
     /// every window, `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it
-    /// is absent and a column `<name>.present` that says where it is present. The rows are in the order of the windows
-    /// in the data. Of windows that were cut from a table, `row` has the row of the table in each cycle, and -1 where a
-    /// window has no more cycles.
-    pub(super) fn columns(mut self, windows: &Windows) -> Columns {
+    /// is absent and a column `<name>.present` that says where it is present. An output whose values have names is a
+    /// column of texts. The rows are in the order of the windows in the data. Of windows that were cut from a table,
+    /// `row` has the row of the table in each cycle, and -1 where a window has no more cycles.
+    pub(super) fn columns(mut self, windows: &Windows, names: &ValueNames) -> Columns {
         let mut order: Vec<usize> = (0..self.windows.len()).collect();
         order.sort_by_key(|place| self.windows[*place]);
         self.outputs.iter_mut().for_each(|output| output.sort(&order));
@@ -141,7 +142,16 @@ impl Kept {
                 let there = Column { shape, elements: Elements::Bool(there), present: None };
                 columns.columns.insert(format!("{}.present", output.name), there);
             }
-            columns.columns.insert(output.name.to_string(), column);
+            match names.of(&output.name) {
+                Some(names) => {
+                    columns.insert_texts(
+                        &*output.name,
+                        column,
+                        names.iter().map(ToString::to_string).collect(),
+                    );
+                }
+                None => drop(columns.columns.insert(output.name.to_string(), column)),
+            }
         }
         columns
     }
@@ -185,7 +195,8 @@ fn spread(output: &Output) -> Vec<Data> {
         .collect()
 }
 
-fn joined(cells: Vec<Data>) -> Elements {
+/// The elements of all cells, which have one type.
+pub(super) fn joined(cells: Vec<Data>) -> Elements {
     let mut cells = cells.into_iter();
     let mut all = match cells.next() {
         Some(Data::Bool(v)) => Elements::Bool(v),

@@ -7,7 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_data::{Cell, Feed, Preparation, Wrong, cells, convert, text};
-use rml_driver::Program;
+use rml_driver::{Program, ValueNames};
 use rml_engine::{Row, Status};
 use rml_ir::{DType, InputInfo, Shape, Type, Value};
 
@@ -23,6 +23,8 @@ pub(crate) struct Format {
     pub(crate) allow_nan: bool,
     /// What happens to the values of inputs.
     pub(crate) preparation: Arc<Preparation>,
+    /// The names of the values of outputs.
+    pub(crate) names: Arc<ValueNames>,
 }
 
 impl Format {
@@ -53,18 +55,19 @@ impl Format {
         running.inputs().iter().map(cell).collect()
     }
 
-    /// A row of outputs as an object; what is not determined is `"?"`.
+    /// A row of outputs as an object; integers that have names are these, and what is not determined is `"?"`.
     pub(crate) fn answer(&self, running: &Program, row: &Row) -> String {
         let mut out = format!("{{\"cycle\": {}", row.cycle);
         for (info, status) in running.outputs().iter().zip(&row.values) {
+            let names = self.names.of(&info.name);
             out.push_str(", ");
             out.push_str(&serde_json::Value::from(&*info.name).to_string());
             out.push_str(": ");
             match status {
                 Status::Value(v) if self.single && self.stacked.iter().any(|s| **s == *info.name) => {
-                    text::json_value(&mut out, &without_first_dimension(v));
+                    text::json_value(&mut out, &without_first_dimension(v), names);
                 }
-                Status::Value(v) => text::json_value(&mut out, v),
+                Status::Value(v) => text::json_value(&mut out, v, names),
                 Status::Absent => out.push_str("null"),
                 Status::Bottom | Status::Unknown | Status::Error => out.push_str("\"?\""),
             }

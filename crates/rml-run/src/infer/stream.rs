@@ -97,10 +97,11 @@ impl Stream {
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
+        let names = Arc::new(program.names(&preparation.classes, &preparation.axes));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint.select(&program, Policy::Inference).map_err(|d| program.error(d))?;
         let (single, allow_nan) = (asked.is_none() && family.stacks, options.allow_nan);
-        let format = Format { single, stacked, allow_nan, preparation };
+        let format = Format { single, stacked, allow_nan, preparation, names };
         let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
         Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
     }

@@ -144,6 +144,7 @@ mod tests {
         let trace = Trace {
             cycles: 3,
             values,
+            names: IndexMap::new(),
             error: None,
             warnings: Diagnostics::new(),
             reserved: Reservation::default(),
@@ -171,6 +172,7 @@ mod tests {
         let trace = Trace {
             cycles: CYCLES,
             values,
+            names: IndexMap::new(),
             error: None,
             warnings: Diagnostics::new(),
             reserved: Reservation::default(),

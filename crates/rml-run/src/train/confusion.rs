@@ -5,7 +5,7 @@ mod text;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
-use rml_driver::{Program, keep_inputs};
+use rml_driver::{ClassAxes, Program, keep_inputs};
 use rml_engine::{Block, Input, Outputs};
 use rml_ir::{DType, Data, Type, Value};
 
@@ -90,6 +90,8 @@ pub(crate) struct Pair {
     /// How many scores there are; `None` if the output is the class.
     scores: Option<usize>,
     names: (String, String),
+    /// What says which names their values have.
+    program: Program,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +124,13 @@ fn usual(program: &Program) -> Option<Pair> {
             let scores = scores(&input.ty, &output.ty)?;
             let is_free = without.outputs().iter().any(|kept| kept.name == output.name);
             let names = (input.name.to_string(), output.name.to_string());
-            is_free.then_some(Pair { label: Label::Input(i), found: o, scores: Some(scores), names })
+            is_free.then(|| Pair {
+                label: Label::Input(i),
+                found: o,
+                scores: Some(scores),
+                names,
+                program: program.clone(),
+            })
         };
         outputs.filter_map(pair).collect::<Vec<_>>()
     });
@@ -142,7 +150,13 @@ fn named(program: &Program, label: &str, found: &str) -> Option<Pair> {
     let scores = scores(ty, other);
     let is_class = ty.dtype == DType::Int && other == ty && label != found;
     let names = (label.to_owned(), found.to_owned());
-    (is_class || scores.is_some()).then_some(Pair { label: place, found: at, scores, names })
+    (is_class || scores.is_some()).then(|| Pair {
+        label: place,
+        found: at,
+        scores,
+        names,
+        program: program.clone(),
+    })
 }
 
 /// How many scores of that type there are for each label of the other one.
@@ -187,10 +201,18 @@ pub(super) fn no_node() -> Diagnostic {
         .help("name the node that evaluates (`--evaluate NODE`), or call it `infer`")
 }
 
+/// There are no windows of data.
+pub(crate) fn no_data() -> Diagnostic {
+    Diagnostic::error(codes::BAD_OPTION, "classes are to be compared, and there is no data")
+        .help("compare them in the program, and give out how often both agree")
+}
+
 /// Counts.
 pub(crate) struct Counts<'p> {
     pair: &'p Pair,
     confusion: Confusion,
+    /// Whether the names of the classes were asked for.
+    is_named: bool,
 }
 
 impl Pair {
@@ -199,7 +221,16 @@ impl Pair {
         let (label, found) = self.names.clone();
         let classes = self.scores.unwrap_or(0);
         let counts = vec![vec![0; classes]; classes];
-        Counts { pair: self, confusion: Confusion { label, found, of, counts, names: Vec::new(), others: 0 } }
+        let confusion = Confusion { label, found, of, counts, names: Vec::new(), others: 0 };
+        Counts { pair: self, confusion, is_named: false }
+    }
+
+    /// The names of the classes.
+    fn classes(&self, data: &Windows) -> Vec<String> {
+        let classes = data.classes().map(|(input, names)| (input.to_owned(), names.to_vec())).collect();
+        let names = self.program.names(&classes, &ClassAxes::new());
+        let own = names.of(&self.names.0).or_else(|| names.of(&self.names.1));
+        own.unwrap_or_default().iter().map(ToString::to_string).collect()
     }
 }
 
@@ -219,10 +250,8 @@ impl Counts<'_> {
         data: &Windows,
         windows: &[usize],
     ) -> Result<(), Diagnostic> {
-        if self.confusion.names.is_empty() {
-            let mut classes = data.classes();
-            let own = classes.find(|(input, _)| *input == self.pair.names.0);
-            self.confusion.names = own.map(|(_, names)| names.to_vec()).unwrap_or_default();
+        if !std::mem::replace(&mut self.is_named, true) {
+            self.confusion.names = self.pair.classes(data);
         }
         let labels = match self.pair.label {
             Label::Input(i) => input(data, i, windows)?,

@@ -180,13 +180,13 @@ impl<'a> Course<'a> {
         }
         let metrics = self.averages.metrics();
         if blocks.is_checked_at_once() {
-            self.check(&metrics).map_err(|d| blocks.session().fail(blocks.diverged(d)))?;
+            self.check(&metrics, &*blocks)?;
         }
         let can_save = blocks.settle(&|| self.reached());
         let (epoch, windows) = (self.position.reached.epoch + 1, self.position.reached.done);
         observer.batch(&Progress { epoch, windows, of: self.of, metrics: &metrics });
         if can_save && windows >= self.of {
-            self.check(&metrics).map_err(|d| blocks.session().fail(blocks.diverged(d)))?;
+            self.check(&metrics, &*blocks)?;
             self.complete(blocks, observer)?;
         }
         Ok(())
@@ -292,23 +292,29 @@ impl<'a> Course<'a> {
     }
 
     /// Stops a training with averages that are not finite, before it overwrites a good checkpoint.
-    fn check(&self, metrics: &Metrics) -> Result<(), Diagnostic> {
+    fn check(&self, metrics: &Metrics, blocks: &dyn Blocks) -> Result<(), Error> {
         let broken = metrics.iter().find(|(_, value)| !value.is_finite() && !self.options.allow_nan);
         let Some((name, value)) = broken else { return Ok(()) };
         let (within, windows) = (self.within(), self.position.reached.done);
         let what = format!("training diverged: the average of `{name}` is {value}");
         let note =
             format!("in {within}, after {windows} windows; nothing was saved since the last checkpoint");
-        Err(diverged(what, note))
+        let d = diverged(blocks.session().program(), what, note);
+        let d = blocks.diverged(d);
+        Err(blocks.session().fail(d))
     }
 }
 
 /// The error of a training whose numbers are not finite.
-pub(super) fn diverged(what: String, note: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(codes::DIVERGED, what)
-        .note(note)
-        .help("lower the learning rate where the gradient enters, or look at the scale of the inputs")
-        .help("`--allow-nan` continues in spite of it")
+pub(super) fn diverged(program: &Program, what: String, note: impl Into<String>) -> Diagnostic {
+    let d = Diagnostic::error(codes::DIVERGED, what).note(note);
+    let rates = program.learning_rates();
+    let d = rates.iter().fold(d, |d, at| d.label(*at, "a learning rate"));
+    d.help(match rates {
+        [] => "lower the learning rate where the gradient enters, or look at the scale of the inputs",
+        [_, ..] => "lower the learning rate, or look at the scale of the inputs",
+    })
+    .help("`--allow-nan` continues in spite of it")
 }
 
 /// Whether any parameter is to be updated.

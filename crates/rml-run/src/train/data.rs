@@ -7,7 +7,7 @@ use rml_data::{
     Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish,
     check_ranges, order,
 };
-use rml_driver::{Options, Program, Source, enumerated_inputs, interface};
+use rml_driver::{ClassAxes, Options, Program, Source, enumerated_inputs, interface};
 
 use super::confusion;
 use super::confusion::Classes;
@@ -103,6 +103,7 @@ impl<'a> OnData<'a> {
             position.preparation =
                 options.engine.time(Phase::Data, fitted).map_err(|d| common.program.error(d))?;
         }
+        position.preparation.axes = class_axes(&common.program, nodes.as_mut(), &position.preparation)?;
         windows.prepare(&position.preparation);
         for windows in nodes.iter_mut().flat_map(|nodes| nodes.all_windows()) {
             windows.prepare(&position.preparation);
@@ -230,7 +231,8 @@ impl Blocks for Epochs<'_> {
     fn diverged(&self, finding: Diagnostic) -> Diagnostic {
         match self.windows.not_finite(&self.train_set) {
             Some((name, window, origin)) => {
-                let mut finding = finding;
+                // No rate is to blame.
+                let mut finding = Diagnostic { labels: Vec::new(), ..finding };
                 finding.notes.insert(
                     0,
                     format!("column `{name}` has a number that is not finite in window {window} of {origin}"),
@@ -384,6 +386,21 @@ fn preparation(
 ) -> Result<Preparation, Diagnostic> {
     let all: Vec<&Windows> = std::iter::once(windows).chain(nodes.map(|nodes| &nodes.windows)).collect();
     Preparation::fit(options.recipe.clone().named_in(data.table()), &all, train_set)
+}
+
+/// The axes of parameters whose positions are classes, as the training and the evaluation say it.
+fn class_axes(
+    trained: &Program,
+    nodes: Option<&mut Nodes>,
+    preparation: &Preparation,
+) -> Result<ClassAxes, Error> {
+    let mut axes = trained.class_axes(&preparation.classes);
+    if let Some(Nodes { family, size, .. }) = nodes {
+        for (key, own) in family.program(*size)?.class_axes(&preparation.classes) {
+            axes.entry(key).or_insert(own);
+        }
+    }
+    Ok(axes)
 }
 
 /// An error of columns that are missing, with how to set those inputs that have no type.

@@ -6,9 +6,11 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Fnv};
 use rml_driver::Program;
+use rml_ir::flat::State;
 use rml_ir::{Data, Value};
 
 use super::options::Direction;
+use super::updates::is_kept;
 use crate::runner::Metrics;
 
 /// The states of a training by key.
@@ -36,8 +38,11 @@ pub(super) struct Still {
 impl Still {
     /// Watches the parameters that have a gradient, if there are any. `start` has the states of a training that begins.
     pub(super) fn new(program: &Program, start: Option<&States>, batches: usize) -> Option<Self> {
-        let learned = |key: &&Arc<str>| program.learned().contains(&***key);
-        let keys: Vec<Arc<str>> = program.flat().states.keys().filter(learned).cloned().collect();
+        let learned = |key: &str, state: &State| {
+            program.learned().contains(key) && !is_kept(program.flat(), state.equation)
+        };
+        let states = program.flat().states.iter().filter(|(key, state)| learned(key, state));
+        let keys: Vec<Arc<str>> = states.map(|(key, _)| Arc::clone(key)).collect();
         let start = start.map(|states| hash(&keys, states));
         let schedule = schedule(program);
         (!keys.is_empty()).then_some(Self { keys, start, batches, schedule, before: None, seen: None })
@@ -86,13 +91,12 @@ impl Still {
 
     /// A later epoch changed no parameter.
     fn later(&self, epoch: u64) -> Diagnostic {
-        let what =
-            format!("no parameter has changed in epoch {epoch}: the training goes no further from there on");
+        let what = format!("no parameter changed in epoch {epoch}, so the training makes no more progress");
         let d = Diagnostic::warning(codes::ZERO_GRADIENT, what);
         let Some(schedule) = self.schedule else {
             return d
                 .note("every gradient that reached a parameter was 0, or too small to change it")
-                .help("a `relu` passes no gradient where what it takes is negative: leave it out after the last layer, and lower the learning rate")
+                .help("a `relu` passes no gradient where its input is negative: leave it out after the last layer, and lower the learning rate")
                 .help(LOOK);
         };
         let plural = if self.batches == 1 { "" } else { "s" };

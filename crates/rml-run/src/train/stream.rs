@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
 use rml_data::Preparation;
-use rml_driver::{Program, Source, enumerated_inputs};
+use rml_driver::{ClassAxes, Program, Source, enumerated_inputs};
 use rml_engine::Row;
 use rml_ir::{Data, Value};
 
@@ -290,7 +290,8 @@ impl Blocks for Lines {
             None => Ok(states),
             Some((key, _)) => {
                 let what = format!("training diverged: parameter `{key}` is not finite any more");
-                Err(diverged(what, "nothing was saved since the last checkpoint").into())
+                let note = "nothing was saved since the last checkpoint";
+                Err(self.program.error(diverged(&self.program, what, note)))
             }
         }
     }
@@ -310,6 +311,7 @@ fn format(
 ) -> Result<Format, Error> {
     let stacked = common.family.stacked(common.size)?.outputs.iter().map(ToString::to_string).collect();
     let single = common.family.stacks && common.size == 1 && options.batch.is_none();
+    let names = Arc::new(common.program.names(&cases, &ClassAxes::new()));
     let preparation = Arc::new(Preparation::default().with_cases(cases));
-    Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation })
+    Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation, names })
 }

@@ -1,13 +1,13 @@
-//! Inputs on another scale that are compared with what a network gives.
+//! Standardised inputs that are compared with the results of a network.
 
 use indexmap::IndexSet;
 use rml_data::Preparation;
 use rml_driver::Program;
 use rml_ir::flat::{Flat, Rhs, Var};
-use rml_ir::op::Op;
+use rml_ir::op::Class;
 
-/// Notes of the inputs that were brought to another scale and meet no parameter, so that what a network gives is
-/// compared with them: sentences without a point. An input that the program does not have was one of the training.
+/// Notes about inputs that are standardised and do not enter a network: the program compares its results with them.
+/// Sentences without a full stop. An input that the program lacks is one of the training.
 pub(crate) fn targets(program: &Program, preparation: &Preparation) -> Vec<String> {
     let flat = program.flat();
     let parameters = flat.states.values().filter(|state| state.parameter);
@@ -27,7 +27,7 @@ pub(crate) fn targets(program: &Program, preparation: &Preparation) -> Vec<Strin
     all.filter(is_target).map(note).collect()
 }
 
-/// Whether what depends on a value is an operand beside one of the parameters.
+/// Whether an operator combines something that depends on a value with one of the parameters.
 fn meets(flat: &Flat, value: Var, parameters: &IndexSet<Var>) -> bool {
     let mut reached = IndexSet::from([value]);
     loop {
@@ -62,7 +62,7 @@ pub(super) fn moved(flat: &Flat, vars: impl IntoIterator<Item = Var>) -> IndexSe
                 Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } | Rhs::Post { next, .. } => &[*next],
                 Rhs::Merge { on_true, on_false, .. } => &[*on_true, *on_false],
                 Rhs::If { then, other, .. } => &[*then, *other],
-                Rhs::Apply { op, args } if is_rearranged(op) => args,
+                Rhs::Apply { op, args } if matches!(op.class(), Class::Identity | Class::Layout) => args,
                 Rhs::Const(_) | Rhs::Apply { .. } | Rhs::Param { .. } => &[],
             };
             if from.iter().any(|v| found.contains(v)) {
@@ -73,18 +73,4 @@ pub(super) fn moved(flat: &Flat, vars: impl IntoIterator<Item = Var>) -> IndexSe
             return found;
         }
     }
-}
-
-/// Whether the elements of the result are those of the operands.
-fn is_rearranged(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Copy
-            | Op::Reshape { .. }
-            | Op::Transpose { .. }
-            | Op::Broadcast { .. }
-            | Op::Stack { .. }
-            | Op::Concat { .. }
-            | Op::Index { .. }
-    )
 }

@@ -66,6 +66,7 @@ impl<'p> Parameters<'p> {
             let count = flat.vars[equation.lhs].ty.shape.len();
             match equation.rhs {
                 Rhs::Param { .. } => found.never += count,
+                _ if is_kept(flat, state.equation) => found.never += count,
                 _ if sampled.by_windows.contains(&equation.lhs) => found.window.push((key, count)),
                 _ if sampled.all.contains(&equation.lhs) => found.condition += count,
                 _ => found.cycle.push((key, count)),
@@ -73,6 +74,12 @@ impl<'p> Parameters<'p> {
         }
         found
     }
+}
+
+/// Whether a state always has its initial value: `o = init fby o`.
+pub(super) fn is_kept(flat: &Flat, state: Eq) -> bool {
+    let equation = &flat.equations[state];
+    matches!(equation.rhs, Rhs::Fby { next, .. } if next == equation.lhs)
 }
 
 /// The variables that are not there in every cycle.

@@ -49,9 +49,14 @@ impl Simulator {
             Status::Absent => return Some(format!("`{name}` is absent")),
             Status::Bottom | Status::Unknown | Status::Error => return None,
         };
+        let text = |value: &Value| {
+            let case = |i: i64| flat.vars[v].cases.as_ref()?.get(usize::try_from(i).ok()?);
+            let case = if let Value::Int(i) = value { case(*i) } else { None };
+            case.map_or_else(|| ValueText(value).to_string(), ToString::to_string)
+        };
         Some(match (&value, at) {
             (Value::Tensor(tensor), Some(at)) if tensor.shape() == shape => {
-                format!("`{name}{}` is {}", place(shape, at), ValueText(&tensor.data().get(at)))
+                format!("`{name}{}` is {}", place(shape, at), text(&tensor.data().get(at)))
             }
             (Value::Tensor(tensor), _) if tensor.data().len() > MAX_SHOWN => {
                 format!("`{name}` is {}, too large to be shown", value.ty())
@@ -59,7 +64,7 @@ impl Simulator {
             (Value::Tensor(tensor), _) if tensor.shape().rank() > 1 => {
                 format!("`{name}` is {} with the elements {}", value.ty(), ValueText(&value))
             }
-            _ => format!("`{name}` is {}", ValueText(&value)),
+            _ => format!("`{name}` is {}", text(&value)),
         })
     }
 }

@@ -1,7 +1,8 @@
 //! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of
 //! a line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
 //! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` after `fby`:
-//! `if (true fby end) then x else (0 fby x)`.
+//! `if (true fby end) then x else (0 fby x)`. Parentheses around the first value of a delay stay where they say what is
+//! meant: `(x + 1.0) fby y`.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -95,7 +96,11 @@ impl<'t> Formatter<'t> {
                 self.chain(expr, precedence::binary(*op), &mut parts);
                 chained(parts)
             }
-            ExprKind::When { .. } | ExprKind::Every { .. } | ExprKind::Restart { .. } => {
+            ExprKind::When { .. }
+            | ExprKind::Every { .. }
+            | ExprKind::Restart { .. }
+            | ExprKind::By { .. }
+            | ExprKind::Along { .. } => {
                 let mut parts = Vec::new();
                 self.chain(expr, Level::When, &mut parts);
                 chained(parts)
@@ -146,10 +151,13 @@ impl<'t> Formatter<'t> {
     /// A chain of left-associative operators of one level.
     fn chain(&mut self, expr: &Expr<'_>, level: Level, parts: &mut Vec<Doc>) {
         let (left, op, right) = match &expr.kind {
-            ExprKind::Binary(op, left, right) => (left, op.text(), right),
-            ExprKind::When { value, cond } => (value, "when", cond),
-            ExprKind::Every { call, end } => (call, "every", end),
-            ExprKind::Restart { call, cond } => (call, "restart", cond),
+            ExprKind::Binary(op, left, right) => (left, op.text(), std::slice::from_ref(*right)),
+            ExprKind::When { value, cond } => (value, "when", std::slice::from_ref(*cond)),
+            ExprKind::Every { call, end } => (call, "every", std::slice::from_ref(*end)),
+            ExprKind::Restart { call, cond } => (call, "restart", std::slice::from_ref(*cond)),
+            ExprKind::By { call, rule } => (call, "by", std::slice::from_ref(*rule)),
+            ExprKind::Along { call, back: false, axes } => (call, "along", *axes),
+            ExprKind::Along { call, back: true, axes } => (call, "along back", *axes),
             _ => return,
         };
         if precedence::of(&left.kind) == level {
@@ -164,8 +172,22 @@ impl<'t> Formatter<'t> {
         }
         parts.push(Doc::Line);
         parts.push(text(format!("{op} ")));
-        let right = self.factor(right, level);
+        let right = match right {
+            [right] if op.starts_with("along") && self.is_misread_axis(right) => self.parenthesised(right),
+            [right] => self.factor(right, level),
+            axes => {
+                let axes = self.items(axes, |a| a.span, |f, a| f.expr(a, Level::If));
+                bracketed("(", axes, ")", false)
+            }
+        };
         parts.push(right);
+    }
+
+    /// Whether an axis after `along` would be read as something else: `back` with more after it as the word, and a
+    /// parenthesis as the list of axes.
+    fn is_misread_axis(&self, axis: &Expr<'_>) -> bool {
+        let is_part = matches!(axis.kind, ExprKind::Index { .. } | ExprKind::Field { .. });
+        !matches!(axis.kind, ExprKind::Var(_)) && self.begins_with_back(axis) || is_part && self.opens(axis)
     }
 
     /// An operand of an infix operator of that level, not itself of that level unless on the right.
@@ -211,8 +233,9 @@ impl<'t> Formatter<'t> {
                 ExprKind::FbyBack { init, next } => (init, next, "fby back "),
                 _ => break,
             };
-            let init = self.expr(init, Level::Or);
-            parts.extend([init, Doc::Line, text(op)]);
+            let first =
+                if is_marked(expr, init) { self.parenthesised(init) } else { self.expr(init, Level::Or) };
+            parts.extend([first, Doc::Line, text(op)]);
             expr = next;
             // Right after `fby`, a name `back` with more after it would be read as `fby back`.
             if op == "fby " && !matches!(next.kind, ExprKind::Var(_)) && self.begins_with_back(next) {
@@ -233,6 +256,8 @@ impl<'t> Formatter<'t> {
             | ExprKind::When { value: e, .. }
             | ExprKind::Every { call: e, .. }
             | ExprKind::Restart { call: e, .. }
+            | ExprKind::By { call: e, .. }
+            | ExprKind::Along { call: e, .. }
             | ExprKind::Field { base: e, .. }
             | ExprKind::Fby { init: e, .. }
             | ExprKind::FbyBack { init: e, .. }
@@ -264,8 +289,8 @@ impl<'t> Formatter<'t> {
         match &operand.kind {
             ExprKind::Array(_) => true,
             ExprKind::Index { base, .. } | ExprKind::Field { base, .. } => self.misread(base),
-            ExprKind::Var(_) => matches!(self.shown(operand.span), "every" | "restart"),
-            ExprKind::Call { callee, .. } => matches!(self.shown(callee.span), "every" | "restart"),
+            ExprKind::Var(_) => is_operator(self.shown(operand.span)),
+            ExprKind::Call { callee, .. } => is_operator(self.shown(callee.span)),
             _ => false,
         }
     }
@@ -288,6 +313,11 @@ impl<'t> Formatter<'t> {
     }
 }
 
+/// Whether a name is an operator where an operand stands before and after it.
+fn is_operator(name: &str) -> bool {
+    matches!(name, "every" | "restart" | "by" | "along")
+}
+
 /// A first part and what follows it, indented if it breaks.
 fn chained(mut parts: Vec<Doc>) -> Doc {
     let rest = parts.split_off(1.min(parts.len()));
@@ -302,6 +332,14 @@ fn merge_of(operands: Vec<Doc>) -> Doc {
         parts.push(operand);
     }
     chained(parts)
+}
+
+/// Whether parentheses stand around the first value of a delay, `(x + 1.0) fby y`, and say that all of it is meant:
+/// without them, the warning `fby-operand` would ask for that.
+fn is_marked(delay: &Expr<'_>, init: &Expr<'_>) -> bool {
+    let ExprKind::Binary(op, _, right) = &init.kind else { return false };
+    let is_operation = precedence::binary(*op) != Level::Comparison;
+    delay.span.start < init.span.start && is_operation && matches!(right.kind, ExprKind::Literal(_))
 }
 
 fn is_merge(expr: &Expr<'_>) -> bool {

@@ -25,7 +25,7 @@ impl<'a> Parser<'_, 'a> {
         let start = self.take();
         let cond = self.expr()?;
         let eq_help: &[&str] = if self.kind() == Kind::Eq { &["`==` compares"] } else { &[] };
-        self.expect(Kind::Then, "behind the condition of `if`", eq_help)?;
+        self.expect(Kind::Then, "after the condition of `if`", eq_help)?;
         let then = self.expr()?;
         self.expect(Kind::Else, "", &["an `if` always has both branches: `if c then a else b`"])?;
         let other = self.expr()?;
@@ -67,27 +67,49 @@ impl<'a> Parser<'_, 'a> {
         Ok(left)
     }
 
-    /// `x when c`, `f(x) every end`, `f(x) restart r`
+    /// `x when c`, `f(x) every end`, `f(x) restart r`, `f(x) by g`, `f(x) along 0`
     fn sampled(&mut self) -> Parse<Tree<'a>> {
         let mut left = self.unary()?;
         loop {
-            let (every, restart) = (self.at_operator("every"), self.at_operator("restart"));
-            if !every && !restart && self.kind() != Kind::When {
+            if self.at_operator("along") {
+                left = self.along(left)?;
+                continue;
+            }
+            let [every, restart, by] = ["every", "restart", "by"].map(|word| self.at_operator(word));
+            if !every && !restart && !by && self.kind() != Kind::When {
                 return Ok(left);
             }
             self.next();
             let right = self.unary()?;
             let (l, r) = (left.expr, right.expr);
-            let kind = match (every, restart) {
-                (true, _) => ExprKind::Every { call: l, end: r },
-                (_, true) => ExprKind::Restart { call: l, cond: r },
+            let kind = match (every, restart, by) {
+                (true, ..) => ExprKind::Every { call: l, end: r },
+                (_, true, _) => ExprKind::Restart { call: l, cond: r },
+                (.., true) => ExprKind::By { call: l, rule: r },
                 _ => ExprKind::When { value: l, cond: r },
             };
             left = self.tree(kind, left.outer.to(right.outer), left.height.max(right.height))?;
         }
     }
 
-    /// Whether the name `every` or `restart` is the operator here.
+    /// `f(x) along 0`, `f(x, c) along back (0, _)`, with `along` next.
+    fn along(&mut self, call: Tree<'a>) -> Parse<Tree<'a>> {
+        self.next();
+        let back = self.is_word(0, "back") && self.peek_at(1).kind.starts_unary() && !self.at_range(1);
+        if back {
+            self.next();
+        }
+        let (axes, height, end) = if self.kind() == Kind::LParen {
+            self.args("along")?
+        } else {
+            let axis = self.unary()?;
+            (self.slice(&[*axis.expr]), axis.height, axis.outer)
+        };
+        let kind = ExprKind::Along { call: call.expr, back, axes };
+        self.tree(kind, call.outer.to(end), call.height.max(height))
+    }
+
+    /// Whether the name `every`, `restart` or `along` is the operator here.
     pub(super) fn at_operator(&self, word: &str) -> bool {
         self.is_word(0, word) && self.peek_at(1).kind.starts_unary() && !self.at_range(1)
     }

@@ -1,5 +1,5 @@
-//! Whole forms of other languages that are recognised, and written as they stand here: one error each, with the words
-//! of the program, and the parser continues behind the form.
+//! Recognises whole forms of other languages, such as `fby(0, x)`. Each is one error that shows what to write with the
+//! names of the program. The parser then continues after the form.
 
 use super::{Parse, Parser, Reported};
 use crate::ast::{Expr, ExprKind, Ident, Transition};
@@ -8,17 +8,17 @@ use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// The most tokens of such a form.
+/// The greatest number of tokens of such a form.
 const MAX_FORM: usize = 256;
 
-/// Functions that other libraries take as arguments of a layer.
+/// Functions that other libraries accept as arguments of a layer.
 const ACTIVATIONS: &[&str] = &["relu", "tanh", "sigmoid", "softmax", "gelu", "softplus"];
 
-/// Names of functions that take layers.
+/// Names of functions that call layers one after the other.
 const CHAINS: &[&str] = &["sequential", "Sequential", "chain", "compose", "pipe"];
 
 impl<'a> Parser<'_, 'a> {
-    /// The text from one token to another, both places from here, without the second.
+    /// The text from the token `from` places ahead up to the one `to` places ahead, which is not included.
     fn written(&self, from: usize, to: usize) -> &str {
         if from >= to {
             return "";
@@ -32,9 +32,9 @@ impl<'a> Parser<'_, 'a> {
         Span::new(self.file, self.peek_at(from).start, end)
     }
 
-    /// How many places from `from` on the first token stands for which `ends` holds, outside of brackets that are
-    /// opened after `from`.
-    fn find_from(&self, from: usize, ends: impl Fn(Token) -> bool) -> Option<usize> {
+    /// The position of the first token from `from` for which `ends` holds. Tokens in brackets that open after `from` do
+    /// not count.
+    pub(super) fn find_from(&self, from: usize, ends: impl Fn(Token) -> bool) -> Option<usize> {
         let mut depth = 0_usize;
         for ahead in from..from + MAX_FORM {
             let token = self.peek_at(ahead);
@@ -51,8 +51,8 @@ impl<'a> Parser<'_, 'a> {
         None
     }
 
-    /// The parts of the list in parentheses that opens `open` places from here, and where it closes.
-    fn list(&self, open: usize) -> Option<(Vec<&str>, usize)> {
+    /// The parts of the list in parentheses that opens `open` places ahead, and the position of its `)`.
+    pub(super) fn list(&self, open: usize) -> Option<(Vec<&str>, usize)> {
         let mut parts = Vec::new();
         let mut from = open + 1;
         loop {
@@ -74,12 +74,12 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Takes a text that stands alone, which is reported.
+    /// Takes a string that stands in the place of an equation or node, and reports it.
     pub(super) fn loose_text(&mut self) -> bool {
         let Some(token) = self.eat(Kind::Str) else { return false };
         let text = self.text_of(token).trim_matches('"');
-        let behind = self.text.get(token.end..).unwrap_or("");
-        self.report(text_as_comment(self.span(token), text, behind));
+        let after = self.text.get(token.end..).unwrap_or("");
+        self.report(text_as_comment(self.span(token), text, after));
         self.eat(Kind::Semi);
         true
     }
@@ -105,7 +105,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `if c then o = x else o = y;` as an equation, with `if` next. Takes all but its last token.
+    /// `if c then o = x else o = y;` in the place of an equation, with `if` next. Takes all but the last token.
     pub(super) fn conditional_equation(&mut self) -> Option<Reported> {
         let is = |kind: Kind| move |token: Token| token.kind == kind;
         let then = self.find_from(1, is(Kind::Then))?;
@@ -116,7 +116,7 @@ impl<'a> Parser<'_, 'a> {
             named.then(|| self.text_of(self.peek_at(at)))
         };
         let (name, again) = (assigned(then + 1)?, assigned(other + 1)?);
-        // The first branch may have ended with a `;` of its own.
+        // The first branch may end with a `;`.
         let first_end = other - usize::from(self.peek_at(other - 1).kind == Kind::Semi);
         let [cond, first, second] =
             [(1, then), (then + 3, first_end), (other + 3, end)].map(|(from, to)| self.written(from, to));
@@ -132,7 +132,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `assert c, "name";`, behind the word, with the text last. Takes it up to the `;`.
+    /// `assert c, "name";`, with the token after `assert` next. Takes it up to the `;`.
     pub(super) fn assertion_name_last(&mut self, start: Span) -> Option<Reported> {
         let end = self.find_from(0, |token| token.kind == Kind::Semi)?;
         let called = self.kind() == Kind::LParen && self.peek_at(end.checked_sub(1)?).kind == Kind::RParen;
@@ -159,7 +159,7 @@ impl<'a> Parser<'_, 'a> {
         let d = Diagnostic::error(codes::SYNTAX, "expected an expression, found the keyword `fby`")
             .label(self.span(self.peek()), "`fby` stands between the first value and what follows it");
         let place = self.span_of(0, close + 1);
-        // Without parentheses, `if` and `fby` would include the `fby` after them.
+        // Without parentheses, an `if` or `fby` would take the new `fby` into its last operand.
         let first = |init: &str| {
             let loose = init.starts_with("if ") || init.contains("fby");
             if loose { format!("({init})") } else { init.to_owned() }
@@ -182,7 +182,7 @@ impl<'a> Parser<'_, 'a> {
     /// `(restart f every r)(x)` and `restart f(x) every r`, with `restart` next.
     pub(super) fn restarted_call(&mut self) -> Option<Reported> {
         let is_word = self.is_word(0, "restart") || self.is_word(0, "reset");
-        let operators = ["every", "restart", "for", "reset"];
+        let operators = ["every", "restart", "by", "for", "reset"];
         if !is_word
             || self.peek_at(1).kind != Kind::Ident
             || operators.iter().any(|word| self.is_word(1, word))
@@ -190,7 +190,7 @@ impl<'a> Parser<'_, 'a> {
             return None;
         }
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).copied();
-        // An operand of `merge` may have that name.
+        // Not where it may be the name of a variable, as an operand of `merge`.
         let earlier = self.tokens.get(..self.at).unwrap_or_default().iter().rev();
         let mut earlier = earlier.take_while(|token| token.kind != Kind::Semi);
         if earlier.any(|token| token.kind == Kind::Merge) {
@@ -228,7 +228,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `until if c restart S;`, `until c resume S;`, behind the word that begins a transition of that kind.
+    /// `until if c restart S;` and `until c resume S;`, with the token after `until` or `unless` next.
     pub(super) fn foreign_transition(&mut self, start: Span, strong: bool) -> Option<Transition<'a>> {
         let scade = self.kind() == Kind::If;
         let from = usize::from(scade);
@@ -271,7 +271,7 @@ impl<'a> Parser<'_, 'a> {
         Some(Transition { strong, cond, resume, target, args: None, span: start.to(self.last_span()) })
     }
 
-    /// Whether a state of that name is declared somewhere.
+    /// Whether the text declares a state of that name.
     fn is_state(&self, name: Token) -> bool {
         let text = self.text_of(name);
         self.tokens.windows(2).any(|pair| match pair {
@@ -280,8 +280,7 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// `dense(16)(x)`, with the second parenthesis next: the call that is meant, `dense(16, x)`, and from where it
-    /// begins.
+    /// `dense(16)(x)`, with the second `(` next: its place, and the call to write, `dense(16, x)`.
     pub(super) fn curried(&self) -> Option<(Span, String)> {
         let (name, callee) = self.call_before()?;
         let start = self.tokens.get(name)?.start;
@@ -316,7 +315,7 @@ impl<'a> Parser<'_, 'a> {
         Some((place, nested))
     }
 
-    /// The number of the name of the call that ends here, and the name.
+    /// The name of the call that ends before the next token, and the number of its token.
     fn call_before(&self) -> Option<(usize, &str)> {
         let last = self.at.checked_sub(1)?;
         if self.tokens.get(last)?.kind != Kind::RParen {
@@ -348,13 +347,13 @@ impl<'a> Parser<'_, 'a> {
     }
 }
 
-/// A condition as an operand: in parentheses, if it is more than a name or a call.
+/// A condition as an operand, in parentheses unless it is a name or a call.
 fn operand(text: &str) -> String {
     let simple = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if simple || text.ends_with(')') && !text.contains(' ') { text.to_owned() } else { format!("({text})") }
 }
 
-/// The parts of a list, between the commas outside of brackets.
+/// The parts of a list, separated at the commas outside of brackets.
 fn top_level(list: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let parts = list.split(|c: char| {

@@ -71,6 +71,9 @@ const BLOCK: &[(&str, &str)] = &[
     ("var", "leave the declaration out: the equation `x = ..;` defines `x`, and its type is found"),
 ];
 
+/// How many tokens of an equation are searched for a word.
+const MAX_AHEAD: usize = 64;
+
 impl<'a> Parser<'_, 'a> {
     /// Takes a word that stands before or after equations in another language, if one stands here and is no name that
     /// an equation defines; reports it.
@@ -237,10 +240,13 @@ impl<'a> Parser<'_, 'a> {
 
     /// A help line about the next token or the word before it, with the name that follows the word in it.
     pub(super) fn named(&self, help: &str) -> String {
-        let is_name = |token: &Token| {
-            token.kind == Kind::Ident && !WORDS.iter().any(|(word, _)| *word == self.text_of(*token))
-        };
-        let name = [self.peek(), self.peek_at(1), self.peek_at(2)].into_iter().find(is_name);
+        let is_name = |token: &Token| token.kind == Kind::Ident && !self.is_word_token(*token);
+        let rest = (0..).map(|ahead| self.peek_at(ahead));
+        let rest = rest.take_while(|token| !matches!(token.kind, Kind::Semi | Kind::Eof));
+        let rest: Vec<Token> = rest.take(MAX_AHEAD).collect();
+        let after_word = rest.windows(2).find(|pair| self.is_word_token(pair[0]) && is_name(&pair[1]));
+        let name = after_word.map(|pair| pair[1]);
+        let name = name.or_else(|| rest.iter().copied().take(3).find(is_name));
         help.replace("{x}", name.map_or("x", |name| self.text_of(name)))
     }
 
@@ -255,8 +261,12 @@ impl<'a> Parser<'_, 'a> {
 
     /// Whether the token of that number is a word of another language.
     pub(super) fn is_foreign(&self, number: usize) -> bool {
-        let name = self.tokens.get(number).filter(|t| t.kind == Kind::Ident).map(|t| self.text_of(*t));
-        WORDS.iter().any(|(word, _)| name == Some(*word))
+        self.tokens.get(number).is_some_and(|token| self.is_word_token(*token))
+    }
+
+    /// Whether a token is a word of another language.
+    fn is_word_token(&self, token: Token) -> bool {
+        token.kind == Kind::Ident && WORDS.iter().any(|(word, _)| *word == self.text_of(token))
     }
 
     /// `x.T`, with the dot next.

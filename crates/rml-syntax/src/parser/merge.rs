@@ -113,6 +113,8 @@ impl<'a> Parser<'_, 'a> {
                 || complete
                     && (self.at_operator("every")
                         || self.at_operator("restart")
+                        || self.at_operator("by")
+                        || self.at_operator("along")
                         || self.at_range(0)
                         || self.at_continue())
             {

@@ -9,6 +9,7 @@ mod forms;
 mod habits;
 mod item;
 mod merge;
+mod operators;
 mod report;
 mod structure;
 mod types;

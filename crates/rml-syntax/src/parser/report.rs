@@ -44,6 +44,9 @@ impl Parser<'_, '_> {
         if let Some((place, call)) = curried.flatten() {
             return self.report(diagnostic.fix(format!("write `{call}`"), place, call));
         }
+        if let Some(diagnostic) = self.foreign_operator(&diagnostic) {
+            return self.report(diagnostic);
+        }
         match self.habit() {
             Some(line) => diagnostic = diagnostic.help(self.named(line)),
             None => diagnostic.help.extend(help.iter().map(|line| (*line).to_owned())),

@@ -53,7 +53,13 @@ impl Builder {
     pub fn var(&mut self, name: &str, ty: Type) -> Var {
         let name = (!name.is_empty()).then(|| Arc::from(name));
         let at = 1000 + self.flat.vars.len() * 10;
-        self.flat.vars.push(VarData { name, ty, span: Span::new(FileId(0), at, at + 5), asserts: None })
+        self.flat.vars.push(VarData {
+            name,
+            ty,
+            span: Span::new(FileId(0), at, at + 5),
+            asserts: None,
+            cases: None,
+        })
     }
 
     /// A scalar that is to be defined later.

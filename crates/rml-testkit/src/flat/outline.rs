@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_base::{EntityId, FileId, IndexVec, Span};
 use rml_ir::flat::{self, Drawn, Window};
-use rml_ir::normal::{self, Callee, ConstKind, Constant, Formal, Module, Node, NodeId};
+use rml_ir::normal::{self, Callee, ConstKind, Constant, Formal, Module, Node, NodeId, Rule};
 
 use crate::Random;
 
@@ -207,7 +207,7 @@ impl<'a> Maker<'a> {
                 N::FbyBack { init: self.init(*init), next: self.var(*next) }
             }
             flat::Rhs::Post { next, .. } => N::Post { next: self.var(*next) },
-            flat::Rhs::Param { init } => N::Param { init: self.var(*init) },
+            flat::Rhs::Param { init } => N::Param { init: self.var(*init), by: Rule::DEFAULT },
         }
     }
 }

@@ -124,9 +124,11 @@ impl Lower<'_> {
             }
             (Op::Reduce(by, axis), [x]) => Kernel::Reduce(*by, ty.dtype, Around::axis(&x.dims, *axis)),
             (Op::Pick, [x, _]) => Kernel::Pick(ty.dtype, x.dims.last().copied().unwrap_or(1)),
-            (Op::Gather { axis }, [x, _]) => Kernel::Gather(ty.dtype, Around::axis(&x.dims, Some(*axis))),
-            (Op::ScatterAdd { shape, axis }, _) if ty.is_num() => {
-                Kernel::ScatterAdd(Around::axis(shape.dims(), Some(*axis)))
+            (Op::Gather { axis }, [x, at]) => {
+                Kernel::Gather(ty.dtype, Around::axis(&x.dims, Some(*axis)), at.dims.iter().product())
+            }
+            (Op::ScatterAdd { shape, axis }, [at, _]) if ty.is_num() => {
+                Kernel::ScatterAdd(Around::axis(shape.dims(), Some(*axis)), at.dims.iter().product())
             }
             (Op::OneHot { classes }, _) => Kernel::OneHot(*classes),
             (Op::RandomUniform { .. } | Op::RandomNormal { .. }, [_, _]) => Kernel::Draw(op.clone()),

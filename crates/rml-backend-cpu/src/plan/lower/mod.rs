@@ -336,9 +336,9 @@ impl Lower<'_> {
     fn added(&mut self, op: &Op, args: &[Atom], ty: &Type) -> Added {
         let types: Vec<Type> = args.iter().map(|a| self.plan.ty(*a)).collect();
         match (op, args) {
-            (Op::Copy, [x]) => return Added::Rows(self.atom(*x)),
+            (Op::Copy, [x]) => return Added::Rows(self.atom(*x), 1),
             (Op::SumTo { shape }, [x]) if types[0].shape.dims().ends_with(shape.dims()) => {
-                return Added::Rows(self.atom(*x));
+                return Added::Rows(self.atom(*x), types[0].shape.len() / ty.shape.len().max(1));
             }
             (op, [a, b]) if is_outer_product(op) => {
                 if let ([k, m], [_, n]) = (types[0].shape.dims(), types[1].shape.dims()) {

@@ -141,7 +141,7 @@ fn visit(code: &Code, unit: &Unit, reads: &mut Vec<Arg>, outs: &mut Vec<Arg>) {
         for Addend { when, added, .. } in terms {
             conds(when, reads);
             match added {
-                Added::Rows(a) => reads.push(*a),
+                Added::Rows(a, _) => reads.push(*a),
                 Added::Outer(_, args) => reads.extend(args),
                 Added::Made(instrs, a) => {
                     code.instrs[instrs.clone()].iter().for_each(|instr| plain(instr, reads, outs));

@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         let kernel = match &instr.kernel {
             Kernel::Sum { terms, .. } => {
                 let terms = terms.iter().map(|term| match &term.added {
-                    Added::Rows(a) => self.arg(*a),
+                    Added::Rows(a, _) => self.arg(*a),
                     Added::Outer(_, [a, b]) => format!("{}' x {}", self.arg(*a), self.arg(*b)),
                     Added::Made(_, a) => self.arg(*a),
                 });
@@ -196,7 +196,7 @@ fn name(kernel: &Kernel) -> String {
         Kernel::Softmax(true, n) => format!("log_softmax of {n}"),
         Kernel::Pick(..) => "pick".to_owned(),
         Kernel::Gather(..) => "gather".to_owned(),
-        Kernel::ScatterAdd(_) => "scatter_add".to_owned(),
+        Kernel::ScatterAdd(..) => "scatter_add".to_owned(),
         Kernel::OneHot(n) => format!("one_hot of {n}"),
         Kernel::Convolve(_) => "convolution".to_owned(),
         Kernel::Sum { .. } => "sum".to_owned(),

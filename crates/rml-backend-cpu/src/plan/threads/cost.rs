@@ -6,12 +6,12 @@ use super::super::code::{Added, Code, Instr, Kernel, Unit};
 
 /// The nanoseconds of a unit at a tick; of a sum, for each tick that is summed.
 pub(super) fn unit(code: &Code, unit: &Unit) -> f64 {
-    code.instrs[unit.instrs.clone()].iter().map(|instr| cost(code, instr)).sum()
+    code.instrs[unit.instrs.clone()].iter().map(|instr| cost(instr)).sum()
 }
 
 /// As measured on a machine whose vectors have 512 bits, in single precision; others are slower, so that sharing pays
 /// there, too.
-fn cost(code: &Code, instr: &Instr) -> f64 {
+fn cost(instr: &Instr) -> f64 {
     let product = |m: usize, k: usize, n: usize| (m * k) as f64 * n as f64 * 0.02;
     let width = instr.width as f64;
     match &instr.kernel {
@@ -27,7 +27,7 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
         Kernel::Sum { terms, .. } => {
             let of = |added: &Added| match added {
                 Added::Outer([m, k, n], _) => product(*m, *k, *n),
-                Added::Rows(x) => code.data(*x).1.width as f64 * 0.1,
+                Added::Rows(_, rows) => *rows as f64 * width * 0.1,
                 Added::Made(..) => width,
             };
             terms.iter().map(|term| of(&term.added)).fold(0.0, f64::max)

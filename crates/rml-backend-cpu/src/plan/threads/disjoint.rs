@@ -219,7 +219,7 @@ impl Touched<'_> {
         instr.args.iter().for_each(|init| self.row(*init, 0, 0..instr.width, false));
         for term in terms {
             let args = match &term.added {
-                Added::Rows(x) | Added::Made(_, x) => vec![*x],
+                Added::Rows(x, _) | Added::Made(_, x) => vec![*x],
                 Added::Outer(_, args) => args.to_vec(),
             };
             for t in ranges_in(term.at, self.bound).flat_map(|(from, to)| from..to) {

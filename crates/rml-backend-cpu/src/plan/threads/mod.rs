@@ -328,7 +328,7 @@ fn group(instr: &Instr) -> Option<usize> {
     let mut group = 1;
     for term in terms {
         match &term.added {
-            Added::Rows(_) => {}
+            Added::Rows(..) => {}
             Added::Outer([_, _, n], _) if group == 1 || group == *n => group = *n,
             Added::Outer(..) | Added::Made(..) => return None,
         }

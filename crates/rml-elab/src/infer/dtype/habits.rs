@@ -24,7 +24,7 @@ pub(super) fn operands(
     let counted = match (left, right) {
         (DType::Int | DType::Num, DType::Bool) => Some((b, left)),
         (DType::Bool, DType::Int | DType::Num) => Some((a, right)),
-        _ => None,
+        (DType::Bool, DType::Bool) | (DType::Int | DType::Num, DType::Int | DType::Num) => None,
     };
     if let Some((truth, number)) = counted {
         let text = text::short(node, truth)?;

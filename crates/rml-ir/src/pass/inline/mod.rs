@@ -2,6 +2,7 @@
 //! names; every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
 
 mod draws;
+mod group;
 mod initial;
 mod paths;
 mod size;
@@ -14,6 +15,7 @@ use rml_base::{Diagnostic, Diagnostics, EntityId, IndexVec, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use self::group::{Part, Sum, Within};
 use self::initial::Start;
 use self::paths::{InstancePath, Labels, stripped};
 use self::states::{Named, Update};
@@ -32,7 +34,7 @@ const PARAM: &str = "param";
 ///   formals constants.
 /// - `call f(..) every end` opens a window around the instance, inside the window around the call.
 /// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
-///   inside one (`update`).
+///   inside one (`update`). `group_sum` in an update is a sum over updates (`group`).
 /// - A random stream gets its tick, a count of its cycles that windows do not restart (`draws`).
 /// - A parameter whose condition is constantly false is one without an optimiser (PARAM-6).
 /// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
@@ -122,6 +124,8 @@ struct Inliner<'m> {
     states: IndexMap<Eq, Named>,
     /// The parameters with an optimiser so far.
     updates: Vec<Update>,
+    /// The calls of `group_sum` in their updates so far.
+    sums: IndexMap<Sum, Vec<Part>>,
     /// The initial values of the parameters so far.
     starts: Vec<Start>,
     /// Whether parameters are held.
@@ -152,6 +156,8 @@ struct Frame {
     results: Vec<Var>,
     /// The name of the parameter that the output is, where the node stands for the primitive.
     parameter: Option<InstancePath>,
+    /// The update of a parameter that it is in.
+    within: Option<Within>,
     /// The call.
     span: Span,
 }
@@ -172,6 +178,7 @@ struct Instance<'a> {
     args: &'a [Var],
     results: Vec<Var>,
     parameter: Option<InstancePath>,
+    within: Option<Within>,
     span: Span,
 }
 
@@ -182,6 +189,7 @@ impl<'m> Inliner<'m> {
         inliner.hold = hold;
         inliner.enter_root();
         inliner.run();
+        inliner.close_sums();
         inliner
     }
 
@@ -208,6 +216,7 @@ impl<'m> Inliner<'m> {
             frames: Vec::new(),
             states: IndexMap::new(),
             updates: Vec::new(),
+            sums: IndexMap::new(),
             starts: Vec::new(),
             hold: false,
             gradients: IndexMap::new(),
@@ -226,6 +235,7 @@ impl<'m> Inliner<'m> {
             args: &[],
             results: Vec::new(),
             parameter: None,
+            within: None,
             span: node.span,
         });
         // The root's variables are the first of the flat form, in the same order.
@@ -287,6 +297,7 @@ impl<'m> Inliner<'m> {
             next: 0,
             results: instance.results,
             parameter: instance.parameter,
+            within: instance.within,
             span: instance.span,
         });
     }
@@ -298,7 +309,13 @@ impl<'m> Inliner<'m> {
             let Some(value) = statics::value(value, self.flat.precision) else { continue };
             let ty = value.ty();
             let name = Some(path.join(name));
-            let var = self.flat.vars.push(VarData { name, ty: ty.clone(), span: node.span, asserts: None });
+            let var = self.flat.vars.push(VarData {
+                name,
+                ty: ty.clone(),
+                span: node.span,
+                asserts: None,
+                cases: None,
+            });
             let k = self.flat.consts.push(value.into());
             self.emit(var, Rhs::Const(k), span);
         }
@@ -336,7 +353,7 @@ impl<'m> Inliner<'m> {
 
     /// A variable without a name.
     fn temporary(&mut self, ty: Type, span: Span) -> Var {
-        self.flat.vars.push(VarData { name: None, ty, span, asserts: None })
+        self.flat.vars.push(VarData { name: None, ty, span, asserts: None, cases: None })
     }
 
     fn equation(&mut self, eq: Eq, equation: &'m normal::Equation) {
@@ -406,6 +423,12 @@ impl<'m> Inliner<'m> {
         let args: Vec<Var> = args.iter().map(|v| frame.vars[*v]).collect();
         let path = frame.path.child(instance, stripped(instance));
         let target = &self.module.nodes[node];
+        let within = frame.within;
+        if let (Some(within), [x], [total], None) = (within, &args[..], &results[..], every)
+            && group::is_sum(target)
+        {
+            return self.note_sum(within, &Arc::clone(path.full()), (*x, *total), span);
+        }
         let is_param = &*target.name == PARAM && args.len() == 1 && results.len() == 1;
         let parameter = is_param.then(|| frame.named(eq));
         let window = match every {
@@ -415,7 +438,7 @@ impl<'m> Inliner<'m> {
             }
             None => frame.window,
         };
-        self.enter(Instance { node, path, window, args: &args, results, parameter, span });
+        self.enter(Instance { node, path, window, args: &args, results, parameter, within, span });
     }
 
     /// The flat form of a primitive of the current instance.
@@ -441,7 +464,7 @@ impl<'m> Inliner<'m> {
             N::Fby { init: i, next } => Rhs::Fby { init: init(i), next: var(next), window },
             N::FbyBack { init: i, next } => Rhs::FbyBack { init: init(i), next: var(next), window },
             N::Post { next } => Rhs::Post { next: var(next), window },
-            N::Param { init } => Rhs::Param { init: var(init) },
+            N::Param { init, .. } => Rhs::Param { init: var(init) },
             N::ParamUpdate { .. } | N::Call { .. } => unreachable!("calls are inlined, not translated"),
         }
     }

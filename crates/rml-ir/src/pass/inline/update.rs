@@ -18,6 +18,7 @@ use rml_base::Span;
 
 use super::Inliner;
 use super::Instance;
+use super::group::Within;
 use super::initial::Start;
 use super::paths::InstancePath;
 use super::states::{Named, Update};
@@ -68,6 +69,9 @@ impl Inliner<'_> {
             is_called: update.is_called,
             span: update.span,
         });
+        let rule = self.module.nodes[update.optimiser].span;
+        let (path, window) = (update.instance.full().len(), window.map(|window| self.outermost(window)));
+        let within = Some(Within { rule, path, window, span: update.span });
         self.enter(Instance {
             node: update.optimiser,
             path: update.instance,
@@ -75,6 +79,7 @@ impl Inliner<'_> {
             args: &args,
             results: vec![output],
             parameter: None,
+            within,
             span: update.span,
         });
     }

@@ -1,0 +1,147 @@
+//! Loops of values that need themselves: their steps as data, and the diagnostic that is made of them.
+
+use rml_base::codes::analysis::INSTANTANEOUS_CYCLE;
+use rml_base::{Diagnostic, Span};
+use rml_ir::flat::{Flat, Var};
+use rml_ir::{DType, Type};
+
+use super::graph::Distance;
+use crate::conditions::Guard;
+
+/// The most steps of one loop that are shown.
+pub(super) const SHOWN: usize = 12;
+
+/// Values that need each other at the same time.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The value that the message is about.
+    pub(super) value: Option<Var>,
+    /// From one variable with a name to the next.
+    pub(super) steps: Vec<LoopStep>,
+    /// It is closed in the cycles in which all of these hold.
+    pub(super) guards: Vec<Guard>,
+    /// Whether it leads one cycle back and one ahead.
+    pub(super) in_time: bool,
+    /// Its only variable with a name.
+    pub(super) only: Option<Var>,
+    /// Whether the condition of a strong transition is in it.
+    pub(super) strong: bool,
+}
+
+/// A step of a loop.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopStep {
+    /// Its place in the source.
+    pub span: Span,
+    /// What needs something.
+    pub of: Var,
+    /// What it needs.
+    pub needs: Var,
+    /// How far away in time that is.
+    pub distance: Distance,
+}
+
+/// What the text of a program says about a loop.
+pub struct LoopText<'t> {
+    /// The calls that it runs through.
+    pub calls: Vec<Span>,
+    /// A value that one of these calls reads, and the line of the call: a delay there opens the loop.
+    pub read: Option<(Var, usize)>,
+    /// The program in which `read` is a variable.
+    pub flat: &'t Flat,
+    /// The shape that a variable is declared with.
+    pub shape: &'t dyn Fn(&str) -> Option<&'t str>,
+}
+
+impl LoopStep {
+    pub(super) fn told(&self, flat: &Flat) -> String {
+        let (of, needs) = (name(flat, self.of), name(flat, self.needs));
+        match self.distance {
+            Distance::Now => format!("{of} needs {needs}"),
+            Distance::Past => format!("{of} needs the previous value of {needs}"),
+            Distance::Next => format!("{of} needs the next value of {needs}"),
+        }
+    }
+}
+
+impl Loop {
+    /// The steps, each from a variable with a name to the next one.
+    pub fn steps(&self) -> &[LoopStep] {
+        &self.steps
+    }
+
+    /// The error about it. `flat` is the program that was analysed.
+    pub fn diagnostic(&self, flat: &Flat, text: &LoopText<'_>) -> Diagnostic {
+        let what = self.value.map_or_else(|| "a recurrence".to_owned(), |v| name(flat, v));
+        let message = if self.in_time {
+            format!("{what} needs its own value, one step back and one ahead in time")
+        } else {
+            format!("{what} needs its own value in the same cycle")
+        };
+        let mut found = Diagnostic::error(INSTANTANEOUS_CYCLE, message);
+        for call in &text.calls {
+            found = found.label(*call, "the loop runs through this call");
+        }
+        found = labelled(found, flat, &self.steps);
+        let is = |guard: &Guard| format!("{} is {}", name(flat, guard.cond), guard.value);
+        let conditions: Vec<String> = self.guards.iter().map(is).collect();
+        if !conditions.is_empty() {
+            found = found.note(format!("in every cycle where {}", conditions.join(" and ")));
+        }
+        found.note("expected a `fby` on every way from a value back to itself").help(self.help(flat, text))
+    }
+
+    fn help(&self, flat: &Flat, text: &LoopText<'_>) -> String {
+        if self.in_time {
+            return "use one direction in time: `fby` for both, or `fby back` for both".to_owned();
+        }
+        if let Some((own, _)) = self.only.and_then(|v| delayed(flat, v, text.shape)) {
+            return format!("for the value of the cycle before, write `{own}` on the right side");
+        }
+        if self.strong {
+            return "`unless` is decided before the equations of its state run; write `until`, which is decided after them".to_owned();
+        }
+        let read = text.read.and_then(|(v, line)| Some((delayed(text.flat, v, text.shape)?, line)));
+        match read {
+            Some(((delay, value), line)) => format!(
+                "for the value of the cycle before, write `{delay}` in place of `{value}` in line {line}"
+            ),
+            None => "delay one of the values by `fby`, or compute it from others".to_owned(),
+        }
+    }
+}
+
+/// The name of a variable in messages.
+pub(super) fn name(flat: &Flat, var: Var) -> String {
+    flat.vars[var].name.as_ref().map_or_else(|| "a part of an expression".to_owned(), |n| format!("`{n}`"))
+}
+
+/// Labels the steps of a loop.
+pub(super) fn labelled(mut found: Diagnostic, flat: &Flat, steps: &[LoopStep]) -> Diagnostic {
+    for step in steps.iter().take(SHOWN) {
+        found = found.label(step.span, step.told(flat));
+    }
+    if steps.len() > SHOWN { found.note(format!("and {} more steps", steps.len() - SHOWN)) } else { found }
+}
+
+/// The value of a variable in the cycle before, `(0.0 fby x)`, and the name of the variable in its node.
+fn delayed<'t>(flat: &Flat, v: Var, shape: &dyn Fn(&str) -> Option<&'t str>) -> Option<(String, String)> {
+    let data = &flat.vars[v];
+    let path = data.name.as_deref()?;
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let first = first_value(&data.ty, shape(path))?;
+    Some((format!("({first} fby {name})"), name.to_owned()))
+}
+
+/// A first value of that type; `shape` is how the shape is written.
+fn first_value(ty: &Type, shape: Option<&str>) -> Option<String> {
+    Some(match (ty.dtype, ty.shape.is_scalar()) {
+        (DType::Bool, true) => "false".to_owned(),
+        (DType::Int, true) => "0".to_owned(),
+        (DType::Num, true) => "0.0".to_owned(),
+        (DType::Num, false) => {
+            format!("zeros({})", shape.map_or_else(|| ty.shape.to_string(), str::to_owned))
+        }
+        (DType::Bool | DType::Int, false) => return None,
+    })
+}

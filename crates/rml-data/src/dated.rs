@@ -1,0 +1,42 @@
+//! Columns of dates, read as what a calendar and a clock say.
+
+use rml_base::visible_name;
+
+use crate::columns::{Column, Elements};
+use crate::dates::{self, Aspect, Date};
+use crate::malformed::Malformed;
+
+/// What each date of a column is read as. The texts of its numbers are `names`; without these, numbers are seconds.
+pub(crate) fn dated(aspect: Aspect, column: &Column, names: Option<&[String]>) -> Result<Column, Malformed> {
+    let date = |text: &String| dates::seconds(text).ok_or_else(|| no_date(text));
+    let named = names.map(|names| names.iter().map(date).collect::<Result<Vec<_>, _>>()).transpose()?;
+    let of = |date: Option<Date>| Ok(aspect.of(date.ok_or_else(beyond)?));
+    let int = |x: &i64| match &named {
+        Some(dates) => of(usize::try_from(*x).ok().and_then(|at| dates.get(at)).copied()),
+        None => of(dates::within(*x)),
+    };
+    let values: Vec<Date> = match &column.elements {
+        Elements::Int(v) => v.iter().map(int).collect::<Result<_, Malformed>>()?,
+        Elements::F32(v) => v.iter().map(|x| of(dates::split(f64::from(*x)))).collect::<Result<_, _>>()?,
+        Elements::F64(v) => v.iter().map(|x| of(dates::split(*x))).collect::<Result<_, _>>()?,
+        Elements::Bool(_) => return Err(Malformed::of_type("its elements are truth values, and no dates")),
+    };
+    let elements = match values.iter().all(|(_, fraction)| *fraction == 0.0) {
+        true => Elements::Int(values.into_iter().map(|(whole, _)| whole).collect()),
+        #[allow(clippy::cast_precision_loss, reason = "years have four digits")]
+        false => Elements::F64(values.into_iter().map(|(whole, fraction)| whole as f64 + fraction).collect()),
+    };
+    Ok(Column { elements, ..column.clone() })
+}
+
+/// A number of seconds in which there is no date.
+fn beyond() -> Malformed {
+    Malformed::of_type("a number of seconds is beyond the year 9999, or NaN").help(
+        "a number is read as seconds since the beginning of 1970: divide milliseconds by 1000 in the data",
+    )
+}
+
+/// A text that is no date.
+fn no_date(text: &str) -> Malformed {
+    Malformed::of_type(format!("`{}` is no date", visible_name(text))).note(dates::EXPECTED)
+}

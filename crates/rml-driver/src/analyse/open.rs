@@ -1,0 +1,44 @@
+//! Warnings about a node whose named dimensions have no value: those that every size shows.
+
+use rml_base::codes::analysis::{ACTIVE_DROPOUT, LINEAR_LAYERS};
+use rml_base::{Diagnostic, Diagnostics};
+use rml_elab::{FormalKind, NodeSignature};
+
+use crate::batch::{self, Wide};
+use crate::check::{Forms, MAIN};
+use crate::front::Front;
+use crate::interface::BATCH;
+use crate::options::{Options, root};
+
+/// The warnings that `forms`, which has the node elaborated with `options`, and an elaboration with other sizes have in
+/// common. `known` has what is elaborated with values that are given.
+///
+/// Other arbitrary numbers than sizes, such as a rate, say nothing: a node with such a parameter gets no warnings.
+pub(super) fn warnings(
+    front: &Front,
+    node: &NodeSignature,
+    options: &Options,
+    (known, forms): (&Forms<'_>, &Forms<'_>),
+) -> Vec<Diagnostic> {
+    let is_open = |name: &String| !known.gives(name);
+    let mut statics = node.formals.iter().filter(|formal| formal.kind == FormalKind::Static);
+    if statics.any(|formal| is_open(&formal.name)) || !node.dimensions.iter().any(is_open) {
+        return Vec::new();
+    }
+    let is_wide = |name: &&String| is_open(name) || **name == *BATCH && known.is_batch_open();
+    let text = front.sources.text(front.main);
+    let wide = Wide::of(node.dimensions.iter().filter(is_wide).map(String::as_str), text);
+    let others = wide.options(options);
+    let Ok(module) = front.elaborate_alone(&others, root(&others)) else { return Vec::new() };
+    let twice = batch::twice(&module, &front.sources, &wide);
+    let here = forms.findings_of(&node.name, &|_| true);
+    let there = Forms::new(front, &others, [module]).findings_of(&node.name, &|_| true);
+    let both = |d: &Diagnostic| !d.is_error() && there.iter().any(|other| other == d);
+    // A layer of its own is called by programs that say whether they train.
+    let is_layer = |d: &Diagnostic| d.code == ACTIVE_DROPOUT && node.name != MAIN;
+    // Two orders of the sizes leave open which one of three is the least.
+    let are_many = node.dimensions.iter().filter(|name| is_open(name)).count() > 2;
+    let is_narrow = |d: &Diagnostic| d.code == LINEAR_LAYERS && are_many;
+    let Diagnostics(here) = here;
+    here.into_iter().filter(|d| both(d) && !is_layer(d) && !is_narrow(d)).chain(twice).collect()
+}

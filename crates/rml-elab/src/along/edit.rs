@@ -1,0 +1,209 @@
+//! A typed node that is being rewritten: new variables and expressions, and values that are kept where a clock is
+//! absent.
+
+use std::sync::Arc;
+
+use rml_base::Span;
+use rml_ir::op::Op;
+use rml_ir::typed::{Callee, ConstKind, Constant, Equation, Expr, ExprId, ExprKind, Node, Var, VarData};
+use rml_ir::{Precision, Type, Value};
+
+use super::clocks::{condition, exists};
+use crate::shared::{Part, Tags, compact, of_node};
+
+/// A node that is being rewritten.
+pub(super) struct Edit {
+    pub(super) node: Node,
+    pub(super) tags: Tags,
+    pub(super) precision: Precision,
+}
+
+/// A value that may be needed in several places.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Var(Var),
+    /// All elements are this number.
+    Fill(f64),
+}
+
+impl Edit {
+    pub(super) fn new(node: Node, tags: Tags, precision: Precision) -> Self {
+        Self { node, tags, precision }
+    }
+
+    /// The node and its tags, without expressions that belong to nothing.
+    pub(super) fn finish(mut self) -> (Node, Tags) {
+        let new = compact(&mut self.node);
+        let Tags { calls, params, owner, shares } = self.tags;
+        let calls = calls.into_iter().filter_map(|(expr, tag)| Some((*new.get(&expr)?, tag)));
+        let params =
+            params.into_iter().filter_map(|(expr, share, path)| Some((*new.get(&expr)?, share, path)));
+        (self.node, Tags { calls: calls.collect(), params: params.collect(), owner, shares })
+    }
+
+    pub(super) fn push(&mut self, kind: ExprKind, ty: Type, span: Span) -> ExprId {
+        self.node.exprs.push(Expr { kind, ty, span })
+    }
+
+    pub(super) fn read(&mut self, var: Var, span: Span) -> ExprId {
+        let ty = self.node.vars[var].ty.clone();
+        self.push(ExprKind::Var(var), ty, span)
+    }
+
+    /// A new variable.
+    pub(super) fn var(&mut self, name: Option<Arc<str>>, ty: Type, span: Span) -> Var {
+        self.node.vars.push(VarData { name, ty, span, asserts: None, cases: None })
+    }
+
+    /// A new variable for an expression.
+    pub(super) fn define(&mut self, rhs: ExprId) -> Var {
+        let (ty, span) = (self.node.exprs[rhs].ty.clone(), self.node.exprs[rhs].span);
+        let var = self.var(None, ty, span);
+        self.node.equations.push(Equation { lhs: vec![Some(var)], rhs, span });
+        var
+    }
+
+    /// The variable of an expression, a new one unless it reads one.
+    pub(super) fn named(&mut self, expr: ExprId) -> Var {
+        match self.node.exprs[expr].kind {
+            ExprKind::Var(var) if exists(&self.node, var) => var,
+            _ => self.define(expr),
+        }
+    }
+
+    /// What stands at `expr` moves to a new place, so that something else can stand there.
+    pub(super) fn moved(&mut self, expr: ExprId) -> ExprId {
+        let made = self.node.exprs.push(self.node.exprs[expr].clone());
+        if let Some(tag) = self.tags.calls.swap_remove(&expr) {
+            self.tags.calls.insert(made, tag);
+        }
+        for (of, ..) in &mut self.tags.params {
+            if *of == expr {
+                *of = made;
+            }
+        }
+        made
+    }
+
+    /// Puts what stands at `from` to `to`.
+    pub(super) fn replace(&mut self, to: ExprId, from: ExprId) {
+        self.node.exprs[to].kind = self.node.exprs[from].kind.clone();
+    }
+
+    pub(super) fn fill(&mut self, ty: &Type, x: f64, span: Span) -> ExprId {
+        let kind = ConstKind::Value(Value::filled(ty, x, self.precision));
+        let constant = Constant { kind, ty: ty.clone(), text: None };
+        self.push(ExprKind::Const(constant), ty.clone(), span)
+    }
+
+    pub(super) fn apply(&mut self, op: Op, args: Vec<ExprId>, ty: Type, span: Span) -> ExprId {
+        self.push(ExprKind::Apply { op, args, statics: Vec::new() }, ty, span)
+    }
+
+    /// A new condition that an operator makes of others.
+    pub(super) fn logic(&mut self, op: Op, args: &[Var], span: Span) -> Var {
+        let args = args.iter().map(|var| self.read(*var, span)).collect();
+        let made = self.apply(op, args, Type::condition(), span);
+        self.define(made)
+    }
+
+    /// `var when c1 when not c2 ..`
+    pub(super) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
+        let mut value = self.read(var, span);
+        let ty = self.node.vars[var].ty.clone();
+        for (cond, positive) in chain {
+            let mut cond = self.read(*cond, span);
+            if !positive {
+                cond = self.apply(Op::Not, vec![cond], Type::condition(), span);
+            }
+            value = self.push(ExprKind::When { value, cond }, ty.clone(), span);
+        }
+        value
+    }
+
+    fn source(&mut self, source: Source, chain: &[(Var, bool)], ty: &Type, span: Span) -> ExprId {
+        match source {
+            Source::Var(var) => self.sampled(var, chain, span),
+            Source::Fill(x) => self.fill(ty, x, span),
+        }
+    }
+
+    /// `value`, which is on the clock of `chain`, where that is present, and elsewhere `other`, which is present with
+    /// the node.
+    pub(super) fn or_else(
+        &mut self,
+        chain: &[(Var, bool)],
+        (value, other): (Source, Source),
+        ty: &Type,
+        span: Span,
+    ) -> ExprId {
+        let mut made = match value {
+            Source::Var(var) => self.read(var, span),
+            Source::Fill(x) => self.fill(ty, x, span),
+        };
+        for (at, &(cond, positive)) in chain.iter().enumerate().rev() {
+            let mut outside = chain[..at].to_vec();
+            outside.push((cond, !positive));
+            let outside = self.source(other, &outside, ty, span);
+            let cond = self.read(cond, span);
+            let (on_true, on_false) = if positive { (made, outside) } else { (outside, made) };
+            made = self.push(ExprKind::Merge { cond, on_true, on_false }, ty.clone(), span);
+        }
+        made
+    }
+
+    /// Gives all calls the names that they have now, so that the order of equations does not matter any more.
+    /// Parameters become variables with their names.
+    pub(super) fn fix_names(&mut self, name: &dyn Fn(Callee) -> (Arc<str>, u8)) {
+        for (name, part) in of_node(&self.node, name) {
+            match part {
+                Part::Call(expr) => {
+                    if let ExprKind::Call { instance, .. } = &mut self.node.exprs[expr].kind {
+                        *instance = Some(name.into());
+                    }
+                }
+                Part::Parameter(expr) => {
+                    let alone = self.node.equations.iter().any(|equation| equation.rhs == expr);
+                    if !alone {
+                        let made = self.moved(expr);
+                        let var = self.define(made);
+                        self.node.vars[var].name = Some(name.into());
+                        self.node.exprs[expr].kind = ExprKind::Var(var);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives all conditions of samplings names.
+    pub(super) fn name_conditions(&mut self) {
+        let conds = self.node.exprs.iter().filter_map(|expr| match &expr.kind {
+            ExprKind::When { cond, .. } | ExprKind::Merge { cond, .. } => Some(*cond),
+            _ => None, // no other form samples
+        });
+        let conds: Vec<ExprId> = conds.filter(|cond| condition(&self.node, *cond).is_none()).collect();
+        for cond in conds {
+            let made = self.moved(cond);
+            let var = self.define(made);
+            self.node.exprs[cond].kind = ExprKind::Var(var);
+        }
+    }
+
+    /// All expressions, those of each equation one after the other.
+    pub(super) fn in_order(&self) -> Vec<ExprId> {
+        let mut found = Vec::with_capacity(self.node.exprs.len());
+        for equation in &self.node.equations {
+            let mut todo = vec![equation.rhs];
+            while let Some(expr) = todo.pop() {
+                found.push(expr);
+                todo.extend(self.node.exprs[expr].kind.operands().into_iter().rev());
+            }
+        }
+        found
+    }
+
+    /// The equation whose right side an expression is.
+    pub(super) fn equation_of(&self, expr: ExprId) -> Option<usize> {
+        self.node.equations.iter().position(|equation| equation.rhs == expr)
+    }
+}

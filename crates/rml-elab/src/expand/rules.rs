@@ -1,0 +1,191 @@
+//! `f(x) by g` in a copy: `g` updates the parameters of what is called (PARAM-9). The call is one of a copy of `f` that
+//! says so, as are all calls in it that say nothing else. What updates is a node of its own,
+//! `diff_param(init, bp, do)` with `o = g(init, bp, do)`.
+
+use std::sync::Arc;
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, EntityId, Span};
+use rml_ir::typed::Rule;
+use rml_syntax::ast::Form;
+
+use super::calls::How;
+use super::copy::Copy;
+use super::kinds::Value;
+use super::value::{NodeValue, Target};
+use super::{Env, Expansion};
+use crate::builtins::Builtin;
+use crate::hir::{ExprId, ExprKind, Node, SourceId, Structure};
+
+/// The node that updates what no `by` is about.
+const DEFAULT: &str = "diff_param";
+/// How many inputs of it stay open: the initial value, the condition, the gradient.
+const INPUTS: usize = 3;
+
+/// A node that updates parameters.
+#[derive(Debug)]
+pub(crate) struct Updating {
+    /// What tells it from others.
+    key: String,
+    pub(crate) name: Arc<str>,
+    /// The node `diff_param` that calls it.
+    pub(crate) node: SourceId,
+    /// Its interface.
+    interface: Span,
+    /// Where it is given.
+    given: Span,
+}
+
+impl Copy<'_, '_> {
+    /// The node that an expression of the template says parameters are updated by. `None` if it is in error.
+    pub(super) fn rule(&mut self, by: ExprId) -> Option<Rule> {
+        let template = Arc::clone(&self.template);
+        let ExprKind::Structure(Structure::Node(passed)) = &template.exprs[by].kind else { return None };
+        let value = self.node_value(passed, template.exprs[by].span)?;
+        let Target::Source(id) = value.target else {
+            self.say(no_rule(&value, "a function"));
+            return None;
+        };
+        let node = Arc::clone(&self.expansion.program.nodes[id]);
+        let open = match &value.given {
+            Some(given) => given.iter().filter(|given| given.is_none()).count(),
+            None => node.formals.len(),
+        };
+        let is_plain = value.order.times == 0 && value.share.is_none() && node.form == Form::Node;
+        if !is_plain || open != INPUTS || node.outputs.len() != 1 {
+            let outputs = node.outputs.len();
+            let plural = if outputs == 1 { "" } else { "s" };
+            let found = match is_plain {
+                true => format!("{open} open and {outputs} output{plural}"),
+                false => "what is no plain node".to_owned(),
+            };
+            self.say(no_rule(&value, &found).label(node.span, "its interface"));
+            return None;
+        }
+        if &*node.name == DEFAULT {
+            return Some(Rule::DEFAULT);
+        }
+        Some(self.expansion.updating(value, &node, self.depth + 1))
+    }
+
+    /// `param(k) by g`
+    pub(super) fn by(&mut self, param: ExprId, rule: ExprId) -> Value<ExprId> {
+        let from = self.exprs.len();
+        let value = self.value(param);
+        if let Some(rule) = self.rule(rule) {
+            self.updated(from, rule);
+        }
+        value
+    }
+
+    /// Notes what updates the parameters among the expressions from number `from` on, unless that is noted.
+    pub(super) fn updated(&mut self, from: usize, rule: Rule) {
+        for (id, expr) in self.exprs.iter_enumerated().skip(from) {
+            if matches!(expr.kind, ExprKind::Builtin { which: Builtin::Param, .. }) {
+                self.rules.entry(id).or_insert(rule);
+            }
+        }
+    }
+
+    /// What updates the parameters in a call that takes these nodes; `None` if that is in error.
+    pub(super) fn rule_of(
+        &mut self,
+        callee: SourceId,
+        nodes: &[SourceId],
+        how: &How,
+    ) -> Option<Option<Rule>> {
+        let by = match how.by {
+            Some(by) => Some(self.rule(by)?),
+            None => None,
+        };
+        let trains = std::iter::once(&callee).chain(nodes).any(|id| self.expansion.has_parameter(*id));
+        let rule = match (how.share, by) {
+            (Some(_), Some(_)) => {
+                self.say(of_shared(how.span));
+                return None;
+            }
+            (Some((_, rule)), None) => rule,
+            (None, Some(rule)) => {
+                if !trains {
+                    let name = self.expansion.program.nodes[callee].name.clone();
+                    self.say(no_parameter(&name, how.span));
+                }
+                Some(rule)
+            }
+            (None, None) => self.env.rule,
+        };
+        Some(rule.filter(|_| trains))
+    }
+}
+
+impl Expansion<'_> {
+    /// The number of a node that updates parameters.
+    fn updating(&mut self, value: NodeValue, of: &Node, depth: usize) -> Rule {
+        let key = value.to_string();
+        let known = self.rules.iter().position(|rule| rule.key == key);
+        let at = known.unwrap_or_else(|| {
+            let (name, interface, given) = (of.name.clone(), of.span, value.span);
+            let mut env = Env::default();
+            env.nodes.insert(0, value);
+            let node = self.request(self.program.update, env, depth, None);
+            self.rules.push(Updating { key, name, node, interface, given });
+            self.rules.len() - 1
+        });
+        Rule::from_index(at + 1)
+    }
+
+    /// Gives a node that updates parameters the place of what it calls: parameters that one node of the source updates
+    /// are a group.
+    pub(super) fn place(&self, id: SourceId, node: &mut Node) {
+        let Some(rule) = self.rules.iter().find(|rule| rule.node == id) else { return };
+        node.span = rule.interface;
+        node.exprs.iter_mut().for_each(|expr| expr.span = rule.given);
+        node.equations.iter_mut().for_each(|equation| equation.span = rule.given);
+    }
+
+    /// Whether there is a parameter in an instance of a node, or may be one.
+    fn has_parameter(&mut self, id: SourceId) -> bool {
+        if let Some(&known) = self.training.get(&id) {
+            return known;
+        }
+        let (mut seen, mut todo) = (vec![id], vec![id]);
+        let mut found = false;
+        while let Some(id) = todo.pop() {
+            for expr in self.program.nodes[id].exprs.iter() {
+                match &expr.kind {
+                    ExprKind::Builtin { which: Builtin::Param, .. }
+                    | ExprKind::Structure(Structure::Apply(_)) => found = true,
+                    ExprKind::Call(call) if !seen.contains(&call.callee) => {
+                        seen.push(call.callee);
+                        todo.push(call.callee);
+                    }
+                    _ => {} // the other forms have no parameter
+                }
+            }
+        }
+        self.training.insert(id, found);
+        found
+    }
+}
+
+/// What is given after `by` does not update parameters.
+fn no_rule(value: &NodeValue, found: &str) -> Diagnostic {
+    Diagnostic::error(codes::OVERRIDE_INTERFACE, "this node does not update parameters")
+        .label(value.span, "after `by`")
+        .note(format!("expected a node with three open inputs and one output, found {found}"))
+        .help("its inputs are the initial value, a bool, and the gradient where that is true: `node g(init, bp, do) -> (o)`, `adam(0.001, 0.9, 0.999, 0.00000001, _, _, _)`")
+}
+
+/// `by` after a call of a shared instance.
+fn of_shared(span: Span) -> Diagnostic {
+    Diagnostic::error(codes::SHARED_INSTANCE, "all calls of a shared instance have the same parameters")
+        .label(span, "here, `by` says what updates them")
+        .help("write it where the instance is shared: `share u = net by g;`")
+}
+
+/// `by` after a call without parameters.
+fn no_parameter(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::warning(codes::UNUSED_OPTIMISER, format!("`{name}` has no parameters, so `by` updates none"))
+        .label(span, "nothing is updated here")
+        .help("write it after the call that has them, `diff_net(x, true, d) by g`")
+}

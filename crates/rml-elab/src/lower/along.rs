@@ -1,0 +1,103 @@
+//! `f(x) along 0`: the call of a node that runs over the entries of an axis.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_syntax::ast;
+
+use super::node::Lower;
+use crate::hir::{Along, ExprId, ExprKind, Structure};
+
+impl Lower<'_, '_> {
+    /// `f(x) along 0`, `f(x, c) along back (0, _)`
+    pub(super) fn along(&mut self, call: &ast::Expr<'_>, back: bool, axes: &[ast::Expr<'_>]) -> ExprKind {
+        let id = self.expr(call);
+        let written: Vec<Option<ExprId>> = axes
+            .iter()
+            .map(|axis| match axis.kind {
+                ast::ExprKind::Hole => None,
+                _ => Some(self.expr(axis)),
+            })
+            .collect();
+        let parts = |parts: Vec<ExprId>| {
+            ExprKind::Error(parts.into_iter().chain(written.iter().flatten().copied()).collect())
+        };
+        let place = axes
+            .first()
+            .map_or(call.span, |first| axes.last().map_or(first.span, |last| first.span.to(last.span)));
+        let kind = std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new()));
+        let args = match &kind {
+            ExprKind::Call(call) if call.along.is_none() && !self.scopes.records.contains(&call.callee) => {
+                call.args.len()
+            }
+            ExprKind::Structure(Structure::Apply(apply)) if apply.along.is_none() => apply.args.len(),
+            ExprKind::Error(known) => return parts(known.clone()),
+            other => {
+                let d = no_call(other, call.span);
+                self.report.push(d);
+                return parts(other.children());
+            }
+        };
+        if let Some(d) = misfit(&written, args, call.span, place) {
+            self.report.push(d);
+            return parts(kind.children());
+        }
+        let along = Along { axes: written, back };
+        match kind {
+            ExprKind::Call(mut call) => {
+                call.along = Some(along);
+                ExprKind::Call(call)
+            }
+            ExprKind::Structure(Structure::Apply(mut apply)) => {
+                apply.along = Some(along);
+                ExprKind::Structure(Structure::Apply(apply))
+            }
+            other => other,
+        }
+    }
+}
+
+/// What stands before `along` is no call, or has an axis already.
+fn no_call(kind: &ExprKind, span: Span) -> Diagnostic {
+    let d =
+        Diagnostic::error(codes::NOT_A_CALL, "`along` runs the call of a node over the entries of an axis");
+    match kind {
+        ExprKind::Call(call) if call.along.is_some() => d
+            .label(span, "this call runs along an axis already")
+            .help("put it into a node, and run that along the other axis"),
+        ExprKind::Structure(Structure::Apply(_)) => d
+            .label(span, "this call runs along an axis already")
+            .help("put it into a node, and run that along the other axis"),
+        ExprKind::Builtin { which, .. } => d
+            .label(span, "this is a call of a function")
+            .help(format!("`{}` has no state: call it on all entries at once", which.name())),
+        _ => d
+            .label(span, "this is not a call of a node")
+            .help("put the computation into a node and call it: `f(x) along 0`"),
+    }
+}
+
+/// The axes are not those of the arguments.
+fn misfit(axes: &[Option<ExprId>], args: usize, call: Span, place: Span) -> Option<Diagnostic> {
+    let error = |message: String| Diagnostic::error(codes::ALONG_AXIS, message).label(place, "these axes");
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    if axes.len() != 1 && axes.len() != args {
+        let d = error(format!(
+            "{} for {}",
+            count(axes.len(), "axis").replace("axiss", "axes"),
+            count(args, "argument")
+        ));
+        let d = d.label(call, format!("{} here", crate::lower::arguments(args)));
+        let example = match args {
+            0 | 1 => "`along 0`".to_owned(),
+            n => format!("`along (0{})`", ", _".repeat(n - 1)),
+        };
+        return Some(d.help(format!(
+            "write one axis for all arguments, `along 0`, or one for each with `_` for those that all entries take as they are: {example}"
+        )));
+    }
+    if axes.iter().all(Option::is_none) || args == 0 {
+        let d = error("nothing says how many entries there are".to_owned());
+        return Some(d.help("at least one argument has an axis: `along (0, _)`"));
+    }
+    None
+}

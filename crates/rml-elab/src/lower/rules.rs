@@ -1,0 +1,106 @@
+//! `f(x) by g`, `param(k) by g`: what updates parameters.
+
+use std::sync::Arc;
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec, Span};
+use rml_syntax::ast::{self, Form};
+
+use super::node::Lower;
+use crate::builtins::Builtin;
+use crate::hir::{
+    Apply, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, Order, Structure,
+};
+
+impl Lower<'_, '_> {
+    /// `f(x) by g`
+    pub(super) fn by(&mut self, call: &ast::Expr<'_>, rule: &ast::Expr<'_>) -> ExprKind {
+        let id = self.expr(call);
+        let rule = self.passed(rule, None);
+        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
+            ExprKind::Call(mut call) if call.by.is_none() && !self.scopes.records.contains(&call.callee) => {
+                call.by = Some(rule);
+                ExprKind::Call(call)
+            }
+            ExprKind::Structure(Structure::Apply(mut apply)) if apply.by.is_none() => {
+                apply.by = Some(rule);
+                ExprKind::Structure(Structure::Apply(apply))
+            }
+            param @ ExprKind::Builtin { which: Builtin::Param, .. } => {
+                self.exprs[id].kind = param;
+                ExprKind::Structure(Structure::By { param: id, rule })
+            }
+            ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([rule]).collect()),
+            other => {
+                let twice = match &other {
+                    ExprKind::Call(call) => call.by.is_some(),
+                    ExprKind::Structure(of) => matches!(of, Structure::Apply(_) | Structure::By { .. }),
+                    _ => false,
+                };
+                let d = Diagnostic::error(
+                    codes::NOT_A_CALL,
+                    "`by` says what updates the parameters in the call of a node",
+                );
+                self.report.push(match twice {
+                    true => d
+                        .label(call.span, "this has a `by` already")
+                        .help("one node updates a parameter: put what both do into it"),
+                    false => d
+                        .label(call.span, "this is not a call of a node")
+                        .help("write it after the call, `diff_net(x, true, d) by g`, or after `param(k)`"),
+                });
+                ExprKind::Error(other.children().into_iter().chain([rule]).collect())
+            }
+        }
+    }
+}
+
+/// A node that updates parameters by the node that it takes: `node diff_param(rule: node, init, bp, do) -> (o)` with
+/// `o = rule(init, bp, do);`
+pub(super) fn update(span: Span) -> Node {
+    let mut locals: IndexVec<Local, LocalData> = IndexVec::new();
+    let mut local = |name: &str, kind: LocalKind| {
+        let (types, clock, element) = (Vec::new(), None, None);
+        locals.push(LocalData { name: name.into(), span, kind, types, clock, element })
+    };
+    let rule = local("rule", LocalKind::Node);
+    let inputs = ["init", "bp", "do"].map(|name| local(name, LocalKind::Formal));
+    let o = local("o", LocalKind::Defined { equation: 0 });
+    let mut exprs: IndexVec<ExprId, Expr> = IndexVec::new();
+    let args = inputs.iter().map(|input| exprs.push(Expr { kind: ExprKind::Local(*input), span })).collect();
+    let apply = Apply {
+        formal: rule,
+        order: Order::NONE,
+        name_span: span,
+        args,
+        every: None,
+        restart: None,
+        by: None,
+        along: None,
+    };
+    let kind = ExprKind::Structure(Structure::Apply(Box::new(apply)));
+    let rhs = exprs.push(Expr { kind, span });
+    Node {
+        name: Arc::from("diff_param"),
+        file: span.file,
+        span,
+        name_span: span,
+        formals: std::iter::once(rule).chain(inputs).collect(),
+        outputs: vec![o],
+        locals,
+        exprs,
+        equations: vec![Equation { lhs: vec![(Some(o), span)], rhs, span, family: None }],
+        is_extern: false,
+        names: Vec::new(),
+        roles: IndexVec::new(),
+        static_order: Vec::new(),
+        form: Form::Node,
+        template: true,
+        held: 0,
+        members: Vec::new(),
+        cases: None,
+        rules: None,
+        shares: Vec::new(),
+        states: None,
+    }
+}

@@ -1,0 +1,80 @@
+//! The entries of the arguments of a call along an axis, and its results.
+
+use rml_base::Span;
+use rml_ir::{Shape, Type};
+
+use crate::hir::{Call, ExprId};
+use crate::instance::InstanceId;
+use crate::statics::{Evaluated, Failure};
+use crate::typed::Typed;
+
+impl Typed<'_> {
+    /// The axis of an argument along which a call runs; `None` if all entries take it as it is.
+    pub(crate) fn along(&self, call: &Call, child: InstanceId, position: usize) -> Option<ExprId> {
+        let axis = call.along.as_ref()?.axes.get(position).copied().flatten();
+        let formal = *self.tree.node(child).formals.get(position)?;
+        axis.filter(|_| self.tree.is_stream(child, formal))
+    }
+
+    /// The axis that an argument of that shape has, the number of its entries, and the shape of one.
+    pub(crate) fn entry(
+        &self,
+        id: InstanceId,
+        axis: ExprId,
+        shape: &Shape,
+    ) -> Evaluated<(usize, usize, Shape)> {
+        let axis = self.axis(id, axis, shape)?;
+        let mut dims = shape.dims().to_vec();
+        let count = dims.remove(axis);
+        Ok((axis, count, Shape::new(&dims)))
+    }
+
+    /// The axis of the results of a call, as it is written: that of the first argument that has one.
+    pub(crate) fn along_results(&self, call: &Call, child: InstanceId) -> Option<ExprId> {
+        (0..call.args.len()).find_map(|position| self.along(call, child, position))
+    }
+
+    /// The axis of a result whose entries have that shape, and its shape.
+    pub(crate) fn stacked(
+        &self,
+        id: InstanceId,
+        axis: ExprId,
+        count: usize,
+        shape: &Shape,
+    ) -> Evaluated<(usize, Shape)> {
+        let rank = shape.rank() + 1;
+        let at = self.statics.int(&self.tree, &self.shapes, id, axis)?;
+        let from_start = if at < 0 { at.saturating_add(i64::try_from(rank).unwrap_or(i64::MAX)) } else { at };
+        let span = self.tree.node(id).exprs[axis].span;
+        let found = usize::try_from(from_start).ok().filter(|axis| *axis < rank);
+        let axis = found.ok_or_else(|| no_axis(at, shape, span))?;
+        let mut dims = shape.dims().to_vec();
+        dims.insert(axis, count);
+        Ok((axis, Shape::new(&dims)))
+    }
+
+    /// The type of a result.
+    pub(crate) fn stacked_type(
+        &self,
+        id: InstanceId,
+        (axis, count): (ExprId, usize),
+        ty: &Type,
+    ) -> Evaluated<(usize, Type)> {
+        let (axis, shape) = self.stacked(id, axis, count, &ty.shape)?;
+        Ok((axis, Type { dtype: ty.dtype, shape }))
+    }
+}
+
+/// The results of the entries have too few axes to be stacked along that one.
+fn no_axis(axis: i64, shape: &Shape, span: Span) -> Failure {
+    use rml_base::Diagnostic;
+    use rml_base::codes::elab as codes;
+    let rank = shape.rank();
+    Diagnostic::error(
+        codes::SHAPE_MISMATCH,
+        format!("results of shape {shape} cannot be stacked along axis {axis}"),
+    )
+    .label(span, format!("expected an axis from -{} to {rank}", rank + 1))
+    .help("run along an earlier axis: `transpose` moves one")
+    .into()
+}
