@@ -92,7 +92,7 @@ pub(crate) fn within(seconds: i64) -> Option<Date> {
 pub(crate) fn split(seconds: f64) -> Option<Date> {
     let whole = seconds.floor();
     let fits = whole >= *RANGE.start() as f64 && whole <= *RANGE.end() as f64;
-    fits.then(|| (whole as i64, seconds - whole))
+    fits.then_some((whole as i64, seconds - whole))
 }
 
 /// The year, month and day of the Gregorian calendar, from the days since the beginning of 1970.

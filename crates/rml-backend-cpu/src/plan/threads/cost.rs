@@ -6,7 +6,7 @@ use super::super::code::{Added, Code, Instr, Kernel, Unit};
 
 /// The nanoseconds of a unit at a tick; of a sum, for each tick that is summed.
 pub(super) fn unit(code: &Code, unit: &Unit) -> f64 {
-    code.instrs[unit.instrs.clone()].iter().map(|instr| cost(instr)).sum()
+    code.instrs[unit.instrs.clone()].iter().map(cost).sum()
 }
 
 /// As measured on a machine whose vectors have 512 bits, in single precision; others are slower, so that sharing pays
