@@ -441,5 +441,5 @@ def infer(
         computing=_Computing(engine, backend, device, threads),
     )
     which, windows, metrics, kept, names = _native.infer(_windows(data), asked)
-    outputs = None if kept is None else _present(kept)
-    return Inferred(which, windows, dict(metrics), outputs, {port: tuple(texts) for port, texts in names})
+    arrays = None if kept is None else _present(kept)
+    return Inferred(which, windows, dict(metrics), arrays, {port: tuple(texts) for port, texts in names})
