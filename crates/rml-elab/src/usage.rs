@@ -188,7 +188,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The axes of a call that runs along some.
+    /// The axes of a call `f(x) along axes`.
     fn along(&self, along: Option<&Along>, f: &mut dyn FnMut(Local, Use)) {
         along.into_iter().flat_map(Along::exprs).for_each(|axis| self.expr(axis, Use::Static, f));
     }

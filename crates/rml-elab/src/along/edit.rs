@@ -179,7 +179,9 @@ impl Edit {
     pub(super) fn name_conditions(&mut self) {
         let conds = self.node.exprs.iter().filter_map(|expr| match &expr.kind {
             ExprKind::When { cond, .. } | ExprKind::Merge { cond, .. } => Some(*cond),
-            _ => None, // no other form samples
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Apply { .. } | ExprKind::If { .. } => None,
+            ExprKind::Fby { .. } | ExprKind::FbyBack { .. } | ExprKind::Post { .. } => None,
+            ExprKind::Param { .. } | ExprKind::Call { .. } => None,
         });
         let conds: Vec<ExprId> = conds.filter(|cond| condition(&self.node, *cond).is_none()).collect();
         for cond in conds {

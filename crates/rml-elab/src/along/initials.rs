@@ -59,7 +59,10 @@ impl Initials {
                     todo.extend(self.vars.get(var));
                     false
                 }
-                _ => false, // draws nothing
+                ExprKind::Call { callee: Callee::Diff { .. }, .. } => false,
+                ExprKind::Apply { .. } | ExprKind::If { .. } | ExprKind::When { .. } => false,
+                ExprKind::Merge { .. } | ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => false,
+                ExprKind::Post { .. } | ExprKind::Param { .. } => false,
             };
             if is_random {
                 return Err(twice(node.exprs[at].span, node.exprs[expr].span));

@@ -67,7 +67,7 @@ pub(crate) fn unroll(nodes: &mut Nodes<'_>, work: Unrolled) -> Result<(Node, Tag
     Ok(edit.finish())
 }
 
-/// A call that is being replaced.
+/// The call that is replaced.
 struct Unroll<'a, 'b> {
     nodes: &'a mut Nodes<'b>,
     edit: &'a mut Edit,

@@ -87,7 +87,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// What updates the parameters in a call that takes these nodes; `None` if that is in error.
+    /// What updates the parameters in a call with these nodes; `None` if it has an error.
     pub(super) fn rule_of(
         &mut self,
         callee: SourceId,
