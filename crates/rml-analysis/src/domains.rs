@@ -5,7 +5,8 @@
 //! variable have a *domain*, and each axis has one, that of the positions along it. Equations say which of them are
 //! one:
 //!
-//! - **D1** what moves values leaves their domain as it is, and that of the axes that it keeps whole;
+//! - **D1** a copy, a delay, a slice and every other operator that only moves elements keeps their domain, and the
+//!   domain of each axis that it keeps whole;
 //! - **D2** a pointwise operator has operands and a result with the same axes, a product contracts axes that are one;
 //! - **D3** a position along an axis has the domain of the axis;
 //! - **D4** integers that `==` or `!=` compares have one domain;

@@ -1,5 +1,6 @@
-//! What a batch of one window hides, and what other named dimensions do. A size of 1 fits beside every other size, so a
-//! program is also checked for a size that equals no other size of the program, and messages call that size `batch`.
+//! Mistakes in shapes that a batch of one window hides. A size of 1 fits beside every other size, so a program is also
+//! checked with a size that no other dimension has. Messages write that size as `batch`. The same holds for other
+//! named dimensions.
 
 use rml_base::codes::analysis::BATCH_TWICE;
 use rml_base::{Diagnostic, Diagnostics, Sources};

@@ -261,8 +261,6 @@ pub(crate) struct Call {
     pub(crate) member: Option<Arc<str>>,
     /// In copies: the shared instance that is called.
     pub(crate) share: Option<Share>,
-    /// In copies: the branches of `match` that the call stands in, outermost first.
-    pub(crate) branches: Vec<(Local, bool)>,
 }
 
 /// What a call runs over: `along 0`, `along back (0, _)`.

@@ -18,6 +18,7 @@
 mod adjoints;
 mod along;
 mod builtins;
+mod chains;
 mod clocks;
 mod constant;
 mod context;

@@ -34,6 +34,19 @@ node slope(x: num []) -> (d: num [])
 node curve(x: num []) -> (y: num [])
   w = param(1.5);
   y = w * x * x;
+
+node slow(init, bp, do) -> (o)
+  o = init fby o + merge bp (0.01 * do) 0.0;
+
+node still(init, bp, do) -> (o)
+  o = init fby o;
+
+node fifth(k: num []) -> (o: num [])
+  o = k;
+
+node diff_fifth(k: num [], bp: bool [], do: num [] when bp) -> (o: num [], dk: num [] when bp)
+  o = k;
+  dk = 0.2 * do;
 ";
 
 /// The nodes that only the program with structure has.
@@ -105,7 +118,7 @@ impl Pair<'_> {
 
     /// Adds a variable by one of the forms. Its values stay between -1 and 1.
     fn add(&mut self, i: usize) {
-        let value = match self.r.below(13) {
+        let value = match self.r.below(14) {
             0 => self.family(i),
             1 => self.argument(i),
             2 => self.recursion(),
@@ -118,6 +131,7 @@ impl Pair<'_> {
             9 => self.sampled_share(i),
             10 => self.automaton(i),
             11 => self.along(i),
+            12 => self.by(i),
             _ => self.constant(i),
         };
         let _ = writeln!(self.structured, "  v{i} = tanh({});", value.0);
@@ -189,9 +203,43 @@ impl Pair<'_> {
         }
     }
 
-    /// A shared instance that is called in cases.
+    /// Parameters with an optimiser of their own; in the plain program a fifth of their gradient passes, or none.
+    fn by(&mut self, i: usize) -> (String, String) {
+        let (x, y) = (self.var(), self.var());
+        match self.r.below(4) {
+            0 => {
+                let _ = writeln!(self.plain, "  k{i} = fifth(param(0.5));");
+                (format!("(step(0.25, {x}) by slow)"), format!("stepped(k{i}, 0.25, {x})"))
+            }
+            1 => (
+                format!("bend({x}) - (step(0.5, {y}) by still)"),
+                format!("bend({x}) - stepped(0.5, 0.5, {y})"),
+            ),
+            2 => (format!("(param(0.5) by slow) * {x}"), format!("fifth(param(0.5)) * {x}")),
+            _ => {
+                let _ = writeln!(self.structured, "  share w{i} = step(0.25, _) by slow;");
+                let _ = writeln!(self.plain, "  k{i} = fifth(param(0.5));");
+                (
+                    format!("w{i}({x}) - w{i}({y})"),
+                    format!("stepped(k{i}, 0.25, {x}) - stepped(k{i}, 0.25, {y})"),
+                )
+            }
+        }
+    }
+
+    /// A shared instance that is called on another clock, or in cases.
     fn sampled_share(&mut self, i: usize) -> (String, String) {
         let (x, y) = (self.var(), self.var());
+        if self.r.chance(0.4) {
+            let _ = writeln!(self.structured, "  share w{i} = step(0.5, _);\n  a{i} = w{i}({x});");
+            let _ = writeln!(self.plain, "  k{i} = param(0.5);\n  a{i} = stepped(k{i}, 0.5, {x});");
+            return (
+                format!("a{i} + (merge c w{i}({y} when c) (({x} when not c) * (w{i}.params.k)))"),
+                format!(
+                    "a{i} + (merge c stepped(k{i} when c, 0.5, {y} when c) (({x} when not c) * (k{i} when not c)))"
+                ),
+            );
+        }
         self.both(&format!("  q{i} = mod(m, 3);\n"));
         let _ = writeln!(
             self.structured,
@@ -275,11 +323,15 @@ impl Pair<'_> {
                 )
             }
             _ => {
-                let _ =
-                    writeln!(self.plain, "  a{i} = {z} + 0.0;\n  b{i} = {y} + (if c then 0.0 else a{i});");
+                let _ = writeln!(
+                    self.plain,
+                    "  a{i} = {z} + 0.0;\n  b{i} = {y} + (if c then 0.0 else a{i});\n  \
+                     d{i} = {x} + (if c then 0.0 else b{i});"
+                );
                 let _ =
                     writeln!(self.structured, "  a{i} = sums({stacked}, stack(0, c, c, c)) along back 0;");
-                (format!("a{i}[0] - a{i}[2]"), format!("{x} + (if c then 0.0 else b{i}) - a{i}"))
+                // the entries that are not read have a gradient of 0, which is not an absent one
+                (format!("a{i}[0] - a{i}[2]"), format!("d{i} + 0.0 * b{i} - a{i}"))
             }
         }
     }

@@ -29,7 +29,7 @@ static inline num rml_of_bits({WORD} u) {
     (
         "rml_put",
         &[],
-        "/* Writes the n lowest bytes, the last one first. Gives what is behind them. */
+        "/* Writes the n low bytes, the lowest first. Returns the place after them. */
 static uint8_t *rml_put(uint8_t *to, uint64_t bits, int n) {
     for (int i = 0; i < n; i++) {
         *to++ = (uint8_t)(bits >> 8 * i);
@@ -41,7 +41,7 @@ static uint8_t *rml_put(uint8_t *to, uint64_t bits, int n) {
     (
         "rml_get",
         &[],
-        "/* Reads n bytes, the last one first, and goes past them. */
+        "/* Reads n bytes, the lowest first, and moves past them. */
 static uint64_t rml_get(const uint8_t **from, int n) {
     uint64_t bits = 0;
     for (int i = 0; i < n; i++) {

@@ -8,7 +8,7 @@ use rml_ir::op::Op;
 use rml_ir::typed::{Callee, ConstKind, Constant, Equation, Expr, ExprId, ExprKind, Node, Var, VarData};
 use rml_ir::{Precision, Type, Value};
 
-use super::clocks::{condition, exists};
+use crate::chains::{exists, unnamed};
 use crate::shared::{Part, Tags, compact, of_node};
 
 /// A node that is being rewritten.
@@ -177,14 +177,7 @@ impl Edit {
 
     /// Gives all conditions of samplings names.
     pub(super) fn name_conditions(&mut self) {
-        let conds = self.node.exprs.iter().filter_map(|expr| match &expr.kind {
-            ExprKind::When { cond, .. } | ExprKind::Merge { cond, .. } => Some(*cond),
-            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Apply { .. } | ExprKind::If { .. } => None,
-            ExprKind::Fby { .. } | ExprKind::FbyBack { .. } | ExprKind::Post { .. } => None,
-            ExprKind::Param { .. } | ExprKind::Call { .. } => None,
-        });
-        let conds: Vec<ExprId> = conds.filter(|cond| condition(&self.node, *cond).is_none()).collect();
-        for cond in conds {
+        for cond in unnamed(&self.node) {
             let made = self.moved(cond);
             let var = self.define(made);
             self.node.exprs[cond].kind = ExprKind::Var(var);

@@ -4,7 +4,6 @@
 //! are known, [`unroll`] writes one call for each entry. The delays of `f` become inputs and results that an entry
 //! passes to the next one ([`variant`]); the calls share their parameters as the calls of a shared instance do.
 
-mod clocks;
 mod edit;
 mod initials;
 mod variant;
@@ -19,7 +18,7 @@ use rml_ir::op::{AxisIndex, Op};
 use rml_ir::typed::{Callee, Equation, ExprId, ExprKind, Node, NodeId, Var};
 
 use crate::hir::{Share, SourceId};
-use crate::shared::{Tag, Tags};
+use crate::shared::Tags;
 use edit::Edit;
 pub(crate) use variant::{Known, Nodes};
 use variant::{ONLY, Start};
@@ -83,7 +82,7 @@ struct Parts {
     args: Vec<ExprId>,
     statics: Vec<Arc<str>>,
     instance: Arc<str>,
-    tag: Tag,
+    share: Share,
 }
 
 impl Unroll<'_, '_> {
@@ -95,13 +94,12 @@ impl Unroll<'_, '_> {
         };
         self.together(callee)?;
         let instance = instance.unwrap_or_else(|| "".into());
-        let mut tag = self.edit.tags.calls.swap_remove(&self.call).unwrap_or_default();
-        if tag.share.is_none() {
+        let share = self.edit.tags.calls.swap_remove(&self.call).unwrap_or_else(|| {
             let number = self.edit.tags.shares.len();
             self.edit.tags.shares.push((instance.clone(), self.span));
-            tag.share = Some(Share { owner: self.source, number });
-        }
-        let parts = Parts { callee, args, statics, instance, tag };
+            Share { owner: self.source, number }
+        });
+        let parts = Parts { callee, args, statics, instance, share };
         let results = self.calls(&parts)?;
         self.stack(results);
         Ok(())
@@ -194,7 +192,7 @@ impl Unroll<'_, '_> {
         };
         let of_first = lhs.first().copied().flatten().map(|var| self.edit.node.vars[var].ty.clone());
         let rhs = self.edit.push(kind, of_first.unwrap_or_else(Type::condition), self.span);
-        self.edit.tags.calls.insert(rhs, parts.tag.clone());
+        self.edit.tags.calls.insert(rhs, parts.share);
         self.edit.node.equations.push(Equation { lhs, rhs, span: self.span });
     }
 

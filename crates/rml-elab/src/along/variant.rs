@@ -11,9 +11,9 @@ use rml_ir::typed::{Callee, ConstKind, Constant, Equation, ExprId, ExprKind, For
 use rml_ir::typed::{Node, NodeId, Var};
 use rml_ir::{Precision, Type};
 
-use super::clocks::{self, Clocks};
 use super::edit::{Edit, Source};
 use super::initials::Initials;
+use crate::chains::{self, Chain, Clocks};
 use crate::hir::SourceId;
 use crate::shared::Tags;
 
@@ -89,7 +89,7 @@ impl Nodes<'_> {
         }
         let node = self.nodes[id].clone();
         let clocks = Clocks::of(&node, &mut |callee| self.outputs(callee));
-        let found = clocks::outputs(&node, &clocks);
+        let found = chains::outputs(&node, &clocks);
         self.known.outputs.insert(id, found.clone());
         found
     }
@@ -144,7 +144,7 @@ struct Side {
     /// The condition of [`Start::Either`], if it was asked for.
     flag: Option<Var>,
     /// Whether clocks were present before.
-    begun: IndexMap<clocks::Chain, Begun>,
+    begun: IndexMap<Chain, Begun>,
 }
 
 impl Side {
@@ -202,7 +202,7 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    fn chain(&self, expr: ExprId) -> Result<clocks::Chain, Diagnostic> {
+    fn chain(&self, expr: ExprId) -> Result<Chain, Diagnostic> {
         let span = self.edit.node.exprs[expr].span;
         self.clocks.chain(expr).ok_or_else(|| hidden(span))
     }
@@ -249,7 +249,7 @@ impl Rewrite<'_, '_> {
     }
 
     /// Whether a clock was present in an entry before.
-    fn begun(&mut self, side: usize, chain: &clocks::Chain, span: Span) -> Begun {
+    fn begun(&mut self, side: usize, chain: &Chain, span: Span) -> Begun {
         if chain.is_empty() {
             return match self.sides[side].start {
                 Start::First => Begun::No,
@@ -344,7 +344,7 @@ impl Rewrite<'_, '_> {
     }
 
     /// All arguments of a call must be on its clock: where its windows end is told on that clock.
-    fn together(&self, call: ExprId, chain: &clocks::Chain) -> Result<(), Diagnostic> {
+    fn together(&self, call: ExprId, chain: &Chain) -> Result<(), Diagnostic> {
         let ExprKind::Call { args, .. } = &self.edit.node.exprs[call].kind else { return Ok(()) };
         let is_other = |arg: &&ExprId| self.clocks.known_chain(**arg).is_some_and(|other| other != *chain);
         match args.iter().find(is_other) {
@@ -390,14 +390,8 @@ impl Rewrite<'_, '_> {
         Ok(Some(self.edit.define(end)))
     }
 
-    /// Whether a call that runs in windows was present before in the same window.
-    fn within(
-        &mut self,
-        side: usize,
-        begun: Begun,
-        (end, chain): (Var, &clocks::Chain),
-        span: Span,
-    ) -> Begun {
+    /// Whether a call with `every` already ran in the present window: its states continue only then.
+    fn within(&mut self, side: usize, begun: Begun, (end, chain): (Var, &Chain), span: Span) -> Begun {
         let ty = Type::condition();
         // Backward, the entry itself ends the window. Forward, one before does.
         let backward = side == 1;

@@ -13,7 +13,6 @@ use crate::along::Entries;
 use crate::hir::{Call, Equation, ExprId, ExprKind, Order};
 use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
-use crate::shared::Tag;
 use crate::statics::{Evaluated, Failure};
 
 /// A call, the types of its results, and what it runs along.
@@ -42,7 +41,7 @@ impl Emitter<'_, '_> {
         }
         let ty = outputs.into_iter().next().unwrap_or_else(Type::condition);
         let (rhs, _) = self.push(kind, ty, span);
-        self.tag(equation.rhs, rhs, along)?;
+        self.tag(equation.rhs, rhs, along);
         self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
         Ok(())
     }
@@ -54,29 +53,22 @@ impl Emitter<'_, '_> {
         let ty = outputs.first().cloned().ok_or(Failure::Unknown)?;
         if outputs.len() == 1 {
             let made = self.push(kind, ty, span);
-            self.tag(expr, made.0, along)?;
+            self.tag(expr, made.0, along);
             return Ok(made);
         }
         let (rhs, _) = self.push(kind, ty.clone(), span);
-        self.tag(expr, rhs, along)?;
+        self.tag(expr, rhs, along);
         let var = self.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None, cases: None });
         let lhs = std::iter::once(Some(var)).chain(outputs.iter().skip(1).map(|_| None)).collect();
         self.equations.push(typed::Equation { lhs, rhs, span });
         Ok(self.push(T::Var(var), ty, span))
     }
 
-    /// Notes what a call runs along, and what it has to do with shared instances.
-    fn tag(&mut self, expr: ExprId, made: typed::ExprId, along: Option<Entries>) -> Evaluated<()> {
-        if let Some(along) = along {
-            self.along.insert(made, along);
-        }
-        let Some(call) = self.node.as_call(expr) else { return Ok(()) };
-        if call.share.is_some() || !call.branches.is_empty() {
-            let branches = call.branches.iter().map(|(cond, positive)| Ok((self.var(*cond)?, *positive)));
-            let branches = branches.collect::<Evaluated<Vec<_>>>()?;
-            self.tags.calls.insert(made, Tag { share: call.share, branches });
-        }
-        Ok(())
+    /// Notes what a call runs along, and the shared instance that it calls.
+    fn tag(&mut self, expr: ExprId, made: typed::ExprId, along: Option<Entries>) {
+        self.along.extend(along.map(|along| (made, along)));
+        let share = self.node.as_call(expr).and_then(|call| call.share);
+        self.tags.calls.extend(share.map(|share| (made, share)));
     }
 
     /// A call, and the types of all outputs.

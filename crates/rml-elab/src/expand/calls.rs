@@ -335,7 +335,6 @@ impl Copy<'_, '_> {
             along,
             member: self.member.clone(),
             share: how.share.map(|(share, _)| share),
-            branches: self.branches.open.iter().map(|branch| (branch.cond, branch.positive)).collect(),
         };
         Made::Call(call, kinds)
     }

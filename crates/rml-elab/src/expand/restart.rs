@@ -54,7 +54,6 @@ impl Copy<'_, '_> {
             along: None,
             member,
             share: None,
-            branches: Vec::new(),
         }))
     }
 }
@@ -127,7 +126,6 @@ fn within(node: &mut Node, inner: SourceId, windows: usize) {
         along: None,
         member: None,
         share: None,
-        branches: Vec::new(),
     };
     let rhs = node.exprs.push(Expr { kind: ExprKind::Call(Box::new(call)), span });
     node.equations.iter_mut().for_each(|equation| equation.rhs = rhs);

@@ -187,5 +187,5 @@ fn of_shared(span: Span) -> Diagnostic {
 fn no_parameter(name: &str, span: Span) -> Diagnostic {
     Diagnostic::warning(codes::UNUSED_OPTIMISER, format!("`{name}` has no parameters, so `by` updates none"))
         .label(span, "nothing is updated here")
-        .help("write it after the call that has them, `diff_net(x, true, d) by g`")
+        .help("write `by` after the call whose node has parameters: `diff_net(x, true, d) by g`")
 }

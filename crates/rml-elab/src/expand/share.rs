@@ -151,10 +151,6 @@ impl Copy<'_, '_> {
         let Some(share) = self.node_of(of).and_then(|value| value.share) else {
             return self.in_error(Vec::new(), span);
         };
-        let mut value = self.push(ExprKind::Params(share, text.into()), span);
-        for branch in 0..self.branches.open.len() {
-            value = self.when(value, branch, span);
-        }
-        value
+        self.push(ExprKind::Params(share, text.into()), span)
     }
 }

@@ -187,7 +187,6 @@ impl Lower<'_, '_> {
                     along: None,
                     member: None,
                     share: None,
-                    branches: Vec::new(),
                 }))
             }
             Some(Callable::Builtin(which)) => {

@@ -73,8 +73,8 @@ impl Resolver<'_, '_, '_> {
             Callee::Node(id) => (id, 0),
             Callee::Diff { node, order } => (node, order),
         };
-        let tag = work.tags.calls.get(&expr).cloned().unwrap_or_default();
-        let variant = self.variant(id, tag.share.is_some() || work.open);
+        let shared = work.tags.calls.contains_key(&expr);
+        let variant = self.variant(id, shared || work.open);
         let passed = self.passed(work, name, expr, id, &variant);
         let target = match callee {
             Callee::Node(_) => Callee::Node(variant.id),
@@ -86,6 +86,7 @@ impl Resolver<'_, '_, '_> {
             }
             return;
         }
+        let Some(chain) = self.chain(work, expr) else { return };
         let span = work.node.exprs[expr].span;
         let updates = order.saturating_sub(self.node(id).held);
         if updates > 1 || order > 0 && !variant.trained.is_empty() {
@@ -111,12 +112,12 @@ impl Resolver<'_, '_, '_> {
         }
         let ports = ports.adjoint(order, updates == 1);
         let precision = self.add.builder.precision;
-        work.arguments(expr, target, &ports, (&passed, &tag.branches), precision);
-        work.results(expr, &ports, (&passed, &tag.branches));
+        work.arguments(expr, target, &ports, (&passed, &chain), precision);
+        work.results(expr, &ports, (&passed, &chain));
     }
 }
 
-/// The parameters that a call passes on.
+/// The parameters that a call passes on, and the clock of the call.
 type Passed<'a> = (&'a [(Option<Key>, Var)], &'a [(Var, bool)]);
 
 impl Work {
@@ -126,7 +127,7 @@ impl Work {
         expr: ExprId,
         target: Callee,
         ports: &Ports,
-        (passed, branches): Passed<'_>,
+        (passed, chain): Passed<'_>,
         precision: Precision,
     ) {
         let span = self.node.exprs[expr].span;
@@ -135,7 +136,7 @@ impl Work {
         let mut all = Vec::with_capacity(ports.inputs.len());
         for port in &ports.inputs {
             all.extend(match port.what {
-                What::Parameter(i) => Some(self.sampled(passed[i].1, branches, span)),
+                What::Parameter(i) => Some(self.sampled(passed[i].1, chain, span)),
                 What::Zero => Some(self.zeros(&port.ty, precision, span)),
                 What::Written | What::Dropped | What::Condition(_) | What::Gradient(_) => written.next(),
             });
@@ -146,7 +147,7 @@ impl Work {
     }
 
     /// Gives a call its further results.
-    fn results(&mut self, expr: ExprId, ports: &Ports, (passed, branches): Passed<'_>) {
+    fn results(&mut self, expr: ExprId, ports: &Ports, (passed, chain): Passed<'_>) {
         let span = self.node.exprs[expr].span;
         let ExprKind::Call { every, .. } = self.node.exprs[expr].kind else { return };
         let top = self.node.equations.iter().position(|equation| equation.rhs == expr);
@@ -171,7 +172,7 @@ impl Work {
                 What::Gradient(i) => {
                     let d = self.unnamed(port.ty.clone(), span);
                     if let (Some(key), Some(bp)) = (&passed[i].0, conditions[i]) {
-                        let contribution = Contribution { bp, d, branches: branches.to_vec(), every };
+                        let contribution = Contribution { bp, d, chain: chain.to_vec(), every };
                         self.contributions.entry(key.clone()).or_default().push(contribution);
                     }
                     Some(d)
@@ -196,11 +197,16 @@ impl Work {
         }
     }
 
-    /// A variable in branches of `match`.
-    fn sampled(&mut self, var: Var, branches: &[(Var, bool)], span: Span) -> ExprId {
-        let mut value = self.read(var, span);
-        let ty = self.node.vars[var].ty.clone();
-        for (cond, positive) in branches {
+    /// A variable on the clock of a call.
+    pub(super) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
+        let value = self.read(var, span);
+        self.sampled_value(value, chain, span)
+    }
+
+    /// A value of the clock of the node on that of a call.
+    pub(super) fn sampled_value(&mut self, mut value: ExprId, chain: &[(Var, bool)], span: Span) -> ExprId {
+        let ty = self.node.exprs[value].ty.clone();
+        for (cond, positive) in chain {
             let mut cond = self.read(*cond, span);
             if !positive {
                 let args = vec![cond];

@@ -86,9 +86,9 @@ impl Resolver<'_, '_, '_> {
     ) -> Option<(Var, Var)> {
         let precision = self.add.builder.precision;
         let mut all = Vec::with_capacity(contributions.len());
-        for Contribution { mut bp, d, branches, .. } in contributions {
+        for Contribution { mut bp, d, chain, .. } in contributions {
             let span = work.node.vars[d].span;
-            for (cond, positive) in branches.into_iter().rev() {
+            for (cond, positive) in chain.into_iter().rev() {
                 let (cond, here) = (work.read(cond, span), work.read(bp, span));
                 let none = work.truth(false, span);
                 let (on_true, on_false) = if positive { (here, none) } else { (none, here) };
@@ -220,14 +220,14 @@ impl Resolver<'_, '_, '_> {
 
     /// An initial value is an argument of the calls of a shared instance: then it is the same in all of them.
     fn same_argument(&mut self, work: &Work, caller: NodeId, call: ExprId, input: usize) {
-        let Some(share) = work.tags.calls.get(&call).and_then(|tag| tag.share) else { return };
+        let Some(share) = work.tags.calls.get(&call).copied() else { return };
         let node = self.node(caller);
         let arg = |call: ExprId| match &node.exprs[call].kind {
             ExprKind::Call { args, .. } => args.get(input).copied(),
             _ => None,
         };
         let first = arg(call);
-        let of_share = work.tags.calls.iter().filter(|(_, tag)| tag.share == Some(share));
+        let of_share = work.tags.calls.iter().filter(|(_, other)| **other == share);
         let other = of_share.map(|(other, _)| *other).find(|other| !same(node, first, arg(*other)));
         let Some(other) = other else { return };
         let (here, there) = (node.exprs[call].span, node.exprs[other].span);

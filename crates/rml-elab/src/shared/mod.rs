@@ -18,7 +18,7 @@ use crate::hir::{ExprId, Share};
 use crate::instance::{InstanceId, Tree};
 use crate::statics::Evaluated;
 pub(crate) use names::{Part, of_node};
-pub(crate) use resolve::{Tag, Tags, compact, resolve};
+pub(crate) use resolve::{Tags, compact, resolve};
 
 /// A parameter of a shared instance.
 #[derive(Debug)]

@@ -13,32 +13,27 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::op::Op;
-use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Rule, Var, VarData};
+use rml_ir::typed::{
+    Callee, Equation, Expr, ExprId, ExprKind, Formal, Input, Node, NodeId, Rule, Var, VarData,
+};
 use rml_ir::{Shape, Type};
 
 use super::names::{self, Part};
 use crate::adjoints::Add;
+use crate::chains::{self, Chain, Clocks};
 use crate::hir::{Share, SourceId};
 
 /// What a typed node has to do with shared instances.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tags {
-    /// The calls of shared instances, and those in branches of `match`.
-    pub(crate) calls: IndexMap<ExprId, Tag>,
+    /// The calls of shared instances.
+    pub(crate) calls: IndexMap<ExprId, Share>,
     /// The expressions that are parameters of a shared instance: the one of that path, or all of them.
     pub(crate) params: Vec<(ExprId, Share, Arc<str>)>,
     /// The copy that the node is an instance of, if it has shared instances.
     pub(crate) owner: Option<SourceId>,
     /// The names of these, by number.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
-}
-
-/// A call of a shared instance, or one in a branch.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Tag {
-    pub(crate) share: Option<Share>,
-    /// The branches of `match` that it stands in: the conditions, and the value that each has there.
-    pub(crate) branches: Vec<(Var, bool)>,
 }
 
 impl Tags {
@@ -54,8 +49,8 @@ pub(super) type Key = (Share, Arc<str>);
 pub(super) struct Contribution {
     pub(super) bp: Var,
     pub(super) d: Var,
-    /// The branches of `match` that the call stands in.
-    pub(super) branches: Vec<(Var, bool)>,
+    /// The clock of the call.
+    pub(super) chain: Chain,
     /// `every end`
     pub(super) every: Option<ExprId>,
 }
@@ -133,7 +128,16 @@ pub(crate) fn resolve(add: &mut Add<'_, '_>, start: usize, root: NodeId) -> Opti
         known.iter().filter(|(_, id)| is_old(id)).map(|(key, id)| (key.clone(), *id)).collect();
     let tags = std::mem::take(&mut add.builder.tags);
     let names = tags.values().filter_map(|tags| Some((tags.owner?, tags.shares.clone()))).collect();
-    let mut resolver = Resolver { add, start, old, tags, names, variants: IndexMap::new(), sound: true };
+    let mut resolver = Resolver {
+        add,
+        start,
+        old,
+        tags,
+        names,
+        variants: IndexMap::new(),
+        outputs: IndexMap::new(),
+        sound: true,
+    };
     let made = resolver.variant(root, false);
     let (sound, variants) = (resolver.sound, resolver.variants);
     for (key, id) in known.into_iter().filter(|(_, id)| !is_old(id)) {
@@ -154,6 +158,8 @@ pub(super) struct Resolver<'a, 'p, 'b> {
     names: IndexMap<SourceId, Vec<(Arc<str>, Span)>>,
     /// By node, and whether it is open.
     pub(super) variants: IndexMap<(NodeId, bool), Rc<Variant>>,
+    /// Of nodes as they were, which outputs are on the clock of the inputs.
+    outputs: IndexMap<NodeId, Vec<bool>>,
     pub(super) sound: bool,
 }
 
@@ -163,6 +169,8 @@ pub(super) struct Work {
     pub(super) of: NodeId,
     pub(super) node: Node,
     pub(super) tags: Tags,
+    /// The clocks of its expressions.
+    pub(super) clocks: Clocks,
     pub(super) open: bool,
     pub(super) own: Vec<(Own, Var)>,
     pub(super) keys: IndexMap<Key, Known>,
@@ -211,6 +219,27 @@ impl Resolver<'_, '_, '_> {
         self.add.fail(d);
     }
 
+    /// Which outputs of a node are on the clock of its inputs.
+    fn outputs(&mut self, id: NodeId) -> Vec<bool> {
+        if let Some(known) = self.outputs.get(&id) {
+            return known.clone();
+        }
+        let node = self.node(id).clone();
+        let clocks = Clocks::of(&node, &mut |callee| self.outputs(callee));
+        let found = chains::outputs(&node, &clocks);
+        self.outputs.insert(id, found.clone());
+        found
+    }
+
+    /// The conditions by which the clock of an expression is sampled.
+    pub(super) fn chain(&mut self, work: &Work, expr: ExprId) -> Option<Chain> {
+        let chain = work.clocks.chain(expr);
+        if chain.is_none() {
+            self.fail(hidden(work.node.exprs[expr].span));
+        }
+        chain
+    }
+
     /// The variant of a node.
     pub(super) fn variant(&mut self, id: NodeId, open: bool) -> Rc<Variant> {
         if let Some(known) = self.variants.get(&(id, open)) {
@@ -233,18 +262,9 @@ impl Resolver<'_, '_, '_> {
             None => self.add.builder.sources[id],
         };
         let tags = self.tags.get(&id).cloned().unwrap_or_default();
-        let mut work = Work {
-            of: id,
-            node,
-            tags,
-            open,
-            own: Vec::new(),
-            keys: IndexMap::new(),
-            contributions: IndexMap::new(),
-            defined: IndexSet::new(),
-            taken: None,
-            calls: IndexMap::new(),
-        };
+        let mut work = Work { tags, open, ..Work::new(id, node) };
+        work.name_conditions();
+        work.clocks = Clocks::of(&work.node, &mut |callee| self.outputs(callee));
         self.parts(&mut work);
         self.named_parameters(&mut work);
         let (free, trained) = self.define(&mut work);
@@ -276,7 +296,9 @@ impl Resolver<'_, '_, '_> {
                         let (path, origin, by) = (name.into(), Origin::Here(*init), *by);
                         let own = Own { path, ty, origin, by, span };
                         let var = work.input(own);
-                        work.node.exprs[expr].kind = ExprKind::Var(var);
+                        let Some(chain) = self.chain(work, expr) else { continue };
+                        let read = work.sampled(var, &chain, span);
+                        work.node.exprs[expr].kind = work.node.exprs[read].kind.clone();
                     }
                 }
                 Part::Call(expr) => self.call(work, &name, expr),
@@ -294,7 +316,7 @@ impl Resolver<'_, '_, '_> {
         callee: NodeId,
         variant: &Variant,
     ) -> Vec<(Option<Key>, Var)> {
-        let share = work.tags.calls.get(&expr).and_then(|tag| tag.share);
+        let share = work.tags.calls.get(&expr).copied();
         let call = work.node.exprs[expr].span;
         let mut passed = Vec::new();
         for (i, own) in variant.own.iter().enumerate() {
@@ -378,6 +400,7 @@ impl Resolver<'_, '_, '_> {
                 .map(|(_, known)| (known.var, known.ty.clone()))
                 .collect();
             let span = work.node.exprs[expr].span;
+            let Some(chain) = self.chain(work, expr) else { continue };
             let made = match &found[..] {
                 [(var, _)] if !path.is_empty() => ExprKind::Var(*var),
                 [] => {
@@ -387,12 +410,46 @@ impl Resolver<'_, '_, '_> {
                 }
                 _ => work.joined(&found, span),
             };
-            work.node.exprs[expr].kind = made;
+            let ty = work.node.exprs[expr].ty.clone();
+            let read = work.push(made, ty, span);
+            let sampled = work.sampled_value(read, &chain, span);
+            work.node.exprs[expr].kind = work.node.exprs[sampled].kind.clone();
         }
     }
 }
 
 impl Work {
+    /// A node of which nothing is known yet.
+    pub(super) fn new(of: NodeId, node: Node) -> Self {
+        Self {
+            of,
+            node,
+            tags: Tags::default(),
+            clocks: Clocks::default(),
+            open: false,
+            own: Vec::new(),
+            keys: IndexMap::new(),
+            contributions: IndexMap::new(),
+            defined: IndexSet::new(),
+            taken: None,
+            calls: IndexMap::new(),
+        }
+    }
+
+    /// Gives conditions of samplings names, but for those with calls or parameters in them, which have their names by
+    /// their places.
+    fn name_conditions(&mut self) {
+        for cond in chains::unnamed(&self.node) {
+            if chains::is_plain(&self.node, cond) {
+                let (ty, span) = (self.node.exprs[cond].ty.clone(), self.node.exprs[cond].span);
+                let rhs = self.node.exprs.push(self.node.exprs[cond].clone());
+                let var = self.unnamed(ty, span);
+                self.node.equations.push(Equation { lhs: vec![Some(var)], rhs, span });
+                self.node.exprs[cond].kind = ExprKind::Var(var);
+            }
+        }
+    }
+
     pub(super) fn push(&mut self, kind: ExprKind, ty: Type, span: Span) -> ExprId {
         self.node.exprs.push(Expr { kind, ty, span })
     }
@@ -453,6 +510,16 @@ fn differ(name: &str, (first, at): (&Type, Span), (found, call): (&Type, Span), 
     .label(param, "the parameter")
     .note(format!("expected {first}, found {found}"))
     .help("all calls of a shared instance have one set of parameters: pass inputs of the same size to it")
+}
+
+/// The clock of a call cannot be written.
+fn hidden(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        codes::SHARED_INSTANCE,
+        "parameters of a shared instance are needed on a clock without a name",
+    )
+    .label(span, "what is on this clock is sampled by a condition that has no name here")
+    .help("write the condition as an equation of its own, `c = ..;`, and sample by it: `x when c`")
 }
 
 /// Leaves out the expressions that belong to nothing; gives the new numbers of the others.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use rml_base::{IndexVec, Span};
 use rml_ir::Type;
 use rml_ir::typed::{Callee, Equation, ExprId, ExprKind, Formal, Input, Node, Var, VarData};
@@ -96,9 +96,9 @@ fn window(work: &Work, share: Share) -> Option<ExprId> {
     let of_share = work.contributions.iter().filter(|(key, _)| key.0 == share);
     let mut all = of_share.flat_map(|(_, contributions)| contributions);
     let first = all.next()?;
-    let end = first.every.filter(|_| first.branches.is_empty())?;
+    let end = first.every.filter(|_| first.chain.is_empty())?;
     let alike = all.all(|other| {
-        other.branches.is_empty() && other.every.is_some_and(|every| same(&work.node, Some(end), Some(every)))
+        other.chain.is_empty() && other.every.is_some_and(|every| same(&work.node, Some(end), Some(every)))
     });
     (alike && same(&work.node, Some(end), Some(end))).then_some(end)
 }
@@ -117,18 +117,7 @@ fn inside(work: &Work, name: Arc<str>, span: Span) -> Work {
         held: 0,
         span,
     };
-    Work {
-        of: work.of,
-        node,
-        tags: work.tags.clone(),
-        open: false,
-        own: Vec::new(),
-        keys: IndexMap::new(),
-        contributions: IndexMap::new(),
-        defined: IndexSet::new(),
-        taken: Some(IndexMap::new()),
-        calls: IndexMap::new(),
-    }
+    Work { tags: work.tags.clone(), taken: Some(IndexMap::new()), ..Work::new(work.of, node) }
 }
 
 impl Work {

@@ -5,7 +5,7 @@ use rml_base::{EntityId, IndexVec};
 use rml_ir::typed::{Callee, ExprId, ExprKind, Node, NodeId, Var};
 
 /// The conditions by which a clock is sampled, outermost first.
-pub(super) type Chain = Vec<(Var, bool)>;
+pub(crate) type Chain = Vec<(Var, bool)>;
 
 /// More samplings inside each other than that are a clock that depends on itself.
 const MAX_CHAIN: usize = 64;
@@ -25,7 +25,8 @@ enum Clock {
 }
 
 /// The clocks of a node whose conditions are variables.
-pub(super) struct Clocks {
+#[derive(Default)]
+pub(crate) struct Clocks {
     clocks: Vec<Clock>,
     vars: IndexVec<Var, usize>,
     exprs: IndexVec<ExprId, Option<usize>>,
@@ -33,7 +34,7 @@ pub(super) struct Clocks {
 
 impl Clocks {
     /// The clocks of a node; `outputs` says which outputs of a node are on the clock of its inputs.
-    pub(super) fn of(node: &Node, outputs: &mut dyn FnMut(NodeId) -> Vec<bool>) -> Self {
+    pub(crate) fn of(node: &Node, outputs: &mut dyn FnMut(NodeId) -> Vec<bool>) -> Self {
         let mut found = Self {
             clocks: (0..node.vars.len()).map(|_| Clock::Open).collect(),
             vars: (0..node.vars.len()).collect(),
@@ -76,12 +77,12 @@ impl Clocks {
     }
 
     /// The conditions by which the clock of an expression is sampled; `None` if one has no name.
-    pub(super) fn chain(&self, expr: ExprId) -> Option<Chain> {
+    pub(crate) fn chain(&self, expr: ExprId) -> Option<Chain> {
         self.exprs.get(expr).copied().flatten().map_or(Some(Vec::new()), |clock| self.resolve(clock))
     }
 
     /// The same; `None` too for what is on any clock, as a constant.
-    pub(super) fn known_chain(&self, expr: ExprId) -> Option<Chain> {
+    pub(crate) fn known_chain(&self, expr: ExprId) -> Option<Chain> {
         let clock = self.exprs.get(expr).copied().flatten()?;
         let (mut at, mut steps) = (self.find(clock), 0);
         while let (Clock::On(of, ..), true) = (self.clocks[at], steps < MAX_CHAIN) {
@@ -94,7 +95,7 @@ impl Clocks {
     }
 
     /// The same for a variable.
-    pub(super) fn chain_of(&self, var: Var) -> Option<Chain> {
+    pub(crate) fn chain_of(&self, var: Var) -> Option<Chain> {
         self.vars.get(var).map_or(Some(Vec::new()), |clock| self.resolve(*clock))
     }
 
@@ -206,7 +207,7 @@ impl Clocks {
 }
 
 /// The variable of a condition, and the value that it has where the condition is true.
-pub(super) fn condition(node: &Node, cond: ExprId) -> Option<(Var, bool)> {
+pub(crate) fn condition(node: &Node, cond: ExprId) -> Option<(Var, bool)> {
     let read = |id: ExprId| match node.exprs[id].kind {
         ExprKind::Var(var) => Some(var),
         _ => None, // a computed condition has no name
@@ -218,13 +219,37 @@ pub(super) fn condition(node: &Node, cond: ExprId) -> Option<(Var, bool)> {
     }
 }
 
+/// The conditions of samplings that are no variables.
+pub(crate) fn unnamed(node: &Node) -> Vec<ExprId> {
+    let conds = node.exprs.iter().filter_map(|expr| match &expr.kind {
+        ExprKind::When { cond, .. } | ExprKind::Merge { cond, .. } => Some(*cond),
+        ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Apply { .. } | ExprKind::If { .. } => None,
+        ExprKind::Fby { .. } | ExprKind::FbyBack { .. } | ExprKind::Post { .. } => None,
+        ExprKind::Param { .. } | ExprKind::Call { .. } => None,
+    });
+    conds.filter(|cond| condition(node, *cond).is_none()).collect()
+}
+
+/// Whether an expression has neither calls nor parameters in it.
+pub(crate) fn is_plain(node: &Node, expr: ExprId) -> bool {
+    let own = match &node.exprs[expr].kind {
+        ExprKind::Call { .. } | ExprKind::Param { .. } => false,
+        ExprKind::Var(var) => exists(node, *var),
+        ExprKind::Const(_) | ExprKind::Apply { .. } | ExprKind::If { .. } | ExprKind::When { .. } => true,
+        ExprKind::Merge { .. } | ExprKind::Fby { .. } | ExprKind::FbyBack { .. } | ExprKind::Post { .. } => {
+            true
+        }
+    };
+    own && node.exprs[expr].kind.operands().iter().all(|operand| is_plain(node, *operand))
+}
+
 /// Which outputs of a node are on the clock of its inputs.
-pub(super) fn outputs(node: &Node, clocks: &Clocks) -> Vec<bool> {
+pub(crate) fn outputs(node: &Node, clocks: &Clocks) -> Vec<bool> {
     let is_base = |var: &Var| clocks.chain_of(*var).is_some_and(|chain| chain.is_empty());
     node.outputs.iter().map(is_base).collect()
 }
 
 /// The number of a variable that does not exist stands for something that a later pass writes.
-pub(super) fn exists(node: &Node, var: Var) -> bool {
+pub(crate) fn exists(node: &Node, var: Var) -> bool {
     var.index() < node.vars.len()
 }
