@@ -4,7 +4,7 @@
   hljs.registerLanguage("rml", (hljs) => ({
     name: "rml",
     keywords: {
-      keyword: "node private import as fby back post when not merge if then else every along and or",
+      keyword: "node private import as fby back post when not merge if then else every restart by along and or",
       literal: "true false",
       type: "num int bool",
     },

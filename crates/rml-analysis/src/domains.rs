@@ -7,18 +7,19 @@
 //!
 //! - **D1** a copy, a delay, a slice and every other operator that only moves elements keeps their domain, and the
 //!   domain of each axis that it keeps whole;
-//! - **D2** a pointwise operator has operands and a result with the same axes, a product contracts axes that are one;
+//! - **D2** the operands and the result of a pointwise operator share the domains of axes of equal size, and so do the
+//!   two axes that a product contracts;
 //! - **D3** a position along an axis has the domain of the axis;
 //! - **D4** integers that `==` or `!=` compares have one domain;
 //! - **D5** the result of arithmetic and of a conversion has a domain of its own, and a constant has none: `0` may be
 //!   any class.
 
-use rml_base::IndexVec;
+use rml_base::{IndexVec, Sets};
 use rml_ir::flat::{Flat, Init, Rhs, Var};
 use rml_ir::op::{AxisIndex, Compare, Einsum, Op, Reduction};
 use rml_ir::{DType, Shape};
 
-/// What numbers the same things has the same number.
+/// The number of a domain. Places with one number count the same things.
 pub type Domain = usize;
 
 /// The domains of a program.
@@ -26,7 +27,7 @@ pub type Domain = usize;
 pub struct Domains {
     /// The place of the elements of each variable; those of its axes follow.
     places: IndexVec<Var, usize>,
-    parent: Vec<usize>,
+    sets: Sets,
 }
 
 /// The domains of a program.
@@ -44,43 +45,22 @@ pub fn domains(flat: &Flat) -> Domains {
     for equation in flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Const(_))) {
         constant[equation.lhs] = true;
     }
-    let mut found = Domains { places, parent: (0..next).collect() };
+    let mut found = Domains { places, sets: Sets::new(next) };
     let mut finder = Finder { flat, constant, found: &mut found };
     flat.equations.iter().for_each(|equation| finder.equation(equation.lhs, &equation.rhs));
+    found.sets.flatten();
     found
 }
 
 impl Domains {
     /// That of the elements of a variable.
     pub fn elements(&self, v: Var) -> Domain {
-        self.root(self.places[v])
+        self.sets.root(self.places[v])
     }
 
     /// That of the positions along an axis of a variable.
     pub fn axis(&self, v: Var, axis: usize) -> Domain {
-        self.root(self.places[v] + 1 + axis)
-    }
-
-    fn root(&self, mut at: usize) -> usize {
-        while self.parent[at] != at {
-            at = self.parent[at];
-        }
-        at
-    }
-
-    /// Makes two places one; the smaller number stays, so that the result does not depend on an order.
-    fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.shortened(a), self.shortened(b));
-        self.parent[a.max(b)] = a.min(b);
-    }
-
-    /// The root of a place, with a shorter way to it.
-    fn shortened(&mut self, mut at: usize) -> usize {
-        while self.parent[at] != at {
-            self.parent[at] = self.parent[self.parent[at]];
-            at = self.parent[at];
-        }
-        at
+        self.sets.root(self.places[v] + 1 + axis)
     }
 }
 
@@ -115,12 +95,12 @@ impl Finder<'_> {
         }
     }
 
-    /// Both have one domain, unless one of them is of a constant.
+    /// Unifies two domains, unless one belongs to a constant.
     fn one(&mut self, a: Of, b: Of) {
         let (Elements(v) | Axis(v, _), Elements(w) | Axis(w, _)) = (a, b);
         if !self.constant[v] && !self.constant[w] {
             let (a, b) = (self.place(a), self.place(b));
-            self.found.join(a, b);
+            self.found.sets.join(a, b);
         }
     }
 

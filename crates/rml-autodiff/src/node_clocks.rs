@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use rml_base::Sets;
 use rml_ir::Sample;
 use rml_ir::normal::{Callee, Equation, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
@@ -19,8 +20,8 @@ pub(crate) type Class = usize;
 
 /// The clock classes of one node.
 pub(crate) struct NodeClocks {
-    /// By variable, its parent in the forest of classes (union-find).
-    parents: Vec<usize>,
+    /// The classes, as sets of variables.
+    sets: Sets,
     /// By sampled class: the class that it is sampled from, and the guard.
     sampled: BTreeMap<Class, (Class, Guard)>,
     /// By variable, the guard that it is when negations and copies are followed.
@@ -62,7 +63,7 @@ impl NodeClocks {
     /// Analyses a node. `summaries` describes its callees, and `known` adds what its equations do not show.
     pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, known: &Known) -> Self {
         let mut clocks = Self {
-            parents: (0..node.vars.len()).collect(),
+            sets: Sets::new(node.vars.len()),
             sampled: BTreeMap::new(),
             bases: bases(node),
             inside: Vec::new(),
@@ -152,21 +153,13 @@ impl NodeClocks {
         }
     }
 
-    fn find(&self, mut i: usize) -> usize {
-        while self.parents[i] != i {
-            i = self.parents[i];
-        }
-        i
-    }
-
     fn unite(&mut self, a: Var, b: Var) {
-        let (a, b) = (self.find(a.0 as usize), self.find(b.0 as usize));
-        self.parents[a.max(b)] = a.min(b);
+        self.sets.join(a.0 as usize, b.0 as usize);
     }
 
     /// The class of a variable.
     pub(crate) fn class(&self, v: Var) -> Class {
-        self.find(v.0 as usize)
+        self.sets.root(v.0 as usize)
     }
 
     /// The guards by which the class of `v` is sampled from `top`, outermost first; `None` if it is not sampled from
@@ -183,7 +176,7 @@ impl NodeClocks {
             };
             path.push(guard);
             class = parent;
-            if path.len() > self.parents.len() {
+            if path.len() > self.bases.len() {
                 return None;
             }
         }

@@ -1,6 +1,6 @@
 //! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
-//! data, the error type that carries them, memory accounting, profiling, and graphs with their strongly connected
-//! components. Nothing here knows the language, and nothing here draws or prints.
+//! data, the error type that carries them, memory accounting, profiling, disjoint sets, and graphs with their strongly
+//! connected components. Nothing here knows the language, and nothing here draws or prints.
 
 pub mod codes;
 mod diagnostic;
@@ -10,6 +10,7 @@ mod ids;
 pub mod memory;
 pub mod profile;
 pub mod scc;
+mod sets;
 mod source;
 mod suggest;
 mod table;
@@ -20,6 +21,7 @@ pub use error::Error;
 pub use hash::Fnv;
 pub use ids::{EntityId, IndexVec};
 pub use scc::{Components, Graph, components};
+pub use sets::Sets;
 pub use source::{FileId, MAX_TEXT, Sources, Span};
 pub use suggest::suggest;
 pub use table::{spaced, table};

@@ -348,6 +348,11 @@ node train(x: num [], y: num []) -> (loss)
     folder
         .rml("train p.rml --data d.json --epochs 20 --test 0")
         .fails(1, &["error[diverged]", "p.rml:6:8", "a learning rate"]);
+    // A divisor is no rate: a smaller one makes the steps larger.
+    let divided = text.replace("-100.0 * (o - y)", "(o - y) * -3200.0 / 32.0");
+    let run = folder.file("p.rml", divided).rml("train p.rml --data d.json --epochs 20 --test 0");
+    let shown = run.fails(1, &["error[diverged]", "p.rml:6:18", "a learning rate"]);
+    assert!(!shown.err.contains("p.rml:6:28"), "{}", shown.err);
 }
 
 /// A net, its losses, and what stands around them in the programs below.

@@ -71,6 +71,10 @@ fn what_makes_no_sense_is_refused() {
     for flags in ["--report 3", "--look-ahead 3"] {
         folder.rml(&format!("train p.rml --data d.json {flags}")).fails(2, &["--windows"]);
     }
+    folder
+        .rml("train p.rml --data d.json --windows 3 --node infer")
+        .fails(2, &["is for a training without data", "`--epochs N` says how long"]);
+    folder.rml("infer p.rml --data d.json --windows 3").fails(2, &["with data, leave it out"]);
     folder.rml("train p.rml --windows 0").fails(2, &["at least 1"]);
     folder.rml("train p.rml --windows 3 --test 0.5").fails(1, &["bad-option", "--test COUNT"]);
     folder.rml("train p.rml --windows 3 --evaluate evaluate --test 0").fails(1, &["bad-option"]);

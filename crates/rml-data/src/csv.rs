@@ -209,7 +209,7 @@ fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Know
     if why.code != codes::DATA_TYPE {
         return match fault {
             Fault::Gap => advice::gap(why.help("write a value into that cell, or leave the row out"), name),
-            _ => why,
+            Fault::Cell | Fault::Date | Fault::Kind | Fault::Other => why,
         };
     }
     if let Fault::Date = fault {
@@ -221,7 +221,7 @@ fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Know
         Fault::Kind => {
             why.help("write all cells of a column in one way: as integers, as numbers or as truth values")
         }
-        _ => why,
+        Fault::Gap | Fault::Cell | Fault::Date | Fault::Other => why,
     }
 }
 

@@ -79,7 +79,7 @@ impl Aspect {
 /// Whole seconds since the beginning of 1970, and a fraction of a second after them.
 pub(crate) type Date = (i64, f64);
 
-/// The last second of the year 9999, and the first one of the year -9999.
+/// From the first second of the year -9999 to the last one of the year 9999.
 const RANGE: std::ops::RangeInclusive<i64> = -377_705_116_800..=253_402_300_799;
 
 /// Seconds that are a date.
@@ -284,6 +284,15 @@ mod tests {
             assert_eq!(Aspect::named(aspect.name()), Some(aspect));
         }
         assert_eq!((Aspect::named("hours"), split(f64::NAN), within(i64::MAX)), (None, None, None));
+    }
+
+    #[test]
+    fn dates_have_years_of_four_digits() {
+        let (first, last) = (since_1970(-9999, 1, 1) * DAY, since_1970(10_000, 1, 1) * DAY - 1);
+        assert_eq!((within(first - 1), within(first)), (None, Some((first, 0.0))));
+        assert_eq!((within(last), within(last + 1)), (Some((last, 0.0)), None));
+        assert_eq!((split(-377_705_116_800.5), split(-377_705_116_800.0)), (None, Some((first, 0.0))));
+        assert_eq!((split(253_402_300_799.5), split(253_402_300_800.0)), (Some((last, 0.5)), None));
     }
 
     #[test]

@@ -96,10 +96,7 @@ pub(crate) fn no_parquet() -> Malformed {
 /// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text
 /// that is copied where it grows; in an archive its own bytes, copied and packed.
 fn written(format: Option<Format>) -> u64 {
-    match format {
-        Some(Format::Npz) => 3 * 8,
-        _ => 3 * 24,
-    }
+    if format == Some(Format::Npz) { 3 * 8 } else { 3 * 24 }
 }
 
 /// How a file of another format becomes one that is read.
@@ -116,6 +113,15 @@ fn other_format(path: &Path) -> String {
         }
         _ => format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv`"),
     }
+}
+
+/// No extension of a format that is written.
+fn unwritable(path: &Path) -> Error {
+    let what = format!("{} is in no format that can be written", path.display());
+    let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
+    let other = path.with_extension("").with_extension("csv");
+    let d = d.note("the extension says the format: .npz, .json or .csv");
+    d.help(format!("write `{}`", other.display())).into()
 }
 
 impl Columns {
@@ -186,7 +192,8 @@ impl Columns {
         let bytes = match Format::of(path) {
             Some(Format::Npz) => self.to_npz()?,
             Some(Format::Csv) => csv::write(self).map_err(|e| e.at(&self.origin))?.into_bytes(),
-            _ => (self.to_json() + "\n").into_bytes(),
+            Some(Format::Json) => (self.to_json() + "\n").into_bytes(),
+            Some(Format::Npy | Format::JsonLines | Format::Parquet) | None => return Err(unwritable(path)),
         };
         rml_files::write_output(path, &bytes)
     }
@@ -202,11 +209,7 @@ impl Columns {
         if is_plain && (matches!(Format::of(path), Some(Format::Npz | Format::Json)) || is_csv()) {
             return Ok(());
         }
-        let what = format!("{} is in no format that can be written", path.display());
-        let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
-        let other = path.with_extension("").with_extension("csv");
-        let d = d.note("the extension says the format: .npz, .json or .csv");
-        Err(d.help(format!("write `{}`", other.display())).into())
+        Err(unwritable(path))
     }
 
     /// All columns as an npz archive. Sequences of different lengths stand one after the other, and a column `lengths`

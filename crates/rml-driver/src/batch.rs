@@ -1,9 +1,9 @@
 //! Mistakes in shapes that a batch of one window hides. A size of 1 fits beside every other size, so a program is also
-//! checked with a size that no other dimension has. Messages write that size as `batch`. The same holds for other
+//! checked with a size that no other dimension has. Messages write that size as `batch`. The same is done for other
 //! named dimensions.
 
 use rml_base::codes::analysis::BATCH_TWICE;
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_base::{Diagnostic, Diagnostics, Sources, Span};
 use rml_ir::Shape;
 use rml_ir::op::Op;
 use rml_ir::typed::{ExprId, ExprKind, Module, Node, StaticValue};
@@ -12,26 +12,31 @@ use crate::interface::BATCH;
 use crate::library::is_library;
 use crate::options::Options;
 
-/// A number of stacked windows that is no other size of a program: a prime that nobody writes.
-const MANY: u64 = 7919;
-/// Sizes for other dimensions, which may count copies of equations. They are in another order than the placeholders of
-/// an analysis, which grow, so that no comparison of two sizes has the same result for both.
+/// Numbers of stacked windows: large primes, which are rarely another size of a program.
+const MANY: [u64; 4] = [7919, 7907, 7901, 7883];
+/// Sizes for other dimensions: small, since a size may be a number of copies of equations. They fall, while the
+/// placeholders of an analysis rise, so a warning that depends on which of two sizes is larger appears with one of them
+/// only.
 const SIZES: [u64; 16] = [293, 283, 281, 277, 271, 269, 263, 257, 251, 241, 239, 233, 229, 227, 223, 211];
 
-/// Sizes for named dimensions, each unlike all other numbers of the program, so that they are known again in shapes.
+/// Sizes for named dimensions: primes that divide no number of the program, so a multiple of one in a shape was
+/// computed from it.
 pub(crate) struct Wide(Vec<(String, u64)>);
 
 impl Wide {
     /// For the number of stacked windows.
-    pub(crate) fn batch() -> Self {
-        Self(vec![(BATCH.to_owned(), MANY)])
+    pub(crate) fn batch(sources: &Sources) -> Self {
+        Self::of(std::iter::once(BATCH), sources)
     }
 
-    /// For those dimensions of a node in that text.
-    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>, text: &str) -> Self {
-        let mut sizes = SIZES.into_iter().filter(|size| !text.contains(&size.to_string()));
+    /// For those dimensions of a node in these texts.
+    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>, sources: &Sources) -> Self {
+        let written = written(sources);
+        let is_new = |size: &u64| written.iter().all(|number| number % size != 0);
+        let mut many = MANY.into_iter().filter(is_new);
+        let mut sizes = SIZES.into_iter().filter(is_new);
         let mut sized = |name: &str| {
-            let size = if name == BATCH { Some(MANY) } else { sizes.next() };
+            let size = if name == BATCH { many.next() } else { sizes.next() };
             Some((name.to_owned(), size?))
         };
         Self(names.filter_map(&mut sized).collect())
@@ -95,6 +100,13 @@ impl Wide {
         let times = (rest > 1).then(|| rest.to_string());
         Some(times.into_iter().chain(factors).collect::<Vec<_>>().join(" * "))
     }
+}
+
+/// The numbers that the program writes, but 0. Those of the library are no sizes of a program.
+fn written(sources: &Sources) -> Vec<u64> {
+    let own = sources.ids().filter(|file| !is_library(sources, Span::new(*file, 0, 0)));
+    let digits = own.flat_map(|file| sources.text(file).split(|c: char| !c.is_ascii_digit()));
+    digits.filter_map(|digits| digits.parse().ok()).filter(|number| *number > 0).collect()
 }
 
 /// Whether a size is that number.
@@ -178,8 +190,8 @@ fn as_written(node: &Node, operand: ExprId) -> ExprId {
 }
 
 /// The findings for one window, with the errors that are found for many in place of those for one, and with warnings
-/// that only many windows show.
-pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics) -> Diagnostics {
+/// that only many windows show. `wide` has their number.
+pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics, wide: &Wide) -> Diagnostics {
     if !many.has_errors() {
         one.extend(many.into_iter().filter(|d| d.code == BATCH_TWICE));
         return one;
@@ -187,13 +199,13 @@ pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics) -> Diagnostics {
     let was_found =
         |d: &Diagnostic| one.iter().any(|o| o.is_error() && (o.code, o.span()) == (d.code, d.span()));
     let hidden: Vec<bool> = many.iter().map(|d| !was_found(d)).collect();
-    let wide = many.into_iter().zip(hidden).filter(|(d, _)| d.is_error()).map(|(d, hidden)| {
-        let d = Wide::batch().named(d);
+    let named = many.into_iter().zip(hidden).filter(|(d, _)| d.is_error()).map(|(d, hidden)| {
+        let d = wide.named(d);
         if hidden { d.help(format!("`--{BATCH} 1` checks it for one window at a time")) } else { d }
     });
-    let wide: Vec<Diagnostic> = wide.collect();
+    let named: Vec<Diagnostic> = named.collect();
     let mut found = Diagnostics(one.into_iter().filter(|d| !d.is_error()).collect());
-    found.extend(wide);
+    found.extend(named);
     found.sort();
     found
 }
@@ -248,7 +260,29 @@ mod tests {
 
     #[test]
     fn only_whole_numbers_are_named() {
-        let text = Wide::batch().text("num [7919, 4], x7919, 7919.0, 15838");
+        let text = Wide::batch(&Sources::new()).text("num [7919, 4], x7919, 7919.0, 15838");
         assert_eq!(text, "num [batch, 4], x7919, 7919.0, 2 * batch");
+    }
+
+    #[test]
+    fn numbers_of_the_program_are_no_sizes() {
+        // 586 and 15838 are twice the first number of each list.
+        let labels = |text: &str| {
+            let report = check_report(&Source::text("f.rml", text), &Options::default());
+            format!("{:?}", report.findings)
+        };
+        let told = labels("node main(x: num [586, n, 1], y: num [n]) -> (o)  o = x - y;");
+        assert!(told.contains("[586, n, 1] and [n] give [586, n, n]"), "{told}");
+        let told = labels("node main(x: num [15838, batch, 4], y: num [batch]) -> (e)  e = x - y;");
+        assert!(told.contains("[15838, batch, 4] and [batch]"), "{told}");
+    }
+
+    #[test]
+    fn numbers_of_imported_texts_are_no_sizes() {
+        let mut sources = Sources::new();
+        sources.add("f.rml", "node f(x: num [586, n]) -> (o)");
+        sources.add("g.rml", "const wide = 283;");
+        let wide = Wide::of(["n", "m"].into_iter(), &sources);
+        assert_eq!(wide.text("[586, 283, 281, 277]"), "[586, 283, n, m]");
     }
 }

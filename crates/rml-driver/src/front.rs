@@ -141,13 +141,10 @@ impl Front {
     pub(crate) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
         let check = |options: &Options| self.resolved.check_all(&elaboration(options, Root::Default));
         let (modules, found) = check(options);
-        let many = self.many(options).map(|options| {
-            let (modules, mut found) = check(&options);
-            let twice = |module| batch::twice(module, &self.sources, &Wide::batch());
-            modules.iter().for_each(|module| found.extend(twice(module)));
-            found
-        });
-        (modules, batch::widest(found, many.unwrap_or_default()))
+        let Some(wide) = self.many(options) else { return (modules, found) };
+        let (many, mut wider) = check(&wide.options(options));
+        many.iter().for_each(|module| wider.extend(batch::twice(module, &self.sources, &wide)));
+        (modules, batch::widest(found, wider, &wide))
     }
 
     /// As [`elaborate`](Self::elaborate), for any number of stacked windows.
@@ -157,21 +154,19 @@ impl Front {
         root: Root,
     ) -> Result<(typed::Module, Diagnostics), Diagnostics> {
         let made = self.elaborate(options, root.clone());
-        let Some(many) = self.many(options).map(|options| self.elaborate(&options, root)) else {
-            return made;
-        };
-        match (made, many) {
-            (Ok((_, found)) | Err(found), Err(many)) => Err(batch::widest(found, many)),
+        let Some(wide) = self.many(options) else { return made };
+        match (made, self.elaborate(&wide.options(options), root)) {
+            (Ok((_, found)) | Err(found), Err(many)) => Err(batch::widest(found, many, &wide)),
             (Ok((module, found)), Ok((many, _))) => {
-                Ok((module, batch::widest(found, batch::twice(&many, &self.sources, &Wide::batch()))))
+                Ok((module, batch::widest(found, batch::twice(&many, &self.sources, &wide), &wide)))
             }
             (made, Ok(_)) => made,
         }
     }
 
-    /// The options for many stacked windows, if their number is open and a node has them.
-    fn many(&self, options: &Options) -> Option<Options> {
-        (batch::is_open(options) && self.is_stacked()).then(|| Wide::batch().options(options))
+    /// A number of many stacked windows, if their number is open and a node has them.
+    fn many(&self, options: &Options) -> Option<Wide> {
+        (batch::is_open(options) && self.is_stacked()).then(|| Wide::batch(&self.sources))
     }
 
     /// Whether a node has stacked windows.
@@ -181,9 +176,12 @@ impl Front {
 
     /// What only many stacked windows show of a program that is right for the number that it runs with.
     pub(crate) fn stacked(&self, options: &Options, root: Root) -> Diagnostics {
-        let many = self.is_stacked().then(|| self.elaborate(&Wide::batch().options(options), root));
-        let twice = |(module, _)| batch::twice(&module, &self.sources, &Wide::batch());
-        many.and_then(Result::ok).map(twice).unwrap_or_default()
+        if !self.is_stacked() {
+            return Diagnostics::new();
+        }
+        let wide = Wide::batch(&self.sources);
+        let many = self.elaborate(&wide.options(options), root).ok();
+        many.map(|(module, _)| batch::twice(&module, &self.sources, &wide)).unwrap_or_default()
     }
 
     /// The result, or the findings with the texts that they point into.

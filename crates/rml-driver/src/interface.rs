@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
-use rml_base::{FileId, Sources, Span};
-use rml_syntax::ast::{DTypeName, Definition, Dim, ExprKind, Form, Node};
+use rml_base::{FileId, Sources};
+use rml_syntax::ast::{DTypeName, Decl, Definition, Dim, ExprKind, File, Form, Node};
 
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
@@ -18,39 +18,41 @@ pub(crate) struct Interfaces(Vec<Interface>);
 pub struct Interface {
     name: String,
     /// Its formals.
+    formals: Vec<String>,
+    /// Its inputs: the formals, but for a record its fields.
     inputs: Vec<String>,
     /// Its formals as they are declared.
     declared: Vec<String>,
     /// Its outputs.
     outputs: Vec<String>,
-    /// Formals whose shape begins with `batch`.
+    /// Inputs whose shape begins with `batch`.
     batched: Vec<String>,
-    /// Formals without a type, which can be set.
+    /// Inputs without a type, which can be set.
     untyped: Vec<String>,
-    /// Formals of integers.
+    /// Inputs of integers.
     integers: Vec<String>,
-    /// Formals of enumerations, with the names of the cases in their order.
+    /// Inputs of enumerations, with the names of the cases in their order.
     cases: Vec<(String, Vec<String>)>,
-    /// Formals of truth values.
+    /// Inputs of truth values.
     conditions: Vec<String>,
     /// Whether `batch` stands in any shape of the interface, or is itself a formal.
     pub has_batch: bool,
 }
 
 impl Interface {
-    /// Whether the declared shape of a formal begins with `batch`.
+    /// Whether the declared shape of an input begins with `batch`.
     pub fn is_batched(&self, input: &str) -> bool {
         self.batched.iter().any(|b| b == input)
     }
 
-    /// The formals.
+    /// The inputs: the formals, but for a record its fields, `s.h`.
     pub fn inputs(&self) -> &[String] {
         &self.inputs
     }
 
     /// The text of an equation that calls the node. Its variables have the names of the formals and outputs.
     pub fn call(&self) -> String {
-        format!("{} = {}({});", self.outputs.join(", "), self.name, self.inputs.join(", "))
+        format!("{} = {}({});", self.outputs.join(", "), self.name, self.formals.join(", "))
     }
 
     /// The text of a node of that name that calls this one and nothing else.
@@ -59,7 +61,7 @@ impl Interface {
         format!("node {name}({inputs}) -> ({outputs})  {}", self.call())
     }
 
-    /// The formals that have a type which is not `bool`.
+    /// The inputs that have a type which is not `bool`.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let others = [&self.untyped, &self.conditions];
         let is_value = move |input: &&String| !others.iter().any(|list| list.contains(input));
@@ -77,16 +79,21 @@ impl Interfaces {
     pub(crate) fn of(sources: &Sources, file: FileId) -> Self {
         let bump = Bump::new();
         let mut names = lasso::Rodeo::new();
-        let parsed = rml_syntax::parse(&bump, &mut names, file, sources.text(file));
-        let own = enumerations(&parsed.file, &names);
-        let mut imported = Vec::new();
-        for other in sources.ids().filter(|other| *other != file) {
-            let parsed = rml_syntax::parse(&bump, &mut names, other, sources.text(other));
-            imported.extend(enumerations(&parsed.file, &names));
-        }
-        let cases = |name: &str| cases(name, &own).or_else(|| cases(name, &imported));
-        let text = |span: Span| sources.snippet(span);
-        Self(parsed.file.nodes().map(|n| read(n, &names, (&cases, &text))).collect())
+        let own = rml_syntax::parse(&bump, &mut names, file, sources.text(file)).file;
+        let others = sources.ids().filter(|other| *other != file);
+        let others =
+            others.map(|other| rml_syntax::parse(&bump, &mut names, other, sources.text(other)).file);
+        let others: Vec<File<'_>> = others.collect();
+        let reader = Reader {
+            names: &names,
+            enumerations: [
+                enumerations(&own, &names),
+                others.iter().flat_map(|f| enumerations(f, &names)).collect(),
+            ],
+            records: [records(&own, &names), others.iter().flat_map(|f| records(f, &names)).collect()],
+            sources,
+        };
+        Self(own.nodes().map(|node| reader.interface(node)).collect())
     }
 
     /// The names of the inputs of all nodes; `None` if that node is none of them.
@@ -120,7 +127,7 @@ impl Interfaces {
 type Enumerations = Vec<(String, Vec<String>)>;
 
 /// The enumerations of a text.
-fn enumerations(file: &rml_syntax::ast::File<'_>, names: &lasso::Rodeo) -> Enumerations {
+fn enumerations(file: &File<'_>, names: &lasso::Rodeo) -> Enumerations {
     let mut all: Enumerations = Vec::new();
     for Definition { node, form } in file.definitions() {
         let name = || names.resolve(&node.name.name).to_owned();
@@ -133,57 +140,87 @@ fn enumerations(file: &rml_syntax::ast::File<'_>, names: &lasso::Rodeo) -> Enume
     all
 }
 
-/// The cases of the only enumeration of that name.
-fn cases(name: &str, all: &Enumerations) -> Option<Vec<String>> {
-    let mut found = all.iter().filter(|(other, _)| other == name);
-    found.next().filter(|_| found.next().is_none()).map(|(_, cases)| cases.clone())
+/// Records by name, with their fields.
+type Records<'a> = Vec<(String, &'a [Decl<'a>])>;
+
+/// The records of a text.
+fn records<'a>(file: &File<'a>, names: &lasso::Rodeo) -> Records<'a> {
+    let records = file.definitions().filter(|definition| definition.form == Form::Record);
+    records.map(|record| (names.resolve(&record.node.name.name).to_owned(), record.node.inputs)).collect()
 }
 
-/// The cases of an enumeration.
-type CasesOf<'c> = &'c dyn Fn(&str) -> Option<Vec<String>>;
-/// The source text at a place.
-type TextOf<'t> = &'t dyn Fn(Span) -> &'t str;
+/// More records in each other than that contain themselves.
+const MAX_DEPTH: usize = 16;
 
-fn read(node: &Node<'_>, names: &lasso::Rodeo, (cases, text): (CasesOf<'_>, TextOf<'_>)) -> Interface {
-    let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
-    let (mut inputs, mut batched, mut untyped) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut integers, mut conditions, mut all_cases) = (Vec::new(), Vec::new(), Vec::new());
-    let mut has_batch = false;
-    for decl in node.inputs {
-        let name = names.resolve(&decl.name.name);
-        inputs.push(name.to_owned());
-        has_batch |= name == BATCH;
-        let Some(ty) = &decl.ty else {
-            untyped.push(name.to_owned());
-            continue;
+/// What is needed to read interfaces. What the text itself defines comes before what is imported.
+struct Reader<'a> {
+    names: &'a lasso::Rodeo,
+    enumerations: [Enumerations; 2],
+    records: [Records<'a>; 2],
+    sources: &'a Sources,
+}
+
+/// What a name stands for, if it stands for one thing.
+fn only<'t, T>(name: &str, all: &'t [Vec<(String, T)>; 2]) -> Option<&'t T> {
+    all.iter().find_map(|all| {
+        let mut found = all.iter().filter(|(other, _)| other == name);
+        found.next().filter(|_| found.next().is_none()).map(|(_, what)| what)
+    })
+}
+
+impl Reader<'_> {
+    fn interface(&self, node: &Node<'_>) -> Interface {
+        let name = |decl: &Decl<'_>| self.names.resolve(&decl.name.name).to_owned();
+        let mut interface = Interface {
+            name: self.names.resolve(&node.name.name).to_owned(),
+            formals: node.inputs.iter().map(name).collect(),
+            inputs: Vec::new(),
+            declared: node.inputs.iter().map(|decl| self.sources.snippet(decl.span).to_owned()).collect(),
+            outputs: node.outputs.iter().map(name).collect(),
+            batched: Vec::new(),
+            untyped: Vec::new(),
+            integers: Vec::new(),
+            cases: Vec::new(),
+            conditions: Vec::new(),
+            has_batch: false,
         };
-        match ty.dtype {
-            DTypeName::Int => integers.push(name.to_owned()),
-            DTypeName::Named(of) => {
-                all_cases.extend(cases(names.resolve(&of.name)).map(|cases| (name.to_owned(), cases)));
+        node.inputs.iter().for_each(|decl| self.input(&mut interface, name(decl), decl, 0));
+        interface
+    }
+
+    /// Adds an input, or those that the fields of a record are.
+    fn input(&self, to: &mut Interface, name: String, decl: &Decl<'_>, depth: usize) {
+        let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if self.names.resolve(&s) == BATCH));
+        let named = decl.ty.as_ref().and_then(|ty| match ty.dtype {
+            DTypeName::Named(of) => Some(self.names.resolve(&of.name)),
+            DTypeName::Bool | DTypeName::Int | DTypeName::Num => None,
+        });
+        if let Some(fields) = named.and_then(|of| only(of, &self.records)).filter(|_| depth < MAX_DEPTH) {
+            for field in *fields {
+                let of_field = format!("{name}.{}", self.names.resolve(&field.name.name));
+                self.input(to, of_field, field, depth + 1);
             }
-            DTypeName::Bool => conditions.push(name.to_owned()),
+            return;
+        }
+        to.inputs.push(name.clone());
+        to.has_batch |= name == BATCH;
+        let Some(ty) = &decl.ty else {
+            to.untyped.push(name);
+            return;
+        };
+        to.has_batch |= ty.dims.iter().any(is_batch);
+        if ty.dims.first().is_some_and(is_batch) {
+            to.batched.push(name.clone());
+        }
+        match ty.dtype {
+            DTypeName::Int => to.integers.push(name),
+            DTypeName::Named(_) => {
+                let cases = named.and_then(|of| only(of, &self.enumerations));
+                to.cases.extend(cases.map(|cases| (name, cases.clone())));
+            }
+            DTypeName::Bool => to.conditions.push(name),
             DTypeName::Num => {}
         }
-        has_batch |= ty.dims.iter().any(is_batch);
-        if ty.dims.first().is_some_and(is_batch) {
-            batched.push(name.to_owned());
-        }
-    }
-    let name = names.resolve(&node.name.name).to_owned();
-    let declared = node.inputs.iter().map(|decl| text(decl.span).to_owned()).collect();
-    let outputs = node.outputs.iter().map(|decl| names.resolve(&decl.name.name).to_owned()).collect();
-    Interface {
-        name,
-        inputs,
-        declared,
-        outputs,
-        batched,
-        untyped,
-        integers,
-        cases: all_cases,
-        conditions,
-        has_batch,
     }
 }
 
@@ -204,6 +241,23 @@ mod tests {
         let expected = expected.map(|(input, cases)| (input.to_owned(), cases.map(str::to_owned).to_vec()));
         assert_eq!(all.cases(), expected.into());
         assert!(all.integers().iter().eq(["n"]));
+    }
+
+    #[test]
+    fn a_record_is_an_input_for_each_field() {
+        let mut sources = Sources::new();
+        let text = "record pair = (a: num [batch, 2], b: int []);\nrecord both = (p: pair, c: bool [], k: kind);\n\
+                    record knot = (again: knot, n: num []);\nenum kind = Low, High;\n\
+                    node f(s: both, x: num []) -> (o: pair) o = s.p;\nnode g(k: knot) -> (o) o = k;";
+        let file = sources.add("t", text);
+        let all = Interfaces::of(&sources, file);
+        let f = all.get("f").unwrap();
+        assert_eq!(f.inputs(), ["s.p.a", "s.p.b", "s.c", "s.k", "x"]);
+        assert!(f.is_batched("s.p.a") && f.has_batch && f.values().eq(["s.p.a", "s.p.b", "s.k", "x"]));
+        assert_eq!(f.call(), "o = f(s, x);");
+        assert!(all.integers().iter().eq(["s.p.b"]));
+        assert_eq!(all.cases()["s.k"], ["Low", "High"]);
+        assert!(all.get("g").unwrap().inputs().len() > 1);
     }
 
     #[test]

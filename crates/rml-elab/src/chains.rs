@@ -1,13 +1,15 @@
-//! Clocks inside of a typed node, as far as its own samplings say: for each expression the conditions by which its
-//! clock is sampled from that of the inputs. What is on wrong clocks is found later, by all equations together.
+//! The clocks of a typed node, by its own `when`, `merge` and declared clocks: for each expression, the conditions that
+//! sample its clock from the clock of the inputs. Clock errors are reported later, when the whole program is analysed.
 
-use rml_base::{EntityId, IndexVec};
-use rml_ir::typed::{Callee, ExprId, ExprKind, Node, NodeId, Var};
+use rml_base::{EntityId, IndexVec, Span};
+use rml_ir::Type;
+use rml_ir::op::Op;
+use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Node, NodeId, Var};
 
 /// The conditions by which a clock is sampled, outermost first.
 pub(crate) type Chain = Vec<(Var, bool)>;
 
-/// More samplings inside each other than that are a clock that depends on itself.
+/// A clock with more nested samplings than this depends on itself.
 const MAX_CHAIN: usize = 64;
 
 #[derive(Clone, Copy)]
@@ -24,6 +26,34 @@ enum Clock {
     Inside,
 }
 
+/// The clock of an input or output of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Port {
+    /// That of the node.
+    Base,
+    /// Sampled from it by that input or output, where it has that value.
+    On(Place, bool),
+    /// Sampled by something that callers do not see.
+    Inside,
+}
+
+/// An input or output of a node, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Input(usize),
+    Output(usize),
+}
+
+/// The clocks of the inputs and outputs of a node.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Interface {
+    pub(crate) inputs: Vec<Port>,
+    pub(crate) outputs: Vec<Port>,
+}
+
+/// The interface of a node that is called.
+type Interfaces<'a> = &'a mut dyn FnMut(NodeId) -> Interface;
+
 /// The clocks of a node whose conditions are variables.
 #[derive(Default)]
 pub(crate) struct Clocks {
@@ -33,8 +63,8 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// The clocks of a node; `outputs` says which outputs of a node are on the clock of its inputs.
-    pub(crate) fn of(node: &Node, outputs: &mut dyn FnMut(NodeId) -> Vec<bool>) -> Self {
+    /// The clocks of a node; `of` says those of what it calls.
+    pub(crate) fn of(node: &Node, of: Interfaces<'_>) -> Self {
         let mut found = Self {
             clocks: (0..node.vars.len()).map(|_| Clock::Open).collect(),
             vars: (0..node.vars.len()).collect(),
@@ -44,10 +74,7 @@ impl Clocks {
         for input in node.inputs() {
             let own = match input.clock {
                 None => base,
-                Some((cond, positive)) => {
-                    let of = found.vars[cond];
-                    found.new_clock(Clock::On(of, cond, positive))
-                }
+                Some((cond, positive)) => found.new_clock(Clock::On(found.vars[cond], cond, positive)),
             };
             found.unify(found.vars[input.var], own);
         }
@@ -57,23 +84,67 @@ impl Clocks {
             found.unify(found.vars[claim.var], own);
         }
         for equation in &node.equations {
-            let clock = found.expr(node, equation.rhs, outputs);
-            let results = match &node.exprs[equation.rhs].kind {
-                ExprKind::Call { callee: Callee::Node(callee), .. } => Some(outputs(*callee)),
-                _ => None, // one result, or those of an adjoint, which are on its clock
-            };
+            let clock = found.expr(node, equation.rhs, of);
             for (i, var) in equation.lhs.iter().enumerate() {
                 let Some(var) = *var else { continue };
-                match results.as_ref().map(|results| results.get(i)) {
-                    Some(Some(false)) => {
-                        let inside = found.new_clock(Clock::Inside);
-                        found.unify(found.vars[var], inside);
-                    }
-                    Some(_) | None => found.unify(found.vars[var], clock),
-                }
+                let own = found.result(node, (equation.rhs, clock), (i, &equation.lhs), of);
+                found.unify(found.vars[var], own);
             }
         }
         found
+    }
+
+    /// The clock of a result of an expression that is on `clock`. Those of an adjoint are on that of the call.
+    fn result(
+        &mut self,
+        node: &Node,
+        (expr, clock): (ExprId, usize),
+        (result, lhs): (usize, &[Option<Var>]),
+        of: Interfaces<'_>,
+    ) -> usize {
+        let ExprKind::Call { callee: Callee::Node(callee), args, .. } = &node.exprs[expr].kind else {
+            return clock;
+        };
+        let port = of(*callee).outputs.get(result).copied();
+        self.port(node, (args, lhs), clock, port.unwrap_or(Port::Base))
+    }
+
+    /// The clock of an input or result of a call with those arguments and results that runs on `clock`.
+    fn port(
+        &mut self,
+        node: &Node,
+        (args, lhs): (&[ExprId], &[Option<Var>]),
+        clock: usize,
+        port: Port,
+    ) -> usize {
+        let (place, positive) = match port {
+            Port::Base => return clock,
+            Port::On(place, positive) => (place, positive),
+            Port::Inside => return self.new_clock(Clock::Inside),
+        };
+        let cond = match place {
+            Place::Input(at) => args.get(at).and_then(|cond| condition(node, *cond)),
+            Place::Output(at) => lhs.get(at).copied().flatten().map(|var| (var, true)),
+        };
+        self.new_clock(match cond {
+            Some((cond, value)) => Clock::On(clock, cond, value == positive),
+            None => Clock::Inside,
+        })
+    }
+
+    /// The clock on which a call runs.
+    fn call(&mut self, node: &Node, expr: ExprId, parts: &[usize], of: Interfaces<'_>) -> usize {
+        let clock = self.new_clock(Clock::Open);
+        let ExprKind::Call { callee, args, .. } = &node.exprs[expr].kind else { return clock };
+        let (Callee::Node(called) | Callee::Diff { node: called, .. }) = *callee;
+        // those that an adjoint has besides are gradients, but for the first one
+        let mut ports = of(called).inputs;
+        ports.push(Port::Base);
+        for (port, part) in ports.into_iter().zip(parts) {
+            let own = self.port(node, (args, &[]), clock, port);
+            self.unify(*part, own);
+        }
+        clock
     }
 
     /// The conditions by which the clock of an expression is sampled; `None` if one has no name.
@@ -81,7 +152,7 @@ impl Clocks {
         self.exprs.get(expr).copied().flatten().map_or(Some(Vec::new()), |clock| self.resolve(clock))
     }
 
-    /// The same; `None` too for what is on any clock, as a constant.
+    /// Like [`chain`](Self::chain), but also `None` for an expression that fits any clock, such as a constant.
     pub(crate) fn known_chain(&self, expr: ExprId) -> Option<Chain> {
         let clock = self.exprs.get(expr).copied().flatten()?;
         let (mut at, mut steps) = (self.find(clock), 0);
@@ -123,6 +194,17 @@ impl Clocks {
         self.clocks.len() - 1
     }
 
+    /// What a clock is the same as, with a shorter way to it.
+    fn shortened(&mut self, mut clock: usize) -> usize {
+        while let Clock::Same(other) = self.clocks[clock] {
+            if let Clock::Same(further) = self.clocks[other] {
+                self.clocks[clock] = Clock::Same(further);
+            }
+            clock = other;
+        }
+        clock
+    }
+
     fn find(&self, mut clock: usize) -> usize {
         while let Clock::Same(other) = self.clocks[clock] {
             clock = other;
@@ -131,7 +213,7 @@ impl Clocks {
     }
 
     fn unify(&mut self, a: usize, b: usize) {
-        let (mut a, mut b) = (self.find(a), self.find(b));
+        let (mut a, mut b) = (self.shortened(a), self.shortened(b));
         while a != b {
             let next = match (self.clocks[a], self.clocks[b]) {
                 (Clock::Open, _) => {
@@ -146,13 +228,17 @@ impl Clocks {
                 (Clock::Base | Clock::On(..) | Clock::Inside | Clock::Same(_), _) => return,
             };
             self.clocks[a] = Clock::Same(b);
-            (a, b) = (self.find(next.0), self.find(next.1));
+            (a, b) = (self.shortened(next.0), self.shortened(next.1));
         }
     }
 
-    fn expr(&mut self, node: &Node, id: ExprId, outputs: &mut dyn FnMut(NodeId) -> Vec<bool>) -> usize {
+    fn expr(&mut self, node: &Node, id: ExprId, of: Interfaces<'_>) -> usize {
         let operands = node.exprs[id].kind.operands();
-        let parts: Vec<usize> = operands.iter().map(|part| self.expr(node, *part, outputs)).collect();
+        let mut operand = |part: &ExprId| {
+            let clock = self.expr(node, *part, of);
+            self.result(node, (*part, clock), (0, &[]), of)
+        };
+        let parts: Vec<usize> = operands.iter().map(&mut operand).collect();
         let clock = match &node.exprs[id].kind {
             ExprKind::Var(var) => match self.vars.get(*var) {
                 Some(&clock) => clock,
@@ -180,20 +266,7 @@ impl Clocks {
                 }
                 parts[0]
             }
-            ExprKind::Call { callee, every, .. } => {
-                let args = parts.len() - usize::from(every.is_some());
-                let inside = self.together(&parts[..args]);
-                // an operand is the only output
-                let sampled = match callee {
-                    Callee::Node(callee) => outputs(*callee).first() == Some(&false),
-                    Callee::Diff { .. } => false,
-                };
-                self.exprs[id] = Some(inside);
-                if sampled && !node.equations.iter().any(|equation| equation.rhs == id) {
-                    return self.new_clock(Clock::Inside);
-                }
-                return inside;
-            }
+            ExprKind::Call { args, .. } => self.call(node, id, &parts[..args.len()], of),
         };
         self.exprs[id] = Some(clock);
         clock
@@ -208,15 +281,14 @@ impl Clocks {
 
 /// The variable of a condition, and the value that it has where the condition is true.
 pub(crate) fn condition(node: &Node, cond: ExprId) -> Option<(Var, bool)> {
-    let read = |id: ExprId| match node.exprs[id].kind {
-        ExprKind::Var(var) => Some(var),
-        _ => None, // a computed condition has no name
+    let read = |id: ExprId| {
+        let ExprKind::Var(var) = node.exprs[id].kind else { return None };
+        Some(var)
     };
-    match &node.exprs[cond].kind {
-        ExprKind::Var(var) => Some((*var, true)),
-        ExprKind::Apply { op: rml_ir::op::Op::Not, args, .. } => Some((read(*args.first()?)?, false)),
-        _ => None,
+    if let ExprKind::Apply { op: Op::Not, args, .. } = &node.exprs[cond].kind {
+        return Some((read(*args.first()?)?, false));
     }
+    Some((read(cond)?, true))
 }
 
 /// The conditions of samplings that are no variables.
@@ -228,6 +300,21 @@ pub(crate) fn unnamed(node: &Node) -> Vec<ExprId> {
         ExprKind::Param { .. } | ExprKind::Call { .. } => None,
     });
     conds.filter(|cond| condition(node, *cond).is_none()).collect()
+}
+
+/// A value of the clock of a node, sampled by those conditions.
+pub(crate) fn sampled(node: &mut Node, mut value: ExprId, chain: &[(Var, bool)], span: Span) -> ExprId {
+    let ty = node.exprs[value].ty.clone();
+    let mut push = |kind, ty| node.exprs.push(Expr { kind, ty, span });
+    for (cond, positive) in chain {
+        let mut cond = push(ExprKind::Var(*cond), Type::condition());
+        if !positive {
+            let not = ExprKind::Apply { op: Op::Not, args: vec![cond], statics: Vec::new() };
+            cond = push(not, Type::condition());
+        }
+        value = push(ExprKind::When { value, cond }, ty.clone());
+    }
+    value
 }
 
 /// Whether an expression has neither calls nor parameters in it.
@@ -243,13 +330,28 @@ pub(crate) fn is_plain(node: &Node, expr: ExprId) -> bool {
     own && node.exprs[expr].kind.operands().iter().all(|operand| is_plain(node, *operand))
 }
 
-/// Which outputs of a node are on the clock of its inputs.
-pub(crate) fn outputs(node: &Node, clocks: &Clocks) -> Vec<bool> {
-    let is_base = |var: &Var| clocks.chain_of(*var).is_some_and(|chain| chain.is_empty());
-    node.outputs.iter().map(is_base).collect()
+/// The clocks of the inputs and outputs of a node.
+pub(crate) fn interface(node: &Node, clocks: &Clocks) -> Interface {
+    let input = |cond: Var| node.inputs().position(|input| input.var == cond).map(Place::Input);
+    let result = |cond: Var| node.outputs.iter().position(|output| *output == cond).map(Place::Output);
+    let on = |cond, positive| match input(cond).or_else(|| result(cond)) {
+        Some(place) => Port::On(place, positive),
+        None => Port::Inside,
+    };
+    let output = |var: &Var| match clocks.chain_of(*var).as_deref() {
+        Some([]) => Port::Base,
+        Some(&[(cond, positive)]) => on(cond, positive),
+        Some(_) | None => Port::Inside,
+    };
+    let declared = |clock: Option<(Var, bool)>| clock.map_or(Port::Base, |(cond, value)| on(cond, value));
+    Interface {
+        inputs: node.inputs().map(|formal| declared(formal.clock)).collect(),
+        outputs: node.outputs.iter().map(output).collect(),
+    }
 }
 
-/// The number of a variable that does not exist stands for something that a later pass writes.
+/// Whether the node has the variable. A number beyond its variables stands for a parameter of a shared instance, which
+/// a later pass defines.
 pub(crate) fn exists(node: &Node, var: Var) -> bool {
     var.index() < node.vars.len()
 }

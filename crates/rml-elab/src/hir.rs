@@ -4,6 +4,7 @@
 //! A node that has structure ([`Structure`]), or calls one that has, is a *template*: `expand` makes copies of
 //! it without structure, and everything after it sees only these.
 
+mod call;
 mod order;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use rml_syntax::ast::{BinaryOp, Form, Literal, UnaryOp};
 
 use crate::builtins::Builtin;
 
+pub(crate) use call::{Along, Call};
 pub(crate) use order::Order;
 
 entity_id!(
@@ -69,6 +71,8 @@ pub(crate) struct Node {
     pub(crate) cases: Option<Box<IndexMap<ExprId, SourceId>>>,
     /// In a copy, what updates its parameters, if that is not `diff_param`.
     pub(crate) rules: Option<Box<IndexMap<ExprId, Rule>>>,
+    /// In a copy, what restarts its delays.
+    pub(crate) restarts: Option<Box<IndexMap<ExprId, Vec<Local>>>>,
     /// In a copy, the names of its shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
     /// In templates with automata only: which equations run in their states.
@@ -239,38 +243,6 @@ pub(crate) struct Equation {
 pub(crate) struct Expr {
     pub(crate) kind: ExprKind,
     pub(crate) span: Span,
-}
-
-/// A call of a node or of an adjoint.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) callee: SourceId,
-    /// How often the callee is differentiated.
-    pub(crate) order: Order,
-    pub(crate) name_span: Span,
-    pub(crate) args: Vec<ExprId>,
-    /// `every end`.
-    pub(crate) every: Option<ExprId>,
-    /// `restart r`, in templates only.
-    pub(crate) restart: Option<ExprId>,
-    /// `by g`, in templates only.
-    pub(crate) by: Option<ExprId>,
-    /// `along 0`
-    pub(crate) along: Option<Along>,
-    /// The variable of a family that the path of the instance begins with.
-    pub(crate) member: Option<Arc<str>>,
-    /// In copies: the shared instance that is called.
-    pub(crate) share: Option<Share>,
-}
-
-/// What a call runs over: `along 0`, `along back (0, _)`.
-#[derive(Clone, Debug)]
-pub(crate) struct Along {
-    /// For each argument the axis of its entries; `None` = all entries take it as it is. In templates, one that stands
-    /// alone is that of all arguments.
-    pub(crate) axes: Vec<Option<ExprId>>,
-    /// From the last entry to the first one.
-    pub(crate) back: bool,
 }
 
 impl Along {

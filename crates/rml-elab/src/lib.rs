@@ -36,6 +36,7 @@ mod ops;
 mod options;
 mod repair;
 mod report;
+mod restarts;
 mod root;
 mod scope;
 mod shared;

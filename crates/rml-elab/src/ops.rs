@@ -122,6 +122,10 @@ impl Typed<'_> {
         let operand = operands.first().and_then(|o| o.0.shape.as_ref());
         let op = match which {
             Builtin::Unary(f) => Op::Unary(f),
+            // the number of a case, which is an int already
+            Builtin::Convert(DType::Int) if operands.first().is_some_and(|o| o.0.dtype == DType::Int) => {
+                Op::Copy
+            }
             Builtin::Convert(to) => Op::Convert(to),
             Builtin::StopGradient => Op::StopGradient,
             Builtin::Softmax { log: false } => Op::Softmax,

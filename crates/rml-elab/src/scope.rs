@@ -20,8 +20,6 @@ pub(crate) struct Program {
     pub(crate) order: Vec<SourceId>,
     /// Whether it holds errors, which are reported.
     pub(crate) in_error: bool,
-    /// A node that is one `fby`, for delays that restart. No name leads to it.
-    pub(crate) delay: SourceId,
     /// A node that calls the node that it takes, for `by`. No name leads to it.
     pub(crate) update: SourceId,
 }

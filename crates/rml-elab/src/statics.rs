@@ -34,7 +34,7 @@ impl From<Diagnostic> for Failure {
 
 pub(crate) type Evaluated<T> = Result<T, Failure>;
 
-pub(crate) use arith::shape_of as shape_of_value;
+pub(crate) use arith::{limited, shape_of as shape_of_value};
 pub(crate) use report::expected;
 use report::not_static_name;
 

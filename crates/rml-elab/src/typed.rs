@@ -71,9 +71,11 @@ impl Typed<'_> {
     /// The enumeration of an input of the root, which is an int that is checked to be a case.
     fn checked(&self, id: InstanceId, local: Local) -> Option<SourceId> {
         let node = self.tree.node(id);
+        if !node.formals.contains(&local) {
+            return None;
+        }
         let name = format!("{}.case", node.name_of(local));
-        let mut checked = node.locals.iter_enumerated().filter(|(_, data)| *data.name == *name);
-        let (checked, _) = checked.next().filter(|_| node.formals.contains(&local))?;
+        let (checked, _) = node.locals.iter_enumerated().find(|(_, data)| *data.name == *name)?;
         self.enumeration(id, checked)
     }
 }

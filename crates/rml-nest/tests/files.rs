@@ -36,7 +36,7 @@ fn nests_of_plans() {
 
 #[test]
 fn fused_nests() {
-    each("fused", 12, |name, nests| {
+    each("fused", 13, |name, nests| {
         // The first line says what is tested.
         let (_, nests) = nests.split_once("nests ").unwrap();
         let program =

@@ -222,6 +222,22 @@ fn clocks_inside() {
         "o",
     );
     agree(
+        "an input with a declared clock",
+        &format!(
+            "node g(c: bool [], x: num [3] when c) -> (o)\n  s = x + (zeros([3]) fby s);\n  \
+             o = merge c s (zeros([3]));\n{F} -> (o, n)\n  o = g(c, x when c);\n  n = g(not d, x when not d);"
+        ),
+        "o, n",
+    );
+    agree(
+        "a result with a declared clock",
+        &format!(
+            "node g(x: num [3], c: bool []) -> (s: num [3] when c)\n  s = x when c;\n{F} -> (o)\n  s = g(x, c);\n  \
+             t = s + (zeros([3]) fby t);\n  o = merge c t (x when not c);"
+        ),
+        "o",
+    );
+    agree(
         "cases",
         &format!(
             "enum kind = Low, Middle, High;\n{COUNT}{F} -> (o)\n  p = gather([Low, Middle, High], m);\n  \
@@ -258,6 +274,24 @@ fn parameters_and_constants() {
         ),
         "o",
     );
+}
+
+#[test]
+fn each_entry_draws_random_streams_of_its_own() {
+    let text = "
+node noise(x: num []) -> (o)
+  o = x + random_uniform([]) + (0.0 fby (0.0 * o));
+node twice(x: num []) -> (o)
+  o = noise(x);
+node main(x: num [5]) -> (o: num [5])
+  o = twice(x) along 0;";
+    let zeros = Value::new(Shape::new(&[ENTRIES]), Data::F64(vec![0.0; ENTRIES]));
+    let found = outputs(&compiled(text), &[vec![zeros.clone()], vec![zeros]], text);
+    let mut drawn: Vec<Bits> =
+        found.iter().flat_map(|row| (0..ENTRIES).map(|k| bits(&entry(&row[0], k)))).collect();
+    drawn.sort();
+    drawn.dedup();
+    assert_eq!(drawn.len(), 2 * ENTRIES, "{found:?}");
 }
 
 #[test]

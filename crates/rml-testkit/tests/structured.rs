@@ -7,7 +7,7 @@ use rml::{Options, Precision, Source};
 use rml_ir::Value;
 use rml_ir::flat::Drawn;
 use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::{Random, structured};
+use rml_testkit::{Random, plans, structured};
 
 const CYCLES: usize = 7;
 
@@ -61,4 +61,55 @@ fn structure_means_what_is_written_out() {
         );
     }
     assert!(learned > 50, "only {learned} programs have parameters and gradients");
+}
+
+/// Restarts around automata, in states and in each other: nothing waits, so a plan computes them.
+#[test]
+fn restarts_of_automata_have_plans() {
+    let text = "
+node count(x: int []) -> (n: int [])
+  n = x + (0 fby n);
+node mid(r: bool []) -> (a: int [])
+  a = count(1) restart r;
+node machine(c: bool [], r: bool []) -> (a: int [])
+  automaton
+    state L
+      a = mid(r) restart c;
+      until a == 3 then M;
+    state M
+      automaton
+        state P
+          a = 10 * count(1);
+          until c then Q;
+        state Q
+          a = -count(1);
+          unless c continue P;
+          unless count(1) > 2 then P;
+      end;
+      until a == -3 then L;
+  end;
+node main(c: bool [], r: bool [], s: bool []) -> (a: int [])
+  a = machine(c, r) restart s;";
+    let options = Options { node: Some("main".to_owned()), ..Options::default() };
+    let program = rml::compile(&Source::text("program", text), &options).unwrap_or_else(|e| panic!("{e}"));
+    let row = |cycle: &str| -> Vec<Input> {
+        "crs".chars().map(|name| Input::Given(Value::Bool(cycle.contains(name)))).collect()
+    };
+    // L counts, and r and c restart it; M counts by 10 until c, then down until the third time; s restarts the machine
+    let cycles = ["", "", "r", "", "c", "", "", "", "", "c", "", "", "", "c", "", "c", "", "", "", "s"];
+    let expected = [1, 2, 1, 2, 1, 2, 3, 10, 20, 30, -1, -2, 10, 20, -1, 30, -1, -2, 10, 1];
+    let rows: Vec<Vec<Input>> = cycles.iter().map(|cycle| row(cycle)).collect();
+    let mut sim = Simulator::new(Arc::clone(program.flat()), SimOptions::default());
+    rows.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true)).unwrap();
+    let found: Vec<i64> = std::iter::from_fn(|| sim.next_output())
+        .map(|row| match &row.values[0] {
+            Status::Value(Value::Int(a)) => *a,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(found, expected);
+    match plans::compare(program.flat(), &rows, &mut Random(1)) {
+        Ok(plans::Planned::Equal) => {}
+        other => panic!("{other:?}"),
+    }
 }

@@ -50,7 +50,8 @@ fn factor(view: &View<'_>, mut v: Var) -> Option<Var> {
                 args,
                 ..
             } => *args.first()?,
-            Rhs::Apply { op: Op::Binary(Binary::Mul | Binary::Div), args, .. } => {
+            Rhs::Apply { op: Op::Binary(Binary::Div), args, .. } => *args.first()?,
+            Rhs::Apply { op: Op::Binary(Binary::Mul), args, .. } => {
                 let [a, b] = args[..] else { return None };
                 if is_number(b) || !is_number(a) { b } else { a }
             }

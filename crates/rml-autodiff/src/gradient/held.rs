@@ -41,7 +41,16 @@ pub(super) fn hold(driver: &mut Driver, loss: usize) -> Result<(NodeId, Var), Di
                     eq.rhs = Rhs::Param { init: *init, by: rule.unwrap_or(Rule::DEFAULT) };
                 }
                 Rhs::Call { callee: Callee::Node(callee), .. } => *callee = copies.copy(*callee),
-                _ => {}
+                Rhs::Const(_)
+                | Rhs::Apply { .. }
+                | Rhs::If { .. }
+                | Rhs::When { .. }
+                | Rhs::Merge { .. }
+                | Rhs::Fby { .. }
+                | Rhs::FbyBack { .. }
+                | Rhs::Post { .. }
+                | Rhs::Param { .. }
+                | Rhs::Call { callee: Callee::Diff { .. }, .. } => {}
             }
         }
         copies.driver.module.nodes[id] = node;

@@ -94,8 +94,12 @@ impl<N: Number> Run<'_, N> {
                 let (key, tick) = (self.arena.ints[arg(0)], self.arena.ints[arg(1)]);
                 N::draw(op, key, tick, self.arena.nums.row_mut(out, width));
             }
-            Kernel::Pick(..) | Kernel::Gather(..) | Kernel::ScatterAdd(..) => {
-                return self.arena.index(kernel, (out, width), [arg(0), arg(1)]);
+            Kernel::Pick(dtype, n) => return self.arena.pick((*dtype, *n), (out, width), [arg(0), arg(1)]),
+            Kernel::Gather(dtype, around, count) => {
+                return self.arena.gather(*dtype, (around, *count), out, [arg(0), arg(1)]);
+            }
+            Kernel::ScatterAdd(around, count) => {
+                return self.arena.scatter_add((around, *count), (out, width), [arg(0), arg(1)]);
             }
             Kernel::Convolve(by) => return self.convolve(by, instr, None, t),
             Kernel::General(op, kinds, dtype) => return self.general(op, kinds, *dtype, instr, t),
@@ -386,42 +390,58 @@ impl<N: Number> Arena<N> {
         Ok(())
     }
 
-    /// Elements at positions that come with the data.
-    fn index(
+    /// One of `n` elements for each position that comes with the data.
+    fn pick(
         &mut self,
-        kernel: &Kernel,
+        (dtype, n): (DType, usize),
         (out, width): (usize, usize),
         [a, b]: [usize; 2],
     ) -> Result<(), Suspect> {
-        let within = |i: i64, n: usize| usize::try_from(i).ok().filter(|i| *i < n).ok_or(Suspect);
-        match kernel {
-            Kernel::Pick(dtype, n) => {
-                for i in 0..width {
-                    let from = a + i * n + within(self.ints[b + i], *n)?;
-                    self.copy(*dtype, out + i, from, 1);
-                }
-            }
-            Kernel::Gather(dtype, around, count) => {
-                for block in 0..around.outer {
-                    for i in 0..*count {
-                        let from = block * around.n + within(self.ints[b + i], around.n)?;
-                        let to = out + (block * count + i) * around.inner;
-                        self.copy(*dtype, to, a + from * around.inner, around.inner);
-                    }
-                }
-            }
-            Kernel::ScatterAdd(around, count) => {
-                self.nums.row_mut(out, width).fill(N::default());
-                for block in 0..around.outer {
-                    for i in 0..*count {
-                        let to = block * around.n + within(self.ints[a + i], around.n)?;
-                        let from = b + (block * count + i) * around.inner;
-                        self.add_rows((out + to * around.inner, around.inner), &(0..around.inner), from, 1);
-                    }
-                }
-            }
-            _ => {}
+        for i in 0..width {
+            let from = a + i * n + within(self.ints[b + i], n)?;
+            self.copy(dtype, out + i, from, 1);
         }
         Ok(())
     }
+
+    /// Rows at positions that come with the data.
+    fn gather(
+        &mut self,
+        dtype: DType,
+        (around, count): (&Around, usize),
+        out: usize,
+        [a, b]: [usize; 2],
+    ) -> Result<(), Suspect> {
+        for block in 0..around.outer {
+            for i in 0..count {
+                let from = block * around.n + within(self.ints[b + i], around.n)?;
+                let to = out + (block * count + i) * around.inner;
+                self.copy(dtype, to, a + from * around.inner, around.inner);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows, added up at positions that come with the data.
+    fn scatter_add(
+        &mut self,
+        (around, count): (&Around, usize),
+        (out, width): (usize, usize),
+        [a, b]: [usize; 2],
+    ) -> Result<(), Suspect> {
+        self.nums.row_mut(out, width).fill(N::default());
+        for block in 0..around.outer {
+            for i in 0..count {
+                let to = block * around.n + within(self.ints[a + i], around.n)?;
+                let from = b + (block * count + i) * around.inner;
+                self.add_rows((out + to * around.inner, around.inner), &(0..around.inner), from, 1);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A position below `n`.
+fn within(i: i64, n: usize) -> Result<usize, Suspect> {
+    usize::try_from(i).ok().filter(|i| *i < n).ok_or(Suspect)
 }

@@ -440,8 +440,7 @@ fn test_file(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
 fn conflict(args: &[String]) -> Option<Vec<String>> {
     let has = |flag: &str| args.iter().any(|arg| arg == flag || arg.starts_with(&format!("{flag}=")));
     let without = ["--windows", "--cycles", "--until"].into_iter().find(|flag| has(flag))?;
-    let infers = args.iter().any(|arg| arg == "infer");
-    has("--data").then(|| match infers {
+    has("--data").then(|| match command(args) == "infer" {
         true => vec![format!(
             "`{without}` is for a node without inputs, which makes its own data; with data, leave it out"
         )],
@@ -461,11 +460,15 @@ fn without_inputs(args: &[String]) -> Option<String> {
     compiled.is_ok_and(|program| program.inputs().is_empty()).then_some(node)
 }
 
+/// The name of the command.
+fn command(args: &[String]) -> &str {
+    args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default()
+}
+
 /// What a command lacks.
 fn missing(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     let ContextValue::Strings(lacking) = error.get(ContextKind::InvalidArg)? else { return None };
-    let command = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
-    let lacks_data = command == "train" && lacking.iter().any(|arg| arg.contains("--data"));
+    let lacks_data = command(args) == "train" && lacking.iter().any(|arg| arg.contains("--data"));
     let has_epochs = args.iter().any(|arg| arg == "--epochs" || arg.starts_with("--epochs="));
     if lacks_data
         && has_epochs

@@ -10,10 +10,11 @@ use crate::front::Front;
 use crate::interface::BATCH;
 use crate::options::{Options, root};
 
-/// The warnings that `forms`, which has the node elaborated with `options`, and an elaboration with other sizes have in
-/// common. `known` has what is elaborated with values that are given.
+/// The warnings about a node that appear with two sets of sizes: those of `options`, with which `forms` is elaborated,
+/// and others. A dimension is open if `known` gives it no value.
 ///
-/// Other arbitrary numbers than sizes, such as a rate, say nothing: a node with such a parameter gets no warnings.
+/// A static parameter that is no size, such as a rate, has an arbitrary value, too: a node with such a parameter gets
+/// no warnings.
 pub(super) fn warnings(
     front: &Front,
     node: &NodeSignature,
@@ -26,8 +27,7 @@ pub(super) fn warnings(
         return Vec::new();
     }
     let is_wide = |name: &&String| is_open(name) || **name == *BATCH && known.is_batch_open();
-    let text = front.sources.text(front.main);
-    let wide = Wide::of(node.dimensions.iter().filter(is_wide).map(String::as_str), text);
+    let wide = Wide::of(node.dimensions.iter().filter(is_wide).map(String::as_str), &front.sources);
     let others = wide.options(options);
     let Ok(module) = front.elaborate_alone(&others, root(&others)) else { return Vec::new() };
     let twice = batch::twice(&module, &front.sources, &wide);

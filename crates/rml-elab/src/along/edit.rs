@@ -8,55 +8,57 @@ use rml_ir::op::Op;
 use rml_ir::typed::{Callee, ConstKind, Constant, Equation, Expr, ExprId, ExprKind, Node, Var, VarData};
 use rml_ir::{Precision, Type, Value};
 
-use crate::chains::{exists, unnamed};
+use crate::chains::{exists, sampled, unnamed};
 use crate::shared::{Part, Tags, compact, of_node};
 
 /// A node that is being rewritten.
-pub(super) struct Edit {
-    pub(super) node: Node,
-    pub(super) tags: Tags,
-    pub(super) precision: Precision,
+pub(crate) struct Edit {
+    pub(crate) node: Node,
+    pub(crate) tags: Tags,
+    pub(crate) precision: Precision,
 }
 
 /// A value that may be needed in several places.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Var(Var),
     /// All elements are this number.
     Fill(f64),
 }
 
 impl Edit {
-    pub(super) fn new(node: Node, tags: Tags, precision: Precision) -> Self {
+    pub(crate) fn new(node: Node, tags: Tags, precision: Precision) -> Self {
         Self { node, tags, precision }
     }
 
     /// The node and its tags, without expressions that belong to nothing.
-    pub(super) fn finish(mut self) -> (Node, Tags) {
+    pub(crate) fn finish(mut self) -> (Node, Tags) {
         let new = compact(&mut self.node);
-        let Tags { calls, params, owner, shares } = self.tags;
+        let Tags { calls, params, restarts, owner, shares } = self.tags;
         let calls = calls.into_iter().filter_map(|(expr, tag)| Some((*new.get(&expr)?, tag)));
         let params =
             params.into_iter().filter_map(|(expr, share, path)| Some((*new.get(&expr)?, share, path)));
-        (self.node, Tags { calls: calls.collect(), params: params.collect(), owner, shares })
+        let restarts = restarts.into_iter().filter_map(|(expr, flags)| Some((*new.get(&expr)?, flags)));
+        let (calls, params, restarts) = (calls.collect(), params.collect(), restarts.collect());
+        (self.node, Tags { calls, params, restarts, owner, shares })
     }
 
-    pub(super) fn push(&mut self, kind: ExprKind, ty: Type, span: Span) -> ExprId {
+    pub(crate) fn push(&mut self, kind: ExprKind, ty: Type, span: Span) -> ExprId {
         self.node.exprs.push(Expr { kind, ty, span })
     }
 
-    pub(super) fn read(&mut self, var: Var, span: Span) -> ExprId {
+    pub(crate) fn read(&mut self, var: Var, span: Span) -> ExprId {
         let ty = self.node.vars[var].ty.clone();
         self.push(ExprKind::Var(var), ty, span)
     }
 
     /// A new variable.
-    pub(super) fn var(&mut self, name: Option<Arc<str>>, ty: Type, span: Span) -> Var {
+    pub(crate) fn var(&mut self, name: Option<Arc<str>>, ty: Type, span: Span) -> Var {
         self.node.vars.push(VarData { name, ty, span, asserts: None, cases: None })
     }
 
     /// A new variable for an expression.
-    pub(super) fn define(&mut self, rhs: ExprId) -> Var {
+    pub(crate) fn define(&mut self, rhs: ExprId) -> Var {
         let (ty, span) = (self.node.exprs[rhs].ty.clone(), self.node.exprs[rhs].span);
         let var = self.var(None, ty, span);
         self.node.equations.push(Equation { lhs: vec![Some(var)], rhs, span });
@@ -64,18 +66,23 @@ impl Edit {
     }
 
     /// The variable of an expression, a new one unless it reads one.
-    pub(super) fn named(&mut self, expr: ExprId) -> Var {
-        match self.node.exprs[expr].kind {
-            ExprKind::Var(var) if exists(&self.node, var) => var,
-            _ => self.define(expr),
+    pub(crate) fn named(&mut self, expr: ExprId) -> Var {
+        if let ExprKind::Var(var) = self.node.exprs[expr].kind
+            && exists(&self.node, var)
+        {
+            return var;
         }
+        self.define(expr)
     }
 
-    /// What stands at `expr` moves to a new place, so that something else can stand there.
-    pub(super) fn moved(&mut self, expr: ExprId) -> ExprId {
+    /// Moves an expression to a new id, so that the caller can replace what is at `expr`.
+    pub(crate) fn moved(&mut self, expr: ExprId) -> ExprId {
         let made = self.node.exprs.push(self.node.exprs[expr].clone());
         if let Some(tag) = self.tags.calls.swap_remove(&expr) {
             self.tags.calls.insert(made, tag);
+        }
+        if let Some(flags) = self.tags.restarts.swap_remove(&expr) {
+            self.tags.restarts.insert(made, flags);
         }
         for (of, ..) in &mut self.tags.params {
             if *of == expr {
@@ -85,40 +92,32 @@ impl Edit {
         made
     }
 
-    /// Puts what stands at `from` to `to`.
-    pub(super) fn replace(&mut self, to: ExprId, from: ExprId) {
+    /// Replaces the expression `to` by a copy of `from`.
+    pub(crate) fn replace(&mut self, to: ExprId, from: ExprId) {
         self.node.exprs[to].kind = self.node.exprs[from].kind.clone();
     }
 
-    pub(super) fn fill(&mut self, ty: &Type, x: f64, span: Span) -> ExprId {
+    pub(crate) fn fill(&mut self, ty: &Type, x: f64, span: Span) -> ExprId {
         let kind = ConstKind::Value(Value::filled(ty, x, self.precision));
         let constant = Constant { kind, ty: ty.clone(), text: None };
         self.push(ExprKind::Const(constant), ty.clone(), span)
     }
 
-    pub(super) fn apply(&mut self, op: Op, args: Vec<ExprId>, ty: Type, span: Span) -> ExprId {
+    pub(crate) fn apply(&mut self, op: Op, args: Vec<ExprId>, ty: Type, span: Span) -> ExprId {
         self.push(ExprKind::Apply { op, args, statics: Vec::new() }, ty, span)
     }
 
     /// A new condition that an operator makes of others.
-    pub(super) fn logic(&mut self, op: Op, args: &[Var], span: Span) -> Var {
+    pub(crate) fn logic(&mut self, op: Op, args: &[Var], span: Span) -> Var {
         let args = args.iter().map(|var| self.read(*var, span)).collect();
         let made = self.apply(op, args, Type::condition(), span);
         self.define(made)
     }
 
     /// `var when c1 when not c2 ..`
-    pub(super) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
-        let mut value = self.read(var, span);
-        let ty = self.node.vars[var].ty.clone();
-        for (cond, positive) in chain {
-            let mut cond = self.read(*cond, span);
-            if !positive {
-                cond = self.apply(Op::Not, vec![cond], Type::condition(), span);
-            }
-            value = self.push(ExprKind::When { value, cond }, ty.clone(), span);
-        }
-        value
+    pub(crate) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
+        let value = self.read(var, span);
+        sampled(&mut self.node, value, chain, span)
     }
 
     fn source(&mut self, source: Source, chain: &[(Var, bool)], ty: &Type, span: Span) -> ExprId {
@@ -128,9 +127,9 @@ impl Edit {
         }
     }
 
-    /// `value`, which is on the clock of `chain`, where that is present, and elsewhere `other`, which is present with
-    /// the node.
-    pub(super) fn or_else(
+    /// `value` in the entries where the clock of `chain` is present, and `other` in the rest. `value` is on that clock,
+    /// `other` on the clock of the inputs.
+    pub(crate) fn or_else(
         &mut self,
         chain: &[(Var, bool)],
         (value, other): (Source, Source),
@@ -154,7 +153,7 @@ impl Edit {
 
     /// Gives all calls the names that they have now, so that the order of equations does not matter any more.
     /// Parameters become variables with their names.
-    pub(super) fn fix_names(&mut self, name: &dyn Fn(Callee) -> (Arc<str>, u8)) {
+    pub(crate) fn fix_names(&mut self, name: &dyn Fn(Callee) -> (Arc<str>, u8)) {
         for (name, part) in of_node(&self.node, name) {
             match part {
                 Part::Call(expr) => {
@@ -176,7 +175,7 @@ impl Edit {
     }
 
     /// Gives all conditions of samplings names.
-    pub(super) fn name_conditions(&mut self) {
+    pub(crate) fn name_conditions(&mut self) {
         for cond in unnamed(&self.node) {
             let made = self.moved(cond);
             let var = self.define(made);
@@ -185,7 +184,7 @@ impl Edit {
     }
 
     /// All expressions, those of each equation one after the other.
-    pub(super) fn in_order(&self) -> Vec<ExprId> {
+    pub(crate) fn in_order(&self) -> Vec<ExprId> {
         let mut found = Vec::with_capacity(self.node.exprs.len());
         for equation in &self.node.equations {
             let mut todo = vec![equation.rhs];
@@ -198,7 +197,7 @@ impl Edit {
     }
 
     /// The equation whose right side an expression is.
-    pub(super) fn equation_of(&self, expr: ExprId) -> Option<usize> {
+    pub(crate) fn equation_of(&self, expr: ExprId) -> Option<usize> {
         self.node.equations.iter().position(|equation| equation.rhs == expr)
     }
 }

@@ -1,5 +1,5 @@
-//! What the initial values of parameters are computed from. It stays as it is in a node that runs along an axis: it is
-//! copied to the node that has the parameters.
+//! The expressions that compute initial values of parameters. A variant keeps them unchanged, since they are copied to
+//! the node that defines the parameters.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
@@ -15,9 +15,9 @@ pub(super) struct Initials {
 
 impl Initials {
     pub(super) fn of(node: &Node) -> Self {
-        let inits = node.exprs.iter().filter_map(|expr| match expr.kind {
-            ExprKind::Param { init, .. } => Some(init),
-            _ => None, // no other form has an initial value of that kind
+        let inits = node.exprs.iter().filter_map(|expr| {
+            let ExprKind::Param { init, .. } = expr.kind else { return None };
+            Some(init)
         });
         let mut todo: Vec<ExprId> = inits.collect();
         let (mut exprs, mut vars) = (IndexSet::new(), IndexMap::new());
@@ -37,8 +37,8 @@ impl Initials {
         Self { exprs, vars }
     }
 
-    /// Checks an expression that is no part of an initial value: it reads nothing that one is drawn from, since it
-    /// would be drawn for each entry. `hands_on` says whether a node has random constants, or states.
+    /// Refuses an expression outside of initial values that reads a random constant of one: the constant would be drawn
+    /// again for each entry. `hands_on` says whether a node has random constants, or states.
     pub(super) fn check(
         &self,
         node: &Node,

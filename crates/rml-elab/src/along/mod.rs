@@ -4,7 +4,7 @@
 //! are known, [`unroll`] writes one call for each entry. The delays of `f` become inputs and results that an entry
 //! passes to the next one ([`variant`]); the calls share their parameters as the calls of a shared instance do.
 
-mod edit;
+pub(crate) mod edit;
 mod initials;
 mod variant;
 
@@ -17,6 +17,7 @@ use rml_ir::Type;
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::typed::{Callee, Equation, ExprId, ExprKind, Node, NodeId, Var};
 
+use crate::chains::Port;
 use crate::hir::{Share, SourceId};
 use crate::shared::Tags;
 use edit::Edit;
@@ -53,6 +54,9 @@ pub(crate) struct Unrolled {
 /// What does not permit it.
 pub(crate) fn unroll(nodes: &mut Nodes<'_>, work: Unrolled) -> Result<(Node, Tags), Diagnostic> {
     let Unrolled { node, mut tags, along, source } = work;
+    if along.is_empty() {
+        return Ok((node, tags));
+    }
     tags.owner = Some(source);
     let mut edit = Edit::new(node, tags, nodes.precision);
     edit.fix_names(&nodes.called());
@@ -107,7 +111,7 @@ impl Unroll<'_, '_> {
 
     /// All inputs and outputs of the node must be present with each entry.
     fn together(&mut self, callee: NodeId) -> Result<(), Diagnostic> {
-        let outputs = self.nodes.outputs(callee);
+        let outputs = self.nodes.interface(callee).outputs;
         let node = &self.nodes.nodes[callee];
         let name = |var: Var| node.vars[var].name.clone().unwrap_or_else(|| "".into());
         let error = |message: String, var: Var| {
@@ -117,7 +121,7 @@ impl Unroll<'_, '_> {
             let d = error(format!("the input `{}` is absent in some entries", name(input.var)), input.var);
             return Err(d.help("pass it with its condition, and sample it in the node: `x when c`"));
         }
-        if let Some((output, _)) = node.outputs.iter().zip(outputs).find(|(_, base)| !base) {
+        if let Some((output, _)) = node.outputs.iter().zip(outputs).find(|(_, port)| *port != Port::Base) {
             let d = error(format!("the result `{}` is absent in some entries", name(*output)), *output);
             return Err(d
                 .note("the results of all entries are stacked")

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
-use rml_ir::op::Op;
+use rml_ir::op::{Distribution, Op};
 use rml_ir::typed::{Callee, ConstKind, Constant, Equation, ExprId, ExprKind, Formal, Input};
 use rml_ir::typed::{Node, NodeId, Var};
 use rml_ir::{Precision, Type};
 
 use super::edit::{Edit, Source};
 use super::initials::Initials;
-use crate::chains::{self, Chain, Clocks};
+use crate::chains::{self, Chain, Clocks, Interface, Port};
 use crate::hir::SourceId;
 use crate::shared::Tags;
 
@@ -38,7 +38,7 @@ pub(super) const ONLY: Mode = [Start::First; 2];
 pub(super) struct Carried {
     /// The states of delays, those forward and those backward.
     pub(super) states: [Vec<Type>; 2],
-    /// Random constants, which are the same for all entries.
+    /// Random constants other than keys, which are the same for all entries.
     pub(super) constants: Vec<Constant>,
 }
 
@@ -60,8 +60,8 @@ pub(super) struct Variant {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     variants: IndexMap<(NodeId, Mode), Variant>,
-    /// Which outputs are on the clock of the inputs.
-    outputs: IndexMap<NodeId, Vec<bool>>,
+    /// The clocks of inputs and outputs.
+    interfaces: IndexMap<NodeId, Interface>,
 }
 
 /// The nodes of a module, to which variants are added.
@@ -75,22 +75,22 @@ pub(crate) struct Nodes<'b> {
 
 impl Nodes<'_> {
     /// The name of what is called, and how often it is differentiated.
-    pub(super) fn called(&self) -> impl Fn(Callee) -> (Arc<str>, u8) {
+    pub(crate) fn called(&self) -> impl Fn(Callee) -> (Arc<str>, u8) {
         move |callee| match callee {
             Callee::Node(id) => (self.nodes[id].name.clone(), 0),
             Callee::Diff { node, order } => (self.nodes[node].name.clone(), order),
         }
     }
 
-    /// Which outputs of a node are on the clock of its inputs.
-    pub(super) fn outputs(&mut self, id: NodeId) -> Vec<bool> {
-        if let Some(known) = self.known.outputs.get(&id) {
+    /// The clocks of the inputs and outputs of a node.
+    pub(crate) fn interface(&mut self, id: NodeId) -> Interface {
+        if let Some(known) = self.known.interfaces.get(&id) {
             return known.clone();
         }
         let node = self.nodes[id].clone();
-        let clocks = Clocks::of(&node, &mut |callee| self.outputs(callee));
-        let found = chains::outputs(&node, &clocks);
-        self.known.outputs.insert(id, found.clone());
+        let clocks = Clocks::of(&node, &mut |callee| self.interface(callee));
+        let found = chains::interface(&node, &clocks);
+        self.known.interfaces.insert(id, found.clone());
         found
     }
 
@@ -109,7 +109,7 @@ impl Nodes<'_> {
         let mut edit = Edit::new(node, tags, self.precision);
         edit.fix_names(&self.called());
         edit.name_conditions();
-        let clocks = Clocks::of(&edit.node, &mut |callee| self.outputs(callee));
+        let clocks = Clocks::of(&edit.node, &mut |callee| self.interface(callee));
         let sides = mode.map(Side::new);
         let mut rewrite = Rewrite { nodes: self, edit, clocks, sides, constants: Vec::new() };
         let initials = Initials::of(&rewrite.edit.node);
@@ -179,7 +179,8 @@ impl Rewrite<'_, '_> {
             ExprKind::FbyBack { init, next } => self.delay(1, expr, (init, next))?,
             ExprKind::Post { .. } => return Err(post(span)),
             ExprKind::Const(constant) => {
-                if let ConstKind::Random(_) = constant.kind {
+                // a key is that of the instance of the entry, which draws a random stream of its own
+                if matches!(constant.kind, ConstKind::Random(of) if of != Distribution::Key) {
                     let chain = self.chain(expr)?;
                     let var = self.constant(constant, span);
                     let value = self.edit.sampled(var, &chain, span);
@@ -212,12 +213,13 @@ impl Rewrite<'_, '_> {
         let chain = self.chain(expr)?;
         let (ty, span) = (self.edit.node.exprs[expr].ty.clone(), self.edit.node.exprs[expr].span);
         let next = self.edit.named(next);
-        let first = match &self.edit.node.exprs[init].kind {
-            ExprKind::Const(constant) if constant.value().is_some() => init,
-            _ => {
-                let var = self.edit.named(init);
-                self.edit.read(var, span)
-            }
+        let is_value =
+            |kind: &ExprKind| matches!(kind, ExprKind::Const(constant) if constant.value().is_some());
+        let first = if is_value(&self.edit.node.exprs[init].kind) {
+            init
+        } else {
+            let var = self.edit.named(init);
+            self.edit.read(var, span)
         };
         let begun = self.begun(side, &chain, span);
         let (slot, state) = self.slot(side, ty.clone(), span);
@@ -303,7 +305,7 @@ impl Rewrite<'_, '_> {
             return Ok(());
         }
         let (chain, span) = (self.chain(expr)?, self.edit.node.exprs[expr].span);
-        self.together(expr, &chain)?;
+        self.together(expr, callee, &chain)?;
         let end = self.end(expr, span)?;
         let (mut args, mut results, mut mode) = (Vec::new(), Vec::new(), ONLY);
         for side in [0, 1] {
@@ -343,12 +345,16 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// All arguments of a call must be on its clock: where its windows end is told on that clock.
-    fn together(&self, call: ExprId, chain: &Chain) -> Result<(), Diagnostic> {
+    /// All arguments of a call but those with a declared clock must be on its clock: where its windows end is told on
+    /// that clock.
+    fn together(&mut self, call: ExprId, callee: NodeId, chain: &Chain) -> Result<(), Diagnostic> {
+        let ports = self.nodes.interface(callee).inputs;
         let ExprKind::Call { args, .. } = &self.edit.node.exprs[call].kind else { return Ok(()) };
-        let is_other = |arg: &&ExprId| self.clocks.known_chain(**arg).is_some_and(|other| other != *chain);
-        match args.iter().find(is_other) {
-            Some(arg) => Err(mixed(self.edit.node.exprs[call].span, self.edit.node.exprs[*arg].span)),
+        let is_other = |(port, arg): &(&Port, &ExprId)| {
+            **port == Port::Base && self.clocks.known_chain(**arg).is_some_and(|other| other != *chain)
+        };
+        match ports.iter().zip(args).find(is_other) {
+            Some((_, arg)) => Err(mixed(self.edit.node.exprs[call].span, self.edit.node.exprs[*arg].span)),
             None => Ok(()),
         }
     }
@@ -404,7 +410,7 @@ impl Rewrite<'_, '_> {
                 None => end,
             };
             cut = if backward { Some(seen) } else { before };
-            // where the call runs, what ended before it counts no more
+            // an entry where the call runs clears the flag
             let out = match before.filter(|_| !chain.is_empty()) {
                 Some(_) => self.edit.or_else(chain, (Source::Fill(0.0), Source::Var(seen)), &ty, span),
                 None if backward => {
@@ -474,14 +480,14 @@ fn post(span: Span) -> Diagnostic {
 
 /// A state whose clock cannot be written in its node.
 fn hidden(span: Span) -> Diagnostic {
-    error("a state that is handed from entry to entry is on a clock without a name", span, "this state")
-        .note("what a node gives on a clock of its own has no condition that its callers know")
+    error("the clock of this delay has no name in its node", span, "this delay")
+        .note("the clock is that of a result which a node samples inside, by a condition that is not visible here")
         .help("keep the state in the node that samples, or merge the value before it is delayed")
 }
 
 /// The arguments of a call are on different clocks.
 fn mixed(call: Span, arg: Span) -> Diagnostic {
-    error("what runs along an axis calls a node with states by arguments on different clocks", call, "this call")
+    error("inside of `along`, the arguments of a node with delays must have one clock", call, "this call")
         .label(arg, "on another clock than the first one")
         .help("sample all arguments, and the condition of `restart`, by the same condition: `f(x when c) restart (r when c)`")
 }

@@ -6,7 +6,7 @@ use rml_ir::{Type, typed};
 
 use super::Emitter;
 use crate::along::{Entries, MAX_ENTRIES};
-use crate::hir::Call;
+use crate::hir::{Call, ExprId};
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure};
 
@@ -23,12 +23,12 @@ impl Emitter<'_, '_> {
             Failure::Bad(d) => {
                 let span = call.args.get(position).map(|arg| self.node.exprs[*arg].span);
                 let d = span.into_iter().fold(*d, |d, span| d.label(span, "this argument"));
-                let others: Vec<&str> =
-                    (0..call.args.len()).map(|other| if other == position { "_" } else { "0" }).collect();
-                Failure::from(d.help(format!(
-                    "`_` in place of an axis passes the argument to all entries as it is: `along ({})`",
-                    others.join(", ")
-                )))
+                match self.without(call, position) {
+                    Some(axes) => Failure::from(d.help(format!(
+                        "`_` in place of an axis passes the argument to all entries as it is: `along ({axes})`"
+                    ))),
+                    None => Failure::from(d),
+                }
             }
             Failure::Unknown => Failure::Unknown,
         };
@@ -36,17 +36,27 @@ impl Emitter<'_, '_> {
         Ok(Type { shape, ..ty })
     }
 
+    /// The axes of a call, without that of one argument; `None` if no other argument has one.
+    fn without(&self, call: &Call, position: usize) -> Option<String> {
+        let axes = call.along.as_ref()?.axes.iter().enumerate();
+        let kept: Vec<Option<ExprId>> = axes.map(|(at, axis)| axis.filter(|_| at != position)).collect();
+        kept.iter().flatten().next()?;
+        let written =
+            kept.into_iter().map(|axis| axis.map_or_else(|| "_".to_owned(), |axis| self.text(axis)));
+        Some(written.collect::<Vec<_>>().join(", "))
+    }
+
     /// What a call runs along; the types of its results become those of all entries.
     pub(super) fn entries(
         &self,
-        call: &Call,
+        (expr, call): (ExprId, &Call),
         child: InstanceId,
         args: &[typed::ExprId],
         outputs: &mut [Type],
     ) -> Evaluated<Option<Entries>> {
         let (Some(along), Some(axis)) = (&call.along, self.typed.along_results(call, child)) else {
             return match call.along {
-                Some(_) => Err(no_stream(self.node.exprs[call.args[0]].span).into()),
+                Some(_) => Err(no_stream(self.node.exprs[expr].span).into()),
                 None => Ok(None),
             };
         };
@@ -89,7 +99,7 @@ fn error(message: String) -> Diagnostic {
 fn no_stream(span: Span) -> Diagnostic {
     error("no argument of this call has entries".to_owned())
         .label(span, "a compile-time value has no axis")
-        .help("at least one argument is a stream with the axis")
+        .help("give the axis to an argument that is a stream, as in `along (_, 0)`")
 }
 
 /// Two arguments have different numbers of entries.
@@ -111,7 +121,7 @@ fn not_so_many(count: usize, span: Span) -> Diagnostic {
         "expected 1 to {MAX_ENTRIES} entries: the program has the equations of the node once for each"
     ));
     match count {
-        0 => d,
+        0 => d.help("call the node on a part that has entries"),
         _ => d.help("let cycles be the entries: data has an entry in each cycle, and `f(x) every end` runs window by window"),
     }
 }

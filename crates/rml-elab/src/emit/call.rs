@@ -10,7 +10,7 @@ use rml_ir::{DType, Type};
 use super::expr::Made;
 use super::{Emitter, interface};
 use crate::along::Entries;
-use crate::hir::{Call, Equation, ExprId, ExprKind, Order};
+use crate::hir::{Call, Equation, ExprId, ExprKind, Local, Order};
 use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
 use crate::statics::{Evaluated, Failure};
@@ -41,7 +41,7 @@ impl Emitter<'_, '_> {
         }
         let ty = outputs.into_iter().next().unwrap_or_else(Type::condition);
         let (rhs, _) = self.push(kind, ty, span);
-        self.tag(equation.rhs, rhs, along);
+        self.tag(equation.rhs, rhs, along)?;
         self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
         Ok(())
     }
@@ -53,22 +53,33 @@ impl Emitter<'_, '_> {
         let ty = outputs.first().cloned().ok_or(Failure::Unknown)?;
         if outputs.len() == 1 {
             let made = self.push(kind, ty, span);
-            self.tag(expr, made.0, along);
+            self.tag(expr, made.0, along)?;
             return Ok(made);
         }
         let (rhs, _) = self.push(kind, ty.clone(), span);
-        self.tag(expr, rhs, along);
+        self.tag(expr, rhs, along)?;
         let var = self.vars.push(VarData { name: None, ty: ty.clone(), span, asserts: None, cases: None });
         let lhs = std::iter::once(Some(var)).chain(outputs.iter().skip(1).map(|_| None)).collect();
         self.equations.push(typed::Equation { lhs, rhs, span });
         Ok(self.push(T::Var(var), ty, span))
     }
 
-    /// Notes what a call runs along, and the shared instance that it calls.
-    fn tag(&mut self, expr: ExprId, made: typed::ExprId, along: Option<Entries>) {
+    /// Notes what a call runs along, the shared instance that it calls, and what restarts it.
+    fn tag(&mut self, expr: ExprId, made: typed::ExprId, along: Option<Entries>) -> Evaluated<()> {
         self.along.extend(along.map(|along| (made, along)));
-        let share = self.node.as_call(expr).and_then(|call| call.share);
-        self.tags.calls.extend(share.map(|share| (made, share)));
+        let node = self.node;
+        let Some(call) = node.as_call(expr) else { return Ok(()) };
+        self.tags.calls.extend(call.share.map(|share| (made, share)));
+        self.restarts(made, &call.restarts)
+    }
+
+    /// Notes what restarts a delay or a call.
+    pub(super) fn restarts(&mut self, made: typed::ExprId, flags: &[Local]) -> Evaluated<()> {
+        if !flags.is_empty() {
+            let flags = flags.iter().map(|flag| self.var(*flag)).collect::<Evaluated<Vec<_>>>()?;
+            self.tags.restarts.insert(made, flags);
+        }
+        Ok(())
     }
 
     /// A call, and the types of all outputs.
@@ -118,7 +129,7 @@ impl Emitter<'_, '_> {
             }
         };
         let mut outputs = self.output_types(call, child, adjoint.as_ref())?;
-        let along = if sound { self.entries(call, child, &args, &mut outputs)? } else { None };
+        let along = if sound { self.entries((expr, call), child, &args, &mut outputs)? } else { None };
         let callee = self.nodes[child].filter(|_| sound).ok_or(Failure::Unknown)?;
         let callee = match call.order.times {
             0 => Callee::Node(callee),

@@ -73,7 +73,11 @@ impl Emitter<'_, '_> {
             Rule::Steps(steps) => self.steps(steps, made, span)?,
             Rule::Form => self.form(expr, &made, &ty)?,
         };
-        Ok(self.push(kind, ty, span))
+        let made = self.push(kind, ty, span);
+        if let Some(flags) = node.restarts.as_ref().and_then(|restarts| restarts.get(&expr)) {
+            self.restarts(made.0, flags)?;
+        }
+        Ok(made)
     }
 
     /// Operators one after the other; gives the last one.

@@ -23,6 +23,7 @@ use crate::infer::independent;
 use crate::instance::InstanceId;
 use crate::repair;
 use crate::report::Report;
+use crate::restarts;
 use crate::shared::Tags;
 use crate::statics::{Evaluated, Failure};
 use crate::typed::{Failed, Typed};
@@ -114,7 +115,8 @@ fn instances(
     nodes[InstanceId(0)]
 }
 
-/// The node with its calls along axes unrolled; `None` if that is not permitted, which is reported.
+/// The node with its calls along axes unrolled, and with what restarts its delays; `None` if that is not permitted,
+/// which is reported.
 fn unrolled(
     made: Unrolled,
     builder: &mut Builder,
@@ -122,13 +124,10 @@ fn unrolled(
     id: InstanceId,
     failed: &mut Vec<Failed>,
 ) -> Option<(typed::Node, Tags)> {
-    if made.along.is_empty() {
-        return Some((made.node, made.tags));
-    }
     let Builder { precision, nodes, sources, tags, .. } = builder;
     let mut nodes = Nodes { nodes, sources, tags, known, precision: *precision };
-    match unroll(&mut nodes, made) {
-        Ok(unrolled) => Some(unrolled),
+    match unroll(&mut nodes, made).and_then(|(node, tags)| restarts::resolve(&mut nodes, node, tags)) {
+        Ok(made) => Some(made),
         Err(diagnostic) => {
             failed.push(Failed { id, expr: None, diagnostic });
             None

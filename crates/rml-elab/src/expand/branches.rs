@@ -27,26 +27,9 @@ pub(super) struct Branches {
     pub(super) conditions: IndexMap<(Sampled, usize, usize), Local>,
     /// In how many branches variables are defined; those that are not here, in none.
     pub(super) depths: IndexMap<Local, usize>,
-    /// What restarts delays, by the branches.
+    /// What restarts states, by the branches.
     pub(super) flags: IndexMap<Sampled, Local>,
-    pub(super) ends: IndexMap<Sampled, Local>,
-    /// What is kept until a branch is taken.
-    pub(super) kept: IndexMap<(Local, Branch), Local>,
 }
 
-/// What restarts delays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Flag {
-    pub(super) local: Local,
-    /// In how many branches it is the variable, sampled; in more it is kept.
-    pub(super) depth: usize,
-    /// Whether what it restarts may have a clock of its own.
-    pub(super) window: bool,
-}
-
-impl Flag {
-    /// A flag that is an input.
-    pub(super) fn input(local: Local) -> Self {
-        Self { local, depth: 0, window: false }
-    }
-}
+/// What restarts delays: a variable, and in how many branches it is sampled.
+pub(super) type Flag = (Local, usize);

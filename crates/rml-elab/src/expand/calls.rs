@@ -6,7 +6,6 @@ use rml_base::{Diagnostic, Span};
 use rml_ir::typed::{Rule, StaticValue};
 use rml_syntax::ast::Form;
 
-use super::branches::Flag;
 use super::copy::Copy;
 use super::early::Why;
 use super::kinds::{Kind, Value, declared};
@@ -14,7 +13,7 @@ use super::value::{Given, NodeValue, Target};
 use super::{Env, advice, along};
 use crate::builtins::Builtin;
 use crate::hir::{Along, Apply, Passed, Structure, Target as Written};
-use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node, Order, Role, Share, SourceId};
+use crate::hir::{Call, ExprId, ExprKind, LocalKind, Node, Order, Role, Share, SourceId};
 
 /// What is made of a call.
 pub(super) enum Made {
@@ -258,21 +257,18 @@ impl Copy<'_, '_> {
             self.say(d);
             return self.failed(args, how.span);
         }
-        let (mut flags, mut ends) = (Vec::new(), Vec::new());
         // what runs along an axis starts in each cycle
-        if how.along.is_none() {
-            let (own, windows) = self.flags_of(callee, &passed);
-            flags = own;
-            ends = self.ends(how.restart, callee);
-            ends.extend(windows);
-        }
+        let restarts = match how.along {
+            Some(_) => Vec::new(),
+            None => self.restarted_by(how.restart, callee),
+        };
         let mut axes = Vec::new();
         let kinds = self.outputs(callee, how.order.times, how.results);
         let mut env = Env::default();
         let mut values = Vec::with_capacity(args.len());
         for (position, arg) in args.into_iter().enumerate() {
             if position == node.formals.len() {
-                self.ends_of((&ends, &flags), &mut values, how.span);
+                values.extend(self.restart_argument(&restarts, how.span));
             }
             let formal = node.formals.get(position);
             if !formal.is_some_and(|formal| node.locals[*formal].kind == LocalKind::Node) {
@@ -313,12 +309,12 @@ impl Copy<'_, '_> {
             }
         }
         if how.order.times == 0 {
-            self.ends_of((&ends, &flags), &mut values, how.span);
+            values.extend(self.restart_argument(&restarts, how.span));
         }
         let Some(rule) = self.rule_of(callee, &passed, &how) else {
             return self.failed(Vec::new(), how.span);
         };
-        (env.restarts, env.flags, env.held, env.rule) = (ends.len(), flags.len(), held, rule);
+        (env.restarts, env.held, env.rule) = (!restarts.is_empty(), held, rule);
         let library = self.expansion.program.scopes.is_library(self.template.file);
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
         let callee = self.expansion.request(callee, env, self.depth + 1, via);
@@ -335,18 +331,9 @@ impl Copy<'_, '_> {
             along,
             member: self.member.clone(),
             share: how.share.map(|(share, _)| share),
+            restarts,
         };
         Made::Call(call, kinds)
-    }
-
-    /// Passes on what ends the windows of the delays of a callee, and the flags that restart them.
-    fn ends_of(&mut self, (ends, flags): (&[Local], &[Flag]), values: &mut Vec<ExprId>, span: Span) {
-        for end in ends {
-            values.push(self.push(ExprKind::Local(*end), span));
-        }
-        for flag in flags {
-            values.push(self.flag(*flag, span));
-        }
     }
 
     /// The value of an argument, if it is static.

@@ -48,12 +48,10 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) kinds: IndexMap<Local, Kind>,
     /// The variables of these.
     pub(super) fields: IndexMap<Local, Value<Local>>,
-    /// What ends the windows of its delays.
-    pub(super) restarts: Vec<Local>,
-    /// What else restarts them: inputs, and then what restarts the states that are entered.
+    /// What restarts the delays of the equation that is copied: an input, and what restarts the states around it.
     pub(super) flags: Vec<Flag>,
-    /// Whether something in states may have a clock of its own.
-    pub(super) sampling: IndexMap<usize, bool>,
+    /// By delay, what restarts it.
+    pub(super) restarts: IndexMap<ExprId, Vec<Local>>,
     /// Where expressions of `match` run.
     pub(super) branches: Branches,
     /// The literals that are cases.
@@ -104,9 +102,8 @@ impl<'a, 'p> Copy<'a, 'p> {
             members: IndexMap::new(),
             kinds: IndexMap::new(),
             fields: IndexMap::new(),
-            restarts: Vec::new(),
             flags: Vec::new(),
-            sampling: IndexMap::new(),
+            restarts: IndexMap::new(),
             branches: Branches::default(),
             cases: IndexMap::new(),
             rules: IndexMap::new(),
@@ -177,6 +174,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             members,
             cases: (!self.cases.is_empty()).then(|| Box::new(self.cases)),
             rules: (!self.rules.is_empty()).then(|| Box::new(self.rules)),
+            restarts: (!self.restarts.is_empty()).then(|| Box::new(self.restarts)),
             shares,
             states: None,
         };
@@ -226,14 +224,9 @@ impl<'a, 'p> Copy<'a, 'p> {
             made.extend(names.leaves());
             self.bind(formal, names);
         }
-        for _ in 0..self.env.restarts {
-            let end = self.restart_input();
-            self.restarts.push(end);
-            made.push(end);
-        }
-        for _ in 0..self.env.flags {
+        if self.env.restarts {
             let flag = self.restart_input();
-            self.flags.push(Flag::input(flag));
+            self.flags.push((flag, 0));
             made.push(flag);
         }
         made

@@ -101,10 +101,7 @@ impl Copy<'_, '_> {
                 Ok(StaticValue::Bool(c)) => return self.expr(if c { *then } else { *other }),
                 _ => self.conditional(*cond, *then, *other),
             },
-            ExprKind::Fby { init, next } => {
-                let (init, next) = (self.expr(*init), self.expr(*next));
-                self.delay(init, next, span)
-            }
+            ExprKind::Fby { init, next } => ExprKind::Fby { init: self.expr(*init), next: self.expr(*next) },
             ExprKind::FbyBack { init, next } => {
                 ExprKind::FbyBack { init: self.expr(*init), next: self.expr(*next) }
             }
@@ -131,7 +128,7 @@ impl Copy<'_, '_> {
             },
             ExprKind::Error(parts) => ExprKind::Error(self.all(parts)),
         };
-        self.exprs.push(Expr { kind, span })
+        self.push(kind, span)
     }
 
     fn all(&mut self, exprs: &[ExprId]) -> Vec<ExprId> {

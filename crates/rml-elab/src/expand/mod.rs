@@ -65,12 +65,8 @@ pub(crate) struct Expansion<'p> {
     queue: Vec<Job>,
     /// How many equations with an index all copies have.
     equations: usize,
-    /// The nodes that are one delay, by the number of its windows and its place.
-    delays: IndexMap<(usize, Span), SourceId>,
     /// Whether nodes have delays.
     delayed: IndexMap<SourceId, bool>,
-    /// Whether something in nodes may have a clock of its own.
-    sampling: IndexMap<SourceId, bool>,
     /// The nodes that update parameters by `by`, from number 1 on.
     pub(crate) rules: Vec<Updating>,
     /// Whether nodes have parameters.
@@ -97,10 +93,8 @@ struct Env {
     values: IndexMap<usize, Result<StaticValue, Why>>,
     /// Named dimensions of the node that runs.
     dims: IndexMap<String, StaticValue>,
-    /// How many conditions its delays restart by.
-    restarts: usize,
-    /// How many flags restart its delays.
-    flags: usize,
+    /// Whether it has one more input, by which its delays restart.
+    restarts: bool,
     /// How many of its adjoints, the first ones, hold its parameters, and those of what it calls.
     held: u8,
     /// What updates its parameters, and those of what it calls, if that is not `diff_param`.
@@ -127,9 +121,7 @@ impl<'p> Expansion<'p> {
             known: IndexMap::new(),
             queue: Vec::new(),
             equations: 0,
-            delays: IndexMap::new(),
             delayed: IndexMap::new(),
-            sampling: IndexMap::new(),
             rules: Vec::new(),
             training: IndexMap::new(),
         }
@@ -197,7 +189,7 @@ impl<'p> Expansion<'p> {
         via: Option<(Span, Arc<str>)>,
     ) -> SourceId {
         let node = &self.program.nodes[template];
-        if !node.template && env.restarts == 0 && env.flags == 0 && env.held == 0 && env.rule.is_none() {
+        if !node.template && !env.restarts && env.held == 0 && env.rule.is_none() {
             return template;
         }
         let key = Key::new(template, &env);

@@ -92,8 +92,9 @@ impl Copying<'_, '_> {
             }),
             &ExprKind::Fby { init, next } => {
                 let (init, next) = (self.with_span(init), self.with_span(next));
-                self.combined(&[init, next], span, "the operands of `fby`", &mut |copy, parts| {
-                    copy.delay(parts[0], parts[1], span)
+                self.combined(&[init, next], span, "the operands of `fby`", &mut |_, parts| ExprKind::Fby {
+                    init: parts[0],
+                    next: parts[1],
                 })
             }
             &ExprKind::FbyBack { init, next } => {
@@ -390,7 +391,13 @@ impl Copying<'_, '_> {
     }
 
     pub(super) fn push(&mut self, kind: ExprKind, span: Span) -> ExprId {
-        self.exprs.push(Expr { kind, span })
+        let restarts = !self.flags.is_empty() && matches!(kind, ExprKind::Fby { .. });
+        let made = self.exprs.push(Expr { kind, span });
+        if restarts {
+            let flags = self.flags(span);
+            self.restarts.insert(made, flags);
+        }
+        made
     }
 
     /// The value of a call: one, or a record, whose fields get names.

@@ -53,16 +53,20 @@ impl Copy<'_, '_> {
         };
         let is_plain = value.order.times == 0 && value.share.is_none() && node.form == Form::Node;
         if !is_plain || open != INPUTS || node.outputs.len() != 1 {
-            let outputs = node.outputs.len();
-            let plural = if outputs == 1 { "" } else { "s" };
+            let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
             let found = match is_plain {
-                true => format!("{open} open and {outputs} output{plural}"),
-                false => "what is no plain node".to_owned(),
+                true => {
+                    format!("{} and {}", count(open, "open input"), count(node.outputs.len(), "output"))
+                }
+                false => "the adjoint of a node, a shared instance or a record".to_owned(),
             };
             self.say(no_rule(&value, &found).label(node.span, "its interface"));
             return None;
         }
-        if &*node.name == DEFAULT {
+        let program = &self.expansion.program;
+        if let Ok(Some(default)) = program.scopes.node(program.main, DEFAULT)
+            && default == id
+        {
             return Some(Rule::DEFAULT);
         }
         Some(self.expansion.updating(value, &node, self.depth + 1))
@@ -98,23 +102,24 @@ impl Copy<'_, '_> {
             Some(by) => Some(self.rule(by)?),
             None => None,
         };
-        let trains = std::iter::once(&callee).chain(nodes).any(|id| self.expansion.has_parameter(*id));
         let rule = match (how.share, by) {
             (Some(_), Some(_)) => {
                 self.say(of_shared(how.span));
                 return None;
             }
             (Some((_, rule)), None) => rule,
-            (None, Some(rule)) => {
-                if !trains {
-                    let name = self.expansion.program.nodes[callee].name.clone();
-                    self.say(no_parameter(&name, how.span));
-                }
-                Some(rule)
-            }
+            (None, Some(rule)) => Some(rule),
             (None, None) => self.env.rule,
         };
-        Some(rule.filter(|_| trains))
+        if rule.is_none() || std::iter::once(&callee).chain(nodes).any(|id| self.expansion.has_parameter(*id))
+        {
+            return Some(rule);
+        }
+        if by.is_some() {
+            let name = self.expansion.program.nodes[callee].name.clone();
+            self.say(no_parameter(&name, how.span));
+        }
+        Some(None)
     }
 }
 
@@ -148,21 +153,15 @@ impl Expansion<'_> {
         if let Some(&known) = self.training.get(&id) {
             return known;
         }
-        let (mut seen, mut todo) = (vec![id], vec![id]);
-        let mut found = false;
-        while let Some(id) = todo.pop() {
-            for expr in self.program.nodes[id].exprs.iter() {
-                match &expr.kind {
+        let found = self.reaches(id, |node| {
+            node.exprs.iter().any(|expr| {
+                matches!(
+                    expr.kind,
                     ExprKind::Builtin { which: Builtin::Param, .. }
-                    | ExprKind::Structure(Structure::Apply(_)) => found = true,
-                    ExprKind::Call(call) if !seen.contains(&call.callee) => {
-                        seen.push(call.callee);
-                        todo.push(call.callee);
-                    }
-                    _ => {} // the other forms have no parameter
-                }
-            }
-        }
+                        | ExprKind::Structure(Structure::Apply(_))
+                )
+            })
+        });
         self.training.insert(id, found);
         found
     }

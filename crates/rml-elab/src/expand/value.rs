@@ -46,8 +46,8 @@ pub(super) struct Key(String);
 
 impl Key {
     pub(super) fn new(template: SourceId, env: &Env) -> Self {
-        let Env { restarts, flags, held, rule, is_root, .. } = env;
-        let mut key = format!("{template}|{restarts}|{flags}|{held}|{rule:?}|{is_root}");
+        let Env { restarts, held, rule, is_root, .. } = env;
+        let mut key = format!("{template}|{restarts}|{held}|{rule:?}|{is_root}");
         for (position, node) in &env.nodes {
             let _ = write!(key, "|{position}:{node}");
         }

@@ -2,7 +2,7 @@
 
 use rml_ir::DType;
 
-use crate::hir::{Local, Node};
+use crate::hir::{Local, Node, Order};
 use crate::instance::{InstanceId, Tree};
 
 /// The canonical interface of an adjoint (see `rml_ir::typed::Callee::Diff`), and how a call uses it.
@@ -41,7 +41,7 @@ impl Adjoint {
     pub(crate) fn new(
         tree: &Tree<'_>,
         id: InstanceId,
-        order: u8,
+        order: Order,
         dtype: &mut dyn FnMut(Local) -> Option<DType>,
     ) -> Option<(Self, Results)> {
         let node = tree.node(id);
@@ -50,11 +50,12 @@ impl Adjoint {
             node.formals.iter().filter(|l| tree.is_stream(id, **l)).map(|l| named(*l)).collect();
         let outputs: Vec<_> = node.outputs.iter().map(|l| named(*l)).collect();
         let mut interface = Interface { inputs, canonical: outputs.clone(), outputs, gradients: Vec::new() };
-        for _ in 0..order {
+        for _ in 0..order.times {
             interface = differentiate(interface, dtype)?;
         }
         let primal = interface.canonical.len() - 2 * interface.gradients.len();
-        let results = Results { primal, gradients: interface.gradients };
+        let held = order.held == order.times;
+        let results = Results { primal, gradients: interface.gradients, held };
         Some((
             Adjoint { inputs: interface.inputs, outputs: interface.canonical, results: Vec::new() },
             results,
@@ -68,20 +69,26 @@ pub(crate) struct Results {
     pub(crate) primal: usize,
     /// The positions of the gradients; the `bp` of each stands before it.
     pub(crate) gradients: Vec<usize>,
+    /// Whether a call has its gradients as only effect, since it updates no parameter.
+    pub(crate) held: bool,
 }
 
 impl Results {
     /// How many left sides a call may have: "1, 2 or 3".
     pub(crate) fn counts(&self) -> String {
         let (least, k) = (self.primal, self.gradients.len());
-        if k == 0 { least.to_string() } else { format!("{least}, {} or {}", least + k, least + 2 * k) }
+        match (k, self.held) {
+            (0, _) => least.to_string(),
+            (_, true) => format!("{} or {}", least + k, least + 2 * k),
+            (_, false) => format!("{least}, {} or {}", least + k, least + 2 * k),
+        }
     }
 
     /// The positions of the outputs that a call with `n` left sides takes.
     pub(crate) fn choose(&self, n: usize) -> Option<Vec<usize>> {
         let primal = 0..self.primal;
         let k = self.gradients.len();
-        if n == self.primal {
+        if n == self.primal && !(self.held && k > 0) {
             Some(primal.collect())
         } else if n == self.primal + k {
             Some(primal.chain(self.gradients.iter().copied()).collect())

@@ -13,10 +13,7 @@ impl Lower<'_, '_> {
         let id = self.expr(call);
         let written: Vec<Option<ExprId>> = axes
             .iter()
-            .map(|axis| match axis.kind {
-                ast::ExprKind::Hole => None,
-                _ => Some(self.expr(axis)),
-            })
+            .map(|axis| if let ast::ExprKind::Hole = axis.kind { None } else { Some(self.expr(axis)) })
             .collect();
         let parts = |parts: Vec<ExprId>| {
             ExprKind::Error(parts.into_iter().chain(written.iter().flatten().copied()).collect())
@@ -60,20 +57,28 @@ impl Lower<'_, '_> {
 fn no_call(kind: &ExprKind, span: Span) -> Diagnostic {
     let d =
         Diagnostic::error(codes::NOT_A_CALL, "`along` runs the call of a node over the entries of an axis");
-    match kind {
-        ExprKind::Call(call) if call.along.is_some() => d
+    let along = match kind {
+        ExprKind::Call(call) => call.along.as_ref(),
+        ExprKind::Structure(Structure::Apply(apply)) => apply.along.as_ref(),
+        kind => return no_node(d, kind, span),
+    };
+    match along {
+        Some(_) => d
             .label(span, "this call runs along an axis already")
             .help("put it into a node, and run that along the other axis"),
-        ExprKind::Structure(Structure::Apply(_)) => d
-            .label(span, "this call runs along an axis already")
-            .help("put it into a node, and run that along the other axis"),
-        ExprKind::Builtin { which, .. } => d
-            .label(span, "this is a call of a function")
-            .help(format!("`{}` has no state: call it on all entries at once", which.name())),
-        _ => d
-            .label(span, "this is not a call of a node")
-            .help("put the computation into a node and call it: `f(x) along 0`"),
+        None => no_node(d, kind, span),
     }
+}
+
+/// What stands before `along` calls no node.
+fn no_node(d: Diagnostic, kind: &ExprKind, span: Span) -> Diagnostic {
+    if let ExprKind::Builtin { which, .. } = kind {
+        return d
+            .label(span, "this is a call of a function")
+            .help(format!("`{}` has no state: call it on all entries at once", which.name()));
+    }
+    d.label(span, "this is not a call of a node")
+        .help("put the computation into a node and call it: `f(x) along 0`")
 }
 
 /// The axes are not those of the arguments.
@@ -96,8 +101,8 @@ fn misfit(axes: &[Option<ExprId>], args: usize, call: Span, place: Span) -> Opti
         )));
     }
     if axes.iter().all(Option::is_none) || args == 0 {
-        let d = error("nothing says how many entries there are".to_owned());
-        return Some(d.help("at least one argument has an axis: `along (0, _)`"));
+        let d = error("no argument has an axis, so the number of entries is unknown".to_owned());
+        return Some(d.help("give an axis to an argument that is a stream: `along 0`, `along (0, _)`"));
     }
     None
 }

@@ -65,6 +65,10 @@ impl<'a> Lower<'a, '_> {
             }
             false => (value, restart),
         };
+        let strong_restart = match restarts(true) {
+            true => Some(self.hidden(&format!("{name}.unless.restart"), span)),
+            false => entry_restart,
+        };
         let mut states = Vec::new();
         for (number, state) in ast.iter().enumerate() {
             self.repeated_state(&ast[..number], state);
@@ -78,7 +82,7 @@ impl<'a> Lower<'a, '_> {
                 path,
             };
             let body = run(value, restart, Arc::clone(&path));
-            let strong = has(true).then(|| run(entry, entry_restart, format!("{path}.unless").into()));
+            let strong = has(true).then(|| run(entry, strong_restart, format!("{path}.unless").into()));
             states.push(self.declare_state(state, path, body, strong));
         }
         let exports = self.exports(ast, &states);
@@ -93,6 +97,7 @@ impl<'a> Lower<'a, '_> {
             restart,
             entry,
             entry_restart,
+            strong_restart,
             exports,
         });
     }

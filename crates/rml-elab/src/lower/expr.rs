@@ -187,6 +187,7 @@ impl Lower<'_, '_> {
                     along: None,
                     member: None,
                     share: None,
+                    restarts: Vec::new(),
                 }))
             }
             Some(Callable::Builtin(which)) => {

@@ -24,7 +24,6 @@ mod written;
 pub(crate) use exchanged::{MAX_ARGUMENTS, first_order};
 pub(crate) use expr::arguments;
 pub(crate) use order::{callees, ordered, recursion};
-pub(crate) use types::delay;
 
 use std::sync::Arc;
 
@@ -96,19 +95,15 @@ pub(crate) fn lower<'a>(
         (node.roles, node.static_order, node.template) = (roles, static_order, template);
     }
     let prelude = Span::new(loaded.prelude, 0, 0);
-    let [delay, update] = [types::delay(prelude), rules::update(prelude)].map(|node| {
-        let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &node, report);
-        nodes.push(Node { roles, static_order, ..node })
-    });
+    let update = rules::update(prelude);
+    let (roles, static_order) = usage::analyse(&|callee| &nodes[callee], &update, report);
+    let update = nodes.push(Node { roles, static_order, ..update });
     let nodes = nodes.into_vec().into_iter().map(Arc::new).collect();
     if report.errors() == 0 {
         loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
     let scopes = Arc::new(scopes);
-    (
-        Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0, delay, update },
-        headers,
-    )
+    (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0, update }, headers)
 }
 
 /// A node before its body is looked at.

@@ -99,6 +99,7 @@ pub(super) fn lower<'a>(
         members: Vec::new(),
         cases: None,
         rules: None,
+        restarts: None,
         shares: Vec::new(),
         states,
         locals: lower.locals,

@@ -32,11 +32,8 @@ impl Lower<'_, '_> {
             }
             ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([rule]).collect()),
             other => {
-                let twice = match &other {
-                    ExprKind::Call(call) => call.by.is_some(),
-                    ExprKind::Structure(of) => matches!(of, Structure::Apply(_) | Structure::By { .. }),
-                    _ => false,
-                };
+                let twice = matches!(&other, ExprKind::Call(call) if call.by.is_some())
+                    || matches!(other, ExprKind::Structure(Structure::Apply(_) | Structure::By { .. }));
                 let d = Diagnostic::error(
                     codes::NOT_A_CALL,
                     "`by` says what updates the parameters in the call of a node",
@@ -100,6 +97,7 @@ pub(super) fn update(span: Span) -> Node {
         members: Vec::new(),
         cases: None,
         rules: None,
+        restarts: None,
         shares: Vec::new(),
         states: None,
     }

@@ -17,10 +17,8 @@ impl Lower<'_, '_> {
             ast::Lhs::Var(decl) => self.by_name.get(&decl.name.name).copied(),
             ast::Lhs::Discard(_) => None,
         });
-        let (node, rule) = match node.kind {
-            ast::ExprKind::By { call, rule } => (call, Some(rule)),
-            _ => (node, None),
-        };
+        let (node, rule) =
+            if let ast::ExprKind::By { call, rule } = node.kind { (call, Some(rule)) } else { (node, None) };
         let node = self.passed(node, None);
         let by = rule.map(|rule| self.passed(rule, None));
         let span = self.exprs[node].span;

@@ -33,6 +33,8 @@ pub(super) struct Automaton<'a> {
     /// The same before strong transitions; no other variables if there are none.
     pub(super) entry: Local,
     pub(super) entry_restart: Option<Local>,
+    /// Whether the conditions of strong transitions restart.
+    pub(super) strong_restart: Option<Local>,
     /// The variables that all states define, as they are read outside.
     pub(super) exports: IndexMap<Symbol, Local>,
 }

@@ -160,6 +160,17 @@ impl<'a> Lower<'a, '_> {
             let now = self.per_state(automaton, taken, true, |lower, _| lower.read(entry, span), restarts);
             self.define(restart, now, span, outer);
         }
+        if let Some(strong) = automaton.strong_restart.filter(|strong| *strong != entry) {
+            // the conditions of a state that a strong transition enters are tried in the next cycle
+            let entered =
+                self.per_state(automaton, taken, true, |lower, _| lower.bool(false, span), restarts);
+            let entered = self.named_value(&format!("{}.entered", automaton.name), entered, span, outer);
+            let next =
+                self.per_state(automaton, taken, false, |lower, _| lower.read(entered, span), restarts);
+            let next = self.named_value(&format!("{}.unless.next", automaton.name), next, span, outer);
+            let first = self.bool(false, span);
+            self.delayed(strong, first, next, span, outer);
+        }
     }
 
     /// The equations of parameter number `at` of the state of number `of`.

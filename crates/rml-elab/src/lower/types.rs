@@ -1,16 +1,14 @@
 //! Enumerations and records: their names as types, `match`, fields, and what restarts.
 
-use std::sync::Arc;
-
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span, suggest};
-use rml_syntax::ast::{self, Form, Ident};
+use rml_syntax::ast::{self, Ident};
 
 use super::node::Lower;
 use super::ordered;
 use crate::hir::Structure;
-use crate::hir::{Element, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, SourceId};
+use crate::hir::{Element, ExprId, ExprKind, LocalData, LocalKind, Node, SourceId};
 use crate::report::Report;
 use crate::scope::Scopes;
 
@@ -285,49 +283,5 @@ pub(super) fn recursive_records(nodes: &mut IndexVec<SourceId, Node>, scopes: &S
         for data in nodes[cycle.call.0].locals.iter_mut() {
             data.types.retain(|ty| ty.element != Element::Record(cycle.callee));
         }
-    }
-}
-
-/// A node that is one `fby`, which stands there: `node delay(init, x) -> (o)  o = init fby x;`
-pub(crate) fn delay(span: Span) -> Node {
-    let mut locals: IndexVec<Local, LocalData> = IndexVec::new();
-    let mut exprs: IndexVec<ExprId, Expr> = IndexVec::new();
-    let mut local = |name: &str, kind: LocalKind| {
-        locals.push(LocalData {
-            name: name.into(),
-            span,
-            kind,
-            types: Vec::new(),
-            clock: None,
-            element: None,
-        })
-    };
-    let formals = vec![local("init", LocalKind::Formal), local("x", LocalKind::Formal)];
-    let o = local("o", LocalKind::Defined { equation: 0 });
-    let parts: Vec<ExprId> =
-        formals.iter().map(|l| exprs.push(Expr { kind: ExprKind::Local(*l), span })).collect();
-    let rhs = exprs.push(Expr { kind: ExprKind::Fby { init: parts[0], next: parts[1] }, span });
-    Node {
-        name: Arc::from("delay"),
-        file: span.file,
-        span,
-        name_span: span,
-        formals,
-        outputs: vec![o],
-        locals,
-        exprs,
-        equations: vec![Equation { lhs: vec![(Some(o), span)], rhs, span, family: None }],
-        is_extern: false,
-        names: Vec::new(),
-        roles: IndexVec::new(),
-        static_order: Vec::new(),
-        form: Form::Node,
-        template: false,
-        held: 0,
-        members: Vec::new(),
-        cases: None,
-        rules: None,
-        shares: Vec::new(),
-        states: None,
     }
 }

@@ -155,7 +155,7 @@ impl Typed<'_> {
 }
 
 /// The axis from the start, of that many axes; the operand has that shape.
-fn in_range(axis: i64, axes: usize, shape: &Shape, span: Span) -> Evaluated<usize> {
+pub(super) fn in_range(axis: i64, axes: usize, shape: &Shape, span: Span) -> Evaluated<usize> {
     let rank = i64::try_from(axes).unwrap_or(i64::MAX);
     let from_start = if axis < 0 { axis.saturating_add(rank) } else { axis };
     usize::try_from(from_start).ok().filter(|a| *a < axes).ok_or_else(|| {

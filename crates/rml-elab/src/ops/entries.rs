@@ -3,9 +3,10 @@
 use rml_base::Span;
 use rml_ir::{Shape, Type};
 
+use super::axes::in_range;
 use crate::hir::{Call, ExprId};
 use crate::instance::InstanceId;
-use crate::statics::{Evaluated, Failure};
+use crate::statics::{Evaluated, Failure, limited};
 use crate::typed::Typed;
 
 impl Typed<'_> {
@@ -42,15 +43,12 @@ impl Typed<'_> {
         count: usize,
         shape: &Shape,
     ) -> Evaluated<(usize, Shape)> {
-        let rank = shape.rank() + 1;
         let at = self.statics.int(&self.tree, &self.shapes, id, axis)?;
-        let from_start = if at < 0 { at.saturating_add(i64::try_from(rank).unwrap_or(i64::MAX)) } else { at };
         let span = self.tree.node(id).exprs[axis].span;
-        let found = usize::try_from(from_start).ok().filter(|axis| *axis < rank);
-        let axis = found.ok_or_else(|| no_axis(at, shape, span))?;
+        let axis = in_range(at, shape.rank() + 1, shape, span).map_err(|_| no_axis(at, shape, span))?;
         let mut dims = shape.dims().to_vec();
         dims.insert(axis, count);
-        Ok((axis, Shape::new(&dims)))
+        Ok((axis, limited(Shape::new(&dims), span)?))
     }
 
     /// The type of a result.

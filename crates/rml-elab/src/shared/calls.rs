@@ -2,11 +2,11 @@
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
-use rml_ir::op::Op;
 use rml_ir::typed::{Callee, ConstKind, Constant, Equation, ExprId, ExprKind, Var, VarData};
 use rml_ir::{Precision, Type, Value};
 
 use super::resolve::{Contribution, Key, Resolver, Work};
+use crate::chains::sampled;
 
 /// An input or result of a call.
 #[derive(Clone)]
@@ -200,22 +200,7 @@ impl Work {
     /// A variable on the clock of a call.
     pub(super) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
         let value = self.read(var, span);
-        self.sampled_value(value, chain, span)
-    }
-
-    /// A value of the clock of the node on that of a call.
-    pub(super) fn sampled_value(&mut self, mut value: ExprId, chain: &[(Var, bool)], span: Span) -> ExprId {
-        let ty = self.node.exprs[value].ty.clone();
-        for (cond, positive) in chain {
-            let mut cond = self.read(*cond, span);
-            if !positive {
-                let args = vec![cond];
-                let kind = ExprKind::Apply { op: Op::Not, args, statics: Vec::new() };
-                cond = self.push(kind, Type::condition(), span);
-            }
-            value = self.push(ExprKind::When { value, cond }, ty.clone(), span);
-        }
-        value
+        sampled(&mut self.node, value, chain, span)
     }
 
     pub(super) fn unnamed(&mut self, ty: Type, span: Span) -> Var {

@@ -20,7 +20,7 @@ use rml_ir::{Shape, Type};
 
 use super::names::{self, Part};
 use crate::adjoints::Add;
-use crate::chains::{self, Chain, Clocks};
+use crate::chains::{self, Chain, Clocks, Interface};
 use crate::hir::{Share, SourceId};
 
 /// What a typed node has to do with shared instances.
@@ -30,6 +30,8 @@ pub(crate) struct Tags {
     pub(crate) calls: IndexMap<ExprId, Share>,
     /// The expressions that are parameters of a shared instance: the one of that path, or all of them.
     pub(crate) params: Vec<(ExprId, Share, Arc<str>)>,
+    /// By delay and call, what restarts it, until [`restarts`](crate::restarts) writes that.
+    pub(crate) restarts: IndexMap<ExprId, Vec<Var>>,
     /// The copy that the node is an instance of, if it has shared instances.
     pub(crate) owner: Option<SourceId>,
     /// The names of these, by number.
@@ -135,7 +137,7 @@ pub(crate) fn resolve(add: &mut Add<'_, '_>, start: usize, root: NodeId) -> Opti
         tags,
         names,
         variants: IndexMap::new(),
-        outputs: IndexMap::new(),
+        interfaces: IndexMap::new(),
         sound: true,
     };
     let made = resolver.variant(root, false);
@@ -158,8 +160,8 @@ pub(super) struct Resolver<'a, 'p, 'b> {
     names: IndexMap<SourceId, Vec<(Arc<str>, Span)>>,
     /// By node, and whether it is open.
     pub(super) variants: IndexMap<(NodeId, bool), Rc<Variant>>,
-    /// Of nodes as they were, which outputs are on the clock of the inputs.
-    outputs: IndexMap<NodeId, Vec<bool>>,
+    /// The clocks of inputs and outputs of nodes as they were.
+    interfaces: IndexMap<NodeId, Interface>,
     pub(super) sound: bool,
 }
 
@@ -219,15 +221,15 @@ impl Resolver<'_, '_, '_> {
         self.add.fail(d);
     }
 
-    /// Which outputs of a node are on the clock of its inputs.
-    fn outputs(&mut self, id: NodeId) -> Vec<bool> {
-        if let Some(known) = self.outputs.get(&id) {
+    /// The clocks of the inputs and outputs of a node.
+    fn interface(&mut self, id: NodeId) -> Interface {
+        if let Some(known) = self.interfaces.get(&id) {
             return known.clone();
         }
         let node = self.node(id).clone();
-        let clocks = Clocks::of(&node, &mut |callee| self.outputs(callee));
-        let found = chains::outputs(&node, &clocks);
-        self.outputs.insert(id, found.clone());
+        let clocks = Clocks::of(&node, &mut |callee| self.interface(callee));
+        let found = chains::interface(&node, &clocks);
+        self.interfaces.insert(id, found.clone());
         found
     }
 
@@ -264,7 +266,7 @@ impl Resolver<'_, '_, '_> {
         let tags = self.tags.get(&id).cloned().unwrap_or_default();
         let mut work = Work { tags, open, ..Work::new(id, node) };
         work.name_conditions();
-        work.clocks = Clocks::of(&work.node, &mut |callee| self.outputs(callee));
+        work.clocks = Clocks::of(&work.node, &mut |callee| self.interface(callee));
         self.parts(&mut work);
         self.named_parameters(&mut work);
         let (free, trained) = self.define(&mut work);
@@ -412,7 +414,7 @@ impl Resolver<'_, '_, '_> {
             };
             let ty = work.node.exprs[expr].ty.clone();
             let read = work.push(made, ty, span);
-            let sampled = work.sampled_value(read, &chain, span);
+            let sampled = chains::sampled(&mut work.node, read, &chain, span);
             work.node.exprs[expr].kind = work.node.exprs[sampled].kind.clone();
         }
     }

@@ -123,9 +123,16 @@ pub(super) fn shape(items: &[StaticValue], span: Span) -> Evaluated<Shape> {
             }
         }
     }
-    let shape = Shape::new(&dims);
+    limited(Shape::new(&dims), span)
+}
+
+/// A shape that a value may have.
+///
+/// # Errors
+/// If it has too many elements or dimensions.
+pub(crate) fn limited(shape: Shape, span: Span) -> Evaluated<Shape> {
     match shape.extent() {
-        Some(n) if n <= MAX_ELEMENTS && dims.len() <= MAX_RANK => Ok(shape),
+        Some(n) if n <= MAX_ELEMENTS && shape.rank() <= MAX_RANK => Ok(shape),
         _ => Err(Diagnostic::error(codes::STATIC_VALUE, "this shape is too large")
             .label(span, "")
             .note(format!(

@@ -10,7 +10,7 @@
 //! - **C3** a class is driven exactly if it has an input, or a driver by a condition of another class (CLOCK-2); the
 //!   environment is asked for the first variable of each other class, in every cycle (CLOCK-3, ENV-5).
 
-use rml_base::{EntityId, Graph, IndexVec, components, entity_id};
+use rml_base::{EntityId, Graph, IndexVec, Sets, components, entity_id};
 
 use super::{Eq, Flat, Rhs, Var};
 use crate::check::checked;
@@ -68,7 +68,7 @@ impl ClockClasses {
 
     /// The classes that the equations of those variables make. All others, but inputs, are alone and free.
     pub(crate) fn among(flat: &Flat, kept: impl Fn(Var) -> bool) -> Self {
-        let mut sets = Sets((0..flat.vars.len()).map(Var::from_index).collect());
+        let mut sets = Sets::new(flat.vars.len());
         let mut drivers: Vec<Driver> = flat
             .inputs
             .iter()
@@ -80,7 +80,7 @@ impl ClockClasses {
         let mut backward = Vec::new();
         for (eq, equation) in flat.equations.iter_enumerated().filter(|(_, e)| kept(e.lhs)) {
             let synchrony = equation.synchrony();
-            synchrony.pairs().for_each(|(a, b)| sets.join(a, b));
+            synchrony.pairs().for_each(|(a, b)| sets.join(a.index(), b.index()));
             for sample in &synchrony.samples {
                 drivers.push(Driver { var: sample.var, eq: Some(eq), by: By::Condition(sample.cond) });
             }
@@ -88,11 +88,12 @@ impl ClockClasses {
                 backward.push(Driver { var: sample.cond, eq: Some(eq), by: By::Backward(eq) });
             }
         }
-        sets.join_circles(drivers.iter().filter_map(|driver| match driver.by {
+        let edges = drivers.iter().filter_map(|driver| match driver.by {
             By::Condition(cond) => Some((cond, driver.var)),
             By::Input | By::Offer(_) | By::Backward(_) => None,
-        }));
-        let mut classes = Self::of_sets(sets);
+        });
+        join_circles(&mut sets, flat.vars.len(), edges);
+        let mut classes = Self::of_sets(sets, flat.vars.len());
         for driver in &drivers {
             let class = classes.of[driver.var];
             classes.driven[class] |= !classes.is_own(driver);
@@ -104,12 +105,12 @@ impl ClockClasses {
     }
 
     /// The classes that sets of variables are, without drivers.
-    fn of_sets(mut sets: Sets) -> Self {
-        let n = sets.0.len();
-        let mut of = IndexVec::filled(ClassId::from_index(0), n);
+    fn of_sets(mut sets: Sets, n: usize) -> Self {
+        sets.flatten();
+        let mut of: IndexVec<Var, ClassId> = IndexVec::filled(ClassId::from_index(0), n);
         let mut starts = vec![0];
         for v in of.ids() {
-            let root = sets.find(v);
+            let root = Var::from_index(sets.root(v.index()));
             // The root is the first variable of its set.
             of[v] = if root == v {
                 starts.push(0);
@@ -178,32 +179,13 @@ impl ClockClasses {
     }
 }
 
-/// Disjoint sets of variables.
-struct Sets(IndexVec<Var, Var>);
-
-impl Sets {
-    fn find(&mut self, mut v: Var) -> Var {
-        while self.0[v] != v {
-            let up = self.0[self.0[v]];
-            self.0[v] = up;
-            v = up;
-        }
-        v
-    }
-
-    /// The smaller root wins, so that the result does not depend on the order of equations.
-    fn join(&mut self, a: Var, b: Var) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b)] = a.min(b);
-    }
-
-    /// Joins the sets that lead to each other by edges from the first variable to the second.
-    fn join_circles(&mut self, edges: impl Iterator<Item = (Var, Var)>) {
-        let edges = edges.map(|(from, to)| (self.find(from).index(), self.find(to).index())).collect();
-        let graph = Graph::new(self.0.len(), edges);
-        for circle in components(graph.len(), |v, i| graph.of(v).get(i).copied().map(Some)).members {
-            circle.windows(2).for_each(|pair| self.join(Var::from_index(pair[0]), Var::from_index(pair[1])));
-        }
+/// Joins the sets of `n` variables that lead to each other by edges from the first variable to the second.
+fn join_circles(sets: &mut Sets, n: usize, edges: impl Iterator<Item = (Var, Var)>) {
+    sets.flatten();
+    let edges = edges.map(|(from, to)| (sets.root(from.index()), sets.root(to.index()))).collect();
+    let graph = Graph::new(n, edges);
+    for circle in components(n, |v, i| graph.of(v).get(i).copied().map(Some)).members {
+        circle.windows(2).for_each(|pair| sets.join(pair[0], pair[1]));
     }
 }
 
@@ -403,14 +385,15 @@ state "n" eq0
         let classes = ClockClasses::new(&flat);
         assert_eq!(classes.len(), 2);
         assert_eq!(classes.free_representatives(), [Var(0)]);
-        let mut apart = Sets(flat.vars.ids().collect());
-        [(0, 2), (1, 2), (3, 5)].into_iter().for_each(|(a, b)| apart.join(Var(a), Var(b)));
-        let apart = ClockClasses { drivers: classes.drivers.clone(), ..ClockClasses::of_sets(apart) };
+        let n = flat.vars.len();
+        let mut apart = Sets::new(n);
+        [(0, 2), (1, 2), (3, 5)].into_iter().for_each(|(a, b)| apart.join(a, b));
+        let apart = ClockClasses { drivers: classes.drivers.clone(), ..ClockClasses::of_sets(apart, n) };
         let found = verify(&flat, &apart, &|_| true).expect_err("a circle of classes");
         assert!(found.iter().any(|line| line.starts_with("C1: classes that drive")), "{found:?}");
-        let mut whole = Sets(flat.vars.ids().collect());
-        (0..5).for_each(|v| whole.join(Var(v), Var(v + 1)));
-        let whole = ClockClasses { drivers: classes.drivers.clone(), ..ClockClasses::of_sets(whole) };
+        let mut whole = Sets::new(n);
+        (0..5).for_each(|v| whole.join(v, v + 1));
+        let whole = ClockClasses { drivers: classes.drivers.clone(), ..ClockClasses::of_sets(whole, n) };
         let found = verify(&flat, &whole, &|_| true).expect_err("a class with what it drives");
         assert!(found.iter().any(|line| line.starts_with("C1: v4 is in the class")), "{found:?}");
     }

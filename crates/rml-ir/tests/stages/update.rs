@@ -185,3 +185,58 @@ fn parameters_start_from_constants_after_folding() {
         assert!(matches!(state.rhs, Rhs::Fby { init: Init::Const(_), .. }), "{}", print(&flat));
     }
 }
+
+/// Two parameters of a group, whose updates call `group_sum`.
+const GROUP: &str = r#"normal f32 root n2
+node n0 "group_sum"
+  formal v0
+  output v1
+  var v0 num [] "x"
+  var v1 num [] "total"
+  v1 = apply copy (v0)
+
+node n1 "diff_param"
+  formal v0
+  formal v1
+  formal v2
+  output v3
+  var v0 num [] "init"
+  var v1 bool [] "bp"
+  var v2 num [] "do"
+  var v3 num [] "o"
+  var v4 num [] "all"
+  var v5 num [] "pad"
+  var v6 num []
+  const k0 num [] = 0.0
+  v6 = const k0
+  v5 = merge v1 v2 v6
+  v4 = call n0 "group_sum_0" (v5)
+  v3 = fby v0 v4
+
+node n2 "diff_pair"
+  formal v0
+  formal v1
+  output v2
+  var v0 bool [] "bp"
+  var v1 num [] "do"
+  var v2 num [] "o"
+  var v3 num [] "a"
+  var v4 num [] "b"
+  var v5 num []
+  const k0 num [] = 1.0
+  v5 = const k0
+  v3 = param_update v5 v0 v1 by n1
+  v4 = param_update v5 v0 v1 by n1
+  v2 = apply add (v3, v4)
+"#;
+
+#[test]
+fn a_sum_over_a_group_is_known_by_its_name_and_body() {
+    let is_instance = |text: &str| {
+        let names: Vec<_> = inlined(text).vars.iter().filter_map(|v| v.name.clone()).collect();
+        names.iter().any(|name| name.ends_with("group_sum_0.total"))
+    };
+    assert!(!is_instance(GROUP));
+    assert!(is_instance(&edited(GROUP, "apply copy (v0)", "apply add (v0, v0)")));
+    assert!(is_instance(&edited(GROUP, "node n0 \"group_sum\"", "node n0 \"other_sum\"")));
+}

@@ -132,11 +132,11 @@ impl<'a> Pair<'a> {
 
     /// Lets a stage run at the positions of the one that it reads.
     fn extend(&self, a: &Stage, b: &mut Stage) -> bool {
-        let more: Positions = a.at.iter().filter(|p| !b.at.contains(*p)).collect();
         let fills: Vec<Slot> = b.fills().collect();
+        // Another stage fills the slot there, or other elements of it, which it would lack at the further positions.
         let taken = self.graph.placed().any(|(id, placed)| {
             id != self.ids.1
-                && !placed.stage.at.and(more).is_empty()
+                && !placed.stage.at.and(a.at).is_empty()
                 && placed.stage.fills().any(|slot| fills.contains(&slot))
         });
         let at = b.at;

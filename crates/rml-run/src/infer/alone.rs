@@ -11,7 +11,7 @@ use rml_driver::{Program, Source, ValueNames, enumerated_inputs};
 use rml_engine::Outputs;
 use rml_ir::{Data, Shape};
 
-use super::kept::joined;
+use super::kept::{insert, joined};
 use super::states::inherited;
 use super::{InferOptions, InferReport, Split, family, ports};
 use crate::checkpoint::{self, Policy};
@@ -80,7 +80,8 @@ fn run(source: &Source, length: &Length, options: &InferOptions) -> Result<Infer
         let added = added.and_then(|()| kept.as_mut().map_or(Ok(()), |kept| kept.add(&stretch.outputs)));
         added.map_err(|d| rollout.session().fail(d))?;
     }
-    let is_other = |name: &String| !metric_names(&program).contains(name);
+    let metrics = metric_names(&program);
+    let is_other = |name: &String| !metrics.contains(name);
     Ok(InferReport {
         split: Split::All,
         windows: usize::try_from(windows).unwrap_or(usize::MAX),
@@ -150,13 +151,7 @@ impl Cycles {
             let shape = std::iter::once(rows).chain(shape.dims().iter().copied()).collect();
             let present = (present.len() < rows).then_some(present);
             let column = Column { shape, elements: joined(values), present };
-            match names.of(&name) {
-                Some(names) => {
-                    let names = names.iter().map(ToString::to_string).collect();
-                    columns.insert_texts(name, column, names);
-                }
-                None => drop(columns.columns.insert(name, column)),
-            }
+            insert(&mut columns, &name, column, names);
         }
         columns
     }

@@ -142,16 +142,7 @@ impl Kept {
                 let there = Column { shape, elements: Elements::Bool(there), present: None };
                 columns.columns.insert(format!("{}.present", output.name), there);
             }
-            match names.of(&output.name) {
-                Some(names) => {
-                    columns.insert_texts(
-                        &*output.name,
-                        column,
-                        names.iter().map(ToString::to_string).collect(),
-                    );
-                }
-                None => drop(columns.columns.insert(output.name.to_string(), column)),
-            }
+            insert(&mut columns, &output.name, column, names);
         }
         columns
     }
@@ -193,6 +184,14 @@ fn spread(output: &Output) -> Vec<Data> {
     there
         .map(|there| there.then(|| cells.next().cloned()).flatten().unwrap_or_else(|| zeros(first)))
         .collect()
+}
+
+/// Adds the column of an output: texts if its values have names.
+pub(super) fn insert(columns: &mut Columns, name: &str, column: Column, names: &ValueNames) {
+    match names.of(name) {
+        Some(names) => columns.insert_texts(name, column, names.iter().map(ToString::to_string).collect()),
+        None => drop(columns.columns.insert(name.to_owned(), column)),
+    }
 }
 
 /// The elements of all cells, which have one type.

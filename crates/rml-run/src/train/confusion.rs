@@ -203,8 +203,8 @@ pub(super) fn no_node() -> Diagnostic {
 
 /// There are no windows of data.
 pub(crate) fn no_data() -> Diagnostic {
-    Diagnostic::error(codes::BAD_OPTION, "classes are to be compared, and there is no data")
-        .help("compare them in the program, and give out how often both agree")
+    Diagnostic::error(codes::BAD_OPTION, "a confusion matrix needs data, and there is none")
+        .help("compare the classes in the program, and make the accuracy an output")
 }
 
 /// Counts.

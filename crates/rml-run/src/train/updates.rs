@@ -64,12 +64,14 @@ impl<'p> Parameters<'p> {
         for (key, state) in flat.states.iter().filter(|(_, state)| state.parameter) {
             let equation = &flat.equations[state.equation];
             let count = flat.vars[equation.lhs].ty.shape.len();
-            match equation.rhs {
-                Rhs::Param { .. } => found.never += count,
-                _ if is_kept(flat, state.equation) => found.never += count,
-                _ if sampled.by_windows.contains(&equation.lhs) => found.window.push((key, count)),
-                _ if sampled.all.contains(&equation.lhs) => found.condition += count,
-                _ => found.cycle.push((key, count)),
+            if matches!(equation.rhs, Rhs::Param { .. }) || is_kept(flat, state.equation) {
+                found.never += count;
+            } else if sampled.by_windows.contains(&equation.lhs) {
+                found.window.push((key, count));
+            } else if sampled.all.contains(&equation.lhs) {
+                found.condition += count;
+            } else {
+                found.cycle.push((key, count));
             }
         }
         found

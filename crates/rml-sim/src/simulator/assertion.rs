@@ -64,7 +64,9 @@ impl Simulator {
             (Value::Tensor(tensor), _) if tensor.shape().rank() > 1 => {
                 format!("`{name}` is {} with the elements {}", value.ty(), ValueText(&value))
             }
-            _ => format!("`{name}` is {}", text(&value)),
+            (Value::Bool(_) | Value::Int(_) | Value::F32(_) | Value::F64(_) | Value::Tensor(_), _) => {
+                format!("`{name}` is {}", text(&value))
+            }
         })
     }
 }

@@ -158,7 +158,28 @@ impl<'t> Formatter<'t> {
             ExprKind::By { call, rule } => (call, "by", std::slice::from_ref(*rule)),
             ExprKind::Along { call, back: false, axes } => (call, "along", *axes),
             ExprKind::Along { call, back: true, axes } => (call, "along back", *axes),
-            _ => return,
+            ExprKind::Literal(_)
+            | ExprKind::Text(_)
+            | ExprKind::Var(_)
+            | ExprKind::Hole
+            | ExprKind::Automaton(_)
+            | ExprKind::Error
+            | ExprKind::Call { .. }
+            | ExprKind::Entry(_)
+            | ExprKind::Array(_)
+            | ExprKind::Index { .. }
+            | ExprKind::Field { .. }
+            | ExprKind::Match { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Post(_)
+            | ExprKind::If { .. }
+            | ExprKind::Assert { .. }
+            | ExprKind::Share(_)
+            | ExprKind::Fby { .. }
+            | ExprKind::FbyBack { .. }
+            | ExprKind::Merge { .. }
+            | ExprKind::MergeOperands(_)
+            | ExprKind::Juxtaposed { .. } => return,
         };
         if precedence::of(&left.kind) == level {
             self.chain(left, level, parts);
@@ -183,11 +204,12 @@ impl<'t> Formatter<'t> {
         parts.push(right);
     }
 
-    /// Whether an axis after `along` would be read as something else: `back` with more after it as the word, and a
-    /// parenthesis as the list of axes.
+    /// Whether an axis after `along` would be read as something else: `back` with more after it as the word, a
+    /// parenthesis as the list of axes, and `_`, which only that list has, as a name.
     fn is_misread_axis(&self, axis: &Expr<'_>) -> bool {
         let is_part = matches!(axis.kind, ExprKind::Index { .. } | ExprKind::Field { .. });
-        !matches!(axis.kind, ExprKind::Var(_)) && self.begins_with_back(axis) || is_part && self.opens(axis)
+        let begins_with_word = !matches!(axis.kind, ExprKind::Var(_)) && self.begins_with_back(axis);
+        matches!(axis.kind, ExprKind::Hole) || begins_with_word || is_part && self.opens(axis)
     }
 
     /// An operand of an infix operator of that level, not itself of that level unless on the right.
@@ -228,10 +250,12 @@ impl<'t> Formatter<'t> {
     fn delayed(&mut self, expr: &Expr<'_>, parts: &mut Vec<Doc>) {
         let mut expr = expr;
         loop {
-            let (init, next, op) = match &expr.kind {
-                ExprKind::Fby { init, next } => (init, next, "fby "),
-                ExprKind::FbyBack { init, next } => (init, next, "fby back "),
-                _ => break,
+            let (init, next, op) = if let ExprKind::Fby { init, next } = &expr.kind {
+                (init, next, "fby ")
+            } else if let ExprKind::FbyBack { init, next } = &expr.kind {
+                (init, next, "fby back ")
+            } else {
+                break;
             };
             let first =
                 if is_marked(expr, init) { self.parenthesised(init) } else { self.expr(init, Level::Or) };

@@ -109,7 +109,7 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, call.outer.to(end), call.height.max(height))
     }
 
-    /// Whether the name `every`, `restart` or `along` is the operator here.
+    /// Whether the word, such as `every` or `by`, is an operator here.
     pub(super) fn at_operator(&self, word: &str) -> bool {
         self.is_word(0, word) && self.peek_at(1).kind.starts_unary() && !self.at_range(1)
     }

@@ -1,6 +1,7 @@
 //! Operators of other languages with their operands, written as they stand here: `0 -> pre n + 1` is `0 fby (n + 1)`,
 //! `x ** 2` is `pow(x, 2.0)`.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Parser;
@@ -17,7 +18,7 @@ struct Rewritten {
     place: Span,
     text: String,
     /// What else has to be written, or may be.
-    note: &'static str,
+    note: Cow<'static, str>,
     /// Whether `text` alone is enough.
     is_all: bool,
 }
@@ -85,7 +86,8 @@ impl Parser<'_, '_> {
             let first = if is_one { initial.to_owned() } else { format!("({initial})") };
             let value = later.written(self.text, str::to_owned)?;
             let value = if later.is_pre() { value } else { format!("({value})") };
-            return Some(Rewritten { place, text: format!("{first} fby {value}"), note: "", is_all: true });
+            let text = format!("{first} fby {value}");
+            return Some(Rewritten { place, text, note: "".into(), is_all: true });
         }
         // What `pre n` is in the first cycle is not read: any value of its type will do, and `n` begins with one.
         let defined = self.defined_before(begin);
@@ -96,13 +98,9 @@ impl Parser<'_, '_> {
             return None;
         }
         let value = later.written(self.text, |operand| format!("({initial} fby {operand})"))?;
-        let note = ", with the equation `first = true fby false;`";
-        Some(Rewritten {
-            place,
-            text: format!("if {FIRST} then {initial} else {value}"),
-            note,
-            is_all: false,
-        })
+        let note = ", with the equation `first = true fby false;`".into();
+        let text = format!("if {FIRST} then {initial} else {value}");
+        Some(Rewritten { place, text, note, is_all: false })
     }
 
     /// The number of the token that begins the left operand of an arrow: the right side of an equation, or what follows
@@ -111,14 +109,15 @@ impl Parser<'_, '_> {
         let mut depth = 0_usize;
         for number in (0..self.at).rev() {
             let token = *self.tokens.get(number)?;
-            match token.kind {
-                Kind::Eq | Kind::LParen | Kind::Comma if depth == 0 => {
-                    return Some(number + 1).filter(|begin| *begin < self.at);
-                }
-                Kind::RParen | Kind::RBracket => depth += 1,
-                Kind::LParen | Kind::LBracket => depth = depth.checked_sub(1)?,
-                kind if is_other(kind) || self.text_of(token) == PRE => return None,
-                _ => {}
+            if depth == 0 && matches!(token.kind, Kind::Eq | Kind::LParen | Kind::Comma) {
+                return Some(number + 1).filter(|begin| *begin < self.at);
+            }
+            if matches!(token.kind, Kind::RParen | Kind::RBracket) {
+                depth += 1;
+            } else if matches!(token.kind, Kind::LParen | Kind::LBracket) {
+                depth = depth.checked_sub(1)?;
+            } else if is_other(token.kind) || self.text_of(token) == PRE {
+                return None;
             }
         }
         None
@@ -176,10 +175,13 @@ impl Parser<'_, '_> {
 
     /// The number of the last token of the operand of `pre` that begins at that one: a name, or parentheses.
     fn end_of_operand(&self, begin: usize) -> Option<usize> {
-        let last = match self.tokens.get(begin)?.kind {
-            Kind::Ident => begin,
-            Kind::LParen => self.at + self.list(begin - self.at)?.1,
-            _ => return None,
+        let kind = self.tokens.get(begin)?.kind;
+        let last = if kind == Kind::Ident {
+            begin
+        } else if kind == Kind::LParen {
+            self.at + self.list(begin - self.at)?.1
+        } else {
+            return None;
         };
         let again = self.tokens.get(begin..=last)?.iter().any(|token| self.text_of(*token) == PRE);
         let goes_on = matches!(self.tokens.get(last + 1)?.kind, Kind::LParen | Kind::LBracket | Kind::Dot);
@@ -202,15 +204,23 @@ impl Parser<'_, '_> {
         if before == Kind::Dot || goes_on {
             return None;
         }
-        let number = |token: Token| match token.kind {
-            Kind::Ident | Kind::Num => Some(self.text_of(token).to_owned()),
-            Kind::Int => Some(format!("{}.0", self.text_of(token))),
-            _ => None,
+        let number = |token: Token| {
+            let text = self.text_of(token);
+            let is_written = matches!(token.kind, Kind::Ident | Kind::Num);
+            if is_written {
+                Some(text.to_owned())
+            } else {
+                (token.kind == Kind::Int).then(|| format!("{text}.0"))
+            }
         };
         let sign = if exponent == 2 { "-" } else { "" };
         let text = format!("pow({}, {sign}{})", number(base)?, number(last)?);
         let square = base.kind == Kind::Ident && exponent == 1 && matches!(self.text_of(last), "2" | "2.0");
-        let note = if square { ", or multiply it by itself, which an int can be, too" } else { ", of nums" };
+        let x = self.text_of(base);
+        let note = match square {
+            true => format!(" for a num, or `{x} * {x}` for a num or an int").into(),
+            false => ", of nums".into(),
+        };
         Some(Rewritten { place: Span::new(self.file, base.start, last.end), text, note, is_all: true })
     }
 }

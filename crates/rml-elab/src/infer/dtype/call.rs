@@ -141,7 +141,7 @@ impl Infer<'_, '_, '_> {
             }
             self.classes.get(class).map(|(d, _)| d)
         };
-        let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order.times, &mut dtype) else {
+        let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order, &mut dtype) else {
             return false;
         };
         if lost {
@@ -235,7 +235,10 @@ impl Infer<'_, '_, '_> {
                 ))
             }
             (true, false) => d.help(self.with_results(&name, adjoint, results, pending)).help(
-                "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
+                match results.held {
+                    true => "a call takes the outputs and the gradient of each num input, or with them `bp` of each",
+                    false => "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
+                },
             ),
         });
         self.broken.insert(self.at);
@@ -278,10 +281,14 @@ impl Infer<'_, '_, '_> {
             .copied()
             .filter(|place| self.is_constant(adjoint, *place, pending))
             .collect();
+        let only_gradients = results.held && given.len() == results.gradients.len();
         let skips = given.len() + of_constants.len() == places.len();
         let mut given = given.into_iter();
         let named = places.into_iter().map(|place| {
-            let left_out = skips && of_constants.contains(&place);
+            let left_out = match only_gradients {
+                true => place < results.primal,
+                false => skips && of_constants.contains(&place),
+            };
             (place, if left_out { None } else { given.next() })
         });
         named.collect()

@@ -127,7 +127,7 @@ super::table! {
         Function "to_num" "to_num(x)" "true is 1.0; integers are rounded to the nearest number"
             "bool or int [s..] -> num [s..]" "" "to_num([1, 2])" "[1.0, 2.0]";
         Function "to_int" "to_int(x)"
-            "true is 1; numbers are truncated toward zero; what does not fit is an error"
+            "true is 1; numbers are truncated toward zero; a case of an enumeration is its number; what does not fit is an error"
             "bool or num [s..] -> int [s..]" "" "to_int([1.9, -1.9])" "[1, -1]";
         Function "to_bool" "to_bool(x)" "whether it differs from 0"
             "int or num [s..] -> bool [s..]" "" "to_bool([0, 5])" "[false, true]";

@@ -27,7 +27,7 @@ use rml_base::{Diagnostic, IndexVec, Span};
 
 use super::Inliner;
 use crate::flat::{ClassId, ClockClasses, Flat, Init, Rhs, Var, Window};
-use crate::normal::{ConstId, Node};
+use crate::normal::{self, ConstId, Node};
 use crate::op::{Binary, Op};
 use crate::types::{DType, Type};
 use crate::value::Value;
@@ -59,13 +59,18 @@ pub(super) struct Part {
     span: Span,
 }
 
-/// Whether a call of a node in an update is one of `group_sum`.
+/// Whether a call of a node in an update is one of `group_sum`: the node has that name and is `total = x`.
 pub(super) fn is_sum(node: &Node) -> bool {
-    let mut all = node.inputs().map(|input| input.var).chain(node.outputs.iter().copied());
-    &*node.name == GROUP_SUM
-        && node.inputs().count() == 1
-        && node.outputs.len() == 1
-        && all.all(|var| node.vars[var].ty.is_num() && node.vars[var].ty.shape.rank() == 0)
+    if &*node.name != GROUP_SUM {
+        return false;
+    }
+    let inputs: Vec<normal::Var> = node.inputs().map(|input| input.var).collect();
+    let ([x], [total]) = (&inputs[..], &node.outputs[..]) else { return false };
+    let is_number = |v: normal::Var| node.vars[v].ty == Type::scalar(DType::Num);
+    let copies =
+        |rhs: &normal::Rhs| matches!(rhs, normal::Rhs::Apply { op: Op::Copy, args, .. } if args[..] == [*x]);
+    let is_body = |e: &normal::Equation| e.lhs == [*total] && copies(&e.rhs);
+    is_number(*x) && is_number(*total) && node.equations.len() == 1 && node.equations.iter().all(is_body)
 }
 
 impl Inliner<'_> {

@@ -1,0 +1,41 @@
+//! Calls of nodes.
+
+use std::sync::Arc;
+
+use rml_base::Span;
+
+use super::{ExprId, Local, Order, Share, SourceId};
+
+/// A call of a node or of an adjoint.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) callee: SourceId,
+    /// How often the callee is differentiated.
+    pub(crate) order: Order,
+    pub(crate) name_span: Span,
+    pub(crate) args: Vec<ExprId>,
+    /// `every end`.
+    pub(crate) every: Option<ExprId>,
+    /// `restart r`, in templates only.
+    pub(crate) restart: Option<ExprId>,
+    /// `by g`, in templates only.
+    pub(crate) by: Option<ExprId>,
+    /// `along 0`
+    pub(crate) along: Option<Along>,
+    /// The variable of a family that the path of the instance begins with.
+    pub(crate) member: Option<Arc<str>>,
+    /// In copies: the shared instance that is called.
+    pub(crate) share: Option<Share>,
+    /// In copies: what restarts the delays of the callee, which has an input for it, its last one.
+    pub(crate) restarts: Vec<Local>,
+}
+
+/// What a call runs over: `along 0`, `along back (0, _)`.
+#[derive(Clone, Debug)]
+pub(crate) struct Along {
+    /// For each argument the axis of its entries; `None` = all entries take it as it is. In templates, one that stands
+    /// alone is that of all arguments.
+    pub(crate) axes: Vec<Option<ExprId>>,
+    /// From the last entry to the first one.
+    pub(crate) back: bool,
+}
