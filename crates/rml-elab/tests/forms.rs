@@ -182,6 +182,16 @@ fn a_family_of_records_is_stacked_by_field() {
 }
 
 #[test]
+fn a_field_with_a_type_is_stacked() {
+    let text = "record tank = (level: num [], valve: bool []);
+         node main(x: num []) -> (total, open)
+           t[k] = tank(x + to_num(k), true) for k < 2;
+           total = t.level;
+           open = t.valve;";
+    assert_eq!(outputs(&accept(text, &options())), ["num [2]", "bool [2]"]);
+}
+
+#[test]
 fn a_type_of_a_field_is_checked_where_a_record_is_made() {
     let text = "record one = (value: num [2]);
          node main(x: num [3]) -> (o)

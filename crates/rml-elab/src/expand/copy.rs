@@ -373,6 +373,8 @@ impl<'a, 'p> Copy<'a, 'p> {
         template.outputs.iter().for_each(|output| note(*output, template.locals[*output].span));
         let stacks = whole.into_iter().enumerate().map(|(i, (family, span))| {
             let names = self.define(family, planned + i);
+            // the stack of a field has one more axis than its record declares
+            names.leaves().into_iter().for_each(|local| self.locals[local].types.clear());
             self.defined_in(self.family_state(family), names.leaves());
             (family, names, span)
         });
