@@ -27,7 +27,7 @@ pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut 
     }
 }
 
-/// The error or warning about an update that comes too late. It also names the call that needs `every`, so that its
+/// The error or warning about an update that comes too late. It also names the call that needs `every`: with it, the
 /// parameters are updated once a window.
 pub(super) fn late(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate) -> Diagnostic {
     update.diagnostic(&by_windows(sources, flat, calls, update).unwrap_or_default())
