@@ -282,3 +282,46 @@ node train(x: num [3], t: num [2]) -> (loss)
         assert!(line.contains(place), "{table}");
     }
 }
+
+#[test]
+fn parameters_that_the_outputs_do_not_need_are_kept() {
+    let text = "import std.layers;\nnode net(x: num [3]) -> (y, v)\n  y = dense(4, x);\n  v = dense(1, x);\n\
+                node infer(x: num [3]) -> (y)\n  y, _ = net(x);\n";
+    let map = "[params]\n\"net_0.dense_0.kernel\" = \"a\"\n\"net_0.dense_0.bias\" = \"b\"\n";
+    let head = "\"net_0.dense_1.kernel\" = \"v\"\n\"net_0.dense_1.bias\" = \"c\"\n";
+    let policy = r#""a": [[1, 2, 3, 4], [4, 5, 6, 7], [7, 8, 9, 1]], "b": [0, 1, 2, 3]"#;
+    let value = r#""v": [[1], [2], [3]], "c": [0.5]"#;
+    let folder = Folder::new()
+        .file("net.rml", text)
+        .file("all.toml", &format!("{map}{head}"))
+        .file("policy.toml", map)
+        .file("all.json", &format!("{{{policy}, {value}}}"))
+        .file("policy.json", &format!("{{{policy}}}"));
+    let import = |weights: &str, map: &str| {
+        folder.rml(&format!(
+            "params import net.rml --node infer --from {weights} --map {map} --save n.safetensors"
+        ))
+    };
+    assert_eq!(import("policy.json", "policy.toml").ok(), "2 parameters, 16 elements\n");
+    assert_eq!(
+        import("policy.json", "all.toml").ok(),
+        "2 parameters, 16 elements\n",
+        "the file lacks the others"
+    );
+    import("all.json", "policy.toml").fails(1, &["unused-tensor"]);
+    assert_eq!(import("all.json", "all.toml").ok(), "4 parameters, 20 elements\n");
+    let export = "params export net.rml --node infer --params n.safetensors --map all.toml --out back.npz";
+    assert_eq!(folder.rml(export).ok(), "4 tensors, 20 elements\n");
+    folder.rml("params list net.rml --node net --params n.safetensors").fails(1, &["net_0"]);
+}
+
+#[test]
+fn a_json_file_has_single_values() {
+    let folder = Folder::new()
+        .file("net.rml", "node net(x: num []) -> (y)\n  k = param(1.0);\n  y = k * x;\n")
+        .file("w.json", r#"{"gain": 0.5}"#)
+        .file("map.toml", "[params]\n\"k\" = \"gain\"\n");
+    assert_eq!(folder.rml(IMPORT).ok(), "1 parameter, 1 element\n");
+    let list = folder.rml("params list net.rml --params net.safetensors --format json").json();
+    assert_eq!(list["params"][0]["values"]["mean"], 0.5);
+}

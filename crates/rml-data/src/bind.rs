@@ -68,6 +68,24 @@ impl Converted {
     }
 }
 
+/// An integer that is absent among others, until its gap is filled.
+pub(crate) const ABSENT: i64 = i64::MIN;
+
+/// The integer that a number is exactly.
+fn whole(x: f64) -> Option<i64> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it is whole, and within the numbers that count exactly"
+    )]
+    let i = x as i64;
+    (x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0).then_some(i)
+}
+
+/// Whether elements of an input may be absent: those that are filled, and numbers where NaN is allowed.
+pub(crate) fn may_lack(input: &InputInfo, allow_nan: bool, filled: bool) -> bool {
+    filled || allow_nan && input.ty.dtype != DType::Int
+}
+
 /// That many columns of the data are named where one is missing.
 const NAMED: usize = 20;
 
@@ -171,6 +189,9 @@ pub fn convert(
     let data = match (ty.dtype, &column.elements) {
         (DType::Bool, Elements::Bool(v)) => Data::Bool(v.clone()),
         (DType::Int, Elements::Int(v)) => Data::Int(v.clone()),
+        (DType::Int, Elements::F64(v)) if allow_nan && v.iter().all(|x| x.is_nan() || whole(*x).is_some()) => {
+            Data::Int(v.iter().map(|x| whole(*x).unwrap_or(ABSENT)).collect())
+        }
         (DType::Num, Elements::Int(v)) => integers(v, precision).map_err(|i| {
             Diagnostic::error(
                 codes::DATA_TYPE,
@@ -364,7 +385,7 @@ pub fn by_cycle(
                         Some(numbers) => Cow::Owned(renumbered(column, &numbers)),
                         None => Cow::Borrowed(column),
                     };
-                    let allow_nan = allow_nan || preparation.fills(&input.name);
+                    let allow_nan = may_lack(input, allow_nan, preparation.fills(&input.name));
                     convert(&input.name, &column, &input.ty, precision, allow_nan, &place)
                 }
             }

@@ -1,6 +1,8 @@
 //! A column while a text format is read, cell by cell. All formats have the same numbers: digits alone are an integer,
 //! and whatever has a point or an exponent is not. Memory is reserved before it is allocated; absent cells need none.
 
+use std::borrow::Cow;
+
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::visible_name;
 use rml_ir::{Precision, Shape};
@@ -35,9 +37,15 @@ impl std::fmt::Display for Scalar {
     }
 }
 
+/// How the finding about names and numbers in one column begins.
+pub(crate) const MIXED: &str = "texts and numbers are mixed";
+/// What to write in such a column.
+pub(crate) const ONE_WAY: &str =
+    "write names in all cells of the column, or in all of them numbers, where 0 is the first class or case";
+
 /// A text among numbers, or a number among texts.
 fn mixed(cell: &str) -> Wrong {
-    Wrong::Text(format!("texts and numbers are mixed: `{}`", visible_name(cell)))
+    Wrong::Text(format!("{MIXED}: `{}`", visible_name(cell)))
 }
 
 /// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it
@@ -145,6 +153,15 @@ fn push<T>(all: &mut Vec<T>, element: T, memory: &mut Reservation) -> Result<(),
     Ok(())
 }
 
+/// The dimensions of an input whose first one is known.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct List {
+    /// How many entries it has along that one.
+    pub(crate) entries: usize,
+    /// How many dimensions it has.
+    pub(crate) rank: usize,
+}
+
 /// A column while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
@@ -161,6 +178,8 @@ pub(crate) struct Builder {
     texts: Texts,
     /// Whether elements may be absent among others; then they are NaN.
     has_gaps: bool,
+    /// The dimensions of a cell that is filled up at its end, where the first is known.
+    list: Option<List>,
 }
 
 /// A column that was read.
@@ -233,8 +252,20 @@ impl Builder {
         if self.has_gaps { self.gap(memory) } else { Err(Wrong::Shape(GAP.to_owned())) }
     }
 
+    /// The same, of an input with gaps that are filled, whose cells have those dimensions.
+    pub(crate) fn filling_up(self, list: Option<List>) -> Self {
+        Self { list: list.filter(|_| self.has_gaps), ..self }
+    }
+
     /// Ends the cell of that row, whose elements have that shape. Rows come in their order.
     pub(crate) fn end(&mut self, row: usize, shape: &[usize], memory: &mut Reservation) -> Result<(), Wrong> {
+        let mut shape = Cow::Borrowed(shape);
+        if let Some(list) = self.list.filter(|list| list.rank == shape.len() && shape[0] < list.entries) {
+            let more = (list.entries - shape[0]).saturating_mul(shape[1..].iter().product());
+            (0..more).try_for_each(|_| self.gap(memory))?;
+            shape.to_mut()[0] = list.entries;
+        }
+        let shape = &*shape;
         match &self.shape {
             None => self.shape = Some(shape.to_vec()),
             Some(before) if before == shape && self.lengths.is_none() => {}

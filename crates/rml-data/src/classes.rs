@@ -1,9 +1,11 @@
 //! The classes of an input: the names of its values, where it has such, and which of them a column of texts has.
 
 use indexmap::IndexSet;
+use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
 use rml_ir::InputInfo;
 
+use crate::bind::ABSENT;
 use crate::columns::Elements;
 use crate::labels::unknown_value;
 use crate::on_disk::Dataset;
@@ -31,7 +33,12 @@ pub(crate) fn classes(
     let known = table.cases.get(&*input.name).map(Vec::as_slice).or(known);
     let classes = match (table.names(&input.name), known) {
         (None, None) => return Ok(None),
-        (None, Some(known)) => return Ok(Some(Classes { names: known.to_vec(), numbers: None })),
+        (None, Some(known)) => {
+            if table.cases.contains_key(&*input.name) {
+                only_cases(data, &input.name, known)?;
+            }
+            return Ok(Some(Classes { names: known.to_vec(), numbers: None }));
+        }
         (Some(_), Some(known)) => known.to_vec(),
         (Some(names), None) => {
             let mut sorted = names.to_vec();
@@ -44,18 +51,40 @@ pub(crate) fn classes(
     let number = |name: &String| all.get_index_of(name.as_str()).and_then(|class| i64::try_from(class).ok());
     let numbers: Vec<Option<i64>> = names.iter().map(number).collect();
     if let Some(unknown) = numbers.iter().position(Option::is_none) {
-        let row = first_row(data, &input.name, unknown)?;
+        let row = first_row(data, &input.name, |x| usize::try_from(x) == Ok(unknown))?;
         return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
     }
     Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
 }
 
+/// Refuses a number that is no case of the enumeration of an input.
+fn only_cases(data: &dyn Dataset, name: &str, cases: &[String]) -> Result<(), Diagnostic> {
+    let is_case = |x: i64| x == ABSENT || usize::try_from(x).is_ok_and(|x| x < cases.len());
+    let mut other = None;
+    data.for_each(name, &mut |elements| {
+        if let (None, Elements::Int(v)) = (other, elements) {
+            other = v.iter().copied().find(|x| !is_case(*x));
+        }
+    })?;
+    let Some(other) = other else { return Ok(()) };
+    let row = first_row(data, name, |x| x == other)?.map_or(String::new(), |row| format!(", row {row}"));
+    let numbered: Vec<String> = cases.iter().enumerate().map(|(i, case)| format!("{case} = {i}")).collect();
+    let what = format!("column `{name}`{row} of {}: {other} is no case", data.table().called());
+    Err(Diagnostic::error(codes::UNKNOWN_CLASS, what)
+        .note(format!("the cases of input `{name}` are {}", numbered.join(", ")))
+        .help("write the names of the cases, or their numbers"))
+}
+
 /// The first row of a column that has a number.
-fn first_row(data: &dyn Dataset, name: &str, number: usize) -> Result<Option<usize>, Diagnostic> {
+fn first_row(
+    data: &dyn Dataset,
+    name: &str,
+    is_it: impl Fn(i64) -> bool,
+) -> Result<Option<usize>, Diagnostic> {
     let (mut found, mut before) = (None, 0);
     data.for_each(name, &mut |elements| {
         if let (None, Elements::Int(v)) = (found, elements) {
-            let at = v.iter().position(|x| usize::try_from(*x) == Ok(number));
+            let at = v.iter().position(|x| is_it(*x));
             found = at.map(|at| before + at);
         }
         before += elements.len();

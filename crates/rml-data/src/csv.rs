@@ -13,7 +13,7 @@ use rml_base::visible_name;
 use rml_ir::Shape;
 
 use crate::advice;
-use crate::builder::{Builder, Reading, Scalar, number};
+use crate::builder::{Builder, MIXED, ONE_WAY, Reading, Scalar, number};
 use crate::columns::Columns;
 use crate::dates::{self, Aspect, Date};
 use crate::dialect::{Known, find, sample_of};
@@ -214,6 +214,9 @@ fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Know
     }
     if let Fault::Date = fault {
         return why.note(format!("{}; a number is one of seconds since 1970", dates::EXPECTED));
+    }
+    if why.what().contains(MIXED) {
+        return why.help(ONE_WAY);
     }
     let why = why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent");
     match fault {

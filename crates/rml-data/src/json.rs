@@ -12,7 +12,7 @@ use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
 use crate::advice;
-use crate::builder::{Builder, Reading, Scalar, number};
+use crate::builder::{Builder, MIXED, ONE_WAY, Reading, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::labels::Texts;
 use crate::malformed::{self, GAP, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
@@ -239,6 +239,9 @@ fn advised(why: Malformed, name: &str) -> Malformed {
     }
     if why.code != codes::DATA_TYPE {
         return why;
+    }
+    if why.what().contains(MIXED) {
+        return why.help(ONE_WAY);
     }
     why.note("a value is an integer, a number, `true` or `false`, or a list of such; `null` is absent")
         .help("write numbers for categories and dates, and `null` where there is no value")

@@ -108,7 +108,7 @@ pub(crate) fn unknown_value(input: &str, label: &str, classes: &[String]) -> Dia
     let d = Diagnostic::error(codes::UNKNOWN_CLASS, what).note(format!("known are {}", listed(classes)));
     match suggest(label, classes.iter().map(String::as_str)) {
         Some(near) => d.help(format!("there is `{near}`")),
-        None => d.help("leave its rows out, or train with it: `--classes` names all classes of an input"),
+        None => d.help("correct the data; or add the class: by `--classes` in a training, or as a case of the enumeration"),
     }
 }
 

@@ -6,6 +6,7 @@ use rml_base::{Diagnostic, visible_name};
 use rml_ir::{DType, Data, InputInfo, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::bind::ABSENT;
 use crate::labels::listed;
 
 /// What stands where there is no value. Displays as options say it.
@@ -65,7 +66,10 @@ impl Steps {
         let data = match value.to_data() {
             Data::F32(v) => Data::F32(self.each(&v, |x| f64::from(*x), |x| x as f32)),
             Data::F64(v) => Data::F64(self.each(&v, |x| *x, |x| x)),
-            data @ (Data::Int(_) | Data::Bool(_)) => data,
+            Data::Int(v) => {
+                Data::Int(v.into_iter().map(|i| if i == ABSENT { self.integer() } else { i }).collect())
+            }
+            data @ Data::Bool(_) => data,
         };
         Value::new(shape, data)
     }
@@ -83,6 +87,12 @@ impl Steps {
             back(x)
         };
         v.iter().enumerate().map(one).collect()
+    }
+
+    /// What fills the gaps of an input of integers.
+    fn integer(&self) -> i64 {
+        #[allow(clippy::cast_possible_truncation, reason = "it was an integer when it was fitted")]
+        self.fill.as_ref().and_then(|fill| fill.first()).map_or(0, |x| *x as i64)
     }
 
     /// That many cells, where those without a value have what fills gaps. `there` are the places of those that have
@@ -104,8 +114,7 @@ impl Steps {
         }
         let n = ty.shape.len();
         let data = values.map(|values| values.to_data());
-        #[allow(clippy::cast_possible_truncation, reason = "it was an integer when it was fitted")]
-        let int = self.fill.as_ref().and_then(|fill| fill.first()).map_or(0, |x| *x as i64);
+        let int = self.integer();
         match (data, ty.dtype) {
             (Some(Data::F32(v)), _) => Data::F32(spread(f32::NAN, &v, n, cells, there)),
             (Some(Data::F64(v)), _) => Data::F64(spread(f64::NAN, &v, n, cells, there)),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
 
-use crate::builder::{Builder, Reading};
+use crate::builder::{Builder, List, Reading};
 use crate::columns::LENGTHS;
 use crate::dialect::Dialect;
 use crate::formats::Format;
@@ -45,6 +45,8 @@ pub struct Selection {
     texts: BTreeMap<String, Texts>,
     /// The inputs that take elements that are absent among others.
     filled: BTreeSet<String>,
+    /// The inputs that are lists, if they are known.
+    lists: BTreeMap<String, List>,
 }
 
 impl Selection {
@@ -80,6 +82,14 @@ impl Selection {
     pub fn with_cases(self, cases: BTreeMap<String, Vec<String>>) -> Self {
         let texts = cases.keys().map(|input| (input.clone(), Texts::Names)).collect();
         Self { cases, texts, ..self }
+    }
+
+    /// The same, where inputs have those numbers of entries along their first dimension and of dimensions, without the
+    /// one of windows: what has fewer entries is filled up where gaps are filled.
+    #[must_use]
+    pub fn with_lists(self, lists: impl IntoIterator<Item = (String, (usize, usize))>) -> Self {
+        let lists = lists.into_iter().map(|(input, (entries, rank))| (input, List { entries, rank }));
+        Self { lists: lists.collect(), ..self }
     }
 
     /// The names of the values of inputs that are cases of an enumeration.
@@ -168,8 +178,8 @@ impl Selection {
 
     /// The same, where columns have the names of inputs.
     pub(crate) fn of_inputs(&self) -> Self {
-        let Self { names, texts, filled, .. } = self.clone();
-        Self { names, texts, filled, ..Self::default() }
+        let Self { names, texts, filled, lists, .. } = self.clone();
+        Self { names, texts, filled, lists, ..Self::default() }
     }
 
     /// Which texts a column takes, and whether its elements may be absent among others.
@@ -188,7 +198,8 @@ impl Selection {
             return Reading::Refused(left_out());
         }
         let (texts, has_gaps) = self.taken(name);
-        Reading::Cells(cells().taking(texts, has_gaps))
+        let list = self.lists.iter().find(|(input, _)| *input == name || self.mapping.gives(name, input));
+        Reading::Cells(cells().taking(texts, has_gaps).filling_up(list.map(|(_, list)| *list)))
     }
 }
 

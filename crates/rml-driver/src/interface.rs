@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
 use rml_base::{FileId, Sources};
-use rml_syntax::ast::{DTypeName, Decl, Definition, Dim, ExprKind, File, Form, Node};
+use rml_syntax::ast::{DTypeName, Decl, Definition, Dim, Expr, ExprKind, File, Form, Literal, Node};
 
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
@@ -35,6 +35,8 @@ pub struct Interface {
     cases: Vec<(String, Vec<String>)>,
     /// Inputs of truth values.
     conditions: Vec<String>,
+    /// Inputs with a first dimension that is written as a number, beside `batch`: that number, and how many dimensions.
+    lists: Vec<(String, (usize, usize))>,
     /// Whether `batch` stands in any shape of the interface, or is itself a formal.
     pub has_batch: bool,
 }
@@ -110,17 +112,28 @@ impl Interfaces {
     /// The inputs of all nodes that take cases of an enumeration, with these. One that has other cases in another node
     /// is left out.
     pub(crate) fn cases(&self) -> BTreeMap<String, Vec<String>> {
-        let all = || self.0.iter().flat_map(|interface| &interface.cases);
-        let agree = |input: &String, cases: &Vec<String>| {
-            all().all(|(other, found)| other != input || found == cases)
-        };
-        all().filter(|(input, cases)| agree(input, cases)).cloned().collect()
+        agreed(self.0.iter().map(|interface| &interface.cases))
+    }
+
+    /// The inputs of all nodes with a first dimension that is written as a number, beside `batch`: that number, and how
+    /// many dimensions they have. One that differs in another node is left out.
+    pub(crate) fn lists(&self) -> BTreeMap<String, (usize, usize)> {
+        agreed(self.0.iter().map(|interface| &interface.lists))
     }
 
     /// The interface of that node.
     pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
     }
+}
+
+/// What is known of inputs, where all nodes agree.
+fn agreed<'a, T: Clone + PartialEq + 'a>(
+    of: impl Iterator<Item = &'a Vec<(String, T)>> + Clone,
+) -> BTreeMap<String, T> {
+    let all = || of.clone().flatten();
+    let agree = |input: &String, known: &T| all().all(|(other, found)| other != input || found == known);
+    all().filter(|(input, known)| agree(input, known)).cloned().collect()
 }
 
 /// Enumerations by name, with their cases in order.
@@ -182,6 +195,7 @@ impl Reader<'_> {
             integers: Vec::new(),
             cases: Vec::new(),
             conditions: Vec::new(),
+            lists: Vec::new(),
             has_batch: false,
         };
         node.inputs.iter().for_each(|decl| self.input(&mut interface, name(decl), decl, 0));
@@ -211,6 +225,12 @@ impl Reader<'_> {
         to.has_batch |= ty.dims.iter().any(is_batch);
         if ty.dims.first().is_some_and(is_batch) {
             to.batched.push(name.clone());
+        }
+        let own = &ty.dims[usize::from(ty.dims.first().is_some_and(is_batch))..];
+        if let Some(Dim::Expr(Expr { kind: ExprKind::Literal(Literal::Int(entries)), .. })) = own.first()
+            && let Ok(entries) = usize::try_from(*entries)
+        {
+            to.lists.push((name.clone(), (entries, own.len())));
         }
         match ty.dtype {
             DTypeName::Int => to.integers.push(name),

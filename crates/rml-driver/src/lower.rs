@@ -22,12 +22,16 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
     Ok(flat)
 }
 
-/// Where the parameters of a program are declared, by checkpoint key: a parameter that is trained is held by an
-/// equation of its optimiser. Empty if the program does not compile.
-pub fn parameter_places(source: &Source, options: &Options) -> IndexMap<Arc<str>, Span> {
+/// All parameters that a program writes down, with their types and where they are declared, by checkpoint key: those
+/// that its outputs do not need, too. A parameter that is trained is held by an equation of its optimiser, so its place
+/// is not there. Empty if the program does not compile.
+pub fn declared_parameters(source: &Source, options: &Options) -> IndexMap<Arc<str>, (Type, Span)> {
     let held = source.front().ok().and_then(|front| held(front, options));
     let Some(held) = held else { return IndexMap::new() };
-    let place = |(key, state): (&Arc<str>, &State)| (Arc::clone(key), held.equations[state.equation].span);
+    let place = |(key, state): (&Arc<str>, &State)| {
+        let equation = &held.equations[state.equation];
+        (Arc::clone(key), (held.vars[equation.lhs].ty.clone(), equation.span))
+    };
     held.states.iter().filter(|(_, state)| state.parameter).map(place).collect()
 }
 

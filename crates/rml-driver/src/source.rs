@@ -129,6 +129,15 @@ pub fn integer_inputs(source: &Source) -> Result<BTreeSet<String>, Error> {
     Ok(source.front()?.interfaces().integers())
 }
 
+/// The inputs with a first dimension that is written as a number, beside `batch`, of all nodes of the text of a source:
+/// that number, and how many dimensions they have.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn list_inputs(source: &Source) -> Result<BTreeMap<String, (usize, usize)>, Error> {
+    Ok(source.front()?.interfaces().lists())
+}
+
 /// The inputs that take cases of an enumeration, of all nodes of the text of a source, with the names of these.
 ///
 /// # Errors

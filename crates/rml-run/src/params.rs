@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostics, Error, Sources};
-use rml_driver::{BATCH, Options, Program, Source, compile, parameter_places};
-use rml_ir::Value;
+use rml_driver::{BATCH, Options, Program, Source, compile, declared_parameters};
 use rml_ir::typed::StaticValue;
+use rml_ir::{Type, Value};
 use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Wanted};
 
 use crate::checkpoint::{Checkpoint, Policy};
@@ -46,7 +46,7 @@ pub fn params(
     };
     Ok(ParamList {
         node: program.node().to_owned(),
-        params: wanted(&program, source, options).values().map(param).collect(),
+        params: wanted(&program, source, options).values().filter(|w| w.needed).map(param).collect(),
         warnings: program.warnings().clone(),
         sources: Arc::clone(program.sources()),
     })
@@ -145,8 +145,13 @@ pub fn export_params(
     export: &ExportOptions,
 ) -> Result<TensorFile, Error> {
     let program = program(source, options, Some(checkpoint))?;
-    let values = values(&program, checkpoint)?;
+    let mut values = values(&program, checkpoint)?;
     let wanted = wanted(&program, source, options);
+    for (key, _) in wanted.iter().filter(|(_, wanted)| !wanted.needed) {
+        if let Some(value) = checkpoint.states.get(key) {
+            values.insert(Arc::clone(key), value.to_precision(program.precision()));
+        }
+    }
     let mut sources = Sources::clone(program.sources());
     let exported = rml_weights::export(mapping, &wanted, &values, export, &mut sources);
     exported.map_err(|findings| Error::new(findings, Arc::new(sources)))
@@ -173,14 +178,23 @@ fn any_batch(options: &Options) -> Options {
 /// The parameters of a program by path.
 fn wanted(program: &Program, source: &Source, options: &Options) -> IndexMap<Arc<str>, Wanted> {
     let flat = program.flat();
-    let places = parameter_places(source, &any_batch(options));
+    let declared = declared_parameters(source, &any_batch(options));
     let parameters = flat.states.iter().filter(|(_, state)| state.parameter);
-    let one = |(key, state): (&Arc<str>, &rml_ir::flat::State)| {
-        let var = &flat.vars[flat.equations[state.equation].lhs];
-        let span = places.get(key).copied().unwrap_or(var.span);
-        (Arc::clone(key), Wanted { key: Arc::clone(key), ty: var.ty.clone(), span })
+    let wanted = |key: &Arc<str>, ty: &Type, span, needed| {
+        (Arc::clone(key), Wanted { key: Arc::clone(key), ty: ty.clone(), span, needed })
     };
-    parameters.map(one).collect()
+    let needed = parameters.map(|(key, state)| {
+        let var = &flat.vars[flat.equations[state.equation].lhs];
+        let span = declared.get(key).map_or(var.span, |(_, span)| *span);
+        wanted(key, &var.ty, span, true)
+    });
+    let mut all: IndexMap<Arc<str>, Wanted> = needed.collect();
+    for (key, (ty, span)) in &declared {
+        if !all.contains_key(key) {
+            all.extend([wanted(key, ty, *span, false)]);
+        }
+    }
+    all
 }
 
 /// The parameters' values in a checkpoint.

@@ -12,7 +12,7 @@ use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Selection, Windows};
 use rml_driver::{
     Analysis, BATCH, Options, Program, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
-    interface, keep_inputs,
+    interface, keep_inputs, list_inputs,
 };
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
@@ -114,7 +114,7 @@ pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Err
     let interface = interface(source, node.unwrap_or("train"))?;
     let values = interface.iter().flat_map(|interface| interface.values());
     let selection = Selection::of(names).feeding(values).with_integers(integer_inputs(source)?);
-    Ok(selection.with_cases(enumerated_inputs(source)?))
+    Ok(selection.with_lists(list_inputs(source)?).with_cases(enumerated_inputs(source)?))
 }
 
 /// How many windows to stack: as asked for, else the default where the node can stack.

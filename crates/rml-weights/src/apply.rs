@@ -63,7 +63,9 @@ pub fn import(
     precision: Precision,
     sources: &mut Sources,
 ) -> Result<(IndexMap<Arc<str>, Value>, usize), Diagnostics> {
-    crate::import::import(&expanded(mapping, wanted, sources)?, weights, precision)
+    let mut expanded = expanded(mapping, wanted, sources)?;
+    expanded.made.retain(|made| made.wanted.needed || made.expr.is_in(weights));
+    crate::import::import(&expanded, weights, precision)
 }
 
 /// How to export.
@@ -107,7 +109,9 @@ pub fn export(
     options: &ExportOptions,
     sources: &mut Sources,
 ) -> Result<TensorFile, Diagnostics> {
-    crate::export::export(&expanded(mapping, wanted, sources)?, values, options.like.as_ref(), options.stored)
+    let mut expanded = expanded(mapping, wanted, sources)?;
+    expanded.made.retain(|made| made.wanted.needed || values.contains_key(&made.wanted.key));
+    crate::export::export(&expanded, values, options.like.as_ref(), options.stored)
 }
 
 /// The mapping, applied to the parameters; its text and those of the layouts are added to `sources`.

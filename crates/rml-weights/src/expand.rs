@@ -22,6 +22,8 @@ pub struct Wanted {
     pub ty: Type,
     /// Where the program declares it.
     pub span: Span,
+    /// Whether the program needs it; one that its outputs do not depend on may be left out.
+    pub needed: bool,
 }
 
 /// What makes a parameter.
@@ -196,7 +198,7 @@ impl<'w> Work<'w> {
 
     fn finish(mut self, ignore: Vec<Name>) -> Result<Expanded<'w>, Diagnostics> {
         if self.findings.is_empty() {
-            for wanted in self.wanted.values().filter(|w| !self.made.contains_key(&w.key)) {
+            for wanted in self.wanted.values().filter(|w| w.needed && !self.made.contains_key(&w.key)) {
                 let message = format!("the mapping does not say what parameter `{}` is made of", wanted.key);
                 let d = Diagnostic::error(codes::PARAMETER_NOT_MAPPED, message)
                     .label(wanted.span, format!("it is declared here: {}", wanted.ty));

@@ -5,6 +5,7 @@ use rml_base::{Diagnostic, Span};
 
 use crate::node::{Item, Name, Node, Table, bad, listed};
 use crate::rearrange::{Rearrange, Sizes};
+use crate::tensors::TensorFile;
 
 /// What a parameter, or a part of it, is made of.
 #[derive(Clone, Debug)]
@@ -260,5 +261,12 @@ impl Expr {
             }
             Source::Fill { .. } => {}
         }
+    }
+
+    /// Whether a file has all tensors that it reads.
+    pub(crate) fn is_in(&self, file: &TensorFile) -> bool {
+        let mut all = true;
+        self.tensors(&mut |name, may_lack| all &= may_lack || file.tensors.contains_key(&name.text));
+        all
     }
 }

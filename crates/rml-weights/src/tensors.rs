@@ -180,7 +180,31 @@ impl TensorFile {
             }
             found.tensors.insert(name, of_column(column));
         }
+        if !found.unusable.is_empty() && matches!(Format::of(path), Some(Format::Json)) {
+            found.add_scalars(&contents::data(path)?.bytes);
+        }
         Ok(found)
+    }
+
+    /// Adds the entries of a JSON object that are single values, which are no columns of data.
+    fn add_scalars(&mut self, bytes: &[u8]) {
+        let Ok(serde_json::Value::Object(entries)) = serde_json::from_slice(bytes) else { return };
+        for (name, value) in entries {
+            let (stored, data) = match value {
+                serde_json::Value::Bool(b) => (Stored::Bool, Data::Bool(vec![b])),
+                serde_json::Value::Number(n) => match (n.as_i64(), n.as_f64()) {
+                    (Some(whole), _) => (Stored::I64, Data::Int(vec![whole])),
+                    (None, Some(x)) => (Stored::F64, Data::F64(vec![x])),
+                    (None, None) => continue,
+                },
+                serde_json::Value::Null
+                | serde_json::Value::String(_)
+                | serde_json::Value::Array(_)
+                | serde_json::Value::Object(_) => continue,
+            };
+            self.unusable.shift_remove(&name);
+            self.tensors.insert(name, FileTensor { stored, shape: Shape::scalar(), data });
+        }
     }
 
     /// Reads the bytes of a safetensors file.

@@ -60,7 +60,7 @@ struct Maker {
 impl Maker {
     fn tensor(&mut self) -> Name {
         self.tensors += 1;
-        Name { text: format!("t{}", self.tensors), span: span() }
+        Name { text: format!("t{}", self.tensors), span: span(), needed: true }
     }
 
     fn expr(&mut self, shape: &[usize], depth: usize) -> Expr {

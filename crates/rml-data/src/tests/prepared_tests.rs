@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Error};
+use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_ir::{DType, Data, InputInfo, Precision};
 
 use super::{batched, input};
@@ -183,4 +183,38 @@ fn what_cannot_be_prepared_is_refused() {
     let found = prepared(&*empty[0], &asked, &[0, 1]).unwrap_err();
     assert_eq!(found.code, codes::EMPTY_DATA);
     assert!(found.message.starts_with("element 1 of input `x` has no value"), "{}", found.message);
+}
+
+#[test]
+fn lists_that_are_shorter_than_their_input_are_filled_up() {
+    let recipe = Recipe { fills: Recipe::parse_fills(&["y=0"]).unwrap(), ..Recipe::default() };
+    let lists = [("y".to_owned(), (4, 1))];
+    let selection =
+        recipe.selection(Selection::of(["x", "y"]).feeding(["x", "y"]).with_lists(lists)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let inputs =
+        [batched(input("x", DType::Num, &[2], None)), batched(input("y", DType::Int, &[2, 4], None))];
+    let bound = |rows: &str| {
+        std::fs::write(&path, rows).unwrap();
+        let mut data: Vec<Box<dyn Dataset>> =
+            vec![Box::new(Columns::read_selected(&[&path], &selection).unwrap())];
+        data.extend(
+            [1, 20].map(|piece| Box::new(OnDisk::read_by(&[&path], &selection, piece).unwrap()) as _),
+        );
+        let bind = |data: Box<dyn Dataset>| {
+            let mut windows = Windows::bind_by(&*data, &inputs, (Precision::F64, false), &recipe)?;
+            let found =
+                Preparation::fit(recipe.clone(), &[&windows], &[0]).map_err(|d| Diagnostics(vec![d]))?;
+            windows.prepare(&found);
+            Ok::<_, Diagnostics>(values(&windows).1)
+        };
+        data.into_iter().map(bind).collect::<Vec<_>>()
+    };
+    for found in bound("{\"x\": [1, 2], \"y\": [3, 1]}\n{\"x\": [1, 2], \"y\": [2, null, 4]}\n") {
+        assert_eq!(found.unwrap(), [3, 1, 0, 0, 2, 0, 4, 0]);
+    }
+    for found in bound("{\"x\": [1, 2], \"y\": [3, 1, 1, 1, 1]}\n{\"x\": [1, 2], \"y\": [2]}\n") {
+        assert_eq!(found.unwrap_err().0[0].code.name(), "data-shape");
+    }
 }

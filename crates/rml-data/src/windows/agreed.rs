@@ -56,7 +56,16 @@ impl<'a> Agreed<'a> {
         };
         if let Some(lengths) = columns.lengths(&info.name) {
             if dims.get(1..) != Some(cell.shape.dims()) {
-                let d = wrong().note("its rows are sequences of different lengths");
+                let mut d = wrong().note("its rows are sequences of different lengths");
+                if let [most, rest @ ..] = cell.shape.dims()
+                    && dims.get(1..) == Some(rest)
+                    && lengths.iter().all(|length| length <= most)
+                {
+                    let name = &info.name;
+                    let fill =
+                        format!("`--fill '{name}=0'` fills shorter rows with 0 at their end, up to {most}");
+                    d.help = vec![fill, format!("or give each row all {most} elements")];
+                }
                 return Err(columns.explained(&info.name, uneven_row(d, cell.shape.dims(), dims, lengths)));
             }
             if let (true, Some((declared, _))) = (self.is_declared, &self.lengths)

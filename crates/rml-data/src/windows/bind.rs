@@ -10,7 +10,7 @@ use super::agreed::Agreed;
 use super::reading::Reading;
 use super::{Bound, Clock, Role, Windows, expected_shapes};
 use crate::arranged;
-use crate::bind::{find, named};
+use crate::bind::{find, may_lack, named};
 use crate::classes::classes;
 use crate::columns::{Column, Columns};
 use crate::cut::Cut;
@@ -80,7 +80,7 @@ impl Windows {
                 |(column, reading)| {
                     let lengths = lengths.as_deref().unwrap_or_default();
                     let filled = columns.lengths(&info.name);
-                    let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
+                    let allow_nan = may_lack(info, allow_nan, recipe.fills.contains_key(&*info.name));
                     reading
                         .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
                         .map_err(|d| columns.explained(&info.name, d))

@@ -9,7 +9,7 @@ use rml_ir::{InputInfo, Precision};
 use super::bind::{clock, driven};
 use super::{Bound, Role, Windows, cell_type};
 use crate::advice::prefixed;
-use crate::bind::{convert, find, named, wrong_shape};
+use crate::bind::{convert, find, may_lack, named, wrong_shape};
 use crate::cells::Cells;
 use crate::classes::classes;
 use crate::columns::Columns;
@@ -35,7 +35,7 @@ impl Windows {
         let mut findings = Diagnostics::new();
         let mut bound = Vec::new();
         for info in inputs {
-            let allow_nan = allow_nan || recipe.fills.contains_key(&*info.name);
+            let allow_nan = may_lack(info, allow_nan, recipe.fills.contains_key(&*info.name));
             let role = match driven(info, inputs, columns, layout.cut()) {
                 Some(role) => ends_twice(info, columns, &layout).map(|()| role),
                 None => row(info, inputs, data, &layout, (precision, allow_nan)),

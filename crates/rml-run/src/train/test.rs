@@ -56,7 +56,10 @@ impl Test {
     ) -> Result<Self, Error> {
         let Nodes { mut family, size, windows, validation: validation_windows } = nodes;
         let program = family.program(size)?;
-        untrained(trained, program, source).map_or(Ok(()), Err)?;
+        let evaluates = !test.is_empty() || !validation.is_empty() || validation_windows.is_some();
+        if let Some(error) = untrained(trained, program, source).filter(|_| evaluates) {
+            return Err(error);
+        }
         let metrics = metric_names(program);
         let classes = confusion::find(family.program(size)?, classes)?;
         let validation = validation_windows.as_ref().map_or(validation, |other| (0..other.count).collect());
