@@ -16,7 +16,7 @@ from ._check import Bound, Check, Verdict
 from ._errors import Error, Finding, Span, Warning
 from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
-from ._train import Batch, Best, Epoch, Inferred, Report, Training, TrainInfo, infer, train
+from ._train import Batch, Best, Confusion, Epoch, Inferred, Report, Training, TrainInfo, infer, train
 from ._weights import export_weights, import_weights, load, save
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Bound",
     "Check",
     "Chronogram",
+    "Confusion",
     "Epoch",
     "Error",
     "Finding",

@@ -17,6 +17,11 @@ def check(found: Check) -> str:
     return _PRE.format(escape(str(found).rstrip()))
 
 
+def table(text: str) -> str:
+    """A table of text."""
+    return _PRE.format(escape(text.rstrip()))
+
+
 def program(of: Program) -> str:
     """The text of a program, and the verdict on it."""
     return _PRE.format(escape(of.text.strip())) + check(of.check())

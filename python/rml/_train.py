@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from . import _native
+from . import _html, _native
 from ._data import Data, Params, Path, _from_files, _present, _reading, _states, _windows
 from ._program import _Computing, _where
 
@@ -363,6 +363,34 @@ def train(
 
 
 @dataclass(frozen=True)
+class Confusion:
+    """How often one class was taken for another."""
+
+    label: str
+    """The input or output that says which class is right."""
+    found: str
+    """The output that has the class that was found, or a score for each."""
+    counts: np.ndarray[Any, Any] = field(repr=False)
+    """For each class that is right (rows), how often each class was found (columns)."""
+    names: tuple[str, ...]
+    """The names of the classes in the order of their numbers, if the data has names."""
+    others: int
+    """How often one of both was no class that is counted."""
+    _text: str = field(default="", repr=False)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of classes that were found right."""
+        return float(np.trace(self.counts)) / max(int(self.counts.sum()) + self.others, 1)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return _html.table(str(self))
+
+
+@dataclass(frozen=True)
 class Inferred:
     """What inference gave."""
 
@@ -379,6 +407,8 @@ class Inferred:
     names: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The names of the values of inputs and outputs, in the order of their numbers: the cases of an enumeration, or the
     classes of texts in the data. `np.array(found.names["y"])[found.outputs["y"]]` is an array of them."""
+    confusion: Confusion | None = field(default=None, repr=False)
+    """The confusion matrix, if one was asked for."""
 
 
 def infer(
@@ -395,6 +425,7 @@ def infer(
     fresh: bool = False,
     allow_nan: bool = False,
     on_disk: bool = False,
+    confusion: bool | tuple[str, str] = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     table: Mapping[str, Any] | None = None,
     window: int | None = None,
@@ -415,6 +446,8 @@ def infer(
     `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also knows the
     settings and windows of its training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
     default the test windows if the data is that of the checkpoint, else all. With `outputs`, the outputs are kept.
+    With `confusion`, the classes are counted that were found and that are right: of an integer input and its scores,
+    or of a pair of names, `("y", "logits")`.
     States other than parameters continue from where training stopped, unless `fresh`. `data` and the other keywords are
     as for `train`; what a window is, the checkpoint says as far as they do not.
     """
@@ -434,12 +467,20 @@ def infer(
         fresh=fresh,
         allow_nan=allow_nan,
         on_disk=on_disk,
+        confusion=None if confusion is False else [] if confusion is True else list(confusion),
         reading=_reading(
             data, columns=columns, table=table,
             window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
         ),
         computing=_Computing(engine, backend, device, threads),
     )
-    which, windows, metrics, kept, names = _native.infer(_windows(data), asked)
+    which, windows, metrics, kept, names, matrix = _native.infer(_windows(data), asked)
     arrays = None if kept is None else _present(kept)
-    return Inferred(which, windows, dict(metrics), arrays, {port: tuple(texts) for port, texts in names})
+    counted = None if matrix is None else _confusion(matrix)
+    texts = {port: tuple(texts) for port, texts in names}
+    return Inferred(which, windows, dict(metrics), arrays, texts, counted)
+
+
+def _confusion(matrix: Any) -> Confusion:
+    label, found, counts, names, others, text = matrix
+    return Confusion(label, found, np.array(counts, dtype=np.int64), tuple(names), others, text)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{Checkpoint, DType, InferOptions, Precision, Split};
+use rml::{Checkpoint, Classes, DType, InferOptions, Precision, Split};
 
 use crate::columns::{How, Table, arrays};
 use crate::options::{Computing, Reading, precision, settings, source};
@@ -28,12 +28,18 @@ pub(crate) struct Asked<'py> {
     fresh: bool,
     allow_nan: bool,
     on_disk: bool,
+    /// What the confusion matrix is of: a label and what is found, or nothing for the usual pair.
+    confusion: Option<Vec<String>>,
     reading: Reading,
     computing: Computing,
 }
 
-/// Which windows were run, how many, the metrics, the outputs, the names of values.
-type Found<'py> = (&'static str, usize, Named<f64>, Option<Bound<'py, PyDict>>, Named<Vec<String>>);
+/// A confusion matrix: the label and what is found, the counts, the names of the classes, how many others, and a table.
+type Matrix = (String, String, Vec<Vec<u64>>, Vec<String>, u64, String);
+
+/// Which windows were run, how many, the metrics, the outputs, the names of values, the confusion matrix.
+type Found<'py> =
+    (&'static str, usize, Named<f64>, Option<Bound<'py, PyDict>>, Named<Vec<String>>, Option<Matrix>);
 
 const SPLITS: [(&str, Split); 5] = [
     ("auto", Split::Auto),
@@ -48,6 +54,18 @@ fn split(name: &str) -> PyResult<Split> {
         let known = SPLITS.map(|(name, _)| format!("{name:?}")).join(", ");
         PyValueError::new_err(format!("the split is one of {known}, not {name:?}"))
     })
+}
+
+fn classes(asked: Option<Vec<String>>) -> PyResult<Classes> {
+    match asked.as_deref() {
+        None => Ok(Classes::Nothing),
+        Some([]) => Ok(Classes::Usual),
+        Some([label, found]) => Ok(Classes::Named { label: label.clone(), found: found.clone() }),
+        Some(names) => {
+            let found = names.join(", ");
+            Err(PyValueError::new_err(format!("`confusion` is a label and what is found, not {found}")))
+        }
+    }
 }
 
 /// Runs a node over data.
@@ -75,6 +93,7 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
         cut,
         keep_outputs: asked.outputs,
         fresh: asked.fresh,
+        classes: classes(asked.confusion)?,
         ..InferOptions::default()
     };
     let computing = asked.computing;
@@ -88,5 +107,9 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
     let outputs = report.outputs.map(|outputs| arrays(py, outputs)).transpose()?;
     let texts = |names: &[Arc<str>]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
     let names = report.names.into_iter().map(|(port, names)| (port, texts(&names))).collect();
-    Ok((name, report.windows, report.metrics.into_iter().collect(), outputs, names))
+    let matrix = report.confusion.map(|c| {
+        let text = c.text();
+        (c.label, c.found, c.counts, c.names, c.others, text)
+    });
+    Ok((name, report.windows, report.metrics.into_iter().collect(), outputs, names, matrix))
 }

@@ -123,3 +123,22 @@ def test_dates_feed_inputs(tmp_path):
     columns = {"x": "hour(date),weekday(date),load"}
     found = rml.infer(text, tmp_path / "d.csv", node="show", columns=columns)
     assert found.outputs["u"].tolist() == [[23.0, 6.0, 0.5], [0.0, 0.0, 1.5]]
+
+
+def test_a_confusion_matrix_counts_classes_by_name() -> None:
+    data = {"x": [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], "y": ["cat", "dog", "cat", "dog"]}
+    states = rml.train(NET, data, epochs=1, test=0).run().states
+    found = rml.infer(NET, data, params=states, split="all", confusion=True)
+    counted = found.confusion
+    assert counted is not None and counted.names == ("cat", "dog")
+    assert (counted.label, counted.found, counted.others) == ("y", "logits", 0)
+    assert counted.counts.sum(axis=1).tolist() == [2, 2]
+    assert counted.accuracy == np.trace(counted.counts) / 4
+    assert "cat" in str(counted) and "cat" in counted._repr_html_()
+    same = rml.infer(NET, data, params=states, split="all", confusion=("y", "logits")).confusion
+    assert same is not None and (same.counts == counted.counts).all()
+    assert rml.infer(NET, data, params=states, split="all").confusion is None
+    with pytest.raises(ValueError, match="a label and what is found"):
+        rml.infer(NET, data, params=states, confusion=("y", "logits", "x"))
+    with pytest.raises(rml.Error):
+        rml.infer(NET, data, params=states, confusion=("y", "nothing"))
