@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rml_base::Span;
 
 use crate::normal::{Callee, Eq, Formal, Module, Node, NodeId, Rhs, Var};
+use crate::typed::Rule;
 
 mod constant;
 mod expr;
@@ -90,7 +91,7 @@ pub fn printed_nodes(
     let mut printed: BTreeMap<Arc<str>, String> = BTreeMap::new();
     let mut out = Vec::new();
     for &id in nodes {
-        let own = module.nodes[id].name.clone();
+        let own = own_name(module, id);
         for k in 1_u64.. {
             let name = if k == 1 { own.clone() } else { Arc::from(format!("{own}_{k}")) };
             if k > 1 && module.nodes.iter().any(|n| n.name == name) {
@@ -110,6 +111,21 @@ pub fn printed_nodes(
         }
     }
     out
+}
+
+/// The name that a node is printed with. One that updates the parameters of `f(x) by g` is called by `g`, since
+/// `diff_param` updates the others.
+fn own_name(module: &Module, id: NodeId) -> Arc<str> {
+    let node = &module.nodes[id];
+    let is_rule = module.optimisers.iter().any(|((rule, _), made)| *made == id && *rule != Rule::DEFAULT);
+    let callee = node.equations.iter().find_map(|equation| match &equation.rhs {
+        Rhs::Call { callee: Callee::Node(callee), .. } if is_rule => Some(*callee),
+        _ => None, // the rule is its only call
+    });
+    callee.map_or_else(
+        || node.name.clone(),
+        |callee| format!("{}_by_{}", node.name, module.nodes[callee].name).into(),
+    )
 }
 
 fn node(
