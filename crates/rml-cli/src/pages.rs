@@ -79,6 +79,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("fby-operand", include_str!("../../../docs/errors/fby-operand.md")),
     ("shared-instance", include_str!("../../../docs/errors/shared-instance.md")),
     ("along-axis", include_str!("../../../docs/errors/along-axis.md")),
+    ("restart-without-delay", include_str!("../../../docs/errors/restart-without-delay.md")),
     ("restart-clock", include_str!("../../../docs/errors/restart-clock.md")),
     ("unused-optimiser", include_str!("../../../docs/errors/unused-optimiser.md")),
     ("override-interface", include_str!("../../../docs/errors/override-interface.md")),

@@ -268,6 +268,15 @@ impl Builtin {
         }
     }
 
+    /// Whether it is a function of ints that is computed at compile time where they are known.
+    pub(crate) fn computes_ints(self) -> bool {
+        matches!(
+            self,
+            Builtin::Unary(Unary::Abs | Unary::Sign)
+                | Builtin::Binary(Binary::Mod | Binary::Minimum | Binary::Maximum)
+        )
+    }
+
     /// Whether the first argument is the name of a variable of which only the type counts.
     pub(crate) fn takes_type(self) -> bool {
         matches!(self, Builtin::Shape | Builtin::ZerosLike)

@@ -77,6 +77,8 @@ pub(crate) struct Node {
     pub(crate) shares: Vec<(Arc<str>, Span)>,
     /// In templates with automata only: which equations run in their states.
     pub(crate) states: Option<Box<States>>,
+    /// The names of the values of variables that are the number of a state.
+    pub(crate) numbered: IndexMap<Local, Arc<[Arc<str>]>>,
 }
 
 impl Node {

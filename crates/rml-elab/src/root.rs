@@ -1,5 +1,7 @@
 //! The node that runs: which one it is, and the values of its statics and dimensions.
 
+use std::sync::Arc;
+
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, Span, suggest};
@@ -403,13 +405,31 @@ fn constants(program: &Program) -> Vec<&str> {
     own.filter(|(_, id)| program.nodes[**id].form == Form::Constant).map(|(name, _)| name.as_str()).collect()
 }
 
+/// A constant is set, and nothing reads it.
+fn unread(program: &Program, name: &str, constant: SourceId) -> Diagnostic {
+    let d = Diagnostic::error(codes::UNUSED_SETTING, format!("nothing reads the constant `{name}`"))
+        .label(program.nodes[constant].name_span, "this would be set");
+    let hides = |node: &Arc<Node>| {
+        let local = node.locals.iter().find(|local| *local.name == *name && local.kind != LocalKind::Dim)?;
+        let is_own = node.file == program.main && node.form == Form::Node;
+        is_own.then_some((local.span, node.name.clone()))
+    };
+    match program.nodes.iter().find_map(hides) {
+        Some((span, node)) => d
+            .label(span, format!("in `{node}`, this variable hides it"))
+            .help(format!("rename one of both, or leave `--set {name}=..` out")),
+        None => d.help(format!("read it in a node, or leave `--set {name}=..` out")),
+    }
+}
+
 /// Settings that none of the nodes takes.
 fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, report: &mut Report) {
     for name in options.set.keys() {
         let mut stream = None;
         let mut known: Vec<&str> = constants(program);
         let constant = program.scopes.constant(program.main, name);
-        let mut found = constant.is_some_and(|id| program.nodes[id].form == Form::Constant);
+        let constant = constant.filter(|id| program.nodes[*id].form == Form::Constant);
+        let mut found = false;
         for &source in sources {
             let node = &program.nodes[source];
             for (local, data) in node.locals.iter_enumerated() {
@@ -429,6 +449,13 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
             }
         }
         if found {
+            continue;
+        }
+        if let Some(id) = constant {
+            let reads = |node: &Node| node.locals.iter().any(|local| local.kind == LocalKind::Constant(id));
+            if !program.nodes.iter().any(|node| reads(node)) {
+                report.push(unread(program, name, id));
+            }
             continue;
         }
         let mut d = Diagnostic::error(

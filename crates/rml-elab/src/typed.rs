@@ -63,6 +63,9 @@ impl Typed<'_> {
     /// The names of the cases of a variable.
     pub(crate) fn cases(&self, id: InstanceId, local: Local) -> Option<Names> {
         let program = self.tree.program;
+        if let Some(names) = self.tree.node(id).numbered.get(&local) {
+            return Some(names.iter().map(Arc::clone).collect());
+        }
         let of = self.enumeration(id, local).or_else(|| self.checked(id, local))?;
         let cases = program.scopes.enums.get(&of)?;
         Some(cases.iter().map(|case| Arc::clone(&program.nodes[*case].name)).collect())

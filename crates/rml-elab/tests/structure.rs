@@ -93,6 +93,60 @@ fn an_index_chooses_and_is_a_number() {
 }
 
 #[test]
+fn only_a_written_index_counts_from_the_end() {
+    let text = "node main(x: num [4]) -> (d) d[k] = x[k] - x[k - 1] for 1 <= k < 4; d[0] = x[-1];";
+    assert_eq!(outputs(&accept(text, &options())), ["num [4]"]);
+    let (codes, first) = reject(&text.replace("1 <= k", "k").replace("d[0] = x[-1];", ""), &options());
+    assert_eq!(codes, ["static-value"]);
+    assert!(first.contains("the entry -1 is read where k = 0"), "{first}");
+    let part = "node main(x: num [4]) -> (d) d[k] = sum(x[0:k - 1]) for k < 4;";
+    assert_eq!(reject(part, &options()).0, ["static-value"]);
+    let steps = "node main(x: num [4]) -> (d) d[k] = x[k:k - 5:-1] for k < 4;";
+    assert_eq!(reject(steps, &options()).0, ["static-value"]);
+}
+
+#[test]
+fn functions_of_known_ints_decide_copies() {
+    let text = format!(
+        "{LAYER}const dilation = [1, 2, 4];
+         node main(x: num [4]) -> (o, d)
+           h[0] = x;
+           h[k + 1] = if mod(k, 2) == 0 then layer(4, h[k]) else h[k] for k < 4;
+           o = h[minimum(4, abs(-5))];
+           d[k] = dilation[mod(k, 3)] for k < 4;"
+    );
+    let (_, calls) = shape_of(&accept(&text, &options()));
+    assert_eq!(calls, ["h[1].layer", "h[3].layer"]);
+    let sizes = "node wide(n, x: num []) -> (y) y = zeros([mod(n, 5), maximum(n, 9)]); node main(x: num []) -> (y) y = wide(7, x);";
+    assert_eq!(outputs(&accept(sizes, &options())), ["num [2, 9]"]);
+}
+
+#[test]
+fn stacks_of_records_have_one_more_axis_than_these() {
+    let text = "enum phase = Idle, Heat;
+        record pt = (a: num [], p: phase, of: pair); record pair = (v: num [2], n: int []);
+        node run(x: num []) -> (t: pt)
+          t = pt(x + (0.0 fby t.a), if x > 0.0 then Heat else Idle, pair([x, x], 1));
+        node main(x: num [4]) -> (a, v, n, p, b)
+          w = run(x) along 0;
+          a = w.a;
+          v = w.of.v;
+          n = w.of.n;
+          h[k] = run(x[k]) for k < 4;
+          g = h;
+          p = match g.p[1] (Idle -> 0.0, Heat -> 1.0);
+          s = g fby w;
+          b = s.a;";
+    let found = outputs(&accept(text, &options()));
+    assert_eq!(found, ["num [4]", "num [4, 2]", "int [4]", "num []", "num [4]"]);
+    let (codes, _) = reject(&text.replace("b = s.a;", "b = one(w);"), &options());
+    assert_eq!(codes, ["unknown-name"]);
+    let text = format!("{text} node one(t: pt) -> (y) y = t.a;");
+    let (codes, _) = reject(&text.replace("b = s.a;", "b = one(w);"), &options());
+    assert_eq!(codes, ["shape-mismatch"]);
+}
+
+#[test]
 fn results_of_one_call_may_be_members() {
     let text = "node two(x) -> (s, p) s = x + x; p = x * x;
         node main(x: num []) -> (a, b)
@@ -137,6 +191,11 @@ fn a_parameter_of_the_root_hides_a_constant() {
     accept(text, &with(&[("a", StaticValue::Num(2.0))]));
     let (codes, _) = reject(text, &with(&[("b", StaticValue::Num(2.0))]));
     assert_eq!(codes, ["unused-setting"]);
+    let hidden = "const a = 1.0; node main(x: num []) -> (o) a = 3.0; o = a * x;";
+    accept(hidden, &options());
+    let (codes, first) = reject(hidden, &with(&[("a", StaticValue::Num(2.0))]));
+    assert_eq!(codes, ["unused-setting"]);
+    assert!(first.contains("this variable hides it"), "{first}");
 }
 
 #[test]

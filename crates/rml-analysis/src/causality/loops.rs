@@ -101,6 +101,10 @@ impl Loop {
         if self.strong {
             return "`unless` is decided before the equations of its state run; write `until`, which is decided after them".to_owned();
         }
+        let restarted = |step: &&LoopStep| is_restart(flat, step.needs) && step.distance == Distance::Now;
+        if self.steps.iter().any(|step| restarted(&step)) {
+            return "let what was true in the cycle before restart it: `restart (false fby c)`".to_owned();
+        }
         let read = text.read.and_then(|(v, line)| Some((delayed(text.flat, v, text.shape)?, line)));
         match read {
             Some(((delay, value), line)) => format!(
@@ -113,7 +117,16 @@ impl Loop {
 
 /// The name of a variable in messages.
 pub(super) fn name(flat: &Flat, var: Var) -> String {
-    flat.vars[var].name.as_ref().map_or_else(|| "a part of an expression".to_owned(), |n| format!("`{n}`"))
+    match &flat.vars[var].name {
+        None => "a part of an expression".to_owned(),
+        Some(_) if is_restart(flat, var) => "the condition of `restart`".to_owned(),
+        Some(name) => format!("`{name}`"),
+    }
+}
+
+/// Whether that is the condition of a `restart` in a call.
+fn is_restart(flat: &Flat, var: Var) -> bool {
+    flat.vars[var].name.as_ref().is_some_and(|name| name.ends_with(".restart"))
 }
 
 /// Labels the steps of a loop.

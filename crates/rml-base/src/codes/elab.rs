@@ -42,6 +42,7 @@ codes! {
     FBY_OPERAND = "fby-operand", "The first value of a `fby` is an operation on a stream and a number, of which the number may be meant.";
     SHARED_INSTANCE = "shared-instance", "A shared instance is not used, or used in a way that its calls cannot share parameters.";
     ALONG_AXIS = "along-axis", "A call cannot run along an axis, because of its axes or because of the called node.";
+    RESTART_WITHOUT_DELAY = "restart-without-delay", "A node that restarts has no delay.";
     RESTART_CLOCK = "restart-clock", "What restarts is on a clock whose condition has no name in its node.";
     UNUSED_OPTIMISER = "unused-optimiser", "A node updates no parameter: its name is nearly `diff_param`, or what is before `by` has none.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";

@@ -5,7 +5,7 @@ use rml_base::{Diagnostic, Span};
 
 use super::Env;
 use super::value::NodeValue;
-use crate::hir::{Local, Node, Order};
+use crate::hir::{Local, Node, Order, Role};
 
 /// A node that takes nodes is to run.
 pub(super) fn root(node: &Node) -> Diagnostic {
@@ -29,11 +29,40 @@ pub(super) fn endless(node: &Node, env: &Env) -> Diagnostic {
         .help("let a parameter come closer to the case that ends it: `if n == 0 then x else f(n - 1, x)`")
 }
 
+/// What restarts has no delay.
+pub(super) fn no_delay(name: &str, cond: Span, callee: Span) -> Diagnostic {
+    Diagnostic::warning(
+        codes::RESTART_WITHOUT_DELAY,
+        format!("`restart` does nothing: `{name}` has no delay"),
+    )
+    .label(cond, "nothing depends on this condition")
+    .label(callee, format!("neither `{name}` nor what it calls has a `fby`"))
+    .help("leave `restart` out, or restart the call whose delays are meant")
+}
+
 /// A node that is passed does not fit the call.
 pub(super) fn arity(name: &str, value: &NodeValue, call: Span, message: String) -> Diagnostic {
     Diagnostic::error(codes::ARITY, message)
         .label(value.span, format!("passed as `{name}`"))
         .label(call, "called here")
+}
+
+/// A call of an adjoint whose results are records goes to too many names.
+pub(super) fn results(node: &Node, order: Order, given: usize, wanted: usize, call: Span) -> Diagnostic {
+    let name = format!("{}{}", order.prefix(), node.name);
+    let outputs = node.outputs.iter().map(|output| node.name_of(*output).to_string());
+    let inputs =
+        node.formals.iter().filter(|formal| !matches!(node.roles[**formal], Role::Static | Role::Both));
+    let gradients = inputs.map(|input| format!("d{}", node.name_of(*input)));
+    let names: Vec<String> = outputs.chain(gradients).collect();
+    let d = Diagnostic::error(codes::ARITY, format!("this call does not fit the interface of `{name}`"))
+        .label(call, format!("its results go to {given} names, expected {wanted}"))
+        .label(node.span, "the node that is differentiated")
+        .note("the gradient of a record is one record: its fields are the gradients of the fields");
+    match names.len() == wanted {
+        true => d.help(format!("write `{} = {name}(..)`", names.join(", "))),
+        false => d.help("give each output and each gradient one name"),
+    }
 }
 
 /// A value is passed where a node is called, or the other way round.

@@ -8,6 +8,7 @@ use rml_syntax::ast::Form;
 
 use super::copy::Copy;
 use super::early::Why;
+use super::kind_of::stacked_if;
 use super::kinds::{Kind, Value, declared};
 use super::value::{Given, NodeValue, Target};
 use super::{Env, advice, along};
@@ -262,13 +263,18 @@ impl Copy<'_, '_> {
             Some(_) => Vec::new(),
             None => self.restarted_by(how.restart, callee),
         };
+        let restart_span = how.restart.map_or(how.span, |restart| self.template.exprs[restart].span);
         let mut axes = Vec::new();
-        let kinds = self.outputs(callee, how.order.times, how.results);
+        let kinds = stacked_if(how.along.is_some(), self.outputs(callee, how.order.times, how.results));
+        if how.order.times > 0 && how.results > kinds.len() && kinds.iter().any(Option::is_some) {
+            self.say(advice::results(&node, how.order, how.results, kinds.len(), how.span));
+            return self.failed(args, how.span);
+        }
         let mut env = Env::default();
         let mut values = Vec::with_capacity(args.len());
         for (position, arg) in args.into_iter().enumerate() {
             if position == node.formals.len() {
-                values.extend(self.restart_argument(&restarts, how.span));
+                values.extend(self.restart_argument(&restarts, restart_span));
             }
             let formal = node.formals.get(position);
             if !formal.is_some_and(|formal| node.locals[*formal].kind == LocalKind::Node) {
@@ -309,7 +315,7 @@ impl Copy<'_, '_> {
             }
         }
         if how.order.times == 0 {
-            values.extend(self.restart_argument(&restarts, how.span));
+            values.extend(self.restart_argument(&restarts, restart_span));
         }
         let Some(rule) = self.rule_of(callee, &passed, &how) else {
             return self.failed(Vec::new(), how.span);
@@ -367,7 +373,7 @@ impl Copy<'_, '_> {
     fn value_arg(&mut self, arg: Arg, callee: &str, span: Span) -> ExprId {
         match self.argument(arg, callee, span) {
             (Value::One(value), _) => value,
-            (record @ Value::Record(..), span) => self.no_value(&record, span),
+            (record @ Value::Record(..), span) => self.no_value(&record, span, None),
         }
     }
 

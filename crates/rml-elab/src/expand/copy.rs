@@ -12,7 +12,7 @@ use rml_ir::typed::{Rule, StaticValue};
 use rml_syntax::ast::Form;
 
 use super::branches::{Branches, Flag};
-use super::early::{Early, Evaluator, Why, int, not_known};
+use super::early::{Early, Evaluator, Why, int, not_known, typed_input};
 use super::kinds::{Kind, Value, declared};
 use super::value::NodeValue;
 use super::{Env, Expansion, Job, MAX_COPIES, MAX_EQUATIONS, too_many};
@@ -154,6 +154,9 @@ impl<'a, 'p> Copy<'a, 'p> {
         if let Some(rule) = self.env.rule {
             self.updated(0, rule);
         }
+        let numbered = template.numbered.iter();
+        let numbered = numbered.filter_map(|(local, names)| Some((*self.map.get(local)?, Arc::clone(names))));
+        let numbered = numbered.collect();
         let node = Node {
             name: template.name.clone(),
             file: template.file,
@@ -177,6 +180,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             restarts: (!self.restarts.is_empty()).then(|| Box::new(self.restarts)),
             shares,
             states: None,
+            numbered,
         };
         (node, self.unknown)
     }
@@ -314,7 +318,10 @@ impl<'a, 'p> Copy<'a, 'p> {
 
     fn define(&mut self, local: Local, equation: usize) -> Value<Local> {
         let (name, span) = (self.template.name_of(local).clone(), self.template.locals[local].span);
-        let kind = self.kinds.get(&local).copied();
+        let mut kind = self.kinds.get(&local).copied();
+        if self.template.locals[local].kind == LocalKind::Family {
+            kind = kind.map(Kind::stack); // the family as a whole
+        }
         let names = self.variables((name, span), LocalKind::Defined { equation }, kind);
         self.bind(local, names.clone());
         names
@@ -373,8 +380,6 @@ impl<'a, 'p> Copy<'a, 'p> {
         template.outputs.iter().for_each(|output| note(*output, template.locals[*output].span));
         let stacks = whole.into_iter().enumerate().map(|(i, (family, span))| {
             let names = self.define(family, planned + i);
-            // the stack of a field has one more axis than its record declares
-            names.leaves().into_iter().for_each(|local| self.locals[local].types.clear());
             self.defined_in(self.family_state(family), names.leaves());
             (family, names, span)
         });
@@ -546,7 +551,12 @@ impl<'a, 'p> Copy<'a, 'p> {
                     Why::Unknown => {}
                     // What an equation in error would have made static may be taken for a stream.
                     Why::Stream(_) if self.is_broken() => {}
-                    Why::Stream(at) => self.say(not_known(what, span, at)),
+                    // The type of an input is the cause of all of them.
+                    Why::Stream(_) if self.unknown && typed_input(&self.template, expr).is_some() => {}
+                    Why::Stream(at) => {
+                        let d = not_known(what, span, at, typed_input(&self.template, expr));
+                        self.say(d);
+                    }
                     Why::Bad(d) => self.say(*d),
                 }
                 self.unknown = true;

@@ -16,10 +16,16 @@ use crate::hir::{
 
 impl Copy<'_, '_> {
     /// Gives a variable the type of a field. The named dimensions of a record are those of each input of its type;
-    /// elsewhere a type that has one says only what the elements are.
-    pub(super) fn field_type(&mut self, record: &Node, field: Local, formal: Option<&str>, local: Local) {
+    /// elsewhere a type that has one says only what the elements are, and so does that of a stack.
+    pub(super) fn field_type(
+        &mut self,
+        record: &Node,
+        field: Local,
+        (formal, stacked): (Option<&str>, bool),
+        local: Local,
+    ) {
         let Some(ty) = record.locals[field].types.first() else { return };
-        let mut dims = Some(Vec::new());
+        let mut dims = (!stacked).then(Vec::new);
         for item in &ty.dims {
             let made = self.dimension(record, item, formal);
             dims = dims.zip(made).map(|(mut dims, made)| {
@@ -132,7 +138,15 @@ impl Copy<'_, '_> {
             Made::Value(value) => match lhs {
                 [(Some(names), at)] => return self.define_fields(names, value, (*at, equation), equations),
                 _ => match value {
-                    Value::One(rhs) => (rhs, Vec::new()),
+                    Value::One(rhs) => {
+                        // what reads them has no error of its own
+                        for (names, _) in lhs {
+                            names.iter().flat_map(Value::leaves).for_each(|local| {
+                                self.locals[local].kind = LocalKind::Undefined;
+                            });
+                        }
+                        (rhs, Vec::new())
+                    }
                     Value::Record(..) => {
                         let parts = value.leaves();
                         let lhs = parts.iter().map(|_| None);

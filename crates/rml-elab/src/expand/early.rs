@@ -87,6 +87,13 @@ impl Evaluator<'_> {
                     None => Err(Why::Stream(span)),
                 }
             }
+            ExprKind::Builtin { which, args } if which.computes_ints() => {
+                let values = args.iter().map(|arg| eval(*arg)).collect::<Early<Vec<_>>>()?;
+                match arith::function(*which, &values, span) {
+                    Some(value) => Ok(value?),
+                    None => Err(Why::Stream(span)),
+                }
+            }
             ExprKind::Builtin { which: Builtin::Shape, args } => match node.exprs[args[0]].kind {
                 ExprKind::Local(local) => {
                     let shape = arith::shape_of(&self.name(local, span, depth)?, span)?;
@@ -166,10 +173,27 @@ fn bad(d: Diagnostic) -> Why {
 }
 
 /// A value that is not known when copies are made.
-pub(super) fn not_known(what: &str, place: Span, at: Span) -> Diagnostic {
+pub(super) fn not_known(what: &str, place: Span, at: Span, typed: Option<(&str, Span)>) -> Diagnostic {
     let d = Diagnostic::error(codes::NOT_STATIC, format!("{what} must be known before shapes are"))
         .label(place, "decides which copies are made");
+    let d = d.note("expected literals, constants, static parameters and arithmetic on them");
+    if let Some((name, declared)) = typed {
+        return d
+            .label(declared, "this is a stream")
+            .help(format!("an input with a type is a stream; write `{name}` without one to make it static"));
+    }
     let d = if at == place { d } else { d.label(at, "this is a stream, or the shape of one") };
-    d.note("expected literals, constants, static parameters and arithmetic on them")
-        .help("pass the number as a static parameter, `node f(n, x)`, or make it a constant: `const n = 3;`")
+    d.help("pass the number as a static parameter, `node f(n, x)`, or make it a constant: `const n = 3;`")
+}
+
+/// An input in an expression that would be static without its type: its name and declaration.
+pub(super) fn typed_input(template: &Node, expr: ExprId) -> Option<(&str, Span)> {
+    match template.exprs[expr].kind {
+        ExprKind::Local(local) => {
+            let data = &template.locals[local];
+            let typed = data.kind == LocalKind::Formal && !data.types.is_empty();
+            typed.then_some((&*data.name, data.span))
+        }
+        ref kind => kind.children().into_iter().find_map(|part| typed_input(template, part)),
+    }
 }

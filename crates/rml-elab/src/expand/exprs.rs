@@ -41,7 +41,8 @@ impl Copy<'_, '_> {
             Value::One(value) => value,
             record @ Value::Record(..) => {
                 let span = self.template.exprs[id].span;
-                self.no_value(&record, span)
+                let name = crate::text::short(&self.template, id);
+                self.no_value(&record, span, name.as_deref())
             }
         }
     }
@@ -307,6 +308,12 @@ impl Copy<'_, '_> {
     }
 
     fn index_entry(&mut self, index: &Index) -> Index {
+        let places = match *index {
+            Index::At(e) => [Some(e), None],
+            Index::Slice { lo, hi, .. } => [lo, hi],
+            Index::Ellipsis(_) => [None; 2],
+        };
+        places.into_iter().flatten().for_each(|place| self.counted_from_the_end(place));
         match *index {
             Index::At(e) => Index::At(self.expr(e)),
             Index::Slice { lo, hi, step, span } => Index::Slice {
@@ -316,6 +323,30 @@ impl Copy<'_, '_> {
                 span,
             },
             Index::Ellipsis(span) => Index::Ellipsis(span),
+        }
+    }
+
+    /// Refuses an entry, or the bound of a slice, that is computed by the index of a family and negative: only a written
+    /// number counts from the end.
+    fn counted_from_the_end(&mut self, entry: ExprId) {
+        let Some((index, k)) = self.index.filter(|(index, _)| self.reads(entry, *index)) else { return };
+        if let Ok(StaticValue::Int(at)) = self.early(entry)
+            && at < 0
+        {
+            let name = self.template.name_of(index);
+            let d = Diagnostic::error(codes::STATIC_VALUE, format!("the entry {at} is read where {name} = {k}"))
+                .label(self.template.exprs[entry].span, format!("this is {at}"))
+                .note("an index that is written as a number counts from the end if it is negative, a computed one does not")
+                .help("begin with a later index, `for 1 <= k < n`, and write an equation of its own for the first one");
+            self.say(d);
+        }
+    }
+
+    /// Whether an expression of the template reads that variable.
+    fn reads(&self, id: ExprId, local: Local) -> bool {
+        match &self.template.exprs[id].kind {
+            ExprKind::Local(read) => *read == local,
+            kind => kind.children().into_iter().any(|part| self.reads(part, local)),
         }
     }
 
@@ -334,7 +365,10 @@ impl Copy<'_, '_> {
             let name = self.template.name_of(family).clone();
             self.say(
                 Diagnostic::error(codes::STATIC_VALUE, format!("the index of `{name}` is {written} here"))
-                    .label(self.template.exprs[index].span, format!("this is {written} for one of the members"))
+                    .label(self.template.exprs[index].span, match self.index {
+                        Some(_) => format!("this is {written} for one of the members"),
+                        None => format!("this is {written}"),
+                    })
                     .note("an index that is written as a number counts from the end if it is negative, a computed one does not")
                     .help(format!(
                         "define the first member alone, and the others by the one before: `{name}[0] = ..;` and `{name}[k + 1] = .. for k < n;` with `{name}[k]` on the right side"

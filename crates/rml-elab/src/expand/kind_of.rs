@@ -71,11 +71,14 @@ impl Copying<'_, '_> {
     /// The kinds of the results of a right side.
     pub(super) fn result_kinds(&self, rhs: ExprId, results: usize) -> Vec<Option<Kind>> {
         match &self.template.exprs[rhs].kind {
-            ExprKind::Call(call) => self.outputs(call.callee, call.order.times, results),
+            ExprKind::Call(call) => {
+                stacked_if(call.along.is_some(), self.outputs(call.callee, call.order.times, results))
+            }
             ExprKind::Structure(Structure::Apply(apply)) => {
                 match self.node_of(apply.formal).map(|value| (value.target, value.order.times)) {
                     Some((Target::Source(id), order)) => {
-                        self.outputs(id, order.saturating_add(apply.order.times), results)
+                        let order = order.saturating_add(apply.order.times);
+                        stacked_if(apply.along.is_some(), self.outputs(id, order, results))
                     }
                     Some((Target::Builtin(_), _)) | None => vec![None; results],
                 }
@@ -136,7 +139,11 @@ impl Copying<'_, '_> {
             return None;
         }
         match &self.template.exprs[expr].kind {
-            ExprKind::Local(local) => self.kinds.get(local).copied(),
+            ExprKind::Local(local) => {
+                let kind = self.kinds.get(local).copied()?;
+                let is_family = self.template.locals[*local].kind == LocalKind::Family;
+                Some(if is_family { kind.stack() } else { kind })
+            }
             ExprKind::If { then: a, other: b, .. }
             | ExprKind::Structure(Structure::Choose { then: a, other: b, .. })
             | ExprKind::Fby { init: a, next: b }
@@ -149,8 +156,9 @@ impl Copying<'_, '_> {
             ExprKind::Call(_) | ExprKind::Structure(Structure::Apply(_)) => {
                 self.result_kinds(expr, 1).into_iter().next().flatten()
             }
-            ExprKind::Structure(Structure::Member { family, .. } | Structure::Members { family, .. }) => {
-                self.kinds.get(family).copied()
+            ExprKind::Structure(Structure::Member { family, .. }) => self.kinds.get(family).copied(),
+            ExprKind::Structure(Structure::Members { family, .. }) => {
+                self.kinds.get(family).copied().map(Kind::stack)
             }
             ExprKind::Structure(Structure::Match { cases, .. }) => {
                 cases.iter().find_map(|(_, value)| self.kind(*value))
@@ -176,5 +184,13 @@ impl Copying<'_, '_> {
             | ExprKind::Structure(Structure::Node(_) | Structure::Share { .. } | Structure::Params { .. })
             | ExprKind::Error(_) => None,
         }
+    }
+}
+
+/// The kinds of the results of a call, which runs along an axis or not.
+pub(super) fn stacked_if(is_along: bool, kinds: Vec<Option<Kind>>) -> Vec<Option<Kind>> {
+    match is_along {
+        true => kinds.into_iter().map(|kind| kind.map(Kind::stack)).collect(),
+        false => kinds,
     }
 }

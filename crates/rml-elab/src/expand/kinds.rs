@@ -9,10 +9,19 @@ use crate::hir::{Element, Item, Local, LocalKind, Node, SourceId, TypeDecl};
 use crate::scope::Program;
 
 /// A record, or the gradient of one: the fields that are nums.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub(super) record: SourceId,
     pub(super) gradient: bool,
+    /// Whether it is a stack of several: its fields have an axis that the record does not declare.
+    pub(super) stacked: bool,
+}
+
+/// A stack has the fields of what is stacked.
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        (self.record, self.gradient) == (other.record, other.gradient)
+    }
 }
 
 /// One thing, or one for each field of a record.
@@ -53,7 +62,12 @@ impl<T: Clone> Value<T> {
 impl Kind {
     /// The record itself.
     pub(super) fn of(record: SourceId) -> Self {
-        Kind { record, gradient: false }
+        Kind { record, gradient: false, stacked: false }
+    }
+
+    /// Several of them, stacked.
+    pub(super) fn stack(self) -> Self {
+        Kind { stacked: true, ..self }
     }
 
     /// Its gradient; `None` if no field is a num.
@@ -79,8 +93,13 @@ impl Kind {
     pub(super) fn fields(self, program: &Program) -> Vec<(Local, Option<Kind>)> {
         let node = &program.nodes[self.record];
         let fields = node.formals.iter().filter_map(|&field| match declared(node, field) {
-            Some(kind) if self.gradient => kind.gradient(program).map(|kind| (field, Some(kind))),
-            Some(kind) => Some((field, Some(kind))),
+            Some(kind) => {
+                let kind = Kind { stacked: self.stacked, ..kind };
+                match self.gradient {
+                    true => kind.gradient(program).map(|kind| (field, Some(kind))),
+                    false => Some((field, Some(kind))),
+                }
+            }
             None if self.gradient && is_num(node, field) != Some(true) => None,
             None => Some((field, None)),
         });

@@ -31,7 +31,7 @@ impl Copying<'_, '_> {
             let text = record.name_of(field).clone();
             let names = self.variables((format!("{name}.{text}").into(), span), kind, inner);
             if let Value::One(local) = names {
-                self.field_type(&record, field, formal.as_deref(), local);
+                self.field_type(&record, field, (formal.as_deref(), of.stacked), local);
             }
             (text, names)
         });
@@ -319,8 +319,16 @@ impl Copying<'_, '_> {
     }
 
     /// A record where one value is expected.
-    pub(super) fn no_value(&mut self, value: &Value<ExprId>, span: Span) -> ExprId {
+    pub(super) fn no_value(&mut self, value: &Value<ExprId>, span: Span, name: Option<&str>) -> ExprId {
         let parts = value.leaves();
+        let is_reported = |part: &ExprId| match &self.exprs[*part].kind {
+            ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
+            ExprKind::Error(_) => true,
+            _ => false,
+        };
+        if parts.iter().any(is_reported) {
+            return self.in_error(parts, span);
+        }
         let text = self.kind_text(value.kind());
         let first = match value {
             Value::Record(_, fields) => fields.first().map_or("h".into(), |(name, _)| name.clone()),
@@ -329,7 +337,7 @@ impl Copying<'_, '_> {
         let d = Diagnostic::error(codes::RECORD_VALUE, format!("{text} is no single value"))
             .label(span, "a value is expected here")
             .note("`fby`, `post`, `when`, `merge`, `if`, `match`, `param` and calls of nodes take records")
-            .help(format!("name a field: `s.{first}`"));
+            .help(format!("name a field: `{}.{first}`", name.unwrap_or("s")));
         self.say(d);
         self.in_error(parts, span)
     }

@@ -3,15 +3,20 @@
 use indexmap::IndexSet;
 use rml_base::Span;
 
-use super::Expansion;
 use super::copy::Copy;
 use super::flags::callee;
+use super::{Expansion, advice};
 use crate::hir::{Expr, ExprId, ExprKind, Local, Node, SourceId, Structure};
 
 impl Copy<'_, '_> {
     /// What restarts the delays of a call: what restarts those around it, and its own condition.
     pub(super) fn restarted_by(&mut self, restart: Option<ExprId>, callee: SourceId) -> Vec<Local> {
         if !self.expansion.has_delay(callee) {
+            if let Some(cond) = restart {
+                let (span, name) =
+                    (self.template.exprs[cond].span, self.program().nodes[callee].name.clone());
+                self.say(advice::no_delay(&name, span, self.program().nodes[callee].span));
+            }
             return Vec::new();
         }
         let mut flags = self.flags(self.template.span);

@@ -1,5 +1,6 @@
 //! The interface of synthesised adjoints. It depends on element types: only nums have gradients.
 
+use indexmap::IndexSet;
 use rml_ir::DType;
 
 use crate::hir::{Local, Node, Order};
@@ -142,10 +143,17 @@ fn fresh(name: &str, taken: &[(String, Port)]) -> String {
 
 /// "diff_f(x, bp, do) -> (o, bpx, dx)".
 pub(crate) fn describe(node: &Node, order: crate::hir::Order, adjoint: &Adjoint) -> String {
-    let list =
-        |ports: &[(String, Port)]| ports.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>().join(", ");
+    let list = |ports: &[(String, Port)]| {
+        let names: Vec<&str> = ports.iter().map(|(name, _)| record(name).0).collect();
+        IndexSet::<&str>::from_iter(names).into_iter().collect::<Vec<_>>().join(", ")
+    };
     let prefix = order.prefix();
     format!("{prefix}{}({}) -> ({})", node.name, list(&adjoint.inputs), list(&adjoint.outputs))
+}
+
+/// The record that a variable is a field of, and the field: `s` and `.h` of `s.h`; `x` and nothing of `x`.
+pub(crate) fn record(name: &str) -> (&str, &str) {
+    name.split_at(name.find('.').unwrap_or(name.len()))
 }
 
 #[cfg(test)]

@@ -309,7 +309,8 @@ impl Infer<'_, '_, '_> {
             }
             ExprKind::Binary(op, a, b) => self.binary(id, expr, (*op, *a, *b)),
             ExprKind::If { cond, then, other } => {
-                self.condition(id, *cond, "the condition of `if`");
+                let transition = span == node.exprs[*cond].span;
+                self.condition(id, *cond, if transition { "the condition of a transition" } else { "the condition of `if`" });
                 self.joined(id, expr, [*then, *other], "the branches of `if`")
             }
             ExprKind::Merge { cond, on_true, on_false } => {
@@ -322,7 +323,7 @@ impl Infer<'_, '_, '_> {
             }
             ExprKind::When { value, cond } => {
                 let sampled = self.expr(id, *value);
-                let help = habits::split_condition(node, expr, *value, *cond);
+                let help = habits::split_condition(node, expr, "when", *cond);
                 let split = help.is_some();
                 self.condition_or(id, *cond, "the condition of `when`", help);
                 // What is compared was meant as a part of the condition.

@@ -69,6 +69,7 @@ impl<'a> Lower<'a, '_> {
             true => Some(self.hidden(&format!("{name}.unless.restart"), span)),
             false => entry_restart,
         };
+        self.automata.numbered.extend([value, entry].map(|local| (local, Arc::clone(&names))));
         let mut states = Vec::new();
         for (number, state) in ast.iter().enumerate() {
             self.repeated_state(&ast[..number], state);

@@ -257,7 +257,9 @@ fn form(node: &Node, expr: ExprId) -> Form {
 /// Whether an expression is a stream by its form.
 fn is_stream(node: &Node, expr: ExprId) -> bool {
     match node.exprs[expr].kind {
-        ExprKind::Builtin { which, .. } => !matches!(which, Builtin::Shape | Builtin::Range),
+        ExprKind::Builtin { which, .. } => {
+            !matches!(which, Builtin::Shape | Builtin::Range) && !which.computes_ints()
+        }
         ExprKind::Call(_)
         | ExprKind::Fby { .. }
         | ExprKind::FbyBack { .. }

@@ -94,7 +94,9 @@ impl Lower<'_, '_> {
             return self.local(name, span, LocalKind::Undefined);
         }
         let message = format!("nothing defines `{text}`");
-        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, "not found in this node");
+        let constant = self.header.form == ast::Form::Constant;
+        let place = if constant { "not found" } else { "not found in this node" };
+        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, place);
         let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);
         if let Some(help) = habits::variable(text) {
             d = match text {
@@ -113,11 +115,35 @@ impl Lower<'_, '_> {
             d = d.help(format!(
                 "`{text}` is a node or function: call it with `{text}(..)`; one node that is called several times is shared, `share u = {text};`"
             ));
+        } else if let Some(near) = self.case_near(text) {
+            d = d.fix(format!("there is the case `{near}`"), span, near);
+        } else if constant {
+            d = d.help(format!("define it beside this constant: `const {text} = ..;`"));
+        } else if self.in_range(span) {
+            d = d.help(format!(
+                "the number of equations is static: a constant beside the node, `const {text} = 3;`, or an input without a type"
+            ));
         } else {
             d = d.help(format!("define it with an equation `{text} = ..;`, or make it an input"));
         }
         self.report.push(d);
         self.local(name, span, LocalKind::Undefined)
+    }
+
+    /// The case of an enumeration whose name is like that.
+    fn case_near(&self, text: &str) -> Option<&str> {
+        let cases = self.scopes.enums.values().flatten().map(|case| self.headers[*case].name.as_ref());
+        let seen = cases.filter(|case| self.scopes.constant(self.header.file, case).is_some());
+        suggest(text, seen)
+    }
+
+    /// Whether that is in the range of an equation.
+    fn in_range(&self, span: Span) -> bool {
+        let ast: &ast::Node<'_> = self.header.ast;
+        ast.equations
+            .iter()
+            .filter_map(|equation| equation.range)
+            .any(|range| range.span.to(span) == range.span)
     }
 
     /// What to write where an enumeration or record stands as a value.

@@ -140,13 +140,16 @@ impl<'a> Lower<'a, '_> {
             return None;
         }
         let Some(Callable::Node(_, Order::NONE)) = self.scopes.callable(file, text) else { return None };
-        let inner = self.names.resolve(&field.name);
+        let inner = match self.names.resolve(&field.name) {
+            "params" => String::new(),
+            inner => format!(".{inner}"),
+        };
         let message = format!("the variables of node `{text}` are not visible outside of it");
         self.report.push(
             Diagnostic::error(codes::UNKNOWN_NAME, message)
                 .label(base.span.to(field.span), "expected a variable of this node")
                 .help("a penalty on parameters, weight decay, is a part of their update: `adamw` of `import std.optimisers;` in `diff_param`")
-                .help(format!("what parameters are can be read, without a gradient: `share u = {text};`, calls of `u` and `diff_u` in place of `{text}` and `diff_{text}`, then `u.params.{inner}`")),
+                .help(format!("parameters can be read, without a gradient: `share u = {text};`, calls of `u` and `diff_u` in place of `{text}` and `diff_{text}`, then `u.params{inner}`")),
         );
         self.local(name, base.span, LocalKind::Undefined);
         Some(ExprKind::Error(Vec::new()))

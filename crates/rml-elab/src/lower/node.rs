@@ -100,6 +100,7 @@ pub(super) fn lower<'a>(
         cases: None,
         rules: None,
         restarts: None,
+        numbered: lower.automata.numbered,
         shares: Vec::new(),
         states,
         locals: lower.locals,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_syntax::ast::{self, Form};
@@ -98,6 +99,7 @@ pub(super) fn update(span: Span) -> Node {
         cases: None,
         rules: None,
         restarts: None,
+        numbered: IndexMap::new(),
         shares: Vec::new(),
         states: None,
     }

@@ -77,6 +77,8 @@ pub(super) struct Automata<'a> {
     pub(super) read: IndexSet<Local>,
     /// Equations that automata stand for, with the state that each stands in.
     pub(super) made: Vec<(Option<usize>, Equation)>,
+    /// The variables that are the number of a state, with the names of all.
+    pub(super) numbered: IndexMap<Local, Arc<[Arc<str>]>>,
     /// How many automata are declared.
     pub(super) count: usize,
     /// The paths of states that are taken.

@@ -13,6 +13,9 @@ use crate::scope::Callable;
 /// The most names that are followed to see whether a condition is static.
 const MAX_CHAIN: usize = 16;
 
+/// The inputs of a node that updates a parameter: its first value, `bp` and the gradient.
+const UPDATE: usize = 3;
+
 impl Lower<'_, '_> {
     /// What an equation defines of families, and its index, which is in scope from then on.
     pub(super) fn family(&mut self, ast: &ast::Equation<'_>) -> Option<Family> {
@@ -173,9 +176,42 @@ impl Lower<'_, '_> {
         let inputs = self.headers[callee].ast.inputs;
         let args = args.iter().enumerate().map(|(i, arg)| match inputs.get(i) {
             Some(input) if input.node.is_some() => self.passed(arg, Some((callee, input))),
+            Some(input) if let Some(d) = self.node_as_value(arg, callee, input) => {
+                self.report.push(d);
+                self.exprs.push(Expr { kind: ExprKind::Error(Vec::new()), span: arg.span })
+            }
             _ => self.expr(arg),
         });
         args.collect()
+    }
+
+    /// What to write where the name of a node is passed to an input that is declared as a value.
+    fn node_as_value(
+        &self,
+        arg: &ast::Expr<'_>,
+        callee: SourceId,
+        input: &ast::Decl<'_>,
+    ) -> Option<Diagnostic> {
+        let ast::ExprKind::Var(name) = arg.kind else { return None };
+        let text = self.names.resolve(&name);
+        let known = self.by_name.contains_key(&name) || self.index.is_some_and(|(index, _)| index == name);
+        if known || self.scopes.constant(self.header.file, text).is_some() {
+            return None;
+        }
+        let Some(Callable::Node(..)) = self.scopes.callable(self.header.file, text) else { return None };
+        let header = &self.headers[callee];
+        let formal = self.names.resolve(&input.name.name);
+        let d = Diagnostic::error(
+            codes::NODE_ARGUMENT,
+            format!("`{formal}` of `{}` takes a value, not a node", header.name),
+        )
+        .label(arg.span, "this is a node")
+        .label(input.span, "declared here");
+        let d = match self.scopes.is_library(header.file) {
+            true => d,
+            false => d.help(format!("to pass a node, declare the input so: `{formal}: node`")),
+        };
+        Some(d.help(format!("to pass its value, call it: `{text}(..)`")))
     }
 
     /// A node as an argument, for the input of a callee if that is known.
@@ -278,13 +314,25 @@ impl Lower<'_, '_> {
         match arg.kind {
             ast::ExprKind::Call { callee, args } => {
                 let name = self.names.resolve(&callee.name);
-                let open = if args.is_empty() { "_" } else { ".., _" };
+                let open = match self.scopes.callable(self.header.file, name) {
+                    Some(Callable::Node(id, Order::NONE)) if input.is_none() => self.open_rule(id),
+                    _ if args.is_empty() => "_".to_owned(),
+                    _ => ".., _".to_owned(),
+                };
                 d.help(format!("pass `{name}` itself, or `{name}({open})`, where `_` leaves an input open"))
             }
             _ => d.help(
                 "pass the name of a node, or a call of one in which `_` leaves inputs open: `dense(64, _)`",
             ),
         }
+    }
+
+    /// The arguments of a node that updates parameters: its last three inputs are open.
+    fn open_rule(&self, id: SourceId) -> String {
+        let inputs = self.headers[id].ast.inputs;
+        let given = inputs.iter().take(inputs.len().saturating_sub(UPDATE));
+        let given = given.map(|input| self.names.resolve(&input.name.name));
+        given.chain(["_"; UPDATE]).collect::<Vec<_>>().join(", ")
     }
 
     /// A call with open inputs where a value is expected.

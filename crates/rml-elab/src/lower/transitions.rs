@@ -132,6 +132,7 @@ impl<'a> Lower<'a, '_> {
         let state = |lower: &mut Self, to: &To| to.target.map(|target| lower.int(target, span));
         let next = self.per_state(automaton, taken, false, |lower, k| lower.int(k, span), state);
         let next = self.named_value(&format!("{}.next", automaton.name), next, span, outer);
+        self.automata.numbered.insert(next, Arc::clone(&automaton.names));
         let first = self.int(0, span);
         self.delayed(entry, first, next, span, outer);
         if entry != value {

@@ -3,12 +3,13 @@
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::Shape;
-use rml_ir::op::AxisIndex;
+use rml_ir::op::{AxisIndex, slices};
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::{BinaryOp, UnaryOp};
 
 use super::Evaluated;
 use super::report::{describe, expected};
+use crate::builtins::Builtin;
 
 /// The most elements that a shape may describe.
 const MAX_ELEMENTS: usize = 1 << 31;
@@ -27,6 +28,18 @@ pub(crate) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<Stati
         (UnaryOp::Neg, _) => Err(expected("a number to negate", a, span).into()),
         (UnaryOp::Not, _) => Err(expected("a bool", a, span).into()),
     }
+}
+
+/// A function of ints; `None` of anything else.
+pub(crate) fn function(which: Builtin, args: &[StaticValue], span: Span) -> Option<Evaluated<StaticValue>> {
+    let found = match (which, args) {
+        (Builtin::Unary(f), [StaticValue::Int(x)]) if which.computes_ints() => slices::int_unary(f, *x),
+        (Builtin::Binary(f), [StaticValue::Int(a), StaticValue::Int(b)]) if which.computes_ints() => {
+            slices::int_binary(f, *a, *b)
+        }
+        _ => return None, // the other functions, and other values
+    };
+    Some(found.map(StaticValue::Int).map_err(|_| overflow(span).into()))
 }
 
 fn overflow(span: Span) -> Diagnostic {

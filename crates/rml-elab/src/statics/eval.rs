@@ -64,6 +64,10 @@ impl Statics {
                     Err(_) => Err(expected("an int that is not negative", &StaticValue::Int(n), span).into()),
                 }
             }
+            ExprKind::Builtin { which, args, .. } if which.computes_ints() => {
+                let values = args.iter().map(|arg| eval(*arg)).collect::<Evaluated<Vec<_>>>()?;
+                arith::function(*which, &values, span).unwrap_or_else(|| Err(not_static(span).into()))
+            }
             ExprKind::Error(_) => Err(Failure::Unknown),
             _ => Err(not_static(span).into()),
         }

@@ -124,6 +124,10 @@ impl<'a> Parser<'_, 'a> {
                     self.many_transitions();
                 }
                 self.transition().map(StateItem::Transition)
+            } else if self.kind() == Kind::If
+                && let Some(transition) = self.foreign_transition(self.span(self.peek()), false)
+            {
+                Ok(StateItem::Transition(transition))
             } else {
                 self.equation().map(StateItem::Equation)
             };

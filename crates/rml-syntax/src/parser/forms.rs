@@ -228,7 +228,8 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `until if c restart S;` and `until c resume S;`, with the token after `until` or `unless` next.
+    /// `until if c restart S;` and `until c resume S;`, with the token after `until` or `unless` next; or `if c then S;`,
+    /// where `start` is the place of the next token.
     pub(super) fn foreign_transition(&mut self, start: Span, strong: bool) -> Option<Transition<'a>> {
         let scade = self.kind() == Kind::If;
         let from = usize::from(scade);
@@ -250,7 +251,13 @@ impl<'a> Parser<'_, 'a> {
         let [right, verb] = if resume { ["continue", "resumes"] } else { ["then", "restarts"] };
         let (begin, name) = (if strong { "unless" } else { "until" }, self.text_of(target));
         let written = format!("{begin} {cond} {right} {name}");
+        let begun = start != self.span(self.peek());
         let (message, at, label) = match scade {
+            true if !begun => (
+                "a transition begins with `until` or `unless`".to_owned(),
+                self.peek(),
+                "expected `until`".to_owned(),
+            ),
             true => ("a transition has no `if`".to_owned(), self.peek(), "leave this out".to_owned()),
             false => {
                 let found = self.text_of(word);

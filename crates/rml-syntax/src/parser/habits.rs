@@ -158,6 +158,9 @@ impl<'a> Parser<'_, 'a> {
                     "an equation defines its variable in all cycles, and assigns nothing; a sum over the cycles is `s = (0 fby s) + x;`, in place of both lines",
                 )
             }
+            Kind::Eq if behind.kind == Kind::Gt && token.end == behind.start => {
+                Some("a case has the arrow `->`: `match p (Idle -> 1.0, Heat -> 2.0)`")
+            }
             Kind::Eq if previous.kind == Kind::Colon && joined => {
                 Some("an equation is written with `=`: `x = ..;`")
             }

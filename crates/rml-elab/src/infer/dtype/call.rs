@@ -6,7 +6,7 @@ use rml_ir::DType;
 
 use super::classes::Class;
 use super::exchanged::Argument;
-use super::{Infer, Pending};
+use super::{Infer, Pending, habits};
 use rml_syntax::ast::Literal;
 
 use crate::hir::{Call, ExprId, ExprKind, Local, LocalKind, Node};
@@ -47,7 +47,10 @@ impl Infer<'_, '_, '_> {
         let order = if complete { self.exchanged((id, expr), call, child, &args) } else { None };
         for (i, &formal) in callee.formals.iter().enumerate() {
             let from = order.as_ref().map_or(i, |order| order[i]);
-            if let Some(arg) = args[from] {
+            if !call.restarts.is_empty() && i + 1 == callee.formals.len() {
+                let help = habits::split_condition(node, expr, "restart", call.args[from]);
+                self.condition_or(id, call.args[from], "the condition of `restart`", help);
+            } else if let Some(arg) = args[from] {
                 self.at = (id, call.args[from]);
                 let what = format!("input `{}` of `{}`", callee.name_of(formal), callee.name);
                 self.define((self.slot(child, formal), callee.locals[formal].span), arg, &what);
@@ -174,6 +177,17 @@ impl Infer<'_, '_, '_> {
         let gradients = adjoint.results.iter().zip(&pending.results).skip(results.primal);
         let targets: Vec<(adjoint::Port, (Class, Span))> =
             gradients.map(|(i, target)| (adjoint.outputs[*i].1, *target)).collect();
+        let is_number =
+            |infer: &mut Self, class| infer.classes.get(class).is_some_and(|(t, _)| t == DType::Num);
+        for (i, (port, target)) in targets.iter().enumerate() {
+            if *port == adjoint::Port::Condition && is_number(self, target.0) {
+                let d = self.condition_taken(&adjoint, (results.primal, i), callee, call, pending);
+                self.report.push(d);
+                self.fail(&pending.results);
+                self.broken.insert(self.at);
+                return true;
+            }
+        }
         for (port, target) in targets {
             let dtype = if port == adjoint::Port::Condition { DType::Bool } else { DType::Num };
             let class = self.classes.fresh(Some((dtype, span)));
@@ -181,6 +195,38 @@ impl Infer<'_, '_, '_> {
         }
         self.adjoints.insert((id, pending.call), adjoint);
         true
+    }
+
+    /// A name that a call of an adjoint gives to a condition is used as a gradient.
+    fn condition_taken(
+        &self,
+        adjoint: &Adjoint,
+        (primal, gradient): (usize, usize),
+        callee: &Node,
+        call: &Call,
+        pending: &Pending,
+    ) -> Diagnostic {
+        let node = self.tree.node(pending.id);
+        let equation = node.equations.iter().find(|equation| equation.rhs == pending.call);
+        let given = equation.iter().flat_map(|equation| &equation.lhs);
+        let given: Vec<&str> =
+            given.map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref())).collect();
+        let names: Vec<&str> = adjoint.results.iter().map(|i| adjoint.outputs[*i].0.as_str()).collect();
+        let name = format!("{}{}", call.order.prefix(), callee.name);
+        // of a condition and its gradient, the name that the program uses
+        let of_pair =
+            |pair: &[&str]| pair.iter().find(|name| **name != "_").map_or("_", |name| *name).to_owned();
+        let short = given[..primal].iter().map(|name| (*name).to_owned());
+        let short: Vec<String> = short.chain(given[primal..].chunks(2).map(of_pair)).collect();
+        let at = primal + gradient;
+        let (result, used) = (names.get(at).unwrap_or(&"bp"), given.get(at).unwrap_or(&"_"));
+        Diagnostic::error(
+            codes::TYPE_MISMATCH,
+            format!("`{used}` is used as a gradient, and is the condition of one"),
+        )
+        .label(pending.results[at].1, format!("this gets `{result}`, which is bool"))
+        .note(format!("with {} names, the results of `{name}` are {}", given.len(), names.join(", ")))
+        .help(format!("for the gradients alone, write `{} = {name}(..)`", short.join(", ")))
     }
 
     fn arity(
@@ -405,9 +451,16 @@ impl Infer<'_, '_, '_> {
         let gradients =
             adjoint.inputs.iter().rev().take(pending.extra.len()).rev().map(|(name, _)| name.clone());
         let texts = given.iter().zip(own.chain(gradients));
-        let mut texts: Vec<String> =
-            texts.map(|(arg, name)| text::short(node, *arg).unwrap_or(name)).collect();
-        texts.insert(callee.formals.len().min(texts.len()), "true".to_owned());
+        let mut written: Vec<(String, String)> = texts
+            .map(|(arg, name)| {
+                let (of, field) = adjoint::record(&name);
+                let text = text::short(node, *arg).unwrap_or_else(|| name.clone());
+                (text.strip_suffix(field).unwrap_or(of).to_owned(), of.to_owned())
+            })
+            .collect();
+        written.insert(callee.formals.len().min(written.len()), ("true".to_owned(), String::new()));
+        written.dedup_by(|b, a| a.1 == b.1);
+        let texts: Vec<String> = written.into_iter().map(|(text, _)| text).collect();
         format!("{name}({})", texts.join(", "))
     }
 }

@@ -105,21 +105,31 @@ fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
 }
 
-/// `x when (x > 0.0)` for `x when x > 0.0`, which compares what is sampled by `x`.
-pub(super) fn split_condition(node: &Node, when: ExprId, value: ExprId, cond: ExprId) -> Option<String> {
+/// `x when (x > 0.0)` for `x when x > 0.0`, in which the comparison has what is sampled by `x` on its left. `of` is the
+/// expression with that condition, which follows the word `word`.
+pub(super) fn split_condition(node: &Node, of: ExprId, word: &str, cond: ExprId) -> Option<String> {
     let mut condition = text::operand(node, cond)?;
-    let (mut inner, mut operator) = (when, None);
+    let (mut inner, mut first, mut compares) = (of, None, false);
+    let mut value = match node.exprs[of].kind {
+        ExprKind::When { value, .. } => format!("{} ", text::operand(node, value)?),
+        _ => String::new(),
+    };
     let parent = |of: ExprId| {
         node.exprs.iter_enumerated().find_map(|(id, e)| match e.kind {
-            ExprKind::Binary(op, a, b) if a == of => Some((id, op, b)),
+            ExprKind::Binary(op, a, b) if a == of || b == of => Some((id, op, a, b)),
             _ => None,
         })
     };
-    while let Some((outer, op, b)) = parent(inner) {
-        condition = format!("{condition} {} {}", op.text(), text::operand(node, b)?);
-        operator.get_or_insert(op.text());
+    while let Some((outer, op, a, b)) = parent(inner) {
+        if a == inner {
+            condition = format!("{condition} {} {}", op.text(), text::operand(node, b)?);
+            compares |= is_comparison(op);
+        } else if !value.is_empty() {
+            value = format!("({} {} {}) ", text::operand(node, a)?, op.text(), value.trim_end());
+        }
+        first.get_or_insert(op.text());
         inner = outer;
     }
-    let value = text::operand(node, value)?;
-    Some(format!("`when` binds more strongly than `{}`: write `{value} when ({condition})`", operator?))
+    let operator = first.filter(|_| compares)?;
+    Some(format!("`{word}` binds more strongly than `{operator}`: write `{value}{word} ({condition})`"))
 }
