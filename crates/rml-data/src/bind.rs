@@ -15,7 +15,7 @@ use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 use crate::advice;
 use crate::builder::exact;
 use crate::classes::classes;
-use crate::columns::{Column, Columns, Elements, place};
+use crate::columns::{ABSENT, Column, Columns, Elements, place};
 use crate::labels;
 use crate::recipe::Preparation;
 use crate::text;
@@ -67,9 +67,6 @@ impl Converted {
         self.present.is_some()
     }
 }
-
-/// An integer that is absent among others, until its gap is filled.
-pub(crate) const ABSENT: i64 = i64::MIN;
 
 /// The integer that a number is exactly.
 fn whole(x: f64) -> Option<i64> {

@@ -5,8 +5,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
 use rml_ir::InputInfo;
 
-use crate::bind::ABSENT;
-use crate::columns::Elements;
+use crate::columns::{ABSENT, Elements};
 use crate::labels::unknown_value;
 use crate::on_disk::Dataset;
 

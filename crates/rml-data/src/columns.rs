@@ -258,6 +258,9 @@ impl Columns {
     }
 }
 
+/// An integer that is absent among others, until its gap is filled.
+pub(crate) const ABSENT: i64 = i64::MIN;
+
 /// The column that says how many cycles each window has.
 pub(crate) const LENGTHS: &str = "lengths";
 

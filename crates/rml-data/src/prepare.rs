@@ -6,7 +6,7 @@ use rml_base::{Diagnostic, visible_name};
 use rml_ir::{DType, Data, InputInfo, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::bind::ABSENT;
+use crate::columns::ABSENT;
 use crate::labels::listed;
 
 /// What stands where there is no value. Displays as options say it.

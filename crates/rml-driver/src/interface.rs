@@ -127,7 +127,7 @@ impl Interfaces {
     }
 }
 
-/// What is known of inputs, where all nodes agree.
+/// What the nodes say about inputs, where all agree.
 fn agreed<'a, T: Clone + PartialEq + 'a>(
     of: impl Iterator<Item = &'a Vec<(String, T)>> + Clone,
 ) -> BTreeMap<String, T> {

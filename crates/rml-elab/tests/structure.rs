@@ -147,6 +147,17 @@ fn stacks_of_records_have_one_more_axis_than_these() {
 }
 
 #[test]
+fn a_restart_of_what_has_no_delay_is_a_warning() {
+    let text = "node squared(x) -> (y) y = x * x;
+        node main(x: num [], r: bool []) -> (s) s = squared(x) restart r;";
+    let (module, found, _) = run(text, &options());
+    assert!(module.is_some());
+    assert_eq!(found.iter().map(|d| d.code.name).collect::<Vec<_>>(), ["restart-without-delay"]);
+    let text = text.replace("y = x * x;", "y = x + (0.0 fby y);");
+    assert!(run(&text, &options()).1.is_empty());
+}
+
+#[test]
 fn results_of_one_call_may_be_members() {
     let text = "node two(x) -> (s, p) s = x + x; p = x * x;
         node main(x: num []) -> (a, b)

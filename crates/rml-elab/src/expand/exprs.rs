@@ -326,8 +326,8 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// Refuses an entry, or the bound of a slice, that is computed by the index of a family and negative: only a written
-    /// number counts from the end.
+    /// Refuses an entry, or the bound of a slice, that is computed by the index of a family and is negative: only a
+    /// written number counts from the end.
     fn counted_from_the_end(&mut self, entry: ExprId) {
         let Some((index, k)) = self.index.filter(|(index, _)| self.reads(entry, *index)) else { return };
         if let Ok(StaticValue::Int(at)) = self.early(entry)
