@@ -1,13 +1,20 @@
 //! All tests of the workspace. Cargo runs one test program after the other, and many of them are busy on one processor
 //! only; here as many run side by side as there are processors.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::workspace::{FEATURES, cargo, step};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use xshell::{Shell, cmd};
+
+use crate::workspace::{cargo, shell, step};
+
+const FEATURES: &str = "rml-cli/xla,rml-cli/torch,rml-cli/parquet";
+/// How many of the slowest programs are named.
+const SHOWN: usize = 12;
 
 /// A test program, and the folder of its package, in which it runs.
 struct Binary {
@@ -18,23 +25,27 @@ struct Binary {
 
 /// Builds and runs all tests, with those variables, and the examples of the documentation. Each failure is reported
 /// when its program ends, and all of them together at the end.
-pub(crate) fn run(variables: &[(&str, &str)], without: &str) -> Result<(), String> {
-    let binaries = built()?;
-    println!("\n== tests: {} programs", binaries.len());
+pub(crate) fn run(variables: &BTreeMap<String, String>) -> Result<()> {
+    println!("\n== tests: build");
     let start = Instant::now();
-    let (todo, failed) = (Mutex::new(VecDeque::from(binaries)), Mutex::new(Vec::new()));
-    let slow = Mutex::new(Vec::new());
-    let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let flags = ["test", "--workspace", "--no-run", "--quiet", "--features", FEATURES];
+    let binaries: Vec<Binary> = built(&flags, &shell()?)?.iter().filter_map(test).collect();
+    println!(
+        "== tests: build: {:.0} s\n\n== tests: {} programs",
+        start.elapsed().as_secs_f64(),
+        binaries.len()
+    );
+    ensure!(!binaries.is_empty(), "cargo names no test program");
+    let start = Instant::now();
+    let (todo, done) = (Mutex::new(binaries.iter()), Mutex::new(Vec::new()));
     let work = || {
+        let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some(binary) = next() {
             let start = Instant::now();
-            let ran = ran(&binary, variables, without);
-            let took = (start.elapsed().as_secs(), binary.name.clone());
-            slow.lock().unwrap_or_else(PoisonError::into_inner).push(took);
-            if let Err(why) = ran {
-                println!("\n{}:\n{why}", binary.name);
-                failed.lock().unwrap_or_else(PoisonError::into_inner).push(binary.name);
-            }
+            let failed =
+                ran(binary, variables).inspect_err(|why| println!("\n{}:\n{why}", binary.name)).is_err();
+            let result = (start.elapsed().as_secs(), binary.name.as_str(), failed);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push(result);
         }
     };
     std::thread::scope(|scope| {
@@ -42,80 +53,70 @@ pub(crate) fn run(variables: &[(&str, &str)], without: &str) -> Result<(), Strin
             scope.spawn(work);
         }
     });
-    println!("== tests: {:.0} s; the slowest: {}", start.elapsed().as_secs_f64(), slowest(slow));
-    let mut documented = cargo(&["test", "--workspace", "--doc", "--quiet"]);
-    let documented = step("examples of the documentation", documented.args(FEATURES).env_remove(without));
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match failed.is_empty() {
-        true => documented,
-        false => Err(format!("tests failed: {}", failed.join(", "))),
-    }
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by(|a, b| b.cmp(a));
+    let slowest: Vec<String> = done.iter().take(SHOWN).map(|(s, name, _)| format!("{name} {s}")).collect();
+    println!("== tests: {:.0} s; the slowest: {}", start.elapsed().as_secs_f64(), slowest.join(", "));
+    let (shell, cargo) = (shell()?, cargo());
+    let documented = cmd!(shell, "{cargo} test --workspace --doc --quiet --features {FEATURES}");
+    let documented = step("examples of the documentation", documented.env_remove("RML_BLESS"));
+    let failed: Vec<&str> = done.iter().filter(|(.., failed)| *failed).map(|(_, name, _)| *name).collect();
+    ensure!(failed.is_empty(), "tests failed: {}", failed.join(", "));
+    documented
 }
 
-/// The test programs that took longest, with their seconds.
-fn slowest(times: Mutex<Vec<(u64, String)>>) -> String {
-    const SHOWN: usize = 12;
-    let mut times = times.into_inner().unwrap_or_else(PoisonError::into_inner);
-    times.sort_unstable_by(|a, b| b.cmp(a));
-    let shown: Vec<String> = times.iter().take(SHOWN).map(|(s, name)| format!("{name} {s}")).collect();
-    shown.join(", ")
+/// What a call of cargo tells about each thing that it builds.
+fn built(flags: &[&str], shell: &Shell) -> Result<Vec<Value>> {
+    let cargo = cargo();
+    let messages =
+        cmd!(shell, "{cargo} {flags...} --message-format json-render-diagnostics").quiet().read()?;
+    Ok(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// Builds all test programs.
-fn built() -> Result<Vec<Binary>, String> {
-    println!("\n== tests: build");
-    let start = Instant::now();
-    let mut build = cargo(&["test", "--workspace", "--no-run", "--quiet"]);
-    build.args(FEATURES).args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
-    let output = build.output().map_err(|e| format!("cannot start cargo: {e}"))?;
-    println!("== tests: build: {:.0} s", start.elapsed().as_secs_f64());
-    if !output.status.success() {
-        return Err("the tests do not build".to_owned());
-    }
-    let found: Vec<Binary> = String::from_utf8_lossy(&output.stdout).lines().filter_map(test).collect();
-    if found.is_empty() { Err("cargo names no test program".to_owned()) } else { Ok(found) }
+/// The one program that a call of cargo builds.
+pub(crate) fn executable(flags: &[&str], shell: &Shell) -> Result<PathBuf> {
+    let program =
+        built(flags, shell)?.iter().find_map(|built| built["executable"].as_str().map(PathBuf::from));
+    program.context("cargo builds no program")
 }
 
-/// The test program that a message of cargo names.
-fn test(message: &str) -> Option<Binary> {
-    let message: serde_json::Value = serde_json::from_str(message).ok()?;
-    let is_test = message["profile"]["test"].as_bool()?;
-    let program = message["executable"].as_str().filter(|_| is_test)?;
-    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
-    let package = folder.file_name()?.to_string_lossy();
-    let name = format!("{package} {}", message["target"]["name"].as_str()?);
-    Some(Binary { name, program: program.into(), folder: folder.to_owned() })
+/// The test program of which a message tells.
+fn test(built: &Value) -> Option<Binary> {
+    let program = built["executable"].as_str().filter(|_| built["profile"]["test"] == true)?.into();
+    let folder = Path::new(built["manifest_path"].as_str()?).parent()?.to_owned();
+    let name = format!("{} {}", folder.file_name()?.to_string_lossy(), built["target"]["name"].as_str()?);
+    Some(Binary { name, program, folder })
 }
 
 /// Runs a test program; the error is what it printed.
-fn ran(binary: &Binary, variables: &[(&str, &str)], without: &str) -> Result<(), String> {
-    let mut command = Command::new(&binary.program);
-    command.arg("--quiet").current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
-    command.envs(variables.iter().copied()).env_remove(without).stdin(Stdio::null());
-    let output = command.output().map_err(|e| format!("cannot start {}: {e}", binary.program.display()))?;
-    if output.status.success() {
-        return Ok(());
-    }
+fn ran(binary: &Binary, variables: &BTreeMap<String, String>) -> Result<()> {
+    let Binary { program, folder, .. } = binary;
+    let shell = Shell::new()?;
+    shell.change_dir(folder);
+    let command = cmd!(shell, "{program} --quiet").env("CARGO_MANIFEST_DIR", folder);
+    let output = command.env_remove("RML_BLESS").envs(variables).quiet().ignore_status().output()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Err(text(&output.stdout) + &text(&output.stderr) + &output.status.to_string())
+    ensure!(
+        output.status.success(),
+        text(&output.stdout) + &text(&output.stderr) + &output.status.to_string()
+    );
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::test;
+    use super::*;
 
     #[test]
     fn test_programs_are_found_in_messages() {
-        let message = |is_test: bool, executable: &str| {
-            format!(
-                r#"{{"reason":"compiler-artifact","manifest_path":"{}/Cargo.toml","target":{{"name":"flags"}},"profile":{{"test":{is_test}}},"executable":{executable}}}"#,
-                "/w/crates/rml-cli"
-            )
+        let found = |is_test: bool, executable: Option<&str>| {
+            test(&serde_json::json!({
+                "manifest_path": "/w/crates/rml-cli/Cargo.toml", "target": {"name": "flags"},
+                "profile": {"test": is_test}, "executable": executable,
+            }))
         };
-        let found = test(&message(true, r#""/w/target/debug/deps/flags-1""#)).unwrap();
-        assert_eq!((&*found.name, found.folder.to_str().unwrap()), ("rml-cli flags", "/w/crates/rml-cli"));
-        assert!(test(&message(false, r#""/w/target/debug/rml""#)).is_none());
-        assert!(test(&message(true, "null")).is_none());
-        assert!(test("Finished").is_none());
+        let flags = found(true, Some("/w/target/debug/deps/flags-1")).unwrap();
+        assert_eq!((&*flags.name, flags.folder.as_path()), ("rml-cli flags", Path::new("/w/crates/rml-cli")));
+        assert!(found(false, Some("/w/target/debug/rml")).is_none() && found(true, None).is_none());
     }
 }

@@ -1,10 +1,13 @@
-//! The pages of diagnostics, `docs/errors/<code>.md`: one for each code declared in `rml-base`. Their index and the
-//! table by which the command line embeds them are generated.
+//! The pages of diagnostics, `docs/errors/<code>.md`: one for each code declared in `rml-base`, which a test provokes.
+//! Their index and the table by which the command line embeds them are generated.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::workspace::{self, File};
+use anyhow::Result;
+use fs_err as fs;
+
+use crate::workspace::{self, File, read, regex, root};
 
 const PAGES: &str = "docs/errors";
 const INDEX: &str = "docs/errors/README.md";
@@ -12,101 +15,101 @@ const TABLE: &str = "crates/rml-cli/src/pages.rs";
 const CODES: &str = "crates/rml-base/src/codes/";
 
 /// A declared code.
-pub(crate) struct Entry {
+struct Entry {
     /// The file that declares it.
-    pub(crate) path: String,
+    path: String,
     /// The constant's name.
-    pub(crate) constant: String,
+    constant: String,
     /// The code.
-    pub(crate) name: String,
+    name: String,
     /// What it means.
-    pub(crate) summary: String,
+    summary: String,
 }
 
-/// All codes in the order of their files and declarations.
-pub(crate) fn entries() -> Result<Vec<Entry>, String> {
-    let files = workspace::files(&["rs"])?;
-    Ok(files
-        .iter()
-        .filter(|f| f.path.starts_with(CODES) && !f.path.ends_with("/mod.rs"))
-        .flat_map(declared)
-        .collect())
+/// All codes in the order of their files and declarations `CONSTANT = "name", "summary";`.
+fn entries(files: &[File]) -> Vec<Entry> {
+    let declared = regex(r#"(\w+)\s*=\s*"([^"]*)",\s*"([^"]*)""#);
+    let is_declaring = |f: &&File| f.path.starts_with(CODES) && !f.path.ends_with("/mod.rs");
+    let entry = |file: &File| -> Vec<Entry> {
+        let body = file.text.split_once("codes! {").map_or("", |(_, body)| body);
+        let found = declared.captures_iter(body).map(|found| found.extract().1.map(str::to_owned));
+        found
+            .map(|[constant, name, summary]| Entry { path: file.path.clone(), constant, name, summary })
+            .collect()
+    };
+    files.iter().filter(is_declaring).flat_map(entry).collect()
 }
 
-/// Reads the declarations `CONSTANT = "name", "summary";` of a file.
-fn declared(file: &File) -> Vec<Entry> {
-    let body = file.text.split_once("codes! {").map_or("", |(_, body)| body);
-    // Texts in quotes, in which a `;` ends nothing, alternate with what is between them.
-    let parts: Vec<&str> = body.split('"').collect();
-    parts
-        .chunks_exact(4)
-        .filter_map(|declaration| {
-            let [before, name, _, summary] = declaration else { return None };
-            Some(Entry {
-                path: file.path.clone(),
-                constant: before.split_once('=')?.0.split_whitespace().last()?.to_owned(),
-                name: (*name).to_owned(),
-                summary: (*summary).to_owned(),
-            })
-        })
-        .collect()
+/// The topics that `TOPICS` lists, and the module of the codes of each: `("Runs", sim::ALL),`.
+fn topics(text: &str) -> Vec<(String, String)> {
+    let list = text.split_once("TOPICS").and_then(|(_, list)| list.split("\n];").next()).unwrap_or_default();
+    let found = regex(r#"\("([^"]*)", (\w+)::ALL\)"#);
+    found.captures_iter(list).map(|found| found.extract::<2>().1.map(str::to_owned).into()).collect()
 }
 
-/// The topics as `rml-base` declares them.
-fn declared_topics() -> Result<Vec<(String, String)>, String> {
-    let path = workspace::root().join(CODES).join("mod.rs");
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    Ok(topics(&text))
+/// The generated files.
+fn generated(entries: &[Entry]) -> Result<[(&'static str, String); 2]> {
+    let topics = topics(&read(format!("{CODES}mod.rs"))?);
+    Ok([(INDEX, index(&topics, entries)), (TABLE, table(entries))])
 }
 
 /// Writes the index and the table of pages.
-pub(crate) fn write() -> Result<(), String> {
-    let entries = entries()?;
-    let topics = declared_topics()?;
-    let folder = workspace::root().join(PAGES);
-    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    for (file, text) in [(INDEX, index(&topics, &entries)), (TABLE, table(&entries))] {
-        let path = workspace::root().join(file);
-        std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+pub(crate) fn write() -> Result<()> {
+    for (file, text) in generated(&entries(&workspace::files(&root(), &[".rs"])?))? {
+        fs::write(root().join(file), text)?;
     }
     Ok(())
 }
 
-/// Findings: generated files that are not what [`write()`] would make them, codes without a page, pages without a code.
-pub(crate) fn check(entries: &[Entry]) -> Result<Vec<String>, String> {
-    let read = |path: &str| std::fs::read_to_string(workspace::root().join(path)).unwrap_or_default();
-    let topics = declared_topics()?;
-    let mut findings = Vec::new();
-    for (file, text) in [(INDEX, index(&topics, entries)), (TABLE, table(entries))] {
-        if read(file) != text {
+/// Generated files that are not what [`write()`] would make them, codes without a test or a page, pages without a code.
+pub(crate) fn check(files: &[File]) -> Result<Vec<String>> {
+    let entries = entries(files);
+    let mut findings = untested(&entries, files);
+    for (file, text) in generated(&entries)? {
+        if read(file).unwrap_or_default() != text {
             findings.push(format!("{file}: out of date; run `cargo xtask bless`"));
         }
     }
-    let folder = workspace::root().join(PAGES);
-    let files = std::fs::read_dir(&folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
-    let names: BTreeSet<String> =
-        files.filter_map(|f| f.ok()?.file_name().into_string().ok()).filter(|n| n != "README.md").collect();
-    findings.extend(compare(entries, &names));
-    for entry in entries {
-        let page = format!("{PAGES}/{}.md", entry.name);
-        if names.contains(&format!("{}.md", entry.name)) && !read(&page).starts_with(&heading(entry)) {
-            findings.push(format!("{page}: does not begin with the code and its summary"));
-        }
-    }
+    let pages: Vec<&File> = files.iter().filter(|f| f.path.starts_with(PAGES) && f.path != INDEX).collect();
+    findings.extend(compare(&entries, &pages));
     Ok(findings)
 }
 
-/// How the page of a code begins.
-fn heading(entry: &Entry) -> String {
-    format!("# {}\n\n{}\n", entry.name, entry.summary)
+fn untested(entries: &[Entry], files: &[File]) -> Vec<String> {
+    let form = regex(r#"(?-u)\[([a-z0-9-]+)\]|"([a-z0-9-]+)"|::([A-Z0-9_]+)"#);
+    let tests = files.iter().filter_map(test_part);
+    let named: BTreeSet<&str> =
+        tests.flat_map(|text| form.captures_iter(text).map(|c| c.extract::<1>().1[0])).collect();
+    let is_lacking = |e: &&Entry| !named.contains(e.name.as_str()) && !named.contains(e.constant.as_str());
+    let lacking = entries.iter().filter(is_lacking);
+    lacking.map(|e| format!("{}: no test provokes the code `{}`", e.path, e.name)).collect()
 }
 
-/// Codes without a page and pages without a code.
-fn compare(entries: &[Entry], files: &BTreeSet<String>) -> Vec<String> {
-    let wanted: BTreeSet<String> = entries.iter().map(|e| format!("{}.md", e.name)).collect();
-    let lacking = wanted.difference(files).map(|f| format!("{PAGES}/{f}: the code has no page"));
-    let stray = files.difference(&wanted).map(|f| format!("{PAGES}/{f}: there is no such code"));
-    lacking.chain(stray).collect()
+/// What of a file is tests: all of it below a `tests` folder, or its test module.
+fn test_part(file: &File) -> Option<&str> {
+    let is_test = file.path.starts_with("tests/") || file.path.contains("/tests/");
+    let at =
+        if is_test || file.path.ends_with("tests.rs") { Some(0) } else { file.text.find("#[cfg(test)]") };
+    at.filter(|_| !file.path.ends_with(".md")).map(|at| &file.text[at..])
+}
+
+/// Codes whose page is missing or does not begin with code and summary, and pages without a code.
+fn compare(entries: &[Entry], pages: &[&File]) -> Vec<String> {
+    let mut findings = Vec::new();
+    let mut stray: BTreeSet<&str> = pages.iter().map(|page| page.path.as_str()).collect();
+    for Entry { name, summary, .. } in entries {
+        let path = format!("{PAGES}/{name}.md");
+        stray.remove(path.as_str());
+        match pages.iter().find(|page| page.path == path) {
+            None => findings.push(format!("{path}: the code has no page")),
+            Some(page) if !page.text.starts_with(&format!("# {name}\n\n{summary}\n")) => {
+                findings.push(format!("{path}: does not begin with the code and its summary"));
+            }
+            Some(_) => {}
+        }
+    }
+    findings.extend(stray.iter().map(|path| format!("{path}: there is no such code")));
+    findings
 }
 
 fn table(entries: &[Entry]) -> String {
@@ -114,8 +117,7 @@ fn table(entries: &[Entry]) -> String {
         "//! The page of each diagnostic code. Generated from the codes' declarations by `cargo xtask bless`.\n\n\
          /// Codes and their pages.\n#[rustfmt::skip]\npub(crate) const PAGES: &[(&str, &str)] = &[\n",
     );
-    for entry in entries {
-        let name = &entry.name;
+    for Entry { name, .. } in entries {
         let _ = writeln!(text, "    (\"{name}\", include_str!(\"../../../{PAGES}/{name}.md\")),");
     }
     text + "];\n"
@@ -129,58 +131,51 @@ fn index(topics: &[(String, String)], entries: &[Entry]) -> String {
     );
     for (topic, module) in topics {
         let _ = write!(text, "\n## {topic}\n\n| code | meaning |\n|---|---|\n");
-        let file = format!("{CODES}{module}.rs");
-        for entry in entries.iter().filter(|e| e.path == file) {
-            let (name, summary) = (&entry.name, entry.summary.replace('|', "\\|"));
-            let _ = writeln!(text, "| [`{name}`]({name}.md) | {summary} |");
+        for Entry { name, summary, .. } in entries.iter().filter(|e| e.path == format!("{CODES}{module}.rs"))
+        {
+            let _ = writeln!(text, "| [`{name}`]({name}.md) | {} |", summary.replace('|', "\\|"));
         }
     }
     text
-}
-
-/// The topics that `TOPICS` lists, and the module of the codes of each: `("Runs", sim::ALL),`.
-fn topics(text: &str) -> Vec<(String, String)> {
-    let list = text.split_once("TOPICS").map_or("", |(_, list)| list);
-    let entry = |line: &str| {
-        let (topic, module) = line.trim().strip_prefix("(\"")?.split_once("\", ")?;
-        Some((topic.to_owned(), module.strip_suffix("::ALL),")?.to_owned()))
-    };
-    list.lines()
-        .map_while(|line| if line.starts_with("];") { None } else { Some(entry(line)) })
-        .flatten()
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn file(path: &str, text: &str) -> File {
+        File { path: path.to_owned(), text: text.to_owned() }
+    }
+
     #[test]
     fn declarations_are_read_and_listed_by_stage() {
-        let file = File {
-            path: format!("{CODES}elab.rs"),
-            text: "//! Codes.\n\ncodes! {\n    /// Doc.\n    ARITY = \"arity\", \"Too many.\";\n    X = \"x-y\",\n        \"a | b; c\";\n}\n"
-                .to_owned(),
-        };
-        let entries = declared(&file);
-        assert_eq!(entries.len(), 2);
-        assert_eq!((entries[0].constant.as_str(), entries[0].name.as_str()), ("ARITY", "arity"));
-        let topics = topics(
-            "pub const TOPICS: &[(&str, &[Code])] = &[\n    (\"Names\", elab::ALL),\n];\n(\"No\", no::ALL),\n",
-        );
-        assert_eq!(topics, [("Names".to_owned(), "elab".to_owned())]);
+        let text = "codes! {\n    /// Doc.\n    ARITY = \"arity\", \"Too many.\";\n    X = \"x-y\",\n        \"a | b; c\";\n}\n";
+        let entries = entries(&[file(&format!("{CODES}elab.rs"), text)]);
+        assert!(entries.len() == 2 && entries[0].constant == "ARITY");
+        let topics =
+            topics("TOPICS: &[(&str, &[Code])] = &[\n    (\"Names\", elab::ALL),\n];\n(\"No\", no::ALL),\n");
         let text = index(&topics, &entries);
-        assert!(
-            text.ends_with(
-                "## Names\n\n| code | meaning |\n|---|---|\n| [`arity`](arity.md) | Too many. |\n| [`x-y`](x-y.md) | a \\| b; c |\n"
-            ),
-            "{text}"
-        );
+        let rows = "|---|---|\n| [`arity`](arity.md) | Too many. |\n| [`x-y`](x-y.md) | a \\| b; c |\n";
+        assert!(text.ends_with(&format!("## Names\n\n| code | meaning |\n{rows}")), "{text}");
         assert!(table(&entries).contains("(\"x-y\", include_str!(\"../../../docs/errors/x-y.md\")),"));
-        let files = BTreeSet::from(["arity.md".to_owned(), "y.md".to_owned()]);
-        assert_eq!(
-            compare(&entries, &files),
-            ["docs/errors/x-y.md: the code has no page", "docs/errors/y.md: there is no such code"]
-        );
+        let pages = [file("docs/errors/arity.md", "# arity\n\nToo few.\n"), file("docs/errors/y.md", "")];
+        let found = compare(&entries, &[&pages[0], &pages[1]]);
+        let ends =
+            ["arity.md: does not begin with", "x-y.md: the code has no page", "y.md: there is no such code"];
+        assert!(found.len() == 3 && found.iter().zip(ends).all(|(f, end)| f.contains(end)), "{found:?}");
+    }
+
+    #[test]
+    fn a_code_counts_as_tested_only_in_tests() {
+        let code = |constant: &str, name: &str| format!("{constant} = \"{name}\", \"summary\";\n");
+        let codes = code("ARITY", "arity") + &code("UNKNOWN", "unknown-name") + &code("STATIC", "not-static");
+        let files = [
+            file(&format!("{CODES}a.rs"), &format!("codes! {{ {codes} }}")),
+            file("crates/a/src/lib.rs", "codes::STATIC; \"not-static\""),
+            file("crates/a/src/b.rs", "fn f() {}\n#[cfg(test)]\nmod tests { use codes::ARITY; }"),
+            file("crates/a/tests/rejected/x.rml", "(* --^ error[unknown-name] *)"),
+        ];
+        let wanted = format!("{CODES}a.rs: no test provokes the code `not-static`");
+        assert_eq!(untested(&entries(&files), &files), [wanted]);
     }
 }

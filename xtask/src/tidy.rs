@@ -1,41 +1,42 @@
 //! The checks that no compiler makes. Each gives its findings as `path: what is wrong`.
 
 mod circles;
-mod codes;
-mod columns;
-mod dependencies;
-mod licences;
 pub(crate) mod links;
 mod operators;
-mod passages;
-mod prose;
+mod packages;
 mod rules;
-mod sources;
-mod system;
 mod test_map;
+mod text;
+mod words;
 mod workflows;
 
-use crate::workspace;
+use anyhow::{Result, ensure};
 
-/// Folders and files whose prose still has to be made plain, and what is written from them.
-const PENDING: &[&str] = &["crates/rml-lower/src/machine.rs"];
+use crate::error_index;
+use crate::workspace::{self, root};
 
 /// All findings of all checks.
-pub(crate) fn check() -> Result<Vec<String>, String> {
-    let sources = workspace::files(&["rs", "rml"])?;
-    let mut findings = dependencies::check()?;
-    findings.extend(licences::check()?);
-    findings.extend(sources::check(&sources));
-    findings.extend(circles::check(&sources));
-    findings.extend(operators::check(&sources));
-    findings.extend(system::check(&sources));
-    findings.extend(codes::check(&sources)?);
-    findings.extend(links::check()?);
-    findings.extend(rules::check()?);
-    let prose = workspace::files(&["rs", "rml", "md"])?;
-    findings.extend(columns::check(&workspace::files(&["rs", "md"])?));
-    findings.extend(prose::check(&prose));
-    findings.extend(test_map::check(&sources)?);
-    findings.extend(workflows::check()?);
-    Ok(findings)
+fn findings() -> Result<Vec<String>> {
+    let files = workspace::files(&root(), &[".rs", ".rml", ".md"])?;
+    let checks = [
+        packages::check()?,
+        words::check(&files)?,
+        circles::check(&files),
+        operators::check(&files),
+        error_index::check(&files)?,
+        links::check(&files),
+        rules::check(&files),
+        test_map::check(&files)?,
+        workflows::check()?,
+    ];
+    Ok(checks.concat())
+}
+
+/// Prints all findings; there must be none.
+pub(crate) fn tidy() -> Result<()> {
+    println!("\n== tidy");
+    let findings = findings()?;
+    findings.iter().for_each(|finding| println!("{finding}"));
+    ensure!(findings.is_empty(), "tidy: findings: {}", findings.len());
+    Ok(())
 }

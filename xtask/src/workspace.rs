@@ -1,9 +1,13 @@
-//! Where the workspace is, which files it holds, and how `cargo` is called in it.
+//! Where the workspace is, which files it holds, and how programs are called in it.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use fs_err as fs;
+use regex::Regex;
+use walkdir::{DirEntry, WalkDir};
+use xshell::{Cmd, Shell};
 
 /// The workspace's root folder.
 pub(crate) fn root() -> PathBuf {
@@ -11,56 +15,57 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// `cargo`, to be run in the workspace's root: the one that started this program.
-pub(crate) fn cargo(args: &[&str]) -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(program);
-    command.args(args).current_dir(root());
-    command
+/// What starts programs in the workspace's root.
+pub(crate) fn shell() -> Result<Shell> {
+    let shell = Shell::new()?;
+    shell.change_dir(root());
+    Ok(shell)
 }
 
-/// Everything that a build can have and the usual one does not: backends that are libraries, and Parquet files.
-pub(crate) const FEATURES: [&str; 2] = ["--features", "rml-cli/xla,rml-cli/torch,rml-cli/parquet"];
-
-/// The tests of those names, in the one build that all steps share: the whole workspace with everything in it. A
-/// package that is built alone, or with other features, has other dependencies, and so nearly everything would be
-/// compiled once more.
-pub(crate) fn tests(names: &[&str]) -> Command {
-    let mut command = plain_tests(names);
-    command.args(FEATURES);
-    command
-}
-
-/// The tests of those names, in the build that users have who ask for no feature.
-pub(crate) fn plain_tests(names: &[&str]) -> Command {
-    let mut command = cargo(&["test", "--workspace", "--quiet"]);
-    command.args(names.iter().flat_map(|name| ["--test", name]));
-    command
-}
-
-/// A program of the workspace, built as it is for that test of its package.
-pub(crate) fn program(name: &str, test: &str) -> Result<PathBuf, String> {
-    step(&format!("building {name}"), tests(&[test]).arg("--no-run"))?;
-    Ok(target().join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+/// The `cargo` that started this program.
+pub(crate) fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
 /// The folder for build output.
 pub(crate) fn target() -> PathBuf {
-    let named = std::env::var_os("CARGO_TARGET_DIR").filter(|name| !name.is_empty());
-    root().join(named.unwrap_or_else(|| "target".into()))
+    root().join(variable("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned()))
+}
+
+/// A variable of this process; empty ones count as absent.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A file of the workspace, read.
+pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
+    Ok(fs::read_to_string(root().join(path))?)
+}
+
+/// A regular expression that is known to be one.
+pub(crate) fn regex(text: &str) -> Regex {
+    Regex::new(text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Makes a folder without what it held.
+pub(crate) fn emptied(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
 }
 
 /// Runs a command, and says what it is and how long it took.
-pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
+pub(crate) fn step(name: &str, command: Cmd<'_>) -> Result<()> {
     println!("\n== {name}");
     let start = Instant::now();
-    let status =
-        command.status().map_err(|e| format!("{name}: cannot start {:?}: {e}", command.get_program()))?;
+    let ran = command.quiet().run();
     println!("== {name}: {:.0} s", start.elapsed().as_secs_f64());
-    if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
+    ran.with_context(|| format!("{name} failed"))
 }
 
 /// A text file of the workspace.
+#[derive(Clone)]
 pub(crate) struct File {
     /// Its path from the root, with `/`.
     pub(crate) path: String,
@@ -68,27 +73,19 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
-/// All files of the workspace with one of those extensions, by path, without build output and hidden folders.
-pub(crate) fn files(extensions: &[&str]) -> Result<Vec<File>, String> {
-    let root = root();
+/// All files of a folder whose names end so, by path, without build output and what is hidden.
+pub(crate) fn files(folder: &Path, ends: &[&str]) -> Result<Vec<File>> {
+    let is_left_out = |entry: &DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        name.starts_with('.') || name.starts_with("target") || name == "node_modules"
+    };
+    let is_kept = |entry: &DirEntry| entry.depth() == 0 || entry.path().is_file() || !is_left_out(entry);
     let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        let entries =
-            std::fs::read_dir(&folder).map_err(|e| format!("cannot list {}: {e}", folder.display()))?;
-        for entry in entries {
-            let entry = entry.map_err(|e| format!("cannot list {}: {e}", folder.display()))?;
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            if path.is_dir() {
-                if !name.starts_with('.') && !name.starts_with("target") && name != "node_modules" {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-                let relative = path.strip_prefix(&root).unwrap_or(&path);
-                found.push(File { path: relative.to_string_lossy().replace('\\', "/"), text });
-            }
+    for entry in WalkDir::new(folder).into_iter().filter_entry(is_kept) {
+        let entry = entry?;
+        let path = entry.path().strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
+        if entry.file_type().is_file() && ends.iter().any(|end| path.ends_with(end)) {
+            found.push(File { path, text: fs::read_to_string(entry.path())? });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));

@@ -8,10 +8,13 @@
 //!   names.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::tidy::links::{fenced_apart, resolved, with_targets};
-use crate::workspace::{self, root};
+use anyhow::{Context as _, Result, bail, ensure};
+use fs_err as fs;
+
+use crate::tidy::links::{fenced_apart, resolved, targets, with_targets};
+use crate::workspace::{emptied, files, root};
 
 /// The page that lists all others.
 const SUMMARY: &str = "docs/SUMMARY.md";
@@ -20,101 +23,73 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 const PICTURES: [&str; 2] = [".svg", ".png"];
 
 /// Makes the folder again.
-pub(super) fn stage(folder: &Path) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("cannot write {}: {e}", folder.display());
-    if folder.exists() {
-        std::fs::remove_dir_all(folder).map_err(failed)?;
+pub(super) fn stage(folder: &Path) -> Result<()> {
+    let pages = files(&root(), &[".md"])?;
+    let pages: BTreeMap<String, String> = pages.into_iter().map(|file| (file.path, file.text)).collect();
+    let summary = complete(pages.get(SUMMARY).context("there is no summary")?, &pages);
+    let named: BTreeSet<String> = summary.lines().flat_map(targets).collect();
+    let lost =
+        pages.keys().find(|path| path.starts_with("docs/") && *path != SUMMARY && !named.contains(*path));
+    ensure!(lost.is_none(), "{SUMMARY} does not name {lost:?}");
+    emptied(folder)?;
+    let write = |path: &str, content: &[u8]| {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, content)
+    };
+    for name in ["book.toml", "rml.js"] {
+        write(name, &fs::read(root().join("docs").join(name))?)?;
     }
-    let pages: BTreeMap<String, String> =
-        workspace::files(&["md"])?.into_iter().map(|file| (file.path, file.text)).collect();
-    let summary = complete(pages.get(SUMMARY).ok_or("there is no summary")?, &pages);
-    let named = named(&summary);
-    let lost = pages.keys().filter(|path| path.starts_with("docs/") && *path != SUMMARY);
-    if let Some(lost) = lost.into_iter().find(|path| !named.contains(*path)) {
-        return Err(format!("{SUMMARY} does not name {lost}"));
-    }
-    let own = ["book.toml", "rml.js"].map(|name| Ok((PathBuf::from(name), read(&format!("docs/{name}"))?)));
-    let mut files = own.into_iter().collect::<Result<BTreeMap<PathBuf, Vec<u8>>, String>>()?;
+    write("src/SUMMARY.md", rewritten(&summary, &mut staged).as_bytes())?;
     let mut linked = BTreeSet::new();
-    let changed = rewritten(&summary, &mut staged);
-    files.insert("src/SUMMARY.md".into(), changed.into_bytes());
     for path in &named {
-        let text = pages.get(path).ok_or_else(|| format!("{SUMMARY} names {path}, which is no page"))?;
+        let text = pages.get(path).with_context(|| format!("{SUMMARY} names {path}, which is no page"))?;
         let changed = rewritten(text, &mut |target| {
             let file = target.split('#').next().unwrap_or_default();
             if file.is_empty() {
                 return target.to_owned();
             }
             let to = resolved(path, file);
-            let changed = if is_folder(&to) { format!("{file}/index.html") } else { staged(target) };
+            let is_folder = root().join(&to).is_dir();
             linked.insert(to);
-            changed
+            if is_folder { format!("{file}/index.html") } else { staged(target) }
         });
-        files.insert(Path::new("src").join(staged(path)), changed.into_bytes());
+        write(&format!("src/{}", staged(path)), changed.as_bytes())?;
     }
-    linked.retain(|path| !named.contains(path));
-    if let Some(page) = linked.iter().find(|path| path.ends_with(".md")) {
-        return Err(format!("{page} is linked, but {SUMMARY} does not name it"));
-    }
-    for path in &linked {
-        let shown = if is_picture(path) {
-            read(path)?
-        } else if is_folder(path) {
-            listing(path, &names(path)?)
+    for path in linked.iter().filter(|path| !named.contains(*path)) {
+        let from = root().join(path);
+        if path.ends_with(".md") {
+            bail!("{path} is linked, but {SUMMARY} does not name it");
+        } else if from.is_dir() {
+            write(&format!("src/{path}/index.html"), listing(path, &names(&from)?).as_bytes())?;
+        } else if is_picture(path) {
+            write(&format!("src/{path}"), &fs::read(from)?)?;
         } else {
-            listing(path, &String::from_utf8_lossy(&read(path)?))
-        };
-        let page = if is_folder(path) { format!("{path}/index.html") } else { staged(path) };
-        files.insert(Path::new("src").join(page), shown);
-    }
-    for (path, content) in files {
-        let path = folder.join(path);
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-        std::fs::write(&path, content).map_err(failed)?;
+            let text = String::from_utf8_lossy(&fs::read(from)?).into_owned();
+            write(&format!("src/{}", staged(path)), listing(path, &text).as_bytes())?;
+        }
     }
     Ok(())
-}
-
-fn read(path: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(root().join(path)).map_err(|e| format!("cannot read {path}: {e}"))
 }
 
 /// The summary, with paths from the root of the repository, and the pages of its folders that it does not name.
 fn complete(summary: &str, pages: &BTreeMap<String, String>) -> String {
     let from_root = rewritten(summary, &mut |target| resolved(SUMMARY, target));
-    let named = named(&from_root);
+    let named: BTreeSet<String> = from_root.lines().flat_map(targets).collect();
     let mut result = String::new();
     for line in from_root.lines() {
         result += &format!("{line}\n");
-        let targets = named_in(line);
-        let Some(folder) = targets.first().and_then(|target| target.strip_suffix("README.md")) else {
-            continue;
-        };
-        let is_further = |path: &str| {
-            let inside = path.strip_prefix(folder).is_some_and(|name| !name.contains('/'));
-            inside && !named.contains(path)
-        };
-        for (path, text) in pages.iter().filter(|(path, _)| folder.starts_with("docs/") && is_further(path)) {
+        let targets = targets(line);
+        let folder = targets.first().and_then(|target| target.strip_suffix("README.md"));
+        let Some(folder) = folder.filter(|folder| folder.starts_with("docs/")) else { continue };
+        let is_inside = |path: &str| path.strip_prefix(folder).is_some_and(|name| !name.contains('/'));
+        for (path, text) in pages.iter().filter(|(path, _)| is_inside(path) && !named.contains(*path)) {
             let title = text.lines().next().unwrap_or_default().trim_start_matches('#').trim();
             let indent = line.len() - line.trim_start().len() + 2;
             result += &format!("{:indent$}- [{title}]({path})\n", "");
         }
     }
     result
-}
-
-/// The pages that a completed summary names.
-fn named(summary: &str) -> BTreeSet<String> {
-    summary.lines().flat_map(named_in).collect()
-}
-
-fn named_in(line: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    with_targets(line, &mut |target| {
-        found.push(target.to_owned());
-        String::new()
-    });
-    found
 }
 
 /// The page with the targets of its links changed.
@@ -140,26 +115,22 @@ fn staged(target: &str) -> String {
     }
 }
 
-fn is_folder(path: &str) -> bool {
-    root().join(path).is_dir()
-}
-
 /// The names in a folder, a line each.
-fn names(path: &str) -> Result<String, String> {
-    let entries = std::fs::read_dir(root().join(path)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let entries = entries.map_err(|e| format!("cannot list {path}: {e}"))?;
-    let mut names: Vec<String> =
-        entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned() + "\n").collect();
+fn names(folder: &Path) -> Result<String> {
+    let names =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned() + "\n"));
+    let mut names = names.collect::<Result<Vec<_>>>()?;
     names.sort();
     Ok(names.concat())
 }
 
 /// A page that shows a text.
-fn listing(path: &str, text: &str) -> Vec<u8> {
+fn listing(path: &str, text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let title = format!("<title>{path}</title><meta charset=\"utf-8\">");
-    format!("<!DOCTYPE html>\n<html lang=\"en\"><head>{title}</head>\n<body><h1>{path}</h1>\n<pre>{text}</pre></body></html>\n")
-        .into_bytes()
+    let head = format!("<head><title>{path}</title><meta charset=\"utf-8\"></head>");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">{head}\n<body><h1>{path}</h1>\n<pre>{text}</pre></body></html>\n"
+    )
 }
 
 #[cfg(test)]
@@ -181,12 +152,9 @@ mod tests {
 
     #[test]
     fn pages_of_a_folder_follow_its_first_page() {
-        let page = |title: &str| format!("# {title}\n");
-        let pages = BTreeMap::from([
-            ("docs/a/README.md".to_owned(), page("A")),
-            ("docs/a/one.md".to_owned(), page("One")),
-            ("docs/a/two.md".to_owned(), page("Two")),
-        ]);
+        let pages =
+            [("docs/a/README.md", "# A\n"), ("docs/a/one.md", "# One\n"), ("docs/a/two.md", "# Two\n")];
+        let pages = pages.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
         let summary = "- [A](a/README.md)\n  - [Named](a/two.md)\n";
         let completed = "- [A](docs/a/README.md)\n  - [One](docs/a/one.md)\n  - [Named](docs/a/two.md)\n";
         assert_eq!(complete(summary, &pages), completed);

@@ -1,7 +1,9 @@
 //! The branch that keeps the figures: it has no commit in common with the others.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use anyhow::Result;
+use xshell::{Shell, cmd};
 
 const NAME: &str = "performance";
 /// Where it is checked out, below the root.
@@ -9,15 +11,11 @@ const FOLDER: &str = "target/performance";
 /// Who commits where nobody else is configured.
 const AUTHOR: [&str; 4] = ["-c", "user.name=nightly", "-c", "user.email=nightly@localhost"];
 
-/// What git says.
-pub(super) fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").args(args).current_dir(folder).output();
-    let output = output.map_err(|e| format!("cannot start git: {e}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(format!("git {} fails:\n{}", args.join(" "), String::from_utf8_lossy(&output.stderr)))
-    }
+/// What git says in a folder.
+fn git(folder: &Path, args: &[&str]) -> Result<String> {
+    let shell = Shell::new()?;
+    shell.change_dir(folder);
+    Ok(cmd!(shell, "git {args...}").quiet().read()?)
 }
 
 /// The branch, checked out beside the sources.
@@ -28,20 +26,22 @@ pub(super) struct Branch {
 
 impl Branch {
     /// Checks the branch out; `fetch` takes that of the remote, if it has one. A branch that is not there begins empty.
-    pub(super) fn open(root: &Path, fetch: bool) -> Result<Self, String> {
+    pub(super) fn open(root: &Path, fetch: bool) -> Result<Self> {
         let folder = root.join(FOLDER);
         let path = folder.to_string_lossy().into_owned();
-        // One that was left behind is of no use.
-        let _ = git(root, &["worktree", "remove", "--force", &path]);
+        if folder.exists() {
+            // One that was left behind is of no use.
+            git(root, &["worktree", "remove", "--force", &path])?;
+        }
         if fetch && !git(root, &["ls-remote", "--heads", "origin", NAME])?.is_empty() {
             git(root, &["fetch", "--quiet", "origin", &format!("+{NAME}:{NAME}")])?;
         }
-        if git(root, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{NAME}")]).is_ok() {
-            git(root, &["worktree", "add", "--quiet", &path, NAME])?;
-        } else {
+        if git(root, &["branch", "--list", NAME])?.is_empty() {
             git(root, &["worktree", "add", "--quiet", "--detach", &path])?;
             git(&folder, &["checkout", "--quiet", "--orphan", NAME])?;
             git(&folder, &["rm", "-r", "--quiet", "--force", "."])?;
+        } else {
+            git(root, &["worktree", "add", "--quiet", &path, NAME])?;
         }
         Ok(Self { root: root.to_owned(), folder })
     }
@@ -51,11 +51,9 @@ impl Branch {
     }
 
     /// Commits what is in the folder, pushes it if told to, and removes the folder.
-    pub(super) fn keep(self, push: bool) -> Result<(), String> {
+    pub(super) fn keep(self, push: bool) -> Result<()> {
         git(&self.folder, &["add", "--all"])?;
-        let commit: Vec<&str> =
-            AUTHOR.into_iter().chain(["commit", "--quiet", "-m", "Figures of another night"]).collect();
-        git(&self.folder, &commit)?;
+        git(&self.folder, &[&AUTHOR[..], &["commit", "--quiet", "-m", "Figures of another night"]].concat())?;
         if push {
             git(&self.folder, &["push", "--quiet", "origin", NAME])?;
         }
@@ -73,8 +71,7 @@ mod tests {
         git(folder, &["init", "--quiet"]).unwrap();
         std::fs::write(folder.join("source"), "1").unwrap();
         git(folder, &["add", "source"]).unwrap();
-        let commit: Vec<&str> = AUTHOR.into_iter().chain(["commit", "--quiet", "-m", "first"]).collect();
-        git(folder, &commit).unwrap();
+        git(folder, &[&AUTHOR[..], &["commit", "--quiet", "-m", "first"]].concat()).unwrap();
     }
 
     fn night(root: &Path, text: &str, push: bool) -> usize {
@@ -86,28 +83,19 @@ mod tests {
     }
 
     #[test]
-    fn the_branch_keeps_what_each_night_writes() {
+    fn the_branch_keeps_what_each_night_writes_here_and_in_other_checkouts() {
         let folder = tempfile::tempdir().unwrap();
-        repository(folder.path());
-        // `.git` alone, then `figures`, too.
-        assert_eq!(night(folder.path(), "1", false), 1);
-        assert_eq!(night(folder.path(), "2", false), 2);
-        assert_eq!(git(folder.path(), &["show", "performance:figures"]).unwrap(), "2");
-        assert_eq!(git(folder.path(), &["rev-list", "--count", "performance"]).unwrap().trim(), "2");
-        assert!(git(folder.path(), &["show", "performance:source"]).is_err());
-    }
-
-    #[test]
-    fn another_checkout_goes_on_from_what_was_pushed() {
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let origin = folders[0].path().join("origin");
+        let origin = folder.path().join("origin");
         std::fs::create_dir(&origin).unwrap();
         repository(&origin);
-        for (folder, text, files) in [("a", "1", 1), ("b", "2", 2)] {
-            let clone = folders[1].path().join(folder);
-            git(folders[1].path(), &["clone", "--quiet", &origin.to_string_lossy(), folder]).unwrap();
-            assert_eq!(night(&clone, text, true), files);
+        // `.git` alone, then `figures`, too.
+        assert_eq!([night(&origin, "1", false), night(&origin, "2", false)], [1, 2]);
+        assert_eq!(git(&origin, &["rev-list", "--count", NAME]).unwrap(), "2");
+        assert_eq!(git(&origin, &["ls-tree", "--name-only", NAME]).unwrap(), "figures");
+        for (clone, text) in [("a", "3"), ("b", "4")] {
+            git(folder.path(), &["clone", "--quiet", "origin", clone]).unwrap();
+            assert_eq!(night(&folder.path().join(clone), text, true), 2);
+            assert_eq!(git(&origin, &["show", "performance:figures"]).unwrap(), text);
         }
-        assert_eq!(git(&origin, &["show", "performance:figures"]).unwrap(), "2");
     }
 }

@@ -1,42 +1,40 @@
 //! The map of the tests, `docs/tests.md`, has a row for every test target, and no row for one that is gone.
 
-use crate::workspace::{self, File};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use anyhow::Result;
+use regex::Regex;
+
+use crate::workspace::{File, read, regex};
 
 const MAP: &str = "docs/tests.md";
 /// The heading of the part that lists the targets; below it stand headings that name crates, each with a table.
 const LIST: &str = "\n## The targets\n";
+/// The crate and the name of the test target that a file is the root of.
+static TARGET: LazyLock<Regex> = LazyLock::new(|| regex(r"^crates/([^/]+)/tests/([^/]+?)(?:/main)?\.rs$"));
 
 /// Targets without a row, and rows without a target.
-pub(crate) fn check(sources: &[File]) -> Result<Vec<String>, String> {
-    let path = workspace::root().join(MAP);
-    let map = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    Ok(compare(&map, sources))
+pub(super) fn check(files: &[File]) -> Result<Vec<String>> {
+    Ok(compare(&read(MAP)?, files))
 }
 
-fn compare(map: &str, sources: &[File]) -> Vec<String> {
-    let targets: Vec<(&str, &str)> = sources.iter().filter_map(|file| target(&file.path)).collect();
+fn compare(map: &str, files: &[File]) -> Vec<String> {
+    let targets: BTreeSet<(&str, &str)> = files
+        .iter()
+        .filter_map(|file| TARGET.captures(&file.path))
+        .map(|found| found.extract::<2>().1.into())
+        .collect();
     let rows = rows(map);
-    let is_row = |(crate_name, name): &(&str, &str)| {
-        rows.iter().any(|(crates, row)| row == name && crates.contains(crate_name))
-    };
-    let is_target = |(crates, row): &(Vec<&str>, &str)| {
-        targets.iter().any(|(crate_name, name)| row == name && crates.contains(crate_name))
-    };
-    let missing = targets.iter().filter(|target| !is_row(target));
-    let stray = rows.iter().filter(|row| !is_target(row));
+    let missing =
+        targets.iter().filter(|(name, target)| !rows.iter().any(|(c, r)| c.contains(name) && r == target));
+    let missing =
+        missing.map(|(name, target)| format!("{MAP}: no row below `{name}` for the test target `{target}`"));
+    let stray =
+        rows.iter().filter(|(crates, row)| !crates.iter().any(|name| targets.contains(&(*name, *row))));
     missing
-        .map(|(crate_name, name)| format!("{MAP}: no row below `{crate_name}` for the test target `{name}`"))
-        .chain(
-            stray.map(|(crates, name)| format!("{MAP}: {} has no test target `{name}`", crates.join(", "))),
-        )
+        .chain(stray.map(|(c, row)| format!("{MAP}: {} has no test target `{row}`", c.join(", "))))
         .collect()
-}
-
-/// The crate and the name of the test target that a file is the root of.
-fn target(path: &str) -> Option<(&str, &str)> {
-    let (crate_name, file) = path.strip_prefix("crates/")?.split_once("/tests/")?;
-    let name = file.strip_suffix("/main.rs").or(file.strip_suffix(".rs"))?;
-    (!crate_name.contains('/') && !name.contains('/')).then_some((crate_name, name))
 }
 
 /// The names in the first column of each table, with the crates that the heading names.

@@ -1,0 +1,376 @@
+//! Figures, and the tables of them that `xtask/data/measured.toml` describes.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use fs_err as fs;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::chart::{Axis, Chart, svg};
+use crate::workspace::{self, root};
+
+/// Quantities by name, such as `median_ms`, each with its values in turn.
+pub(crate) type Sample = BTreeMap<String, Vec<f64>>;
+
+/// Samples by job, threads and side.
+#[derive(Default)]
+pub(crate) struct Figures(BTreeMap<(String, usize, String), Sample>);
+
+impl Figures {
+    pub(crate) fn add(
+        &mut self,
+        job: &str,
+        threads: usize,
+        side: &str,
+        turn: impl IntoIterator<Item = (String, f64)>,
+    ) {
+        let sample = self.0.entry((job.to_owned(), threads, side.to_owned())).or_default();
+        turn.into_iter().for_each(|(name, value)| sample.entry(name).or_default().push(value));
+    }
+
+    fn get(&self, job: &str, threads: usize, side: &str, of: &str) -> Option<&Vec<f64>> {
+        self.0.get(&(job.to_owned(), threads, side.to_owned()))?.get(of)
+    }
+
+    /// The median of a side, in milliseconds.
+    pub(crate) fn median(&self, job: &str, threads: usize, side: &str) -> Option<f64> {
+        self.get(job, threads, side, "median_ms").map(|values| median(values))
+    }
+
+    /// Writes figures by job, threads and side: medians in milliseconds, or all quantities, the least of least times.
+    pub(crate) fn write(&self, path: &str, whole: bool) -> Result<()> {
+        let of = |(name, values): (&String, &Vec<f64>)| {
+            let (least, middle, _) = spread(values);
+            (name.clone(), json!(if name.starts_with("least") { least } else { middle }))
+        };
+        let entry = |((job, threads, side), sample): (&(String, usize, String), &Sample)| {
+            let mut all: Map<String, Value> = sample.iter().map(of).collect();
+            let value = if whole { json!(all) } else { all.remove("median_ms").unwrap_or_default() };
+            (format!("{job} {threads}t {side}"), value)
+        };
+        let all: Map<String, Value> = self.0.iter().map(entry).collect();
+        Ok(fs::write(root().join(path), serde_json::to_string_pretty(&all)?)?)
+    }
+}
+
+/// The one in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    spread(values).1
+}
+
+/// The least, the median and the greatest.
+fn spread(values: &[f64]) -> (f64, f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |i: usize| sorted.get(i).copied().unwrap_or(f64::NAN);
+    (at(0), at(sorted.len() / 2), at(sorted.len().saturating_sub(1)))
+}
+
+/// What is measured and shown.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Measured {
+    pub(crate) side: BTreeMap<String, String>,
+    pub(crate) product: Product,
+    pub(crate) group: Vec<Group>,
+    pub(crate) page: Vec<Table>,
+    pub(crate) backends: Table,
+    pub(crate) case: Vec<Case>,
+}
+
+/// The product whose speed others are compared with.
+#[derive(Deserialize)]
+pub(crate) struct Product {
+    pub(crate) job: String,
+    pub(crate) sides: Vec<String>,
+    operations: f64,
+}
+
+/// Tables, chosen by a name; they stand in the page between marks.
+#[derive(Deserialize, Default, Clone)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) same: Option<f64>,
+    pub(crate) at_least: Option<f64>,
+    /// Whether whole processes are timed.
+    #[serde(default)]
+    pub(crate) processes: bool,
+    pub(crate) table: Vec<Table>,
+}
+
+/// What two commits are compared at.
+#[derive(Deserialize)]
+pub(crate) struct Case {
+    pub(crate) title: String,
+    pub(crate) job: String,
+    pub(crate) engine: String,
+}
+
+#[derive(Deserialize, Default, Clone)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Table {
+    pub(crate) page: String,
+    pub(crate) text: String,
+    pub(crate) first: String,
+    pub(crate) sides: Vec<String>,
+    /// Names of columns, each with its sides, of which the fastest counts; otherwise each side has one.
+    pub(crate) columns: Vec<Vec<String>>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) compared: Option<String>,
+    pub(crate) peak: bool,
+    /// Whether cells have medians only.
+    pub(crate) brief: bool,
+    pub(crate) picture: Option<String>,
+    pub(crate) picture_title: String,
+    pub(crate) picture_unit: String,
+    pub(crate) row: Vec<Row>,
+}
+
+#[derive(Deserialize, Default, Clone)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Row {
+    pub(crate) job: String,
+    pub(crate) title: String,
+    pub(crate) threads: Option<usize>,
+    pub(crate) unit: String,
+    pub(crate) of: Option<String>,
+    pub(crate) times: Option<f64>,
+    pub(crate) over: Option<f64>,
+    pub(crate) without: Vec<String>,
+    pub(crate) operations: Option<f64>,
+    pub(crate) at: Option<f64>,
+}
+
+pub(crate) fn measured() -> Result<Measured> {
+    Ok(toml::from_str(&workspace::read("xtask/data/measured.toml")?)?)
+}
+
+impl Row {
+    /// What is shown of a value.
+    fn shown(&self, value: f64) -> f64 {
+        self.over.map_or(value * self.times.unwrap_or(1.0), |over| over / value)
+    }
+
+    /// Whether a side does the job.
+    pub(crate) fn has(&self, side: &str) -> bool {
+        !self.without.iter().any(|other| other == side)
+    }
+}
+
+impl Table {
+    pub(crate) fn threads(&self, row: &Row) -> usize {
+        row.threads.or(self.threads).unwrap_or(1)
+    }
+
+    /// The values of the fastest of some sides.
+    fn values<'a>(&self, row: &Row, sides: &[String], figures: &'a Figures) -> Option<&'a Vec<f64>> {
+        let of = row.of.as_deref().unwrap_or("median_ms");
+        let all = sides.iter().filter_map(|side| figures.get(&row.job, self.threads(row), side, of));
+        all.min_by(|a, b| median(a).total_cmp(&median(b)))
+    }
+
+    /// The time of the fastest of the other tools by that of this project.
+    pub(crate) fn ratio(&self, row: &Row, figures: &Figures) -> Option<f64> {
+        let columns = self.columns();
+        let is_other = |column: &&Vec<String>| !column[0].starts_with("rml");
+        let others = columns.iter().filter(is_other).filter_map(|c| self.values(row, &c[1..], figures));
+        let best = others.map(|values| median(values)).reduce(f64::min)?;
+        Some(best / median(self.values(row, &columns.first()?[1..], figures)?))
+    }
+
+    /// Names of columns and their sides.
+    fn columns(&self) -> Vec<Vec<String>> {
+        let single = self.sides.iter().map(|side| vec![side.clone(), side.clone()]);
+        if self.columns.is_empty() { single.collect() } else { self.columns.clone() }
+    }
+
+    /// Whether this project has done all jobs.
+    pub(crate) fn is_whole(&self, figures: &Figures) -> bool {
+        let own = self.columns();
+        self.row.iter().all(|row| self.values(row, &own[0][1..], figures).is_some())
+    }
+
+    /// The table of what there is, in Markdown.
+    pub(crate) fn markdown(&self, figures: &Figures, product: &Product) -> String {
+        let has_any =
+            |c: &Vec<String>| self.row.iter().any(|row| self.values(row, &c[1..], figures).is_some());
+        let columns: Vec<_> = self.columns().into_iter().filter(has_any).collect();
+        let peak = self.peak(figures, product);
+        let named = |name: &String| match name.as_str() {
+            "c" => "C, by hand".to_owned(),
+            own => own.trim_end_matches(" chosen").to_owned(),
+        };
+        let mut names: Vec<String> =
+            columns.iter().map(|c| named(&c[0])).chain(self.compared.clone()).collect();
+        names.extend(peak.map(|_| "rml, % of peak".to_owned()));
+        let mut out = self.text.replace("{peak}", &format!("{:.0}", peak.unwrap_or(f64::NAN) / 1e6));
+        out += if out.is_empty() { "" } else { "\n\n" };
+        out += &format!("| {} | {} |\n|---|{}\n", self.first, names.join(" | "), "---:|".repeat(names.len()));
+        for row in &self.row {
+            let dash = || "–".to_owned();
+            let cell =
+                |c: &Vec<String>| self.values(row, &c[1..], figures).map_or_else(dash, |v| self.cell(row, v));
+            let mut cells: Vec<String> = columns.iter().map(cell).collect();
+            cells
+                .extend(self.compared.as_ref().map(|_| self.ratio(row, figures).map_or_else(dash, relative)));
+            cells.extend(peak.map(|peak| {
+                let own = row.operations.zip(figures.median(&row.job, self.threads(row), "rml"));
+                own.map_or_else(dash, |(operations, ms)| format!("{:.0}", 100.0 * operations / ms / peak))
+            }));
+            out += &format!("| {} | {} |\n", row.title, cells.join(" | "));
+        }
+        out
+    }
+
+    /// The median, and where there is room the least and the greatest.
+    fn cell(&self, row: &Row, values: &[f64]) -> String {
+        let values: Vec<f64> = values.iter().map(|value| row.shown(*value)).collect();
+        let (low, middle, high) = spread(&values);
+        let [low, middle, high] = [low, middle, high].map(digits);
+        if self.brief {
+            format!("{middle} {}", row.unit).trim_end().to_owned()
+        } else {
+            format!("{middle} ({low}–{high})")
+        }
+    }
+
+    /// The best speed of the product, in operations a millisecond.
+    fn peak(&self, figures: &Figures, product: &Product) -> Option<f64> {
+        let of = |side: &String| figures.get(&product.job, self.threads.unwrap_or(1), side, "median_ms");
+        let least = product.sides.iter().filter_map(of).map(|values| spread(values).0).reduce(f64::min)?;
+        self.peak.then_some(product.operations / least)
+    }
+
+    /// The same as a picture, and where it is kept, for a table that has one.
+    pub(crate) fn drawn(&self, figures: &Figures) -> Result<Option<(&str, String)>> {
+        let mut lines: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
+        for side in &self.sides {
+            let time = |row: &Row| Some(row.shown(figures.median(&row.job, self.threads(row), side)?));
+            lines.push((side, self.row.iter().filter_map(|row| Some((row.at?, time(row)?))).collect()));
+        }
+        let (title, unit) = (&self.picture_title, &self.picture_unit);
+        let chart = svg(&Chart { title, x: Axis::Logarithmic, unit, lines })?;
+        Ok(self.picture.as_deref().zip(chart))
+    }
+}
+
+/// Three digits, or all before the point.
+fn digits(value: f64) -> String {
+    let digits = [0.9995, 9.995, 99.95].iter().filter(|limit| value < **limit).count();
+    format!("{value:.digits$}")
+}
+
+/// A relative speed, which says so if it is lower.
+fn relative(ratio: f64) -> String {
+    let shown = if ratio < 9.995 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
+    if ratio < 1.0 { format!("**{shown}: slower**") } else { format!("**{shown}**") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Entry<'a> = (&'a str, usize, &'a str, &'a str, f64);
+
+    fn figures(entries: &[Entry<'_>]) -> Figures {
+        let mut figures = Figures::default();
+        for (job, threads, side, of, value) in entries {
+            figures.add(job, *threads, side, [((*of).to_owned(), *value)]);
+        }
+        figures
+    }
+
+    fn times(entries: &[(&str, usize, &str, f64)]) -> Figures {
+        let entry = |(job, n, side, ms): &(_, _, _, _)| (*job, *n, *side, "median_ms", *ms);
+        figures(&entries.iter().map(entry).collect::<Vec<Entry<'_>>>())
+    }
+
+    /// Whether the tables of a group have those parts.
+    fn has(name: &str, figures: &Figures, parts: &[&str]) {
+        let measured = measured().unwrap();
+        let group = measured.group.iter().find(|g| g.name == name).unwrap();
+        let text: String =
+            group.table.iter().map(|table| table.markdown(figures, &measured.product)).collect();
+        parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+    }
+
+    #[test]
+    fn a_row_compares_with_the_best_peer_and_with_the_peak() {
+        let job = "lstm:32,28,28,128";
+        let all = [("rml", 2.0), ("rml xla", 1.5), ("jax", 5.0), ("torch", 4.0)]
+            .map(|(side, ms)| (job, 1, side, ms));
+        let all = [&all[..], &[("product:1024,1024,1024", 1, "jax", 25.0)]].concat();
+        let lstm = 32.0 * 28.0 * 8.0 * 128.0 * (2.0 * (28.0 + 128.0) + 128.0) + 6.0 * 32.0 * 128.0 * 10.0;
+        let part = 100.0 * lstm / 2.0 / (2.0 * 1024_f64.powi(3) / 25.0);
+        let end = format!(" | 4.00 (4.00–4.00) | **2.00** | {part:.0} |");
+        let columns = "| rml | rml xla | jax | torch | best peer / rml |";
+        has(
+            "lstm",
+            &times(&all),
+            &["is 86 GFLOP/s", columns, "| 2.00 (2.00–2.00) | 1.50 (1.50–1.50) | 5.00", &end],
+        );
+    }
+
+    #[test]
+    fn rows_have_their_quantities_and_units() {
+        let job = "lstm:32,128,64,256";
+        let all = figures(&[
+            (job, 1, "rml", "memory", 5e6),
+            (job, 1, "rml", "own_memory", 4e6),
+            ("stream:16,64", 1, "rml", "median_ms", 0.002),
+            ("stream:16,64", 1, "c", "median_ms", 0.001),
+            ("stream:16,64", 1, "c", "p99_ms", 0.004),
+            ("cartpole:16", 1, "rml", "median_ms", 51.2),
+            ("digits", 1, "rml", "median_ms", 250.0),
+            ("digits", 1, "rml", "epochs", 9.0),
+            ("lstm:1,1000,4,8", 1, "rml", "median_ms", 0.5),
+            ("lstm:1,100,4,8", 1, "rml", "median_ms", 0.1),
+        ]);
+        has("lstm", &all, &["| in all | 5.00 (", "before the job | 4.00 ("]);
+        let late = "| 99th percentile | – | 4.00 (4.00–4.00) | – |";
+        has("stream", &all, &["| rml | C, by hand |", "| **0.50: slower** |", late]);
+        has("cartpole", &all, &["| 1.00 (1.00–1.00) |"]);
+        has("digits", &all, &["| seconds | 0.250 (", "| epochs | 9.00 ("]);
+        has("length", &all, &["| 1,000 | 500 (500–500) |"]);
+        let table = &measured().unwrap().group.into_iter().find(|g| g.name == "length").unwrap().table[0];
+        let (file, picture) = table.drawn(&all).unwrap().unwrap();
+        assert!(file == "docs/windows.svg" && picture.matches("<circle").count() == 2, "{picture}");
+    }
+
+    #[test]
+    fn summaries_need_all_of_their_jobs_and_compare_with_the_fastest_other_tool() {
+        let measured = measured().unwrap();
+        for table in &measured.page {
+            let mut all: Vec<_> =
+                table.row.iter().map(|r| (r.job.as_str(), table.threads(r), "rml", 1.0)).collect();
+            all.extend([
+                ("peephole:32,28,28,128", 1, "jax", 6.0),
+                ("peephole:32,28,28,128", 1, "torch cells", 4.0),
+                ("stream:16,64", 1, "c", 0.5),
+                ("digits", 1, "torch", 46.33),
+                ("cartpole:16", 1, "jax", 2.0),
+            ]);
+            let figures = times(&all);
+            assert!(table.is_whole(&figures) && !table.is_whole(&times(&all[1..])));
+            let text = table.markdown(&figures, &measured.product);
+            let rows = match table.page.as_str() {
+                "README.md" => &["| 1000 µs | – | 500 µs |"][..],
+                _ => &[
+                    "| 1.00 ms | 6.00 ms | 4.00 ms | – | **4.00** |",
+                    "| 1000 µs | – | – | 500 µs | **0.50: slower** |",
+                    "| – | 0.046 s | – | **46** |",
+                    "| 51.2 | 25.6 | – | – | **2.00** |",
+                ],
+            };
+            rows.iter().for_each(|row| assert!(text.contains(row), "{row}: {text}"));
+        }
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        let shown = [0.5, 9.994, 99.6, 999.4, 1234.0].map(digits);
+        assert_eq!(shown, ["0.500", "9.99", "99.6", "999", "1234"]);
+    }
+}
