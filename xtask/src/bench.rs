@@ -6,8 +6,7 @@ use serde_json::Value;
 use xshell::cmd;
 
 use crate::cache;
-use crate::page::{self, MEASUREMENTS, machine};
-use crate::tables::{Figures, measured};
+use crate::tables::{self, Figures, MEASUREMENTS, machine, measured};
 use crate::workspace::{cargo, emptied, root, shell, step};
 
 /// Where the benchmark leaves its figures, in the root folder.
@@ -41,5 +40,5 @@ pub(crate) fn bench() -> Result<()> {
     }
     let table = format!("{machine}:\n\n{}", measured.backends.markdown(&figures, &measured.product));
     println!("\n{table}");
-    page::write(MEASUREMENTS, "backends", &table)
+    tables::write_page(MEASUREMENTS, "backends", &table)
 }

@@ -10,9 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use xshell::{Shell, cmd};
 
-use crate::workspace::{cargo, shell, step};
+use crate::workspace::{cargo, output, shell, step};
 
-const FEATURES: &str = "rml-cli/xla,rml-cli/torch,rml-cli/parquet";
 /// How many of the slowest programs are named.
 const SHOWN: usize = 12;
 
@@ -23,18 +22,16 @@ struct Binary {
     folder: PathBuf,
 }
 
-/// Builds and runs all tests, with those variables, and the examples of the documentation. Each failure is reported
-/// when its program ends, and all of them together at the end.
-pub(crate) fn run(variables: &BTreeMap<String, String>) -> Result<()> {
+/// Builds and runs the tests that the flags name, with those variables, and the examples of the documentation. Each
+/// failure is reported when its program ends, and all of them together at the end.
+pub(crate) fn run(flags: &[String], variables: &BTreeMap<String, String>) -> Result<()> {
     println!("\n== tests: build");
     let start = Instant::now();
-    let flags = ["test", "--workspace", "--no-run", "--quiet", "--features", FEATURES];
-    let binaries: Vec<Binary> = built(&flags, &shell()?)?.iter().filter_map(test).collect();
-    println!(
-        "== tests: build: {:.0} s\n\n== tests: {} programs",
-        start.elapsed().as_secs_f64(),
-        binaries.len()
-    );
+    let (shell, cargo) = (shell()?, cargo());
+    let build: Vec<&str> = ["test", "--no-run"].into_iter().chain(flags.iter().map(String::as_str)).collect();
+    let binaries: Vec<Binary> = built(&build, &shell)?.iter().filter_map(test).collect();
+    let (seconds, n) = (start.elapsed().as_secs_f64(), binaries.len());
+    println!("== tests: build: {seconds:.0} s\n\n== tests: {n} programs");
     ensure!(!binaries.is_empty(), "cargo names no test program");
     let start = Instant::now();
     let (todo, done) = (Mutex::new(binaries.iter()), Mutex::new(Vec::new()));
@@ -57,8 +54,7 @@ pub(crate) fn run(variables: &BTreeMap<String, String>) -> Result<()> {
     done.sort_unstable_by(|a, b| b.cmp(a));
     let slowest: Vec<String> = done.iter().take(SHOWN).map(|(s, name, _)| format!("{name} {s}")).collect();
     println!("== tests: {:.0} s; the slowest: {}", start.elapsed().as_secs_f64(), slowest.join(", "));
-    let (shell, cargo) = (shell()?, cargo());
-    let documented = cmd!(shell, "{cargo} test --workspace --doc --quiet --features {FEATURES}");
+    let documented = cmd!(shell, "{cargo} test --doc {flags...}");
     let documented = step("examples of the documentation", documented.env_remove("RML_BLESS"));
     let failed: Vec<&str> = done.iter().filter(|(.., failed)| *failed).map(|(_, name, _)| *name).collect();
     ensure!(failed.is_empty(), "tests failed: {}", failed.join(", "));
@@ -94,13 +90,7 @@ fn ran(binary: &Binary, variables: &BTreeMap<String, String>) -> Result<()> {
     let shell = Shell::new()?;
     shell.change_dir(folder);
     let command = cmd!(shell, "{program} --quiet").env("CARGO_MANIFEST_DIR", folder);
-    let output = command.env_remove("RML_BLESS").envs(variables).quiet().ignore_status().output()?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    ensure!(
-        output.status.success(),
-        text(&output.stdout) + &text(&output.stderr) + &output.status.to_string()
-    );
-    Ok(())
+    output(command.env_remove("RML_BLESS").envs(variables)).map(|_| ())
 }
 
 #[cfg(test)]

@@ -6,18 +6,12 @@ use plotters::prelude::*;
 /// What a chart shows.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
-    pub(crate) x: Axis,
+    /// Whether the horizontal axis counts by factors, too.
+    pub(crate) by_factors: bool,
     /// What `y` is measured in.
     pub(crate) unit: &'a str,
     /// Names, and their points.
     pub(crate) lines: Vec<(&'a str, Vec<(f64, f64)>)>,
-}
-
-/// How the horizontal axis counts: one after the other, or by factors.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Axis {
-    Linear,
-    Logarithmic,
 }
 
 /// Colours that readers who see few colours tell apart, too.
@@ -25,7 +19,7 @@ const COLOURS: [u32; 7] = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x5
 
 /// The chart as a text; none where there is nothing to show.
 pub(crate) fn svg(chart: &Chart<'_>) -> Result<Option<String>> {
-    let of_x = |x: f64| if chart.x == Axis::Logarithmic { x.log10() } else { x };
+    let of_x = |x: f64| if chart.by_factors { x.log10() } else { x };
     let shown = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
         points.iter().filter(|(_, y)| *y > 0.0).map(|(x, y)| (of_x(*x), y.log10())).collect()
     };
@@ -44,7 +38,7 @@ pub(crate) fn svg(chart: &Chart<'_>) -> Result<Option<String>> {
         .set_left_and_bottom_label_area_size(40)
         .build_cartesian_2d(bounds(all().map(|(x, _)| *x)), bounds(all().map(|(_, y)| *y)))?;
     let factor = |power: &f64| format!("{:.3}", 10_f64.powf(*power));
-    let at = |x: &f64| if chart.x == Axis::Logarithmic { factor(x) } else { x.to_string() };
+    let at = |x: &f64| if chart.by_factors { factor(x) } else { x.to_string() };
     plot.configure_mesh().disable_x_mesh().y_label_formatter(&factor).x_label_formatter(&at).draw()?;
     for ((name, points), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
         let colour = RGBColor((colour >> 16) as u8, (colour >> 8) as u8, *colour as u8);
@@ -74,17 +68,12 @@ mod tests {
             ("a", vec![(0.0, 1.0), (1.0, 10.0), (2.0, 100.0), (3.0, 0.0)]),
             ("c & d", vec![(0.0, 20.0)]),
         ];
-        let chart = |lines| svg(&Chart { title: "t", x: Axis::Linear, unit: "ms", lines }).unwrap();
+        let chart = |lines| svg(&Chart { title: "t", by_factors: false, unit: "ms", lines }).unwrap();
         let text = chart(lines).unwrap();
-        assert!(
-            text.contains("\nt, ms\n") && text.contains("\nc &amp; d\n") && text.contains("#0072B2"),
-            "{text}"
-        );
-        let heights: Vec<f64> = text
-            .split(" cy=\"")
-            .skip(1)
-            .map(|circle| circle.split('"').next().unwrap().parse().unwrap())
-            .collect();
+        let parts = ["\nt, ms\n", "\nc &amp; d\n", "#0072B2"];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        let height = |circle: &str| circle.split('"').next().unwrap().parse().unwrap();
+        let heights: Vec<f64> = text.split(" cy=\"").skip(1).map(height).collect();
         let steps = [heights[0] - heights[1], heights[1] - heights[2]];
         assert!(heights.len() == 4 && (steps[0] - steps[1]).abs() <= 1.0 && steps[0] > 50.0, "{heights:?}");
         assert!(chart(vec![]).is_none() && chart(vec![("a", vec![(0.0, 0.0)])]).is_none());

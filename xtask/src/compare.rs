@@ -4,7 +4,7 @@
 //! in the same minutes.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
@@ -12,7 +12,7 @@ use xshell::cmd;
 
 use crate::peers::built;
 use crate::tables::{measured, median};
-use crate::worker::{Length, Worker};
+use crate::worker::Worker;
 use crate::workspace::{root, shell, step};
 
 /// Where programs are kept, below the root.
@@ -57,23 +57,19 @@ pub(crate) fn compare(name: &str) -> Result<()> {
     let counts = cmd!(shell, "perf stat -x, -e {EVENT} true").quiet().output();
     let counts = counts.is_ok_and(|o| count(&String::from_utf8_lossy(&o.stderr)).is_some());
     let told = if counts { ", instructions within 0.5 %" } else { "; instructions cannot be counted here" };
-    println!(
-        "\n{ROUNDS} pairs of processes; times within {:.0} % of each other are the same{told}\n",
-        100.0 * OF_TIME
-    );
-    println!(
-        "{:30} {:>12} {:>12} {:>8} {:>17} {:>13}",
-        "case", "old, ms", "new, ms", "ratio", "interval", "instructions"
-    );
+    println!("\n{ROUNDS} pairs of processes; times within {:.0} % are the same{told}\n", 100.0 * OF_TIME);
+    let [old_ms, new_ms] = ["old, ms", "new, ms"];
+    println!("{:30} {old_ms:>12} {new_ms:>12}    ratio          interval  instructions", "case");
     let mut slower = Vec::new();
     for told in measured()?.case {
         let (title, job, engine) = (told.title, told.job, told.engine);
-        let command = |program: &Path| {
-            let mut command = Command::new(program);
-            command.args([&job, "--engine", &engine, "--turns", "--folder"]).arg(root().join(FOLDER));
-            command
+        let folder = root().join(FOLDER).display().to_string();
+        let words = |program: &Path| {
+            [&program.display().to_string(), &job, "--engine", &engine, "--turns", "--folder", &folder]
+                .map(str::to_owned)
+                .to_vec()
         };
-        let commands = [command(&old), command(&new)];
+        let commands = [words(&old), words(&new)];
         if !has_job(&commands[0])? {
             println!("{title:30} the saved program does not have this case");
             continue;
@@ -97,7 +93,7 @@ fn program(name: &str) -> Result<PathBuf> {
 }
 
 /// Whether a program knows the job that it is started for: an older one may not.
-fn has_job(command: &Command) -> Result<bool> {
+fn has_job(command: &[String]) -> Result<bool> {
     match started(command) {
         Ok(_) => Ok(true),
         Err(why) if why.to_string().contains("is no job") => Ok(false),
@@ -105,19 +101,18 @@ fn has_job(command: &Command) -> Result<bool> {
     }
 }
 
-fn started(command: &Command) -> Result<Worker> {
-    let mut copy = Command::new(command.get_program());
-    Worker::start("the benchmark", copy.args(command.get_args()))
+fn started(command: &[String]) -> Result<Worker> {
+    Worker::start("the benchmark", Command::new(&command[0]).args(&command[1..]))
 }
 
 /// The verdict on a case, and the line that says why.
-fn case(commands: &[Command; 2], counts: bool) -> Result<(Verdict, String)> {
+fn case(commands: &[Vec<String>; 2], counts: bool) -> Result<(Verdict, String)> {
     // As many steps as the old one does in a turn.
-    let steps = started(&commands[0])?.turn(Length::Seconds(SECONDS))?["steps"].max(2.0);
+    let steps = started(&commands[0])?.turn(&format!("seconds {SECONDS}"))?["steps"].max(2.0);
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
         for i in [round % 2, 1 - round % 2] {
-            times[i].push(started(&commands[i])?.turn(Length::Steps(steps))?["least_ms"]);
+            times[i].push(started(&commands[i])?.turn(&format!("steps {steps}"))?["least_ms"]);
         }
     }
     let time = Ratio::of(&times).context("a step took no time")?;
@@ -130,17 +125,13 @@ fn case(commands: &[Command; 2], counts: bool) -> Result<(Verdict, String)> {
 }
 
 /// The instructions of three pairs of processes that do the same steps.
-fn instructions(commands: &[Command; 2], steps: f64) -> Result<Option<Ratio>> {
-    let file = root().join(FOLDER).join("count");
+fn instructions(commands: &[Vec<String>; 2], steps: f64) -> Result<Option<Ratio>> {
+    let file = root().join(FOLDER).join("count").display().to_string();
+    let perf = ["perf", "stat", "-x,", "-e", EVENT, "-o", &file, "--"].map(str::to_owned);
     let mut counts = [Vec::new(), Vec::new()];
     for _ in 0..3 {
         for (command, counts) in commands.iter().zip(&mut counts) {
-            let mut perf = Command::new("perf");
-            perf.args(["stat", "-x,", "-e", EVENT, "-o"]).arg(&file).arg("--").arg(command.get_program());
-            let mut worker =
-                Worker::start("the benchmark", perf.args(command.get_args()).stderr(Stdio::null()))?;
-            worker.turn(Length::Steps(steps))?;
-            drop(worker);
+            started(&[&perf[..], command].concat())?.turn(&format!("steps {steps}"))?;
             counts.push(count(&fs::read_to_string(&file)?).context("perf counts no instructions")?);
         }
     }
@@ -215,11 +206,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_program_that_takes_twice_as_long_is_slower_and_one_that_lacks_the_case_is_left_out() {
-        let shell = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            command
-        };
+        let shell = |script: &str| ["sh", "-c", script].map(str::to_owned).to_vec();
         let program = |ms: f64| {
             let turn = format!(r#"{{"median_ms": {ms}, "least_ms": {ms}, "p99_ms": {ms}, "steps": 4}}"#);
             shell(&format!("echo '{{\"ready\": true}}'; read line; echo '{turn}'"))
@@ -227,9 +214,8 @@ mod tests {
         for (old, new, verdict) in [(1.0, 2.0, Slower), (2.0, 1.0, Faster), (1.0, 1.01, Same)] {
             assert_eq!(case(&[program(old), program(new)], false).unwrap().0, verdict);
         }
-        assert!(
-            has_job(&program(1.0)).unwrap() && !has_job(&shell("echo '`x` is no job' >&2; exit 1")).unwrap()
-        );
+        assert!(has_job(&program(1.0)).unwrap());
+        assert!(!has_job(&shell("echo '`x` is no job' >&2; exit 1")).unwrap());
         assert!(has_job(&shell("echo 'out of memory' >&2; exit 1")).is_err());
     }
 

@@ -33,9 +33,13 @@ fn entries(files: &[File]) -> Vec<Entry> {
     let entry = |file: &File| -> Vec<Entry> {
         let body = file.text.split_once("codes! {").map_or("", |(_, body)| body);
         let found = declared.captures_iter(body).map(|found| found.extract().1.map(str::to_owned));
-        found
-            .map(|[constant, name, summary]| Entry { path: file.path.clone(), constant, name, summary })
-            .collect()
+        let entry = |[constant, name, summary]: [String; 3]| Entry {
+            path: file.path.clone(),
+            constant,
+            name,
+            summary,
+        };
+        found.map(entry).collect()
     };
     files.iter().filter(is_declaring).flat_map(entry).collect()
 }

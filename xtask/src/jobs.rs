@@ -9,7 +9,9 @@ use serde::Deserialize;
 use xshell::{Shell, cmd};
 
 use crate::cache;
-use crate::workspace::{self, cargo, emptied, files, read, regex, root, shell, step, target, variable};
+use crate::workspace::{
+    self, cargo, emptied, files, output, read, regex, root, shell, step, target, variable,
+};
 use crate::{binaries, book, error_index, tidy};
 
 #[derive(Deserialize)]
@@ -93,9 +95,11 @@ pub(crate) fn run(name: &str, extent: Extent) -> Result<()> {
                 }
             }
             (Some(other), _) => run(other, extent)?,
-            (_, Some(function)) => call(function, &step.env, variables.1.as_deref().unwrap_or_default())?,
-            _ => take(step, &variables, &mut printed)
-                .with_context(|| step.hint.clone().unwrap_or_else(|| format!("{name} failed")))?,
+            (_, Some(function)) => call(function, step, &variables)?,
+            _ => match (take(step, &variables, &mut printed), &step.hint) {
+                (Err(why), Some(hint)) => return Err(why.context(hint.clone())),
+                (taken, _) => taken?,
+            },
         }
     }
     Ok(stamp.map_or(Ok(()), |path| fs_err::write(path, wanted))?)
@@ -119,11 +123,11 @@ impl Job {
     }
 }
 
-fn call(function: &str, variables: &BTreeMap<String, String>, programs: &str) -> Result<()> {
+fn call(function: &str, step: &Step, variables: &Variables) -> Result<()> {
     match function {
         "tidy" => tidy::tidy(),
-        "tests" => binaries::run(variables),
-        "book" => book::book(programs),
+        "tests" => binaries::run(&words(&step.run, variables)?, &step.env),
+        "book" => book::book(variables.1.as_deref().unwrap_or_default()),
         "error index" => error_index::write(),
         "python" => cache::check_python(),
         "platform" => cache::check_platform(),
@@ -169,12 +173,9 @@ fn take(step: &Step, variables: &Variables, printed: &mut Option<String>) -> Res
         return workspace::step(&step.name, command);
     }
     println!("\n== {}", step.name);
-    let output = command.quiet().ignore_status().output()?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (printed_here, errors) = (text(&output.stdout), text(&output.stderr));
+    let (printed_here, errors) = output(command).with_context(|| format!("{} failed", step.name))?;
     // An emulator writes what its board says to either stream.
     let all = format!("{printed_here}{errors}");
-    ensure!(output.status.success(), "{} failed:\n{all}", step.name);
     let missing = step.shows.iter().find(|part| !printed_here.contains(*part));
     let refused = step.refuses.as_ref().and_then(|mark| errors.lines().find(|line| line.contains(mark)));
     ensure!(missing.is_none() && refused.is_none(), "{}: missing: {missing:?}; said: {refused:?}", step.name);
@@ -239,19 +240,13 @@ mod tests {
         let jobs = jobs().unwrap();
         let (variables, jobs) = ((jobs.variables, Some("/bin".to_owned())), jobs.job);
         for (name, job) in &jobs {
-            assert!(
-                job.environment.as_ref().is_none_or(|e| jobs.contains_key(&format!("{e} environment"))),
-                "{name}"
-            );
+            let environment = job.environment.as_ref().map(|name| format!("{name} environment"));
+            assert!(environment.is_none_or(|other| jobs.contains_key(&other)), "{name}");
             for step in &job.step {
                 assert!(step.job.as_ref().is_none_or(|other| jobs.contains_key(other)), "{name}");
                 let is_command = step.job.is_none() && step.call.is_none();
-                assert_eq!(
-                    is_command,
-                    !words(&step.run, &variables).unwrap().is_empty(),
-                    "{name}: {}",
-                    step.name
-                );
+                let words = words(&step.run, &variables).unwrap();
+                assert!(!is_command || !words.is_empty() && !step.name.is_empty(), "{name}: {}", step.name);
             }
         }
     }

@@ -11,7 +11,6 @@ mod compare;
 mod error_index;
 mod jobs;
 mod nightly;
-mod page;
 mod peers;
 mod startup;
 mod tables;

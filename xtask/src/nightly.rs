@@ -1,21 +1,18 @@
 //! `cargo xtask nightly`: is this commit slower than that of the last night, and how fast is it beside others? The
 //! figures of all nights and their charts are kept in a branch of their own.
 
-mod branch;
-
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
-use xshell::cmd;
+use xshell::{Shell, cmd};
 
-use crate::chart::{Axis, Chart, svg};
-use crate::page::machine;
+use crate::chart::{Chart, svg};
+use crate::tables::machine;
 use crate::workspace::{self, root, shell};
 use crate::{compare, peers};
-use branch::Branch;
 
 /// The name under which the program of the last night is saved.
 const LAST: &str = "last-night";
@@ -49,6 +46,64 @@ pub(crate) fn nightly(push: bool) -> Result<()> {
     write(branch.folder(), &entries)?;
     branch.keep(push)?;
     verdict
+}
+
+/// The branch that keeps the figures, which has no commit in common with the others.
+const NAME: &str = "performance";
+/// Where it is checked out, below the root.
+const FOLDER: &str = "target/performance";
+/// Who commits where nobody else is configured.
+const AUTHOR: [&str; 4] = ["-c", "user.name=nightly", "-c", "user.email=nightly@localhost"];
+
+/// What git says in a folder.
+fn git(folder: &Path, args: &[&str]) -> Result<String> {
+    let shell = Shell::new()?;
+    shell.change_dir(folder);
+    Ok(cmd!(shell, "git {args...}").quiet().read()?)
+}
+
+/// The branch, checked out beside the sources.
+struct Branch {
+    root: PathBuf,
+    folder: PathBuf,
+}
+
+impl Branch {
+    /// Checks the branch out; `fetch` takes that of the remote, if it has one. A branch that is not there begins empty.
+    fn open(root: &Path, fetch: bool) -> Result<Self> {
+        let folder = root.join(FOLDER);
+        let path = folder.to_string_lossy().into_owned();
+        if folder.exists() {
+            // One that was left behind is of no use.
+            git(root, &["worktree", "remove", "--force", &path])?;
+        }
+        if fetch && !git(root, &["ls-remote", "--heads", "origin", NAME])?.is_empty() {
+            git(root, &["fetch", "--quiet", "origin", &format!("+{NAME}:{NAME}")])?;
+        }
+        if git(root, &["branch", "--list", NAME])?.is_empty() {
+            git(root, &["worktree", "add", "--quiet", "--detach", &path])?;
+            git(&folder, &["checkout", "--quiet", "--orphan", NAME])?;
+            git(&folder, &["rm", "-r", "--quiet", "--force", "."])?;
+        } else {
+            git(root, &["worktree", "add", "--quiet", &path, NAME])?;
+        }
+        Ok(Self { root: root.to_owned(), folder })
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Commits what is in the folder, pushes it if told to, and removes the folder.
+    fn keep(self, push: bool) -> Result<()> {
+        git(&self.folder, &["add", "--all"])?;
+        git(&self.folder, &[&AUTHOR[..], &["commit", "--quiet", "-m", "Figures of another night"]].concat())?;
+        if push {
+            git(&self.folder, &["push", "--quiet", "origin", NAME])?;
+        }
+        git(&self.root, &["worktree", "remove", "--force", &self.folder.to_string_lossy()])?;
+        Ok(())
+    }
 }
 
 /// The file of the lines.
@@ -107,7 +162,7 @@ fn charts(entries: &[Entry]) -> Result<Vec<(String, String)>> {
     let mut charts = Vec::new();
     for (job, sides) in jobs {
         let lines = sides.into_iter().collect();
-        let chart = svg(&Chart { title: job, x: Axis::Linear, unit: "ms", lines })?;
+        let chart = svg(&Chart { title: job, by_factors: false, unit: "ms", lines })?;
         charts.extend(chart.map(|chart| (job.to_owned(), chart)));
     }
     Ok(charts)
@@ -139,5 +194,38 @@ mod tests {
         std::fs::write(folder.path().join(FILE), serde_json::to_string(&entries[0]).unwrap() + "\n{}\n")
             .unwrap();
         assert!(read(folder.path()).unwrap_err().to_string().contains("history.jsonl:2"));
+    }
+
+    /// A repository with a commit.
+    fn repository(folder: &Path) {
+        git(folder, &["init", "--quiet"]).unwrap();
+        std::fs::write(folder.join("source"), "1").unwrap();
+        git(folder, &["add", "source"]).unwrap();
+        git(folder, &[&AUTHOR[..], &["commit", "--quiet", "-m", "first"]].concat()).unwrap();
+    }
+
+    fn night(root: &Path, text: &str, push: bool) -> usize {
+        let branch = Branch::open(root, push).unwrap();
+        let files = std::fs::read_dir(branch.folder()).unwrap().count();
+        std::fs::write(branch.folder().join("figures"), text).unwrap();
+        branch.keep(push).unwrap();
+        files
+    }
+
+    #[test]
+    fn the_branch_keeps_what_each_night_writes_here_and_in_other_checkouts() {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = folder.path().join("origin");
+        std::fs::create_dir(&origin).unwrap();
+        repository(&origin);
+        // `.git` alone, then `figures`, too.
+        assert_eq!([night(&origin, "1", false), night(&origin, "2", false)], [1, 2]);
+        assert_eq!(git(&origin, &["rev-list", "--count", NAME]).unwrap(), "2");
+        assert_eq!(git(&origin, &["ls-tree", "--name-only", NAME]).unwrap(), "figures");
+        for (clone, text) in [("a", "3"), ("b", "4")] {
+            git(folder.path(), &["clone", "--quiet", "origin", clone]).unwrap();
+            assert_eq!(night(&folder.path().join(clone), text, true), 2);
+            assert_eq!(git(&origin, &["show", "performance:figures"]).unwrap(), text);
+        }
     }
 }

@@ -16,9 +16,8 @@ use serde_json::Value;
 use xshell::Shell;
 
 use crate::jobs::{self, Extent, words};
-use crate::page::{self, MEASUREMENTS, machine};
-use crate::tables::{Figures, Group, measured};
-use crate::worker::{Length, Worker};
+use crate::tables::{self, Figures, Group, MEASUREMENTS, machine, measured};
+use crate::worker::Worker;
 use crate::workspace::{root, target};
 use crate::{binaries, cache};
 
@@ -59,25 +58,15 @@ pub(crate) fn peers(choice: &Choice) -> Result<()> {
     ensure!(rounds > 0, "--rounds needs a number from 1");
     let is_chosen = |group: &&Group| choice.groups.is_empty() || choice.groups.contains(&group.name);
     let machine = machine();
-    let mut run = Run {
-        sides: Sides::build(measured.side.clone(), "native")?,
-        figures: Figures::default(),
-        rounds,
-        seconds: SECONDS,
-    };
+    let mut run = Run::build(&measured.side, "native", rounds, SECONDS)?;
     let mut done = BTreeSet::new();
     for group in measured.group.iter().filter(is_chosen) {
         let start = Instant::now();
         for table in &group.table {
             let threads = table.threads.unwrap_or(1);
             if table.peak && done.insert((&measured.product.job, threads)) {
-                run.measure(
-                    &Group::default(),
-                    &[&measured.product.job],
-                    threads,
-                    &measured.product.sides,
-                    None,
-                )?;
+                let (product, free) = (&measured.product, Group::default());
+                run.measure(&free, &[&product.job], threads, &product.sides, None)?;
             }
             for row in table.row.iter().filter(|row| done.insert((&row.job, threads))) {
                 let names: Vec<String> = table.sides.iter().filter(|side| row.has(side)).cloned().collect();
@@ -98,11 +87,11 @@ pub(crate) fn peers(choice: &Choice) -> Result<()> {
             }
         }
         println!("\n{text}");
-        page::write(MEASUREMENTS, &format!("peers: {}", group.name), &text)?;
+        tables::write_page(MEASUREMENTS, &format!("peers: {}", group.name), &text)?;
     }
     for table in measured.page.iter().filter(|table| table.is_whole(&run.figures)) {
         let text = format!("{machine}:\n\n{}", table.markdown(&run.figures, &measured.product));
-        page::write(&table.page, "peers", &text)?;
+        tables::write_page(&table.page, "peers", &text)?;
     }
     run.figures.write(FIGURES, false)
 }
@@ -110,15 +99,47 @@ pub(crate) fn peers(choice: &Choice) -> Result<()> {
 /// Processes of sides, each of which does jobs one after the other.
 type Session = Vec<(String, Worker)>;
 
-/// What sides do, and what it gave.
+/// What sides do, by what it is done, and what it gave.
 struct Run {
-    sides: Sides,
+    commands: BTreeMap<String, String>,
+    variables: BTreeMap<String, String>,
+    /// The folder of Python, and its lock.
+    python: (PathBuf, File),
     figures: Figures,
     rounds: usize,
     seconds: f64,
 }
 
 impl Run {
+    /// Builds all sides, which are run by those commands.
+    fn build(
+        commands: &BTreeMap<String, String>,
+        backend: &str,
+        rounds: usize,
+        seconds: f64,
+    ) -> Result<Self> {
+        let (python, commands) = (jobs::environment("python")?, commands.clone());
+        jobs::run("stream", Extent::Full)?;
+        let shared = root().join("target/peers").display().to_string();
+        let bench = built(&root())?.display().to_string();
+        let variables = [("bench", bench), ("shared", shared), ("backend", backend.to_owned())];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
+        Ok(Self { commands, variables, python, figures: Figures::default(), rounds, seconds })
+    }
+
+    /// What runs a job on a side: a library, `c`, this project, or this project on a backend (`rml xla`).
+    fn command(&self, side: &str, job: &str, threads: usize) -> Result<Command> {
+        let mut variables = self.variables.clone();
+        variables.extend(
+            [("job", job), ("threads", &threads.to_string())].map(|(n, v)| (n.to_owned(), v.to_owned())),
+        );
+        let run = self.commands.get(side).with_context(|| format!("there is no side {side}"))?;
+        let words = words(run, &(variables, Some(self.python.0.display().to_string())))?;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env(cache::VARIABLE, cache::folder()?).env("PYTHONDONTWRITEBYTECODE", "1");
+        Ok(command)
+    }
+
     /// Has sides take turns at the first of some jobs, in a session that goes to it or in a new one.
     fn measure(
         &mut self,
@@ -139,7 +160,7 @@ impl Run {
             let mut worker = match before.next() {
                 Some((_, worker)) => worker.next()?,
                 None => {
-                    let mut command = self.sides.command(side, jobs[0], threads)?;
+                    let mut command = self.command(side, jobs[0], threads)?;
                     Worker::spawn(side, command.args(&jobs[1..]).arg("--turns"))?
                 }
             };
@@ -152,16 +173,13 @@ impl Run {
         running.iter_mut().skip(1).try_for_each(|(_, worker)| worker.wait())?;
         let mut first = None;
         for (side, Worker { loss, .. }) in &running {
-            let agrees = agrees(group, first, *loss);
-            ensure!(
-                agrees,
-                "{side}: the mean loss of the first steps is {loss:?}; that of the first side is {first:?}"
-            );
+            let told = format!("{side}: the mean loss is {loss:?}; that of the first side is {first:?}");
+            ensure!(agrees(group, first, *loss), told);
             first = first.or(Some(*loss));
         }
         for _ in 0..self.rounds {
             for (side, worker) in &mut running {
-                let turn = worker.turn(Length::Seconds(self.seconds))?;
+                let turn = worker.turn(&format!("seconds {}", self.seconds))?;
                 self.figures.add(jobs[0], threads, side, turn);
             }
         }
@@ -177,17 +195,14 @@ impl Run {
         // The first run reads the files from the disk.
         for (seed, counts) in [(0, false)].into_iter().chain((0..self.rounds).map(|seed| (seed, true))) {
             for side in names {
-                let mut command = self.sides.command(side, &format!("{job}:{seed}"), threads)?;
+                let mut command = self.command(side, &format!("{job}:{seed}"), threads)?;
                 let start = Instant::now();
                 let output = command.stderr(Stdio::inherit()).output()?;
                 let seconds = start.elapsed().as_secs_f64();
                 let text = String::from_utf8_lossy(&output.stdout);
                 let line = text.lines().find(|l| l.starts_with('{')).unwrap_or("null");
                 let said: Value = serde_json::from_str(line)?;
-                ensure!(
-                    said["reached"] == true,
-                    "{side}, seed {seed}: it does not reach the accuracy: {said}"
-                );
+                ensure!(said["reached"] == true, "{side}, seed {seed}: the accuracy is not reached: {said}");
                 let epochs = said["epochs"].as_f64().context("there is no number of epochs")?;
                 println!("{job}:{seed} {side}: {seconds:.2} s, {epochs} epochs");
                 if counts {
@@ -210,44 +225,10 @@ fn agrees(group: &Group, first: Option<Option<f64>>, loss: Option<f64>) -> bool 
     is_high && is_same
 }
 
-/// What is built: the benchmark of this project, the interpreter with the libraries, and the program in C.
-struct Sides {
-    commands: BTreeMap<String, String>,
-    variables: BTreeMap<String, String>,
-    /// The folder of Python, and its lock.
-    python: (PathBuf, File),
-}
-
 /// Whether a side can be run here; a backend that is not set up cannot.
 fn has(side: &str) -> Result<bool> {
     let backend = side.strip_prefix("rml ").filter(|backend| cache::BACKENDS.contains(backend));
     backend.map_or(Ok(true), cache::has_backend)
-}
-
-impl Sides {
-    /// Builds all sides, which are run by those commands.
-    fn build(commands: BTreeMap<String, String>, backend: &str) -> Result<Self> {
-        let python = jobs::environment("python")?;
-        jobs::run("stream", Extent::Full)?;
-        let shared = root().join("target/peers").display().to_string();
-        let bench = built(&root())?.display().to_string();
-        let variables = [("bench", bench), ("shared", shared), ("backend", backend.to_owned())];
-        let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
-        Ok(Self { commands, variables, python })
-    }
-
-    /// What runs a job on a side: a library, `c`, this project, or this project on a backend (`rml xla`).
-    fn command(&self, side: &str, job: &str, threads: usize) -> Result<Command> {
-        let mut variables = self.variables.clone();
-        variables.extend(
-            [("job", job), ("threads", &threads.to_string())].map(|(n, v)| (n.to_owned(), v.to_owned())),
-        );
-        let run = self.commands.get(side).with_context(|| format!("there is no side {side}"))?;
-        let words = words(run, &(variables, Some(self.python.0.display().to_string())))?;
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env(cache::VARIABLE, cache::folder()?).env("PYTHONDONTWRITEBYTECODE", "1");
-        Ok(command)
-    }
 }
 
 /// Builds the benchmark of the project in that folder, and says where it is.
@@ -274,9 +255,8 @@ mod tests {
         assert!(!same(Some(2.0), Some(2.1)) && !same(Some(2.0), Some(f64::NAN)) && !same(Some(2.0), None));
         assert!(!same(None, None));
         let above = |loss| agrees(&group(None, Some(60.0)), None, loss);
-        assert!(
-            above(Some(60.0)) && !above(Some(59.0)) && !above(None) && agrees(&group(None, None), None, None)
-        );
+        assert!(above(Some(60.0)) && !above(Some(59.0)) && !above(None));
+        assert!(agrees(&group(None, None), None, None));
     }
 
     #[test]

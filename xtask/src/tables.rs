@@ -1,14 +1,14 @@
-//! Figures, and the tables of them that `xtask/data/measured.toml` describes.
+//! Figures, the tables of them that `xtask/data/measured.toml` describes, and the pages in which they stand.
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use fs_err as fs;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::chart::{Axis, Chart, svg};
-use crate::workspace::{self, root};
+use crate::chart::{Chart, svg};
+use crate::workspace::{read, root};
 
 /// Quantities by name, such as `median_ms`, each with its values in turn.
 pub(crate) type Sample = BTreeMap<String, Vec<f64>>;
@@ -144,7 +144,7 @@ pub(crate) struct Row {
 }
 
 pub(crate) fn measured() -> Result<Measured> {
-    Ok(toml::from_str(&workspace::read("xtask/data/measured.toml")?)?)
+    Ok(toml::from_str(&read("xtask/data/measured.toml")?)?)
 }
 
 impl Row {
@@ -164,10 +164,10 @@ impl Table {
         row.threads.or(self.threads).unwrap_or(1)
     }
 
-    /// The values of the fastest of some sides.
-    fn values<'a>(&self, row: &Row, sides: &[String], figures: &'a Figures) -> Option<&'a Vec<f64>> {
+    /// The values of the fastest of the sides of a column.
+    fn values<'a>(&self, row: &Row, column: &[String], figures: &'a Figures) -> Option<&'a Vec<f64>> {
         let of = row.of.as_deref().unwrap_or("median_ms");
-        let all = sides.iter().filter_map(|side| figures.get(&row.job, self.threads(row), side, of));
+        let all = column.iter().skip(1).filter_map(|side| figures.get(&row.job, self.threads(row), side, of));
         all.min_by(|a, b| median(a).total_cmp(&median(b)))
     }
 
@@ -175,9 +175,9 @@ impl Table {
     pub(crate) fn ratio(&self, row: &Row, figures: &Figures) -> Option<f64> {
         let columns = self.columns();
         let is_other = |column: &&Vec<String>| !column[0].starts_with("rml");
-        let others = columns.iter().filter(is_other).filter_map(|c| self.values(row, &c[1..], figures));
+        let others = columns.iter().filter(is_other).filter_map(|c| self.values(row, c, figures));
         let best = others.map(|values| median(values)).reduce(f64::min)?;
-        Some(best / median(self.values(row, &columns.first()?[1..], figures)?))
+        Some(best / median(self.values(row, columns.first()?, figures)?))
     }
 
     /// Names of columns and their sides.
@@ -189,36 +189,30 @@ impl Table {
     /// Whether this project has done all jobs.
     pub(crate) fn is_whole(&self, figures: &Figures) -> bool {
         let own = self.columns();
-        self.row.iter().all(|row| self.values(row, &own[0][1..], figures).is_some())
+        self.row.iter().all(|row| self.values(row, &own[0], figures).is_some())
     }
 
     /// The table of what there is, in Markdown.
     pub(crate) fn markdown(&self, figures: &Figures, product: &Product) -> String {
-        let has_any =
-            |c: &Vec<String>| self.row.iter().any(|row| self.values(row, &c[1..], figures).is_some());
+        let has_any = |c: &Vec<String>| self.row.iter().any(|row| self.values(row, c, figures).is_some());
         let columns: Vec<_> = self.columns().into_iter().filter(has_any).collect();
         let peak = self.peak(figures, product);
-        let named = |name: &String| match name.as_str() {
-            "c" => "C, by hand".to_owned(),
-            own => own.trim_end_matches(" chosen").to_owned(),
-        };
-        let mut names: Vec<String> =
-            columns.iter().map(|c| named(&c[0])).chain(self.compared.clone()).collect();
+        let names = columns.iter().map(|column| column[0].clone());
+        let mut names: Vec<String> = names.chain(self.compared.clone()).collect();
         names.extend(peak.map(|_| "rml, % of peak".to_owned()));
         let mut out = self.text.replace("{peak}", &format!("{:.0}", peak.unwrap_or(f64::NAN) / 1e6));
         out += if out.is_empty() { "" } else { "\n\n" };
         out += &format!("| {} | {} |\n|---|{}\n", self.first, names.join(" | "), "---:|".repeat(names.len()));
+        let shown = |cell: Option<String>| cell.unwrap_or_else(|| "–".to_owned());
         for row in &self.row {
-            let dash = || "–".to_owned();
             let cell =
-                |c: &Vec<String>| self.values(row, &c[1..], figures).map_or_else(dash, |v| self.cell(row, v));
+                |c: &Vec<String>| shown(self.values(row, c, figures).map(|values| self.cell(row, values)));
             let mut cells: Vec<String> = columns.iter().map(cell).collect();
-            cells
-                .extend(self.compared.as_ref().map(|_| self.ratio(row, figures).map_or_else(dash, relative)));
-            cells.extend(peak.map(|peak| {
-                let own = row.operations.zip(figures.median(&row.job, self.threads(row), "rml"));
-                own.map_or_else(dash, |(operations, ms)| format!("{:.0}", 100.0 * operations / ms / peak))
-            }));
+            let ratio = || shown(self.ratio(row, figures).map(relative));
+            cells.extend(self.compared.as_ref().map(|_| ratio()));
+            let own = row.operations.zip(figures.median(&row.job, self.threads(row), "rml"));
+            let part = |peak| own.map(|(operations, ms)| format!("{:.0}", 100.0 * operations / ms / peak));
+            cells.extend(peak.map(|peak| shown(part(peak))));
             out += &format!("| {} | {} |\n", row.title, cells.join(" | "));
         }
         out
@@ -229,11 +223,8 @@ impl Table {
         let values: Vec<f64> = values.iter().map(|value| row.shown(*value)).collect();
         let (low, middle, high) = spread(&values);
         let [low, middle, high] = [low, middle, high].map(digits);
-        if self.brief {
-            format!("{middle} {}", row.unit).trim_end().to_owned()
-        } else {
-            format!("{middle} ({low}–{high})")
-        }
+        let brief = format!("{middle} {}", row.unit).trim_end().to_owned();
+        if self.brief { brief } else { format!("{middle} ({low}–{high})") }
     }
 
     /// The best speed of the product, in operations a millisecond.
@@ -251,7 +242,7 @@ impl Table {
             lines.push((side, self.row.iter().filter_map(|row| Some((row.at?, time(row)?))).collect()));
         }
         let (title, unit) = (&self.picture_title, &self.picture_unit);
-        let chart = svg(&Chart { title, x: Axis::Logarithmic, unit, lines })?;
+        let chart = svg(&Chart { title, by_factors: true, unit, lines })?;
         Ok(self.picture.as_deref().zip(chart))
     }
 }
@@ -266,6 +257,35 @@ fn digits(value: f64) -> String {
 fn relative(ratio: f64) -> String {
     let shown = if ratio < 9.995 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
     if ratio < 1.0 { format!("**{shown}: slower**") } else { format!("**{shown}**") }
+}
+
+/// The page that has all measured tables.
+pub(crate) const MEASUREMENTS: &str = "docs/performance-method.md";
+
+/// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the
+/// minute before.
+pub(crate) fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
+    let model = model.map_or("an unknown processor", |(_, model)| model.trim());
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_else(|_| "unknown".to_owned());
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{cores} core{} of {model}, load {load} before the run", if cores == 1 { "" } else { "s" })
+}
+
+/// Writes a text between the marks of that name in a page: `<!-- NAME -->` and `<!-- end of NAME -->`, each alone on a
+/// line.
+pub(crate) fn write_page(page: &str, name: &str, text: &str) -> Result<()> {
+    Ok(fs::write(root().join(page), replaced(&read(page)?, page, name, text)?)?)
+}
+
+/// The page with another text between those marks.
+fn replaced(old: &str, page: &str, name: &str, text: &str) -> Result<String> {
+    let [begin, end] = [format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n")];
+    let at = |mark: &str| old.find(mark).with_context(|| format!("{page} has no mark {}", mark.trim()));
+    let (from, to) = (at(&begin)? + begin.len(), at(&end)?);
+    Ok(format!("{}\n{}\n\n{}", &old[..from], text.trim_end(), &old[to..]))
 }
 
 #[cfg(test)]
@@ -320,8 +340,8 @@ mod tests {
             (job, 1, "rml", "memory", 5e6),
             (job, 1, "rml", "own_memory", 4e6),
             ("stream:16,64", 1, "rml", "median_ms", 0.002),
-            ("stream:16,64", 1, "c", "median_ms", 0.001),
-            ("stream:16,64", 1, "c", "p99_ms", 0.004),
+            ("stream:16,64", 1, "C, by hand", "median_ms", 0.001),
+            ("stream:16,64", 1, "C, by hand", "p99_ms", 0.004),
             ("cartpole:16", 1, "rml", "median_ms", 51.2),
             ("digits", 1, "rml", "median_ms", 250.0),
             ("digits", 1, "rml", "epochs", 9.0),
@@ -348,7 +368,7 @@ mod tests {
             all.extend([
                 ("peephole:32,28,28,128", 1, "jax", 6.0),
                 ("peephole:32,28,28,128", 1, "torch cells", 4.0),
-                ("stream:16,64", 1, "c", 0.5),
+                ("stream:16,64", 1, "C, by hand", 0.5),
                 ("digits", 1, "torch", 46.33),
                 ("cartpole:16", 1, "jax", 2.0),
             ]);
@@ -372,5 +392,24 @@ mod tests {
     fn times_have_three_digits() {
         let shown = [0.5, 9.994, 99.6, 999.4, 1234.0].map(digits);
         assert_eq!(shown, ["0.500", "9.99", "99.6", "999", "1234"]);
+    }
+
+    #[test]
+    fn what_stands_between_the_marks_is_replaced() {
+        let page = "a\n<!-- t -->\nold\n<!-- end of t -->\nb\n";
+        let new = replaced(page, "p", "t", "new\n").unwrap();
+        assert_eq!(new, "a\n<!-- t -->\n\nnew\n\n<!-- end of t -->\nb\n");
+        assert_eq!(replaced(&new, "p", "t", "new").unwrap(), new);
+        assert!(replaced("a", "p", "t", "").unwrap_err().to_string().contains("<!-- t -->"));
+    }
+
+    #[test]
+    fn the_pages_have_the_marks() {
+        let (measured, own) = (measured().unwrap(), |name: &str| (MEASUREMENTS.to_owned(), name.to_owned()));
+        let groups = measured.group.iter().map(|group| own(&format!("peers: {}", group.name)));
+        let pages = measured.page.iter().map(|table| (table.page.clone(), "peers".to_owned()));
+        for (page, mark) in groups.chain(pages).chain([own("peers: breadth"), own("backends")]) {
+            assert!(replaced(&read(&page).unwrap(), &page, &mark, "").is_ok(), "{page}: {mark}");
+        }
     }
 }

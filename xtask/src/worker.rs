@@ -9,13 +9,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value};
 
-/// How long a turn is.
-#[derive(Clone, Copy)]
-pub(crate) enum Length {
-    Seconds(f64),
-    Steps(f64),
-}
-
 /// What a turn gave: times of a step in milliseconds, such as `median_ms`, and how many `steps` it had.
 pub(crate) type Turn = BTreeMap<String, f64>;
 
@@ -67,12 +60,9 @@ impl Worker {
         self.input.as_ref().context("no input")?.write_all(text.as_bytes()).context(self.name.clone())
     }
 
-    /// Takes a turn.
-    pub(crate) fn turn(&mut self, length: Length) -> Result<Turn> {
-        self.say(&match length {
-            Length::Seconds(seconds) => format!("seconds {seconds}\n"),
-            Length::Steps(steps) => format!("steps {steps}\n"),
-        })?;
+    /// Takes a turn of some `seconds` or `steps`.
+    pub(crate) fn turn(&mut self, length: &str) -> Result<Turn> {
+        self.say(&format!("{length}\n"))?;
         let line = self.line()?;
         let mut turn: Turn =
             line.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect();
@@ -131,8 +121,8 @@ mod tests {
             while read unit n; do echo "{\"median_ms\": $n, \"least_ms\": $n, \"p99_ms\": $n, \"steps\": 3, \"memory\": null}"; done"#;
         let mut worker = shell(script).unwrap();
         assert_eq!((worker.loss, worker.memory), (Some(0.5), None));
-        assert_eq!(worker.turn(Length::Steps(12.0)).unwrap()["median_ms"], 12.0);
-        let turn = worker.turn(Length::Seconds(0.5)).unwrap();
+        assert_eq!(worker.turn("steps 12").unwrap()["median_ms"], 12.0);
+        let turn = worker.turn("seconds 0.5").unwrap();
         assert!(turn["p99_ms"] == 0.5 && turn.len() == 4, "{turn:?}");
     }
 
@@ -142,6 +132,6 @@ mod tests {
         assert!(why(shell("echo no such thing >&2; exit 1").err()).contains("no such thing"));
         assert!(why(shell("echo '{\"loss\": 1}'").err()).contains("not that it is ready"));
         let mut worker = shell("echo '{\"ready\": true}'; read line; echo '{\"steps\": 1}'").unwrap();
-        assert!(why(worker.turn(Length::Steps(1.0)).err()).contains("no turn"));
+        assert!(why(worker.turn("steps 1").err()).contains("no turn"));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use regex::Regex;
 use walkdir::{DirEntry, WalkDir};
@@ -62,6 +62,15 @@ pub(crate) fn step(name: &str, command: Cmd<'_>) -> Result<()> {
     let ran = command.quiet().run();
     println!("== {name}: {:.0} s", start.elapsed().as_secs_f64());
     ran.with_context(|| format!("{name} failed"))
+}
+
+/// What a command writes to both streams; the error, if it fails, has both.
+pub(crate) fn output(command: Cmd<'_>) -> Result<(String, String)> {
+    let output = command.quiet().ignore_status().output()?;
+    let [out, errors] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    ensure!(output.status.success(), "{out}{errors}{}", output.status);
+    Ok((out, errors))
 }
 
 /// A text file of the workspace.

@@ -8,9 +8,8 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ROUNDS, Run, SECONDS, Sides};
-use crate::page::{self, MEASUREMENTS, machine};
-use crate::tables::{Figures, Group, Row, Table, measured};
+use super::{ROUNDS, Run, SECONDS};
+use crate::tables::{self, Figures, Group, MEASUREMENTS, Row, Table, machine, measured};
 use crate::workspace::{files, root};
 
 const FAMILIES: &str = "benches/breadth";
@@ -64,13 +63,10 @@ fn jobs(chosen: &[String]) -> Result<Vec<(Row, Group)>> {
 /// Runs the families that are chosen, prints their table and writes it, whole ones into the page, too.
 pub(super) fn breadth(choice: &Choice) -> Result<()> {
     let (jobs, machine, mut failures) = (jobs(&choice.family)?, machine(), Vec::new());
+    let mut commands = measured()?.side;
+    commands.insert("rml".to_owned(), commands["rml chosen"].clone());
     let (rounds, seconds) = if choice.quick { (3, 0.2) } else { (ROUNDS, SECONDS) };
-    let mut run = Run {
-        sides: Sides::build(measured()?.side, &choice.backend)?,
-        figures: Figures::default(),
-        rounds,
-        seconds,
-    };
+    let mut run = Run::build(&commands, &choice.backend, rounds, seconds)?;
     let mut table = table();
     let names: Vec<&str> = jobs.iter().map(|(row, _)| row.job.as_str()).collect();
     for threads in choice.threads.map_or(vec![1, 2], |n| vec![n]) {
@@ -95,12 +91,12 @@ pub(super) fn breadth(choice: &Choice) -> Result<()> {
     println!("\n{text}");
     ensure!(failures.is_empty(), "{} failed: {}", failures.len(), failures.join("; "));
     let is_whole = choice.family.is_empty() && choice.threads.is_none() && choice.backend == "native";
-    if is_whole && !choice.quick { page::write(MEASUREMENTS, "peers: breadth", &text) } else { Ok(()) }
+    if is_whole && !choice.quick { tables::write_page(MEASUREMENTS, "peers: breadth", &text) } else { Ok(()) }
 }
 
 /// The table without its rows.
 fn table() -> Table {
-    let sides = ["rml chosen", "jax", "torch"].map(str::to_owned).to_vec();
+    let sides = ["rml", "jax", "torch"].map(str::to_owned).to_vec();
     let compared = Some("best peer / rml".to_owned());
     Table { first: "milliseconds a step".to_owned(), sides, compared, ..Table::default() }
 }

@@ -39,11 +39,8 @@ fn check_file(file: &File) -> Vec<String> {
         }
         let wrong = arms.iter().filter(|(pattern, body)| is_rest(pattern) && !declines(pattern, body));
         findings.extend(wrong.map(|(pattern, body)| {
-            format!(
-                "{}:{}: in a match over operators `{pattern}` computes `{body:.60}`; name the operators, or decline",
-                file.path,
-                at + 1
-            )
+            let what = format!("`{pattern}` computes `{body:.60}`; name the operators, or decline");
+            format!("{}:{}: in a match over operators {what}", file.path, at + 1)
         }));
     }
     findings
@@ -96,15 +93,11 @@ mod tests {
 
     /// How many findings there are in a match with those arms.
     fn findings(of: &str, arms: &[&str]) -> usize {
-        let text = format!(
-            "fn f(x: &Op) -> u8 {{\n    match {of} {{\n        {},\n    }}\n}}\n",
-            arms.join(",\n        ")
-        );
+        let arms = arms.join(",\n        ");
+        let text = format!("fn f(x: &Op) -> u8 {{\n    match {of} {{\n        {arms},\n    }}\n}}\n");
         let found = check_file(&File { path: "crates/a/src/a.rs".to_owned(), text });
-        assert!(
-            found.iter().all(|f| f.starts_with("crates/a/src/a.rs:2: in a match over operators `")),
-            "{found:?}"
-        );
+        let begin = "crates/a/src/a.rs:2: in a match over operators `";
+        assert!(found.iter().all(|finding| finding.starts_with(begin)), "{found:?}");
         found.len()
     }
 

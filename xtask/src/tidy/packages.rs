@@ -128,10 +128,8 @@ mod tests {
         assert_eq!(allowed(TABLE), table(&[("a", &[]), ("b", &["a"]), ("c", &["a", "b"])]));
         let findings = compare(&allowed(TABLE), &table(&[("a", &["b"]), ("b", &["a"]), ("d", &[])]));
         let parts = ["a: depends on `b`", "lacks `d`", "names `c`"];
-        assert!(
-            findings.len() == 3 && findings.iter().zip(parts).all(|(f, part)| f.contains(part)),
-            "{findings:?}"
-        );
+        let are_those = findings.iter().zip(parts).all(|(finding, part)| finding.contains(part));
+        assert!(findings.len() == 3 && are_those, "{findings:?}");
         assert!(!compare(&allowed("no table"), &table(&[("a", &[])])).is_empty());
     }
 

@@ -112,10 +112,8 @@ mod tests {
             ("| `%` | [B](b.md) |", "**%-1.** x", "// %-1", &["docs/semantics/README.md: no row"]),
         ] {
             let found = findings(row, &[(PAGE, page), ("a.rs", code)]);
-            assert!(
-                found.len() == wanted.len() && found.iter().zip(wanted).all(|(f, w)| f.starts_with(w)),
-                "{found:?}"
-            );
+            let are_those = found.iter().zip(wanted).all(|(f, w)| f.starts_with(w));
+            assert!(found.len() == wanted.len() && are_those, "{found:?}");
         }
     }
 }

@@ -20,21 +20,19 @@ pub(super) fn check(files: &[File]) -> Result<Vec<String>> {
 }
 
 fn compare(map: &str, files: &[File]) -> Vec<String> {
-    let targets: BTreeSet<(&str, &str)> = files
-        .iter()
-        .filter_map(|file| TARGET.captures(&file.path))
-        .map(|found| found.extract::<2>().1.into())
-        .collect();
-    let rows = rows(map);
-    let missing =
-        targets.iter().filter(|(name, target)| !rows.iter().any(|(c, r)| c.contains(name) && r == target));
-    let missing =
-        missing.map(|(name, target)| format!("{MAP}: no row below `{name}` for the test target `{target}`"));
-    let stray =
-        rows.iter().filter(|(crates, row)| !crates.iter().any(|name| targets.contains(&(*name, *row))));
-    missing
-        .chain(stray.map(|(c, row)| format!("{MAP}: {} has no test target `{row}`", c.join(", "))))
-        .collect()
+    let targets = files.iter().filter_map(|file| Some(TARGET.captures(&file.path)?.extract::<2>().1.into()));
+    let (targets, rows): (BTreeSet<(&str, &str)>, _) = (targets.collect(), rows(map));
+    let mut findings = Vec::new();
+    for (name, target) in &targets {
+        if !rows.iter().any(|(crates, row)| crates.contains(name) && row == target) {
+            findings.push(format!("{MAP}: no row below `{name}` for the test target `{target}`"));
+        }
+    }
+    for (crates, row) in rows.iter().filter(|(c, row)| !c.iter().any(|name| targets.contains(&(*name, *row))))
+    {
+        findings.push(format!("{MAP}: {} has no test target `{row}`", crates.join(", ")));
+    }
+    findings
 }
 
 /// The names in the first column of each table, with the crates that the heading names.
