@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn declarations_are_read_and_listed_by_stage() {
-        let text = "codes! {\n    /// Doc.\n    ARITY = \"arity\", \"Too many.\";\n    X = \"x-y\",\n        \"a | b; c\";\n}\n";
+        let text =
+            "codes! {\n /// Doc.\n ARITY = \"arity\", \"Too many.\";\n    X = \"x-y\",\n \"a | b; c\";\n}\n";
         let entries = entries(&[file(&format!("{CODES}elab.rs"), text)]);
         assert!(entries.len() == 2 && entries[0].constant == "ARITY");
         let topics =

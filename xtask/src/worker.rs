@@ -117,9 +117,10 @@ mod tests {
 
     #[test]
     fn a_process_takes_turns() {
-        let script = r#"echo noise; echo '{"ready": true, "loss": 0.5, "memory": null}'
-            while read unit n; do echo "{\"median_ms\": $n, \"least_ms\": $n, \"p99_ms\": $n, \"steps\": 3, \"memory\": null}"; done"#;
-        let mut worker = shell(script).unwrap();
+        let turn = r#"{\"median_ms\": $n, \"least_ms\": $n, \"p99_ms\": $n, \"steps\": 3, \"memory\": null}"#;
+        let ready = r#"echo noise; echo '{"ready": true, "loss": 0.5, "memory": null}'"#;
+        let script = format!("{ready}; while read unit n; do echo \"{turn}\"; done");
+        let mut worker = shell(&script).unwrap();
         assert_eq!((worker.loss, worker.memory), (Some(0.5), None));
         assert_eq!(worker.turn("steps 12").unwrap()["median_ms"], 12.0);
         let turn = worker.turn("seconds 0.5").unwrap();

@@ -37,9 +37,9 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// A file of the workspace, read.
+/// The text of a file of the workspace; lines end as everywhere.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
-    Ok(fs::read_to_string(root().join(path))?)
+    Ok(fs::read_to_string(root().join(path))?.replace("\r\n", "\n"))
 }
 
 /// A regular expression that is known to be one.
@@ -94,7 +94,7 @@ pub(crate) fn files(folder: &Path, ends: &[&str]) -> Result<Vec<File>> {
         let entry = entry?;
         let path = entry.path().strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
         if entry.file_type().is_file() && ends.iter().any(|end| path.ends_with(end)) {
-            found.push(File { path, text: fs::read_to_string(entry.path())? });
+            found.push(File { path, text: read(entry.path())? });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));

@@ -120,8 +120,9 @@ mod tests {
 
     #[test]
     fn links_that_lead_somewhere_are_fine() {
-        let text = "# Top\n[a](b/c.md) [b](../std/time.rml) [c](#top) [d](b/c.md#here) [e](b/c.md#the-rml-command-flags)\n\
-                    [f](https://example.org/x) `std/time.rml` `docs/<code>.md` `x](y)`\n```\n[g](nowhere.md) `std/none`\n```";
+        let text = "# Top\n[a](b/c.md) [b](../std/time.rml) [c](#top) [d](b/c.md#here)\n\
+                    [e](b/c.md#the-rml-command-flags) [f](https://x.org/x) `std/time.rml` `docs/<code>.md` `x](y)`\n\
+                    ```\n[g](nowhere.md) `std/none`\n```";
         assert_eq!(findings(text), Vec::<String>::new());
     }
 

@@ -16,7 +16,7 @@ static MATCH: LazyLock<Regex> = LazyLock::new(|| regex(r"\bmatch .*\{\s*$"));
 
 /// How an arm for all other operators may begin besides passing the operator on.
 static DECLINES: LazyLock<Regex> = LazyLock::new(|| {
-    let mays = r"None|false|Err\(|Ok\(None\)|continue|unreachable!\(|\(\)|\{\}|Truths::ANY|Fact::Varies|value\.clone\(\)";
+    let mays = r"None|false|Err\(|Ok\(None\)|continue|unreachable!|\(\)|\{\}|Truths::ANY|Fact::Varies|value\.clone\(";
     regex(&format!(r"^(?:\{{\s*)?(?:return )?(?:{mays})"))
 });
 

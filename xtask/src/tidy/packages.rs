@@ -117,7 +117,8 @@ fn is_allowed(licence: &str, allowed: &BTreeSet<String>) -> bool {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "# Crates\n\n| x |\n|---|\n| y |\n\n| crate | holds | may depend on |\n|---|---|---|\n| `a` | ids | |\n| b | text | a |\n| c | text | `a`, b |\n\nEnd.\n";
+    const TABLE: &str = "# Crates\n\n| x |\n|---|\n| y |\n\n| crate | holds | may depend on |\n|---|---|---|\n\
+                         | `a` | ids | |\n| b | text | a |\n| c | text | `a`, b |\n\nEnd.\n";
 
     fn table(rows: &[(&str, &[&str])]) -> Table {
         rows.iter().map(|(n, d)| ((*n).to_owned(), d.iter().map(|d| (*d).to_owned()).collect())).collect()
@@ -136,11 +137,11 @@ mod tests {
     #[test]
     fn packages_of_tests_licences_and_origins_are_told_apart() {
         let metadata = serde_json::json!([
-            {"name": "a", "version": "1.0.0", "dependencies": [{"name": "b", "kind": "dev"}, {"name": "s", "kind": null}]},
-            {"name": "b", "version": "1.0.0", "dependencies": [{"name": "a", "kind": null}]},
-            {"name": "s", "version": "1.0.0", "source": REGISTRY, "license": "MIT", "dependencies": []},
-            {"name": "t", "version": "1.0.0", "source": REGISTRY, "dependencies": []},
-            {"name": "u", "version": "1.0.0", "source": "git+https://example.org", "license": "GPL-3.0", "dependencies": []},
+            {"name": "a", "version": "1", "dependencies": [{"name": "b", "kind": "dev"}, {"name": "s", "kind": null}]},
+            {"name": "b", "version": "1", "dependencies": [{"name": "a", "kind": null}]},
+            {"name": "s", "version": "1", "source": REGISTRY, "license": "MIT", "dependencies": []},
+            {"name": "t", "version": "1", "source": REGISTRY, "dependencies": []},
+            {"name": "u", "version": "1", "source": "git+https://x.org", "license": "GPL-3.0", "dependencies": []},
         ]);
         let packages: Vec<Package> = serde_json::from_value(metadata).unwrap();
         assert_eq!(actual(&packages), table(&[("a", &[]), ("b", &["a"])]));

@@ -59,7 +59,8 @@ mod tests {
             ["a/tests/one.rs", "a/tests/two/main.rs", "a/tests/two/part.rs", "b/tests/one.rs", "b/src/c.rs"];
         let file = |path: &&str| File { path: format!("crates/{path}"), text: String::new() };
         let sources: Vec<File> = files.iter().map(file).collect();
-        let map = "| `three` |\n## The targets\n### a, b\n| target | promise |\n| `one` | x |\n### a\n| `two` | y |\n\n## More\n| `four` |";
+        let map = "| `three` |\n## The targets\n### a, b\n| target | promise |\n| `one` | x |\n### a\n\
+                   | `two` | y |\n\n## More\n| `four` |";
         assert_eq!(compare(map, &sources), Vec::<String>::new());
         for (from, to, findings) in
             [("| `two`", "| `2`", 2), ("### a, b", "### a", 1), ("### a\n", "### b\n", 2)]

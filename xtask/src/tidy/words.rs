@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn words_that_only_look_alike_are_fine() {
-        let texts = "It goes. On it|it goes `x` on|`it goes on`|`it goes\non`|It undergoes one|it goes\n\non|goes-on goes on-line|```\ngoes on\n```";
+        let texts = "It goes. On it|it goes `x` on|`it goes on`|`it goes\non`|It undergoes one|it goes\n\non|\
+                     goes-on goes on-line|```\ngoes on\n```";
         for text in texts.split('|') {
             assert_eq!(findings("a.md", text), [""; 0], "{text}");
             let comment: Vec<String> = text.lines().map(|line| format!("/// {line}")).collect();
