@@ -65,7 +65,7 @@ pub(crate) enum Extent {
 }
 
 fn jobs() -> Result<Jobs> {
-    Ok(toml::from_str(&read("xtask/data/jobs.toml")?)?)
+    toml::from_str(&read("xtask/data/jobs.toml")?).context("xtask/data/jobs.toml")
 }
 
 /// Takes the steps of the job of that name.

@@ -144,7 +144,7 @@ pub(crate) struct Row {
 }
 
 pub(crate) fn measured() -> Result<Measured> {
-    Ok(toml::from_str(&read("xtask/data/measured.toml")?)?)
+    toml::from_str(&read("xtask/data/measured.toml")?).context("xtask/data/measured.toml")
 }
 
 impl Row {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use regex::{Match, Regex};
 use serde::Deserialize;
 
@@ -39,7 +39,7 @@ enum Part {
 
 /// All findings in those files.
 pub(super) fn check(files: &[File]) -> Result<Vec<String>> {
-    let tables: Tables = toml::from_str(&read("xtask/data/tidy.toml")?)?;
+    let tables: Tables = toml::from_str(&read("xtask/data/tidy.toml")?).context("xtask/data/tidy.toml")?;
     let phrases = pattern(&tables.phrases);
     let spoken = files.iter().filter(|file| !EXEMPT.contains(&file.path.as_str()));
     let spoken = spoken.flat_map(|file| spoken_in(file, &phrases, &tables.phrases));
