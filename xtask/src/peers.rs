@@ -183,7 +183,7 @@ impl Run {
                 self.figures.add(jobs[0], threads, side, turn);
             }
         }
-        for side in names {
+        for (side, _) in &running {
             println!("{side}: {:.6} ms", self.figures.median(jobs[0], threads, side).unwrap_or(f64::NAN));
         }
         Ok(running)
