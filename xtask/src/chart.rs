@@ -37,7 +37,8 @@ pub(crate) fn svg(chart: &Chart<'_>) -> Result<Option<String>> {
         .margin(10)
         .set_left_and_bottom_label_area_size(40)
         .build_cartesian_2d(bounds(all().map(|(x, _)| *x)), bounds(all().map(|(_, y)| *y)))?;
-    let factor = |power: &f64| format!("{:.3}", 10_f64.powf(*power));
+    let digits = |value: f64| [0.9995, 9.995, 99.95].iter().filter(|limit| value < **limit).count();
+    let factor = |power: &f64| format!("{:.1$}", 10_f64.powf(*power), digits(10_f64.powf(*power)));
     let at = |x: &f64| if chart.by_factors { factor(x) } else { x.to_string() };
     plot.configure_mesh().disable_x_mesh().y_label_formatter(&factor).x_label_formatter(&at).draw()?;
     for ((name, points), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
