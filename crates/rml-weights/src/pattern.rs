@@ -44,8 +44,8 @@ pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The text with its places filled: `{n}`, `{n+1}`, `{n-1}`, `{2*n}`, `{2*n+1}`; the latter where `n` is a whole
-/// number. `Err` = what is wrong with a place.
+/// The text with its places filled: by what was matched, `{n}`, or by sums of products of it and numbers, `{n+1}`,
+/// `{2*n-1}`, `{2-2*m}`, where it is a whole number. `Err` = what is wrong with a place.
 pub(crate) fn filled(text: &str, captures: &Captures) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -63,24 +63,30 @@ fn one(place: &str, captures: &Captures) -> Result<String, String> {
     if let Some(known) = captures.get(place) {
         return Ok(known.clone());
     }
-    let compact: String = place.chars().filter(|c| !c.is_whitespace()).collect();
-    let (product, shift) = match compact.find(['+', '-']) {
-        Some(at) => (&compact[..at], &compact[at..]),
-        None => (compact.as_str(), "0"),
+    let factor = |text: &str| match (text.parse::<i64>(), captures.get(text)) {
+        (Ok(number), _) => Ok(number),
+        (Err(_), Some(known)) => known
+            .parse()
+            .map_err(|_| format!("`{{{place}}}` cannot be computed if `{{{text}}}` is `{known}`")),
+        (Err(_), None) => {
+            let names: Vec<String> = captures.keys().map(|name| format!("`{{{name}}}`")).collect();
+            let there =
+                if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) };
+            Err(format!("`{{{place}}}` is not defined{there}"))
+        }
     };
-    let (factor, name) = product.split_once('*').unwrap_or(("1", product));
-    let names = || captures.keys().map(|k| format!("`{{{k}}}`")).collect::<Vec<_>>().join(", ");
-    let known = captures.get(name).ok_or_else(|| match captures.len() {
-        0 => format!("`{{{place}}}` is not defined"),
-        _ => format!("`{{{place}}}` is not defined; there are {}", names()),
-    })?;
-    let number = |text: &str| text.parse::<i64>().ok();
-    let value = number(known)
-        .zip(number(factor))
-        .zip(number(shift))
-        .and_then(|((n, a), b)| n.checked_mul(a)?.checked_add(b));
-    let value =
-        value.ok_or_else(|| format!("`{{{place}}}` cannot be computed if `{{{name}}}` is `{known}`"))?;
+    let compact: String = place.chars().filter(|c| !c.is_whitespace()).collect();
+    // `2-n` is `2` and `-1*n`
+    let sum = compact.replace('-', "+-1*");
+    let mut value: i64 = 0;
+    for term in sum.strip_prefix('+').unwrap_or(&sum).split('+') {
+        let mut product: i64 = 1;
+        for part in term.split('*') {
+            let factors = product.checked_mul(factor(part)?);
+            product = factors.ok_or_else(|| format!("`{{{place}}}` is too large"))?;
+        }
+        value = value.checked_add(product).ok_or_else(|| format!("`{{{place}}}` is too large"))?;
+    }
     Ok(value.to_string())
 }
 
@@ -108,6 +114,7 @@ mod tests {
             ("{n+1}.{n-1}", "4.2"),
             ("{2*n}", "6"),
             ("{2 * n + 1}.{a}", "7.x"),
+            ("{2-2*n}.{-n}.{n*n-1}", "-4.-3.8"),
             ("plain", "plain"),
         ] {
             assert_eq!(filled(text, &captures).unwrap(), expected);
