@@ -60,7 +60,7 @@ struct Maker {
 impl Maker {
     fn tensor(&mut self) -> Name {
         self.tensors += 1;
-        Name { text: format!("t{}", self.tensors), span: span(), needed: true }
+        Name { text: format!("t{}", self.tensors), span: span() }
     }
 
     fn expr(&mut self, shape: &[usize], depth: usize) -> Expr {
@@ -147,7 +147,7 @@ fn what_is_exported_imports_to_the_same_bits() {
         let rank = maker.random.below(4);
         let shape: Vec<usize> = (0..rank).map(|_| 1 + maker.random.below(6)).collect();
         let ty = Type::new(DType::Num, &shape);
-        let wanted = Wanted { key: Arc::from("p"), ty: ty.clone(), span: span() };
+        let wanted = Wanted { key: Arc::from("p"), ty: ty.clone(), span: span(), needed: true };
         let expr = maker.expr(&shape, 3);
         let expanded = Expanded {
             made: vec![Made { wanted: &wanted, expr, entry: span() }],

@@ -215,6 +215,6 @@ fn lists_that_are_shorter_than_their_input_are_filled_up() {
         assert_eq!(found.unwrap(), [3, 1, 0, 0, 2, 0, 4, 0]);
     }
     for found in bound("{\"x\": [1, 2], \"y\": [3, 1, 1, 1, 1]}\n{\"x\": [1, 2], \"y\": [2]}\n") {
-        assert_eq!(found.unwrap_err().0[0].code.name(), "data-shape");
+        assert_eq!(found.unwrap_err().0[0].code.name, "data-shape");
     }
 }
