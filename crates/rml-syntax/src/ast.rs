@@ -4,6 +4,7 @@
 //! what type a name has is decided by elaboration.
 
 mod operators;
+mod parts;
 
 use rml_base::Span;
 

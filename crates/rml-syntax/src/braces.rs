@@ -23,13 +23,13 @@ impl Lexer<'_> {
         let is_name = |token: &Token| token.kind == Kind::Ident;
         let [.., word, name] = named else { return false };
         if !is_name(name) {
-            return false;
+            return eq && self.fields(close);
         }
         match self.text.get(word.start..word.end) {
             Some("enum") => self.declaration((word.start, eq), close, ("an enumeration", "", "")),
             Some("record") => self.declaration((word.start, eq), close, ("a record", "(", ")")),
             _ if !eq && word.kind == Kind::Eq => self.value(name.start, close),
-            _ => return false,
+            _ => return eq && self.fields(close),
         }
         true
     }
@@ -111,6 +111,55 @@ impl Lexer<'_> {
         }
         self.push(Kind::RParen, close);
     }
+
+    /// `s: point = {x: a, y: b}` or `s = {x = a}`, the fields of a record without its name, as one invalid token.
+    fn fields(&mut self, close: usize) -> bool {
+        let start = self.at;
+        let text = self.text.get(start + 1..close).unwrap_or("").trim().trim_end_matches([',', ';']);
+        let fields: Option<Vec<(&str, &str)>> = text
+            .split([',', ';'])
+            .map(|field| field.split_once([':', '=']).map(|(name, value)| (name.trim(), value.trim())))
+            .collect();
+        let Some(fields) = fields else { return false };
+        let names = fields.iter().map(|(name, _)| *name);
+        let record = self.record_of(&names.collect::<Vec<_>>());
+        let value = |name: &String| fields.iter().find(|(field, _)| field == name).map(|(_, value)| *value);
+        let d = Diagnostic::error(codes::UNEXPECTED_CHARACTER, "a record is made without braces")
+            .label(self.span(start, start + 1), "no token begins like this");
+        self.out.diagnostics.push(match record {
+            Some((record, order)) => {
+                let values: Vec<&str> = order.iter().filter_map(value).collect();
+                let written = format!("{record}({})", values.join(", "));
+                let help = format!("write `{written}`, in the order of the fields");
+                d.fix(help, self.span(start, close + 1), written)
+            }
+            None => d.help(
+                "a record is declared, `record point = (x: num [], y: num []);`, and made by its name, `point(a, b)`",
+            ),
+        });
+        self.at = close + 1;
+        self.push(Kind::Invalid, start);
+        true
+    }
+
+    /// The record of the text above that has these fields: its name, and they in its order.
+    fn record_of(&self, fields: &[&str]) -> Option<(String, Vec<String>)> {
+        let tokens = &self.out.tokens;
+        let text = |token: &Token| self.text.get(token.start..token.end).unwrap_or("");
+        let records = (0..tokens.len()).filter(|i| text(&tokens[*i]) == "record");
+        records.into_iter().find_map(|at| {
+            let rest = tokens.get(at..)?;
+            let end = rest.iter().position(|token| token.kind == Kind::Semi)?;
+            let declared = rest
+                .get(..end)?
+                .windows(2)
+                .filter(|pair| pair[0].kind == Kind::Ident && pair[1].kind == Kind::Colon);
+            let declared: Vec<&str> = declared.map(|pair| text(&pair[0])).collect();
+            let alike = declared.len() == fields.len() && declared.iter().all(|name| fields.contains(name));
+            let declared = declared.into_iter().map(str::to_owned).collect();
+            alike.then(|| (text(&tokens[at + 1]).to_owned(), declared))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -142,5 +191,23 @@ mod tests {
             "x = x ( x , x + x ) ;",
             "write `r(a, b + 1)`, in the order of the fields",
         );
+    }
+
+    /// The help about a value in braces without the name of its record.
+    #[track_caller]
+    fn check_fields(text: &str, help: &str) {
+        let lexed = crate::lexer::lex(FileId::from_index(0), text);
+        let helps: Vec<&String> = lexed.diagnostics.iter().flat_map(|d| &d.help).collect();
+        assert_eq!(helps, [help]);
+    }
+
+    #[test]
+    fn fields_in_braces_are_values_of_their_record() {
+        let record = "record r = (x: num [2], y: int []); ";
+        let help = "write `r(a, b + 1)`, in the order of the fields";
+        check_fields(&format!("{record} s: r = {{y: b + 1, x: a}};"), help);
+        check_fields(&format!("{record} s = {{x = a, y = b + 1}};"), help);
+        let help = "a record is declared, `record point = (x: num [], y: num []);`, and made by its name, `point(a, b)`";
+        check_fields("o = x; s = {x: a};", help);
     }
 }

@@ -52,6 +52,7 @@ impl<'a> Parser<'_, 'a> {
         let states = self.states();
         let closed = self.at_end().then(|| self.take());
         self.automata -= 1;
+        self.joined = false;
         let span = start.to(self.last_span());
         if closed.is_none() {
             let help = "an automaton ends with `end;` after its last state";
@@ -75,6 +76,9 @@ impl<'a> Parser<'_, 'a> {
         let mut states = Vec::new();
         while !self.at_item_end() && !self.at_end() {
             let from = self.at;
+            if self.is_word(0, "initial") && self.is_word(1, "state") {
+                self.initial_state(states.is_empty());
+            }
             let state = if self.at_state() {
                 self.state()
             } else {
@@ -87,6 +91,38 @@ impl<'a> Parser<'_, 'a> {
             }
         }
         states
+    }
+
+    /// Takes the word `initial` before a state, and reports it.
+    fn initial_state(&mut self, is_first: bool) {
+        let word = self.take();
+        let d = Diagnostic::error(codes::SYNTAX, "the initial state has no mark: it is the first one")
+            .label(word, "leave this out");
+        let place = Span { end: self.span(self.peek()).start, ..word };
+        self.report(match is_first {
+            true => d.fix("leave `initial` out", place, ""),
+            false => d.help("leave `initial` out, and put this state before the others"),
+        });
+    }
+
+    /// Takes the word `do` before the equations of a state, and reports the first one. In such an automaton, `;` stands
+    /// between equations only, and not before `until`.
+    fn do_block(&mut self) -> bool {
+        let ends = self.joined && self.is_word(0, "done");
+        let begins = self.is_word(0, "do") && self.peek_at(1).kind == Kind::Ident;
+        if !ends && !begins {
+            return false;
+        }
+        let word = self.take();
+        if !self.joined {
+            let help = "leave `do` out, and end each equation and each transition with `;`: `y = x; until c then S;`";
+            let d = Diagnostic::error(codes::SYNTAX, "the equations of a state follow its name")
+                .label(word, "leave this out")
+                .help(help);
+            self.report(d);
+        }
+        self.joined = true;
+        true
     }
 
     /// Continues after an error: at the next part of the automaton, or after the next `;`.
@@ -114,7 +150,7 @@ impl<'a> Parser<'_, 'a> {
         }
         let (mut body, mut transitions) = (Vec::new(), 0);
         while !self.at_item_end() && !self.at_end() && !self.at_state() {
-            if self.loose_text() || self.block_word() {
+            if self.loose_text() || self.block_word() || self.do_block() {
                 continue;
             }
             let from = self.at;
@@ -142,11 +178,21 @@ impl<'a> Parser<'_, 'a> {
     /// `(limit = 20.0, ..)`
     fn state_params(&mut self) -> Parse<Vec<StateParam<'a>>> {
         let open = self.take();
-        let mut params = Vec::new();
+        let (mut params, mut lacking) = (Vec::new(), false);
         while self.kind() != Kind::RParen {
             let decl = self.decl(false)?;
-            let help = "a parameter of a state has a first value: `state Hold(limit = 20.0)`";
+            if matches!(self.kind(), Kind::Comma | Kind::RParen) && decl.member.is_none() {
+                if !lacking {
+                    self.no_first_value(decl.name);
+                }
+                lacking = true;
+                let first = self.bump.alloc(Expr { kind: ExprKind::Error, span: decl.span });
+                params.push(StateParam { decl, first });
+                self.eat(Kind::Comma);
+                continue;
+            }
             if self.kind() != Kind::Eq || decl.member.is_some() {
+                let help = "a parameter of a state has a first value: `state Hold(limit = 20.0)`";
                 return Err(self.unexpected("`=` after the parameter", &[help]));
             }
             self.next();
@@ -159,6 +205,18 @@ impl<'a> Parser<'_, 'a> {
         }
         self.close(Kind::RParen, open, "`,` or `)` after the parameters of the state")?;
         Ok(params)
+    }
+
+    /// A parameter of a state has no first value.
+    fn no_first_value(&mut self, param: Ident) {
+        let text = self.names.resolve(&param.name);
+        let d = Diagnostic::error(codes::SYNTAX, format!("the parameter `{text}` has no first value"))
+            .label(param.span, "expected `=` and a value after this")
+            .note("it is the value in the first cycle, and after a transition that gives none")
+            .help(format!(
+                "write `{text} = 0.0` for a num, `{text} = 0` for an int, `{text} = false` for a bool"
+            ));
+        self.report(d);
     }
 
     /// `until c then Hold(x);`, `unless c continue Hold;`

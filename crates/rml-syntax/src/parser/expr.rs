@@ -99,6 +99,9 @@ impl<'a> Parser<'_, 'a> {
         if back {
             self.next();
         }
+        if self.kind() == Kind::Ident && self.peek_at(1).kind == Kind::Eq {
+            self.named_axis();
+        }
         let (axes, height, end) = if self.kind() == Kind::LParen {
             self.args("along")?
         } else {

@@ -19,7 +19,7 @@ const CHAINS: &[&str] = &["sequential", "Sequential", "chain", "compose", "pipe"
 
 impl<'a> Parser<'_, 'a> {
     /// The text from the token `from` places ahead up to the one `to` places ahead, which is not included.
-    fn written(&self, from: usize, to: usize) -> &str {
+    pub(super) fn written(&self, from: usize, to: usize) -> &str {
         if from >= to {
             return "";
         }
@@ -27,7 +27,7 @@ impl<'a> Parser<'_, 'a> {
         self.text.get(start..end).unwrap_or("")
     }
 
-    fn span_of(&self, from: usize, to: usize) -> Span {
+    pub(super) fn span_of(&self, from: usize, to: usize) -> Span {
         let end = self.peek_at(to.max(from + 1) - 1).end;
         Span::new(self.file, self.peek_at(from).start, end)
     }
@@ -68,7 +68,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    fn skip(&mut self, tokens: usize) {
+    pub(super) fn skip(&mut self, tokens: usize) {
         for _ in 0..tokens {
             self.next();
         }
@@ -228,17 +228,19 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `until if c restart S;` and `until c resume S;`, with the token after `until` or `unless` next. Or `if c then
-    /// S;`, where `start` is the place of the next token.
+    /// `until if c restart S;`, `until c resume S;` and `until c goto S;`, with the token after `until` or `unless` next;
+    /// or `if c then S;` and `if c then goto S;`, where `start` is the place of the next token.
     pub(super) fn foreign_transition(&mut self, start: Span, strong: bool) -> Option<Transition<'a>> {
         let scade = self.kind() == Kind::If;
         let from = usize::from(scade);
         let end = self.find_from(from, |token| token.kind == Kind::Semi)?;
         let name = end.checked_sub(1)?;
-        let to = name.checked_sub(1).filter(|to| *to > from)?;
-        let (word, target) = (self.peek_at(to), self.peek_at(name));
+        let jump = name.checked_sub(1).filter(|to| *to > from)?;
+        let goto = self.is_word(jump, "goto");
+        let to = jump - usize::from(goto && self.peek_at(jump - 1).kind == Kind::Then);
+        let (word, target) = (self.peek_at(jump), self.peek_at(name));
         let resume = match self.text_of(word) {
-            "restart" | "then" => false,
+            "restart" | "then" | "goto" => false,
             "resume" | "continue" => true,
             _ => return None,
         };
@@ -323,7 +325,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// The name of the call that ends before the next token, and the number of its token.
-    fn call_before(&self) -> Option<(usize, &str)> {
+    pub(super) fn call_before(&self) -> Option<(usize, &str)> {
         let last = self.at.checked_sub(1)?;
         if self.tokens.get(last)?.kind != Kind::RParen {
             return None;

@@ -20,6 +20,7 @@ impl<'a> Parser<'_, 'a> {
             }
             let start = self.at;
             let importing = self.is_word(0, "import");
+            let mut lost = if importing { Lost::Import } else { Lost::Node };
             let item = if self.at_node() {
                 self.node().map(Item::Node)
             } else if self.at_const() {
@@ -31,6 +32,7 @@ impl<'a> Parser<'_, 'a> {
             } else if importing {
                 self.import().map(Item::Import)
             } else {
+                lost = Lost::Other;
                 Err(self.stray_item())
             };
             match item {
@@ -38,7 +40,7 @@ impl<'a> Parser<'_, 'a> {
                 Err(Reported) => {
                     self.skip_to_item();
                     self.lost_import |= importing;
-                    self.lose(start, if importing { Lost::Import } else { Lost::Node });
+                    self.lose(start, lost);
                 }
             }
         }
@@ -46,11 +48,10 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn stray_item(&mut self) -> Reported {
+        let constant = self.stray_constant();
+        let constant = format!("a constant of the whole file begins with `const`: `{constant}`");
         let help: &[&str] = if self.at_equation() {
-            &[
-                "equations follow the header of a node: `node name(inputs) -> (outputs)`",
-                "a constant of the whole file begins with `const`: `const rate = 0.1;`",
-            ]
+            &["equations follow the header of a node: `node name(inputs) -> (outputs)`", &constant]
         } else {
             &[
                 "a program is a list of `import ..;`, `const name = ..;`, `enum name = ..;`, `record name = ..;` and `node name(inputs) -> (outputs) equations`",
@@ -63,6 +64,14 @@ impl<'a> Parser<'_, 'a> {
             self.next();
         }
         reported
+    }
+
+    /// The equation that is next as a constant.
+    fn stray_constant(&self) -> String {
+        let named = self.peek_at(1).kind == Kind::Eq;
+        let end = self.find_from(0, |token| token.kind == Kind::Semi).filter(|_| named);
+        let written = end.map(|end| self.written(0, end)).filter(|text| !text.contains('\n'));
+        format!("const {};", written.unwrap_or("rate = 0.1"))
     }
 
     /// Whether a line break stands before the next token.
@@ -349,6 +358,12 @@ impl<'a> Parser<'_, 'a> {
         }
         if self.at_automaton() {
             return self.automaton(start);
+        }
+        if let Some(looped) = self.for_loop() {
+            return looped;
+        }
+        if let Some(reported) = self.match_statement() {
+            return Err(reported);
         }
         let mut lhs = Vec::new();
         loop {

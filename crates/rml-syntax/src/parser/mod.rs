@@ -11,6 +11,7 @@ mod item;
 mod merge;
 mod operators;
 mod report;
+mod statements;
 mod structure;
 mod types;
 
@@ -68,6 +69,7 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
         at: 0,
         depth: 0,
         automata: 0,
+        joined: false,
         outputs: &[],
         lost,
         lost_import,
@@ -106,6 +108,8 @@ enum Lost {
     Import,
     /// A node: its name stands before a parenthesis.
     Node,
+    /// Something between the nodes: it may define what stands before a parenthesis or a `=`.
+    Other,
     /// An equation: it defines what stands before its `=`.
     Equation,
 }
@@ -130,6 +134,8 @@ struct Parser<'s, 'a> {
     depth: usize,
     /// How many automata are open.
     automata: usize,
+    /// Whether an error says already that equations here end with `;`.
+    joined: bool,
     /// The outputs of the node whose equations are read.
     outputs: &'a [crate::ast::Decl<'a>],
     /// Names in what is left out, and whether that was an import.
@@ -209,6 +215,7 @@ impl<'s, 'a> Parser<'s, 'a> {
             match (self.tokens[i].kind, what) {
                 (Kind::Eq, Lost::Equation) => return,
                 (Kind::Ident, Lost::Node) if next != Some(Kind::LParen) => {}
+                (Kind::Ident, Lost::Other) if !matches!(next, Some(Kind::LParen | Kind::Eq)) => {}
                 (Kind::Ident, _) => {
                     let name = self.symbol(self.tokens[i]);
                     self.lost.push(name);

@@ -39,6 +39,9 @@ impl Parser<'_, '_> {
         };
         let mut diagnostic = Diagnostic::error(codes::SYNTAX, format!("expected {expected}, found {found}"))
             .label(span, format!("expected {expected}{place}"));
+        if let Some(diagnostic) = self.gradient_of_node(&diagnostic) {
+            return self.report(diagnostic);
+        }
         let joined = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|last| last.end);
         let curried = (token.kind == Kind::LParen && joined == Some(token.start)).then(|| self.curried());
         if let Some((place, call)) = curried.flatten() {
@@ -83,6 +86,9 @@ impl Parser<'_, '_> {
 
     /// A missing `;` after what was parsed last.
     pub(super) fn missing_semicolon(&mut self, what: &str) -> Reported {
+        if self.joined {
+            return Reported;
+        }
         let last = self.last_span();
         let found = self.found();
         self.report(

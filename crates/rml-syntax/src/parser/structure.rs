@@ -1,7 +1,7 @@
 //! Constants, families of variables, and the ranges of equations.
 
 use super::{Parse, Parser, Reported};
-use crate::ast::{Decl, Equation, Expr, ExprKind, Ident, Lhs, Node, Range};
+use crate::ast::{BinaryOp, Decl, Equation, Expr, ExprKind, Ident, Lhs, Literal, Node, Range};
 use crate::precedence::Level;
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -17,7 +17,13 @@ impl<'a> Parser<'_, 'a> {
         let [name, eq] = [1, 2].map(|ahead| self.peek_at(at + ahead).kind);
         self.is_word(at, "const")
             && (name == Kind::Ident || name.is_keyword())
-            && matches!(eq, Kind::Eq | Kind::Colon)
+            && (matches!(eq, Kind::Eq | Kind::Colon) || self.is_typed(at + 1))
+    }
+
+    /// `int n =`, `float rate =`
+    fn is_typed(&self, ahead: usize) -> bool {
+        let kinds = [0, 1, 2].map(|more| self.peek_at(ahead + more).kind);
+        kinds == [Kind::Ident, Kind::Ident, Kind::Eq]
     }
 
     /// `[private] const name = value;`
@@ -30,8 +36,12 @@ impl<'a> Parser<'_, 'a> {
             self.next();
             return Err(reported);
         }
+        let before = self.is_typed(0).then(|| self.take());
         let name = self.name("the name of the constant")?;
-        if self.kind() == Kind::Colon {
+        if let Some(ty) = before {
+            let blank = Span { end: name.span.start, ..ty };
+            self.constant_type(name, ty, |d, help| d.fix(help, blank, ""));
+        } else if self.kind() == Kind::Colon {
             self.typed_constant(name);
         }
         self.expect(Kind::Eq, "after the name of the constant", &[])?;
@@ -56,10 +66,18 @@ impl<'a> Parser<'_, 'a> {
         while !matches!(self.kind(), Kind::Eq | Kind::Semi | Kind::Eof) {
             self.next();
         }
+        self.constant_type(name, start.to(self.last_span()), Diagnostic::help);
+    }
+
+    /// A constant has a type there. `advise` adds the help.
+    fn constant_type(&mut self, name: Ident, ty: Span, advise: impl Fn(Diagnostic, String) -> Diagnostic) {
         let text = self.names.resolve(&name.name);
-        let diagnostic = Diagnostic::error(codes::SYNTAX, "a constant has no type of its own")
-            .label(start.to(self.last_span()), "leave this out")
-            .help(format!("write `const {text} = ..;`: the type is that of the value"));
+        let end = self.find_from(0, |token| token.kind == Kind::Semi).filter(|_| self.kind() == Kind::Eq);
+        let value = end.map(|end| self.written(1, end)).filter(|text| !text.contains('\n')).unwrap_or("..");
+        let help = format!("write `const {text} = {value};`: the type is that of the value");
+        let diagnostic =
+            Diagnostic::error(codes::SYNTAX, "a constant has no type of its own").label(ty, "leave this out");
+        let diagnostic = advise(diagnostic, help);
         self.report(diagnostic);
     }
 
@@ -225,10 +243,22 @@ impl<'a> Parser<'_, 'a> {
             }
             Some(first.expr)
         };
+        if let Some(index) = first
+            && let ExprKind::Var(name) = index.kind
+            && !(self.kind() == Kind::Ident && matches!(named(self), Kind::Lt | Kind::Le))
+        {
+            return self.closed_range(start, None, Ident { name, span: index.span }).map(Some);
+        }
         if first.is_some() && self.kind() != Kind::Ident {
             return Err(self.no_range(start, true));
         }
         let index = self.name("the index of the equation")?;
+        if let Some(range) = self.range_of_call(start, index) {
+            return range.map(Some);
+        }
+        if first.is_some() && self.eat(Kind::Le).is_some() {
+            return self.closed_range(start, first, index).map(Some);
+        }
         if self.eat(Kind::Lt).is_none() {
             return Err(self.no_range(start, first.is_some()));
         }
@@ -237,6 +267,33 @@ impl<'a> Parser<'_, 'a> {
             return Err(self.no_range(start, false));
         }
         Ok(Some(Range { index, first, end, span: start.to(self.last_span()) }))
+    }
+
+    /// `for k <= n`, `for 1 <= k <= n`, with the bound next. It is reported.
+    fn closed_range(&mut self, start: Span, first: Option<&'a Expr<'a>>, index: Ident) -> Parse<Range<'a>> {
+        let sign = self.last_span();
+        let bound = self.infix(Level::Sum)?;
+        let text = self.text.get(bound.outer.range()).unwrap_or("n");
+        let (kind, text) = match bound.expr.kind {
+            ExprKind::Literal(Literal::Int(n)) => {
+                let after = n.saturating_add(1);
+                (ExprKind::Literal(Literal::Int(after)), after.to_string())
+            }
+            _ => {
+                let one = Expr { kind: ExprKind::Literal(Literal::Int(1)), span: bound.outer };
+                let one = self.bump.alloc(one);
+                (ExprKind::Binary(BinaryOp::Add, bound.expr, one), format!("{text} + 1"))
+            }
+        };
+        let end = self.bump.alloc(Expr { kind, span: bound.outer });
+        let place = sign.to(bound.outer);
+        let written = self.text.get(start.to(index.span).range()).unwrap_or("for k");
+        let d = Diagnostic::error(codes::SYNTAX, "expected `<` before the bound of the index, found `<=`")
+            .label(sign, "expected `<`")
+            .note("the bound is not one of the indices")
+            .fix(format!("write `{written} < {text}`"), place, format!("< {text}"));
+        self.report(d);
+        Ok(Range { index, first, end, span: start.to(bound.outer) })
     }
 
     /// What follows `for` is no range.
