@@ -206,9 +206,11 @@ impl Scopes {
         }
         let (prefix, inner) = adjoint_prefix(name);
         let adjoint = !prefix.is_empty();
-        let near = if adjoint { suggest(inner, known.iter().copied()) } else { None };
+        // functions have no adjoint
+        let nodes = || known.iter().copied().filter(|name| builtins::find(name).is_none());
+        let near = if adjoint { suggest(inner, nodes()) } else { None };
         let misspelt = || {
-            let adjoints: Vec<String> = known.iter().map(|known| format!("diff_{known}")).collect();
+            let adjoints: Vec<String> = nodes().map(|known| format!("diff_{known}")).collect();
             suggest(name, adjoints.iter().map(String::as_str)).map(str::to_owned)
         };
         near.map(|near| format!("{prefix}{near}"))
@@ -295,7 +297,7 @@ pub(crate) fn derivative(name: &str, outer: Order) -> Option<(&str, Order)> {
 }
 
 /// The leading `diff_`s and `grad_`s of a name, and the rest.
-fn adjoint_prefix(name: &str) -> (&str, &str) {
+pub(crate) fn adjoint_prefix(name: &str) -> (&str, &str) {
     let mut rest = name;
     while let Some(inner) = rest.strip_prefix("diff_").or_else(|| rest.strip_prefix("grad_")) {
         rest = inner;

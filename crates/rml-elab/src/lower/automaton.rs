@@ -9,6 +9,7 @@ use rml_syntax::ast::{self, DTypeName, Symbol};
 
 use super::node::Lower;
 use super::states::{Automaton, Own, Param, Partial, Written};
+use super::written::brief;
 use crate::hir::{Equation, Local, LocalData, LocalKind, State, States};
 
 /// The number of an equation that is not made yet.
@@ -286,10 +287,45 @@ impl<'a> Lower<'a, '_> {
                     matches!(self.locals[outside].kind, LocalKind::Constant(_) | LocalKind::Undefined);
                 if !is_own && !hidden && !known.contains(name) {
                     known.push(*name);
-                    self.duplicate("variable", self.locals[*local].span, outside);
+                    let again = self.locals[*local].span;
+                    match self.defined_around(automaton, *name, (again, outside)) {
+                        Some(d) => self.report.push(d),
+                        None => self.duplicate("variable", again, outside),
+                    }
                 }
             }
         }
+    }
+
+    /// An equation beside an automaton defines what its states define, too.
+    fn defined_around(
+        &self,
+        automaton: &Automaton<'a>,
+        name: Symbol,
+        (again, outside): (Span, Local),
+    ) -> Option<Diagnostic> {
+        let span = self.locals[outside].span;
+        let text = self.names.resolve(&name);
+        let value = self.header.ast.equations.iter().find_map(|equation| match equation.lhs {
+            [ast::Lhs::Var(decl)] if decl.name.span == span => Some(brief(self.names, equation.rhs)),
+            _ => None, // several variables, or none of that place
+        })?;
+        let states = automaton.states.iter().zip(automaton.ast);
+        let lacks = states.filter(|(own, _)| !own.names.contains_key(&name));
+        let lacking: Vec<String> =
+            lacks.map(|(_, state)| format!("`{}`", self.names.resolve(&state.name.name))).collect();
+        let message = format!("variable `{text}` is defined twice");
+        let d = Diagnostic::error(codes::DUPLICATE_DEFINITION, message)
+            .label(again, "defined again here")
+            .label(span, "first defined here");
+        Some(match &lacking[..] {
+            [] => d.help(format!("each state defines `{text}`: leave out the equation beside the automaton")),
+            states => d.note("an equation beside an automaton holds in all states").help(format!(
+                "leave it out there, and put `{text} = {value};` into the state{} {}",
+                if states.len() == 1 { "" } else { "s" },
+                states.join(", ")
+            )),
+        })
     }
 
     /// A variable that only some states define is read outside of these.

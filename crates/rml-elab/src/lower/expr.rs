@@ -1,7 +1,7 @@
 //! Expressions: names of variables, calls, grouping of `merge`.
 
 use rml_base::codes::{elab as codes, syntax};
-use rml_base::{Diagnostic, Span, suggest};
+use rml_base::{Diagnostic, Label, Span, suggest};
 use rml_syntax::ast::{self, Ident};
 use rml_syntax::operands::{MergeOperand, group_merge};
 
@@ -11,7 +11,7 @@ use crate::builtins::Builtin;
 use crate::habits;
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::hir::{Order, Structure};
-use crate::scope::Callable;
+use crate::scope::{Callable, adjoint_prefix};
 
 impl Lower<'_, '_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr<'_>) -> ExprId {
@@ -93,6 +93,10 @@ impl Lower<'_, '_> {
             self.report.push(d);
             return self.local(name, span, LocalKind::Undefined);
         }
+        if let Some(d) = self.misplaced(name, span) {
+            self.report.push(d);
+            return self.local(name, span, LocalKind::Undefined);
+        }
         let message = format!("nothing defines `{text}`");
         let constant = self.header.form == ast::Form::Constant;
         let place = if constant { "not found" } else { "not found in this node" };
@@ -111,10 +115,15 @@ impl Lower<'_, '_> {
             d = d.fix(format!("there is `{near}`"), span, near);
         } else if let Some(help) = self.named_type_as_value(text) {
             d = d.help(help);
-        } else if self.scopes.callable(self.header.file, text).is_some() {
-            d = d.help(format!(
-                "`{text}` is a node or function: call it with `{text}(..)`; one node that is called several times is shared, `share u = {text};`"
-            ));
+        } else if let Some(callable) = self.scopes.callable(self.header.file, text) {
+            d.message = format!("`{text}` is not a value");
+            d.labels = vec![Label { span, message: "a value is expected here".to_owned() }];
+            d = d.help(match callable {
+                Callable::Builtin(_) => format!("`{text}` is a function: call it with `{text}(..)`"),
+                Callable::Node(..) | Callable::Ambiguous(_) => format!(
+                    "`{text}` is a node: call it with `{text}(..)`; one node that is called several times is shared, `share u = {text};`"
+                ),
+            });
         } else if let Some(near) = self.case_near(text) {
             d = d.fix(format!("there is the case `{near}`"), span, near);
         } else if constant {
@@ -234,7 +243,8 @@ impl Lower<'_, '_> {
                 ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
             }
             None => {
-                if !self.scopes.is_excused(self.header.file, name, true) {
+                let again = self.by_name.contains_key(&callee.name) && !self.uncalled.insert(callee.name);
+                if !again && !self.scopes.is_excused(self.header.file, name, true) {
                     self.unknown_callee(name, callee, args);
                 }
                 // A node that is passed on to what is unknown is not in error itself.
@@ -257,7 +267,11 @@ impl Lower<'_, '_> {
         let module = self.scopes.library_module(name);
         if let Some(nested) = self.nested_layers(name, args) {
             d = d.help(format!("call a layer on the result of another one: `{nested}`"));
-        } else if let Some(help) = self.deviation(name, args) {
+        } else if let Some(help) = self.deviation(name, args).or_else(|| self.scanned(name, args)) {
+            d = d.help(help);
+        } else if let Some(help) = self.adjoint_of_function(name) {
+            d.message =
+                format!("the function `{}` has no adjoint that can be called", adjoint_prefix(name).1);
             d = d.help(help);
         } else if let Some(help) =
             habits::call(name).filter(|_| module.is_none_or(|(_, inputs)| inputs != args.len()))

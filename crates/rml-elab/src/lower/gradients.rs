@@ -149,7 +149,7 @@ impl<'a> Lower<'a, '_> {
             Diagnostic::error(codes::UNKNOWN_NAME, message)
                 .label(base.span.to(field.span), "expected a variable of this node")
                 .help("a penalty on parameters, weight decay, is a part of their update: `adamw` of `import std.optimisers;` in `diff_param`")
-                .help(format!("parameters can be read, without a gradient: `share u = {text};`, calls of `u` and `diff_u` in place of `{text}` and `diff_{text}`, then `u.params{inner}`")),
+                .help(format!("parameters can be read: `share u = {text};`, calls of `u` and `diff_u` in place of `{text}` and `diff_{text}`, then `u.params{inner}`")),
         );
         self.local(name, base.span, LocalKind::Undefined);
         Some(ExprKind::Error(Vec::new()))

@@ -14,6 +14,7 @@ mod results;
 mod rules;
 mod scalars;
 mod share;
+mod slips;
 mod states;
 mod structure;
 mod transitions;

@@ -36,6 +36,8 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) index: Option<(ast::Symbol, Local)>,
     /// The shared instances.
     pub(super) shares: Vec<Local>,
+    /// Names that are called, and are no nodes, which is reported.
+    pub(super) uncalled: BTreeSet<ast::Symbol>,
     /// The automata.
     pub(super) automata: Automata<'a>,
     /// Names that several equations define: the first one, and where they are defined again.
@@ -65,6 +67,7 @@ pub(super) fn lower<'a>(
         called: Vec::new(),
         index: None,
         shares: Vec::new(),
+        uncalled: BTreeSet::new(),
         automata: Automata::default(),
         doubled: IndexMap::new(),
     };
@@ -160,6 +163,10 @@ impl Lower<'_, '_> {
         if let ast::ExprKind::Share(node) = ast.rhs.kind {
             return self.share(ast, node);
         }
+        if self.is_open_call(ast) {
+            self.node_as_variable(ast);
+            return self.share(ast, ast.rhs);
+        }
         let family = self.family(ast);
         for (side, (local, _)) in ast.lhs.iter().zip(&lhs) {
             if let (ast::Lhs::Var(decl), Some(local)) = (side, local)
@@ -210,6 +217,7 @@ impl Lower<'_, '_> {
             let update = self.updated_parameter(&first.name).filter(|_| again.len() == 1);
             let help = match &names[..] {
                 _ if let Some(update) = update => update,
+                _ if let Some(first) = self.first_member(first.span, &again) => first,
                 [one] => format!("{why} call this one {one}, and what reads it after this"),
                 several => format!(
                     "{why} call these {}, and let each equation after them read the last one before it",
@@ -244,7 +252,7 @@ impl Lower<'_, '_> {
                                 let again = self.doubled.entry(name.name).or_insert((first, Vec::new()));
                                 again.1.push(name.span);
                             }
-                            if matches!(ast.rhs.kind, ast::ExprKind::Share(_)) {
+                            if matches!(ast.rhs.kind, ast::ExprKind::Share(_)) || self.is_open_call(ast) {
                                 let local = self.local(name.name, name.span, LocalKind::Node);
                                 self.shares.push(local);
                                 lhs.push((None, name.span));
@@ -304,7 +312,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn is_static_form(&self, expr: &ast::Expr<'_>, depth: usize) -> bool {
+    pub(super) fn is_static_form(&self, expr: &ast::Expr<'_>, depth: usize) -> bool {
         let name =
             |name: &ast::Symbol| self.by_name.get(name).is_none_or(|local| self.may_be_static(*local, depth));
         match &expr.kind {

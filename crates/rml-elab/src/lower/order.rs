@@ -4,7 +4,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 
 use super::structure;
-use crate::hir::{ExprId, ExprKind, Node, SourceId};
+use crate::hir::{ExprId, ExprKind, LocalKind, Node, SourceId};
 use crate::hir::{Structure, Target};
 use crate::report::Report;
 
@@ -93,8 +93,13 @@ pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Repo
         calls[id].iter().filter(|(.., expr)| !guarded.contains(expr)).copied().collect::<Vec<_>>()
     };
     let (order, cycles) = ordered(ids, &open);
+    let mut known = Vec::new();
     for cycle in cycles {
-        report.push(recursion(&|id| &nodes[id], &cycle));
+        // two calls in one node are one mistake
+        if !known.contains(&(cycle.call.0, cycle.callee)) {
+            report.push(recursion(&|id| &nodes[id], &cycle));
+            known.push((cycle.call.0, cycle.callee));
+        }
         let (id, expr) = cycle.call;
         let call = &mut nodes[id].exprs[expr].kind;
         *call = ExprKind::Error(call.children());
@@ -114,7 +119,70 @@ pub(crate) fn recursion<'a>(node: &dyn Fn(SourceId) -> &'a Node, cycle: &Cycle) 
     if cycle.chain.len() > 1 {
         d = d.note(format!("the instances are nested: {}", path.join(" -> ")));
     }
-    d.note("each call makes an instance with a state of its own, so this would be infinitely many")
-        .help("write equal layers with an index, `h[k + 1] = layer(h[k]) for k < n;`, and repetition over time with `fby`")
+    let d = d.note("each call makes an instance with a state of its own, so this would be infinitely many");
+    let callee = name;
+    if let Some(why) = undecided(node(cycle.call.0), cycle.call.1) {
+        return match why {
+            Undecided::Stream(name, at) => d
+                .label(at, format!("`{name}` is a stream"))
+                .help(format!("an `if` ends a recursion where its condition is static: write `{name}` without a type, and give it a number in each call")),
+            Undecided::Dimension(name, at) => d
+                .label(at, format!("`{name}` comes from a shape"))
+                .note("copies are made before shapes are known")
+                .help(format!("an `if` ends a recursion where its condition is static: pass the size as an input without a type, `node {callee}({name}, ..)`, and call it with a number, `{callee}({name} / 2, ..)`")),
+            Undecided::Match => d
+                .note("`match` does not decide which copies are made, `if` does")
+                .help("end the recursion by `if` with a static condition: `o = if n == 0 then x else f(n - 1, x);`"),
+        };
+    }
+    d.help("write equal layers with an index, `h[k + 1] = layer(h[k]) for k < n;`, and repetition over time with `fby`")
         .help("a static condition can end a recursion: `o = if n == 0 then x else f(n - 1, x);`")
+}
+
+/// Why the condition around a recursive call does not end the recursion.
+enum Undecided<'a> {
+    /// It reads an input that is declared as a stream.
+    Stream(&'a str, Span),
+    /// It reads a size.
+    Dimension(&'a str, Span),
+    /// The call stands in a case of `match`.
+    Match,
+}
+
+fn undecided(node: &Node, call: ExprId) -> Option<Undecided<'_>> {
+    let holds = |branch: ExprId| parts(node, branch).contains(&call);
+    let read = |cond: ExprId| {
+        parts(node, cond).into_iter().find_map(|e| {
+            let ExprKind::Local(local) = node.exprs[e].kind else { return None };
+            let data = &node.locals[local];
+            match data.kind {
+                LocalKind::Formal if !data.types.is_empty() => Some(Undecided::Stream(&data.name, data.span)),
+                LocalKind::Dim => Some(Undecided::Dimension(&data.name, data.span)),
+                LocalKind::Formal
+                | LocalKind::Defined { .. }
+                | LocalKind::Undefined
+                | LocalKind::Node
+                | LocalKind::Family
+                | LocalKind::Index
+                | LocalKind::Constant(_) => None,
+            }
+        })
+    };
+    node.exprs.iter().find_map(|expr| match &expr.kind {
+        ExprKind::If { cond, then, other } if holds(*then) || holds(*other) => read(*cond),
+        ExprKind::Structure(Structure::Match { cases, .. }) if cases.iter().any(|(_, case)| holds(*case)) => {
+            Some(Undecided::Match)
+        }
+        _ => None, // not a choice
+    })
+}
+
+/// An expression and all in it.
+fn parts(node: &Node, expr: ExprId) -> Vec<ExprId> {
+    let (mut found, mut todo) = (Vec::new(), vec![expr]);
+    while let Some(expr) = todo.pop() {
+        found.push(expr);
+        todo.extend(node.exprs[expr].kind.children());
+    }
+    found
 }

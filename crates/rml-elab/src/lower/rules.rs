@@ -14,10 +14,27 @@ use crate::hir::{
 };
 
 impl Lower<'_, '_> {
+    /// The node after `by`.
+    pub(super) fn rule(&mut self, rule: &ast::Expr<'_>) -> ExprId {
+        let ast::ExprKind::Literal(rate) = rule.kind else { return self.passed(rule, None) };
+        let rate = match rate {
+            ast::Literal::Num(x) => format!("{x:?}"),
+            ast::Literal::Int(_) | ast::Literal::Bool(_) => "0.001".to_owned(),
+        };
+        let d = Diagnostic::error(codes::NODE_ARGUMENT, "`by` takes a node that updates parameters, found a number")
+            .label(rule.span, "a node is expected here")
+            .help(format!(
+                "an optimiser with this rate is `by adam({rate}, 0.9, 0.999, 0.00000001, _, _, _)`, with `import std.optimisers;`"
+            ))
+            .help(format!("for plain gradient descent leave `by` out, and give the rate to the loss: `diff_mse(o, gt, true, -{rate})`"));
+        self.report.push(d);
+        self.exprs.push(Expr { kind: ExprKind::Error(Vec::new()), span: rule.span })
+    }
+
     /// `f(x) by g`
     pub(super) fn by(&mut self, call: &ast::Expr<'_>, rule: &ast::Expr<'_>) -> ExprKind {
         let id = self.expr(call);
-        let rule = self.passed(rule, None);
+        let rule = self.rule(rule);
         match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
             ExprKind::Call(mut call) if call.by.is_none() && !self.scopes.records.contains(&call.callee) => {
                 call.by = Some(rule);

@@ -5,7 +5,9 @@ use rml_base::{Diagnostic, EntityId};
 use rml_syntax::ast::{self, Ident};
 
 use super::node::Lower;
+use super::written::brief;
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Local, Segment, Structure, Target};
+use crate::scope::Callable;
 
 /// What follows the name of a shared instance.
 const PARAMS: &str = "params";
@@ -19,8 +21,8 @@ impl Lower<'_, '_> {
         });
         let (node, rule) =
             if let ast::ExprKind::By { call, rule } = node.kind { (call, Some(rule)) } else { (node, None) };
-        let node = self.passed(node, None);
-        let by = rule.map(|rule| self.passed(rule, None));
+        let node = self.shared_node(node);
+        let by = rule.map(|rule| self.rule(rule));
         let span = self.exprs[node].span;
         let kind = match name.filter(|name| self.shares.contains(name)) {
             Some(name) => ExprKind::Structure(Structure::Share { name, node, by }),
@@ -28,6 +30,56 @@ impl Lower<'_, '_> {
         };
         let rhs = self.exprs.push(Expr { kind, span });
         Equation { lhs: vec![(None, span)], rhs, span: ast.span, family: None }
+    }
+
+    /// The node of a shared instance.
+    fn shared_node(&mut self, node: &ast::Expr<'_>) -> ExprId {
+        let is_open = |args: &[ast::Expr<'_>]| args.iter().any(|arg| matches!(arg.kind, ast::ExprKind::Hole));
+        match node.kind {
+            ast::ExprKind::Call { args, .. } if !is_open(args) => {}
+            _ => return self.passed(node, None),
+        }
+        let d = Diagnostic::error(codes::NODE_ARGUMENT, "expected a node to share, found a call of one")
+            .label(node.span, "a node is expected here");
+        self.report.push(match self.open_form(node) {
+            Some(open) => {
+                d.fix(format!("write `{open}`, and give the rest in each call, `u(..)`"), node.span, open)
+            }
+            None => d.help("name the node: `share u = net;`"),
+        });
+        self.exprs.push(Expr { kind: ExprKind::Error(Vec::new()), span: node.span })
+    }
+
+    /// Whether an equation defines a variable as a node with open inputs: `f = dense(8, _);`
+    pub(super) fn is_open_call(&self, ast: &ast::Equation<'_>) -> bool {
+        let [ast::Lhs::Var(decl)] = ast.lhs else { return false };
+        let ast::ExprKind::Call { callee, args } = ast.rhs.kind else { return false };
+        let callee = self.names.resolve(&callee.name);
+        decl.member.is_none()
+            && decl.ty.is_none()
+            && args.iter().any(|arg| matches!(arg.kind, ast::ExprKind::Hole))
+            && matches!(self.scopes.callable(self.header.file, callee), Some(Callable::Node(..)))
+    }
+
+    /// An equation defines a variable as a node.
+    pub(super) fn node_as_variable(&mut self, ast: &ast::Equation<'_>) {
+        let [ast::Lhs::Var(decl)] = ast.lhs else { return };
+        let ast::ExprKind::Call { callee, .. } = ast.rhs.kind else { return };
+        let [name, callee] = [decl.name.name, callee.name].map(|name| self.names.resolve(&name));
+        let written = brief(self.names, ast.rhs);
+        let at = decl.name.span;
+        self.report.push(
+            Diagnostic::error(
+                codes::NODE_ARGUMENT,
+                format!("`{callee}` with open inputs is a node, not a value"),
+            )
+            .label(ast.rhs.span, "a value is expected here")
+            .fix(
+                format!("to call one node several times, with the same parameters, write `share {name} = {written};`"),
+                rml_base::Span { end: at.start, ..at },
+                "share ",
+            ),
+        );
     }
 
     /// `u.params`, `u.params.dense_0.kernel`; `None` if this is a field of something else.

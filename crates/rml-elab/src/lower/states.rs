@@ -79,6 +79,8 @@ pub(super) struct Automata<'a> {
     pub(super) made: Vec<(Option<usize>, Equation)>,
     /// The variables that are the number of a state, with the names of all.
     pub(super) numbered: IndexMap<Local, Arc<[Arc<str>]>>,
+    /// Names of states that transitions name, and their automaton does not have.
+    pub(super) sought: IndexSet<Symbol>,
     /// How many automata are declared.
     pub(super) count: usize,
     /// The paths of states that are taken.

@@ -177,7 +177,10 @@ impl Lower<'_, '_> {
         let args = args.iter().enumerate().map(|(i, arg)| match inputs.get(i) {
             Some(input) if input.node.is_some() => self.passed(arg, Some((callee, input))),
             Some(input) if let Some(d) = self.node_as_value(arg, callee, input) => {
-                self.report.push(d);
+                // what calls the input is in error, and says the same
+                if !Self::calls_input(self.headers[callee].ast, input.name.name) {
+                    self.report.push(d);
+                }
                 self.exprs.push(Expr { kind: ExprKind::Error(Vec::new()), span: arg.span })
             }
             _ => self.expr(arg),
@@ -198,14 +201,19 @@ impl Lower<'_, '_> {
         if known || self.scopes.constant(self.header.file, text).is_some() {
             return None;
         }
-        let Some(Callable::Node(..)) = self.scopes.callable(self.header.file, text) else { return None };
+        let callable = self.scopes.callable(self.header.file, text);
+        let what = match callable? {
+            Callable::Node(..) => "this is a node",
+            Callable::Builtin(_) => "this is a function",
+            Callable::Ambiguous(_) => return None,
+        };
         let header = &self.headers[callee];
         let formal = self.names.resolve(&input.name.name);
         let d = Diagnostic::error(
             codes::NODE_ARGUMENT,
             format!("`{formal}` of `{}` takes a value, not a node", header.name),
         )
-        .label(arg.span, "this is a node")
+        .label(arg.span, what)
         .label(input.span, "declared here");
         let d = match self.scopes.is_library(header.file) {
             true => d,

@@ -85,7 +85,12 @@ impl<'a> Lower<'a, '_> {
     fn state_number(&mut self, automaton: &Automaton<'a>, name: Ident) -> Option<usize> {
         let found = automaton.ast.iter().position(|state| state.name.name == name.name);
         if found.is_none() {
+            self.automata.sought.insert(name.name);
             let text = self.names.resolve(&name.name);
+            if let Some(d) = self.state_outside(automaton, name) {
+                self.report.push(d);
+                return None;
+            }
             let known = || automaton.names.iter().map(|name| &**name);
             let d = Diagnostic::error(codes::UNKNOWN_STATE, format!("the automaton has no state `{text}`"))
                 .label(name.span, "not a state")
@@ -99,6 +104,29 @@ impl<'a> Lower<'a, '_> {
             });
         }
         found
+    }
+
+    /// A transition names a state of an automaton around its own.
+    fn state_outside(&self, automaton: &Automaton<'a>, name: Ident) -> Option<Diagnostic> {
+        let text = self.names.resolve(&name.name);
+        let mut outer = automaton.outer;
+        while let Some(state) = outer.and_then(|outer| self.automata.states.all.get(outer)) {
+            if state.names.iter().any(|name| **name == *text) {
+                let around = state.names.get(state.number)?;
+                let message = format!("`{text}` is a state of the automaton around this one");
+                return Some(
+                    Diagnostic::error(codes::UNKNOWN_STATE, message)
+                        .label(name.span, "not a state of the inner automaton")
+                        .label(automaton.span, "the inner automaton")
+                        .note("a transition leads to a state of its own automaton")
+                        .help(format!(
+                            "put the transition into the state `{around}`, after `end;` of the inner automaton: `until c then {text};`"
+                        )),
+                );
+            }
+            outer = state.outer;
+        }
+        None
     }
 
     /// A transition gives all parameters of the state that it leads to, or none.
@@ -263,8 +291,8 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Warns of states that no transition leads to. Where a transition names a state that is not there, it says
-    /// nothing: the error about that name may explain why a state is not reached.
+    /// Warns of states that no transition leads to. Where a transition names a state that is not there, or did not
+    /// parse, it says nothing: that error may explain why a state is not reached.
     fn unreachable(&mut self, automaton: &Automaton<'a>) {
         let states = automaton.ast;
         let mut reached = vec![false; states.len()];
@@ -283,6 +311,10 @@ impl<'a> Lower<'a, '_> {
             let name = &automaton.names[k];
             if states[..k].iter().any(|other| other.name.name == state.name.name) {
                 continue; // defined twice, which is reported
+            }
+            let is_sought = self.automata.sought.contains(&state.name.name);
+            if is_sought || self.scopes.is_excused(self.header.file, name, false) {
+                continue;
             }
             let first = &automaton.names[0];
             self.report.push(

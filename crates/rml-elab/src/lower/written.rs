@@ -3,7 +3,7 @@
 //! [`crate::text`] writes lowered expressions. It cannot serve here: an expression that advice is about may have no
 //! lowered form, as a call of an unknown function, or gets one only after the advice is given.
 
-use rml_syntax::ast::{Dim, Expr, ExprKind, Literal, UnaryOp};
+use rml_syntax::ast::{Dim, Expr, ExprKind, IndexExpr, Literal, UnaryOp};
 use rml_syntax::precedence::{self, Level};
 
 /// The longest text that is repeated in advice.
@@ -24,19 +24,36 @@ pub(super) fn operand(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
     within(names, expr, Level::Atom)
 }
 
+/// The text of an expression in which `other` gives the text of some parts, which have the level of an atom.
+pub(super) fn rewritten(
+    names: &lasso::Rodeo,
+    expr: &Expr<'_>,
+    other: &dyn Fn(&Expr<'_>) -> Option<String>,
+) -> Option<String> {
+    text(names, expr, (Level::If, other)).filter(|text| text.chars().count() <= SHORT)
+}
+
 fn within(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String> {
-    text(names, expr, outer).filter(|text| text.chars().count() <= SHORT)
+    text(names, expr, (outer, &|_| None)).filter(|text| text.chars().count() <= SHORT)
 }
 
 /// The text of an expression where at least the level `outer` is needed: what binds more loosely gets parentheses.
-fn text(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String> {
+fn text(
+    names: &lasso::Rodeo,
+    expr: &Expr<'_>,
+    (outer, other): (Level, &dyn Fn(&Expr<'_>) -> Option<String>),
+) -> Option<String> {
+    if let Some(written) = other(expr) {
+        return Some(written);
+    }
     let own = precedence::of(&expr.kind);
-    let part = |expr: &Expr<'_>, level| text(names, expr, level);
+    let part = |expr: &Expr<'_>, level| text(names, expr, (level, other));
     let list = |parts: Option<Vec<String>>| parts.map(|parts| parts.join(", "));
     let inner = match expr.kind {
         ExprKind::Literal(Literal::Bool(b)) => b.to_string(),
         ExprKind::Literal(Literal::Int(i)) => i.to_string(),
         ExprKind::Literal(Literal::Num(x)) => format!("{x:?}"),
+        ExprKind::Hole => "_".to_owned(),
         ExprKind::Var(name) => names.resolve(&name).to_owned(),
         ExprKind::Call { callee, args } => {
             let args = list(args.iter().map(|arg| part(arg, Level::If)).collect())?;
@@ -62,9 +79,22 @@ fn text(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String> {
         ExprKind::When { value, cond } => {
             format!("{} when {}", part(value, own)?, part(cond, own.tighter())?)
         }
+        ExprKind::Field { base, field } => {
+            format!("{}.{}", part(base, own)?, names.resolve(&field.name))
+        }
+        ExprKind::Index { base, indices } => {
+            let bound = |e: Option<&Expr<'_>>| e.map_or(Some(String::new()), |e| part(e, Level::If));
+            let index = |index: &IndexExpr<'_>| match *index {
+                IndexExpr::At(e) => part(e, Level::If),
+                IndexExpr::Slice { lo, hi, step: None, .. } => Some(format!("{}:{}", bound(lo)?, bound(hi)?)),
+                IndexExpr::Slice { lo, hi, step, .. } => {
+                    Some(format!("{}:{}:{}", bound(lo)?, bound(hi)?, bound(step)?))
+                }
+                IndexExpr::Ellipsis(_) => Some("..".to_owned()),
+            };
+            format!("{}[{}]", part(base, own)?, list(indices.iter().map(index).collect())?)
+        }
         ExprKind::Text(_)
-        | ExprKind::Index { .. }
-        | ExprKind::Field { .. }
         | ExprKind::Entry(_)
         | ExprKind::FbyBack { .. }
         | ExprKind::Post(_)
@@ -79,7 +109,6 @@ fn text(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String> {
         | ExprKind::Assert { .. }
         | ExprKind::Share(_)
         | ExprKind::Automaton(_)
-        | ExprKind::Hole
         | ExprKind::Error => return None,
     };
     Some(if own < outer { format!("({inner})") } else { inner })
