@@ -2,8 +2,9 @@
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Label};
+use rml_syntax::ast::{Literal, UnaryOp};
 
-use crate::hir::{ExprId, Node};
+use crate::hir::{ExprId, ExprKind, Node};
 use crate::instance::{InstanceId, Tree};
 
 /// The most notes that say where copies come from.
@@ -54,6 +55,9 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
             (at, span) = (parent, outer);
         }
         let name = names.last().copied().unwrap_or_default();
+        if let Some(below) = below(tree, id, called, &d) {
+            return below;
+        }
         if matches!(d.code, codes::SHAPE_MISMATCH | codes::TYPE_MISMATCH | codes::STATIC_VALUE)
             && let Some(shapes) = documented(tree, called)
         {
@@ -85,6 +89,47 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
         d = d.label(span, format!("in this instance of `{}`", tree.node(id).name));
     }
     d
+}
+
+/// The error about a number that is less than the comment before a node of the library says, in place of what follows
+/// from it in the node.
+fn below(tree: &Tree<'_>, id: InstanceId, called: InstanceId, d: &Diagnostic) -> Option<Diagnostic> {
+    let called = if tree.program.scopes.is_library(tree.node(called).file) { called } else { id };
+    let (parent, expr, _) = tree.instances[called].parent?;
+    let (caller, callee) = (tree.node(parent), tree.node(called));
+    let number = |expr: ExprId| match caller.exprs[expr].kind {
+        ExprKind::Literal(Literal::Int(n)) => Some(n),
+        ExprKind::Unary(UnaryOp::Neg, a) => match caller.exprs[a].kind {
+            ExprKind::Literal(Literal::Int(n)) => Some(-n),
+            _ => None, // no number that is written
+        },
+        _ => None, // no number that is written
+    };
+    if !matches!(d.code, codes::SHAPE_MISMATCH | codes::STATIC_VALUE) {
+        return None;
+    }
+    let shapes = documented(tree, called)?;
+    let call = caller.as_call(expr)?;
+    let (arg, name, least, found) = callee.formals.iter().zip(&call.args).find_map(|(formal, arg)| {
+        let (name, found) = (callee.name_of(*formal), number(*arg)?);
+        let entry = shapes
+            .split(';')
+            .find_map(|entry| entry.trim().strip_prefix(&format!("{name}: a static int")))?;
+        let least: i64 = entry.rsplit_once("at least ")?.1.trim().parse().ok()?;
+        (found < least).then_some((*arg, name, least, found))
+    })?;
+    let message = format!("`{name}` of `{}` is at least {least}, found {found}", callee.name);
+    let d = Diagnostic::error(codes::STATIC_VALUE, message)
+        .label(caller.exprs[arg].span, "this is too small")
+        .note(format!("`{}` expects: {shapes}", callee.name));
+    Some(match (callee.name.as_ref(), found) {
+        ("delay", 0) => d.help("the value of this cycle is the stream itself, without `delay`"),
+        ("delay", _) => d.help(format!(
+            "a delay goes back: write `delay({}, ..)`; `post x` is the value of the next cycle",
+            -found
+        )),
+        _ => d.help(format!("write a number of at least {least}")),
+    })
 }
 
 /// The shapes in the comment before a node of the library.

@@ -83,7 +83,13 @@ impl Loop {
             found = found.label(*call, "the loop runs through this call");
         }
         found = labelled(found, flat, &self.steps);
-        let is = |guard: &Guard| format!("{} is {}", name(flat, guard.cond), guard.value);
+        let is = |guard: &Guard| match flat.vars[guard.cond].name.as_deref().and_then(of_automaton) {
+            Some(Part::Is(state)) if guard.value => format!("the state is `{state}`"),
+            Some(Part::Is(state)) => format!("the state is not `{state}`"),
+            Some(Part::State | Part::Condition(_)) | None => {
+                format!("{} is {}", name(flat, guard.cond), guard.value)
+            }
+        };
         let conditions: Vec<String> = self.guards.iter().map(is).collect();
         if !conditions.is_empty() {
             found = found.note(format!("in every cycle where {}", conditions.join(" and ")));
@@ -99,7 +105,16 @@ impl Loop {
             return format!("for the value of the cycle before, write `{own}` on the right side");
         }
         if self.strong {
-            return "`unless` is decided before the equations of its state run; write `until`, which is decided after them".to_owned();
+            let named = |var: Var| flat.vars[var].name.as_ref().is_some_and(|name| name.ends_with(".unless"));
+            let read = self.steps.iter().find(|step| named(step.of)).map(|step| step.needs);
+            let own = read.and_then(|read| delayed(flat, read, text.shape));
+            let before = own.map(|(delay, value)| {
+                format!("write `{delay}`, the value of the cycle before, in place of `{value}`, or ")
+            });
+            return format!(
+                "`unless` is decided before the equations of its state run: {}write `until`, which is decided after them",
+                before.unwrap_or_default()
+            );
         }
         let restarted = |step: &&LoopStep| is_restart(flat, step.needs) && step.distance == Distance::Now;
         if self.steps.iter().any(|step| restarted(&step)) {
@@ -120,8 +135,39 @@ pub(super) fn name(flat: &Flat, var: Var) -> String {
     match &flat.vars[var].name {
         None => "a part of an expression".to_owned(),
         Some(_) if is_restart(flat, var) => "the condition of `restart`".to_owned(),
-        Some(name) => format!("`{name}`"),
+        Some(name) => match of_automaton(name) {
+            Some(Part::State) => "the state of the automaton".to_owned(),
+            Some(Part::Is(state)) => format!("whether the state is `{state}`"),
+            Some(Part::Condition(word)) => format!("the condition of `{word}`"),
+            None => format!("`{name}`"),
+        },
     }
+}
+
+/// A value that no equation of the text defines, but an automaton.
+enum Part<'n> {
+    State,
+    /// Whether it is in that state.
+    Is(&'n str),
+    /// What is decided by `unless` or `until`.
+    Condition(&'n str),
+}
+
+/// What a variable of that name is of an automaton, if it is one that the text does not name.
+fn of_automaton(name: &str) -> Option<Part<'_>> {
+    let (path, last) = name.rsplit_once('.')?;
+    if matches!(last, "unless" | "until") {
+        return Some(Part::Condition(last));
+    }
+    let is_automaton = |path: &str| {
+        let last = path.rsplit('.').next().unwrap_or(path);
+        last.strip_prefix("automaton").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if matches!(last, "state" | "entry") && is_automaton(path) {
+        return Some(Part::State);
+    }
+    let (path, of) = path.rsplit_once('.')?;
+    (matches!(of, "state" | "entry") && is_automaton(path)).then_some(Part::Is(last))
 }
 
 /// Whether that is the condition of a `restart` in a call.

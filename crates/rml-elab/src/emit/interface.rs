@@ -4,7 +4,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 use rml_ir::Type;
 
-use crate::hir::{ExprId, Item, Local, Node, TypeDecl};
+use crate::hir::{Equation, ExprId, ExprKind, Item, Local, Node, TypeDecl};
 use crate::instance::InstanceId;
 use crate::repair;
 use crate::statics::{Evaluated, Failure};
@@ -82,6 +82,69 @@ pub(super) fn check_declared(
         }
     }
     Ok(())
+}
+
+/// The error about the fields of a record that have each other's shape, for a variable that is one of them. The inner
+/// option is `None` for the second of them, since they are reported once.
+pub(super) fn exchanged_fields(
+    typed: &Typed<'_>,
+    id: InstanceId,
+    local: Local,
+) -> Option<Option<Diagnostic>> {
+    let node = typed.tree.node(id);
+    let (record, _) = node.name_of(local).rsplit_once('.')?;
+    let defines = |equation: &&Equation| equation.lhs.iter().any(|(side, _)| *side == Some(local));
+    let span = node.equations.iter().find(defines)?.span;
+    let fields: Vec<(Local, ExprId)> = node
+        .equations
+        .iter()
+        .filter(|equation| equation.span == span)
+        .filter_map(|equation| match equation.lhs[..] {
+            [(Some(field), _)] => Some((field, equation.rhs)),
+            _ => None, // several variables
+        })
+        .filter(|(field, _)| node.name_of(*field).rsplit_once('.').is_some_and(|(of, _)| of == record))
+        .collect();
+    let declared = |field: Local| {
+        let decl = node.locals[field].types.first()?;
+        typed.statics.declared(&typed.tree, &typed.shapes, id, decl).ok()
+    };
+    let found = |rhs: ExprId| match node.exprs[rhs].kind {
+        ExprKind::Local(local) => Some((typed.shape(id, local)?.clone(), node.name_of(local))),
+        _ => None, // only names are exchanged
+    };
+    let own = fields.iter().position(|(field, _)| *field == local)?;
+    let (want, (shape, name)) = (declared(local)?, found(fields[own].1)?);
+    let (other, (second, rhs)) = fields.iter().enumerate().find(|(at, (field, rhs))| {
+        *at != own
+            && declared(*field).as_ref() == Some(&shape)
+            && found(*rhs).is_some_and(|(shape, _)| shape == want)
+    })?;
+    if other < own {
+        return Some(None);
+    }
+    let (given, of) = (found(*rhs)?.1, |field: Local| node.name_of(field));
+    let texts = fields.iter().enumerate().map(|(at, (_, rhs))| match at {
+        _ if at == own => Some(given.to_string()),
+        _ if at == other => Some(name.to_string()),
+        _ => text::short(node, *rhs),
+    });
+    let texts: Option<Vec<String>> = texts.collect();
+    let dtype = typed.dtype(id, local);
+    let message = format!("the values of `{}` and `{}` are exchanged", of(local), of(*second));
+    let d = Diagnostic::error(codes::SHAPE_MISMATCH, message)
+        .label(
+            node.exprs[fields[own].1].span,
+            format!("this is {dtype} {shape}, but `{}` is {dtype} {want}", of(local)),
+        )
+        .label(
+            node.exprs[*rhs].span,
+            format!("this is {dtype} {want}, but `{}` is {dtype} {shape}", of(*second)),
+        );
+    Some(Some(match texts {
+        Some(texts) => d.help(format!("exchange the two: `({})`", texts.join(", "))),
+        None => d.help(format!("exchange `{name}` and `{given}`")),
+    }))
 }
 
 /// A written shape.

@@ -365,6 +365,9 @@ impl<'a, 'p> Emitter<'a, 'p> {
         let span = self.node.exprs[rhs].span;
         if let Err(failure) = interface::check_declared(self.typed, self.id, local, ty, Some((self.id, rhs)))
         {
+            if let Some(exchanged) = interface::exchanged_fields(self.typed, self.id, local) {
+                return Err(exchanged.map_or(Failure::Unknown, Failure::from));
+            }
             return Err(match failure {
                 Failure::Bad(d) if d.help.is_empty() => {
                     let written = repair::declaration(self.typed, self.id, self.node.name_of(local), ty);

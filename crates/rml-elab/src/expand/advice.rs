@@ -1,11 +1,18 @@
 //! Messages about templates that cannot be copied.
 
+use std::collections::BTreeMap;
+
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
+use rml_syntax::ast::BinaryOp;
 
 use super::Env;
+use super::copy::Copy;
+use super::early::Why;
+use super::kinds::Value;
 use super::value::NodeValue;
-use crate::hir::{Local, Node, Order, Role};
+use crate::hir::{ExprId, Local, Node, Order, Role};
+use crate::text;
 
 /// A node that takes nodes is to run.
 pub(super) fn root(node: &Node) -> Diagnostic {
@@ -16,17 +23,21 @@ pub(super) fn root(node: &Node) -> Diagnostic {
 }
 
 /// A recursion does not end.
-pub(super) fn endless(node: &Node, env: &Env) -> Diagnostic {
+pub(super) fn endless(node: &Node, env: &Env, first: Option<Span>) -> Diagnostic {
     let values = env.values.iter().filter_map(|(position, value)| {
         let name = node.name_of(*node.formals.get(*position)?);
         Some(format!("{name} = {}", value.as_ref().ok()?))
     });
     let values = values.collect::<Vec<_>>().join(", ");
-    let d = Diagnostic::error(codes::INSTANCE_LIMIT, format!("the copies of `{}` do not end", node.name))
-        .label(node.name_span, "this node contains copies of itself, or of nodes that contain it");
+    let d = Diagnostic::error(codes::INSTANCE_LIMIT, format!("the copies of `{}` do not end", node.name));
+    let d = match first {
+        Some(call) => d.label(call, "this call makes the first of them"),
+        None => d,
+    };
+    let d = d.label(node.name_span, "this node contains copies of itself, or of nodes that contain it");
     let d = if values.is_empty() { d } else { d.note(format!("the last one has {values}")) };
     d.note(format!("expected at most {} copies inside each other", crate::instance::MAX_DEPTH))
-        .help("let a parameter come closer to the case that ends it: `if n == 0 then x else f(n - 1, x)`")
+        .help("let a parameter come closer to the case that ends it: `if n == 0 then x else f(n - 1, x)`; a condition such as `n <= 0` also ends a recursion whose steps pass by 0")
 }
 
 /// What restarts has no delay.
@@ -97,4 +108,81 @@ pub(super) fn trains(order: &Order, span: Span) -> Diagnostic {
         .label(span, format!("a `{prefix}..` is called here, which updates parameters"))
         .note("expected a node that updates no parameter, so that its gradient is that of what it computes")
         .help("take the gradient of the node itself: call `grad_` in place of `diff_`, or outside of the node that trains")
+}
+
+impl Copy<'_, '_> {
+    /// Reports a member that no equation defines, unless an equation that did not parse may define it.
+    pub(super) fn missing(&mut self, family: Local, index: i64, span: Span, why: &str) {
+        let name = self.template.name_of(family).clone();
+        if self.program().scopes.is_excused(self.template.file, &name, false) {
+            return;
+        }
+        let known: Vec<i64> =
+            self.members.get(&family).into_iter().flat_map(BTreeMap::keys).copied().collect();
+        let message = format!("no equation defines `{name}[{index}]`");
+        let mut d =
+            Diagnostic::error(codes::UNKNOWN_MEMBER, message).label(span, format!("the index is {index}"));
+        if let Some((local, k)) = self.index {
+            d = d.note(format!("this is in the equation where {} = {k}", self.template.name_of(local)));
+        }
+        d = d.label(self.template.locals[family].span, "the family");
+        let d = match known[..] {
+            [] => d,
+            [one] => d.note(format!("its only member is `{name}[{one}]`")),
+            [first, .., last] => d.note(format!("its members are `{name}[{first}]` to `{name}[{last}]`")),
+        };
+        let d = d.help(format!("define it, `{name}[{index}] = ..;`, or change the range after `for`"));
+        self.say(if why.is_empty() { d } else { d.note(why) });
+    }
+
+    /// Reports an operator between records, or between a record and something else, and gives what stands for it.
+    pub(super) fn no_arithmetic(&mut self, span: Span, op: BinaryOp, operands: [ExprId; 2]) -> ExprId {
+        let values = operands.map(|operand| self.value(operand));
+        let parts: Vec<ExprId> = values.iter().flat_map(Value::leaves).collect();
+        if parts.iter().any(|part| self.is_reported(*part)) {
+            return self.in_error(parts, span);
+        }
+        let record = values.iter().position(|value| value.kind().is_some()).unwrap_or(0);
+        let (op, of) = (op.text(), self.kind_text(values[record].kind()));
+        let d = Diagnostic::error(codes::RECORD_VALUE, format!("`{op}` takes single values, found {of}"))
+            .label(self.template.exprs[operands[record]].span, format!("this is {of}"));
+        let texts = operands.map(|operand| text::operand(&self.template, operand));
+        let name = texts[record].clone().unwrap_or_else(|| "s".to_owned());
+        let written = match (&values, texts) {
+            ([Value::Record(kind, fields), Value::Record(other, _)], [Some(a), Some(b)]) if kind == other => {
+                let name = &self.program().nodes[kind.record].name;
+                let fields = fields.iter().map(|(field, _)| format!("{a}.{field} {op} {b}.{field}"));
+                let fields = fields.collect::<Vec<_>>().join(", ");
+                (!kind.gradient).then(|| format!("write `{name}({fields})`"))
+            }
+            _ => None, // a record and a value
+        };
+        let first = match &values[record] {
+            Value::Record(_, fields) => fields.first().map_or("h".into(), |(name, _)| name.clone()),
+            Value::One(_) => "h".into(),
+        };
+        self.say(d.help(written.unwrap_or_else(|| format!("name a field: `{name}.{first}`"))));
+        self.in_error(parts, span)
+    }
+
+    /// The error about a stream as the index of a family.
+    pub(super) fn stream_as_index(&self, family: Local, index: ExprId) -> Option<Diagnostic> {
+        let (input, declared) = super::early::typed_input(&self.template, index)?;
+        if self.unknown || self.is_broken() || !matches!(self.early(index), Err(Why::Stream(_))) {
+            return None;
+        }
+        let (name, of) = (self.template.name_of(family), text::short(&self.template, index));
+        let of = of.as_deref().unwrap_or("..");
+        let message = format!("the index of `{name}` must be known before shapes are");
+        Some(
+            Diagnostic::error(codes::NOT_STATIC, message)
+                .label(self.template.exprs[index].span, "decides which member is read")
+                .label(declared, "this is a stream")
+                .note("expected literals, constants, static parameters and arithmetic on them")
+                .help(format!("a function picks the member by a stream: `gather({name}, {of})`"))
+                .help(format!(
+                    "an input with a type is a stream; write `{input}` without one to make it static"
+                )),
+        )
+    }
 }

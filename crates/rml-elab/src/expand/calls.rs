@@ -323,7 +323,8 @@ impl Copy<'_, '_> {
         (env.restarts, env.held, env.rule) = (!restarts.is_empty(), held, rule);
         let library = self.expansion.program.scopes.is_library(self.template.file);
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
-        let callee = self.expansion.request(callee, env, self.depth + 1, via);
+        let first = if callee == self.source { self.first } else { Some(how.span) };
+        let callee = self.expansion.request(callee, env, self.depth + 1, via, first);
         let every = how.every.map(|end| self.expr(end));
         let along = how.along.map(|along| self.along(axes, along.back));
         let call = Call {

@@ -32,6 +32,9 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) depth: usize,
     /// The user's call that a copy of a library node is made for, and what it calls.
     pub(super) via: Option<(Span, Arc<str>)>,
+    /// What is copied, and the call of it by another node.
+    pub(super) source: SourceId,
+    pub(super) first: Option<Span>,
     /// The index of the equation that is copied.
     pub(super) index: Option<(Local, i64)>,
     /// The member that it defines.
@@ -93,6 +96,8 @@ impl<'a, 'p> Copy<'a, 'p> {
             id: job.id,
             depth: job.depth,
             via: job.via,
+            source: job.template,
+            first: job.first,
             index: None,
             member: None,
             member_name: template_name.clone(),
@@ -468,8 +473,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         let count = i64::try_from(members.len()).unwrap_or(i64::MAX);
         if let Some(missing) = (0..count).find(|k| !members.contains_key(k)) {
             if !self.lacking.contains(&(family, missing)) && !self.unknown {
-                let d = self.missing(family, missing, span);
-                self.say(d.note("a family alone is the stack of its members, from 0 on"));
+                self.missing(family, missing, span, "a family alone is the stack of its members, from 0 on");
             }
             return ExprKind::Error(Vec::new());
         }
@@ -491,26 +495,6 @@ impl<'a, 'p> Copy<'a, 'p> {
         let parts: Vec<ExprId> = parts.iter().map(|part| self.sampled(*part, 0, span)).collect();
         let args = std::iter::once(axis).chain(parts).collect();
         ExprKind::Builtin { which: Builtin::Stack, args }
-    }
-
-    /// A member that no equation defines.
-    pub(super) fn missing(&self, family: Local, index: i64, span: Span) -> Diagnostic {
-        let name = self.template.name_of(family);
-        let known: Vec<i64> =
-            self.members.get(&family).into_iter().flat_map(BTreeMap::keys).copied().collect();
-        let message = format!("no equation defines `{name}[{index}]`");
-        let mut d =
-            Diagnostic::error(codes::UNKNOWN_MEMBER, message).label(span, format!("the index is {index}"));
-        if let Some((local, k)) = self.index {
-            d = d.note(format!("this is in the equation where {} = {k}", self.template.name_of(local)));
-        }
-        d = d.label(self.template.locals[family].span, "the family");
-        let d = match known[..] {
-            [] => d,
-            [one] => d.note(format!("its only member is `{name}[{one}]`")),
-            [first, .., last] => d.note(format!("its members are `{name}[{first}]` to `{name}[{last}]`")),
-        };
-        d.help(format!("define it, `{name}[{index}] = ..;`, or change the range after `for`"))
     }
 
     /// The value of an expression of the template.
@@ -554,7 +538,8 @@ impl<'a, 'p> Copy<'a, 'p> {
                     // The type of an input is the cause of all of them.
                     Why::Stream(_) if self.unknown && typed_input(&self.template, expr).is_some() => {}
                     Why::Stream(at) => {
-                        let d = not_known(what, span, at, typed_input(&self.template, expr));
+                        let typed = typed_input(&self.template, expr);
+                        let d = not_known(what, span, at, typed, self.root_size(expr));
                         self.say(d);
                     }
                     Why::Bad(d) => self.say(*d),
@@ -565,8 +550,19 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
     }
 
+    /// A named dimension of the node that runs in an expression.
+    fn root_size(&self, expr: ExprId) -> Option<&str> {
+        match self.template.exprs[expr].kind {
+            ExprKind::Local(local) => {
+                let data = &self.template.locals[local];
+                (data.kind == LocalKind::Dim && self.env.is_root).then_some(&*data.name)
+            }
+            ref kind => kind.children().into_iter().find_map(|part| self.root_size(part)),
+        }
+    }
+
     /// Whether something in the template is in error, which is reported.
-    fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.template.exprs.iter().any(|expr| matches!(expr.kind, ExprKind::Error(_)))
     }
 

@@ -182,9 +182,6 @@ impl Copy<'_, '_> {
         equations: &mut Vec<Equation>,
     ) {
         let span = equation.span;
-        let mut push = |local: Local, rhs: ExprId| {
-            equations.push(Equation { lhs: vec![(Some(local), at)], rhs, span, family: None });
-        };
         let (locals, values) = (names.leaves(), value.leaves());
         let alike = match (names, &value) {
             (Value::One(_), Value::One(_)) => true,
@@ -192,7 +189,14 @@ impl Copy<'_, '_> {
             (Value::One(_), Value::Record(..)) | (Value::Record(..), Value::One(_)) => false,
         };
         if alike {
-            locals.into_iter().zip(values).for_each(|(local, rhs)| push(local, rhs));
+            // what reads a variable in error has no error of its own
+            for (local, value) in locals.iter().zip(&values) {
+                if matches!(self.exprs[*value].kind, ExprKind::Error(_)) {
+                    self.locals[*local].kind = LocalKind::Undefined;
+                }
+            }
+            let define = |(local, rhs)| Equation { lhs: vec![(Some(local), at)], rhs, span, family: None };
+            equations.extend(locals.into_iter().zip(values).map(define));
             return;
         }
         let broken = values.iter().any(|value| matches!(self.exprs[*value].kind, ExprKind::Error(_)));

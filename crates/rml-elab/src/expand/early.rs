@@ -173,7 +173,14 @@ fn bad(d: Diagnostic) -> Why {
 }
 
 /// A value that is not known when copies are made.
-pub(super) fn not_known(what: &str, place: Span, at: Span, typed: Option<(&str, Span)>) -> Diagnostic {
+/// `typed` is an input that is static without its type, `size` a named dimension of the node that runs.
+pub(super) fn not_known(
+    what: &str,
+    place: Span,
+    at: Span,
+    typed: Option<(&str, Span)>,
+    size: Option<&str>,
+) -> Diagnostic {
     let d = Diagnostic::error(codes::NOT_STATIC, format!("{what} must be known before shapes are"))
         .label(place, "decides which copies are made");
     let d = d.note("expected literals, constants, static parameters and arithmetic on them");
@@ -183,6 +190,10 @@ pub(super) fn not_known(what: &str, place: Span, at: Span, typed: Option<(&str, 
             .help(format!("an input with a type is a stream; write `{name}` without one to make it static"));
     }
     let d = if at == place { d } else { d.label(at, "this is a stream, or the shape of one") };
+    let d = match size {
+        Some(size) => d.help(format!("give the size on the command line: `--set {size}=3`")),
+        None => d,
+    };
     d.help("pass the number as a static parameter, `node f(n, x)`, or make it a constant: `const n = 3;`")
 }
 

@@ -97,6 +97,9 @@ impl Copy<'_, '_> {
                 indices: indices.iter().map(|index| self.index_entry(index)).collect(),
             },
             ExprKind::Unary(op, a) => ExprKind::Unary(*op, self.expr(*a)),
+            ExprKind::Binary(op, a, b) if self.kind(*a).or(self.kind(*b)).is_some() => {
+                return self.no_arithmetic(span, *op, [*a, *b]);
+            }
             ExprKind::Binary(op, a, b) => ExprKind::Binary(*op, self.expr(*a), self.expr(*b)),
             ExprKind::If { cond, then, other } => match self.early(*cond) {
                 Ok(StaticValue::Bool(c)) => return self.expr(if c { *then } else { *other }),
@@ -360,6 +363,11 @@ impl Copy<'_, '_> {
 
     /// The variables of `h[k]`
     pub(super) fn member_names(&mut self, family: Local, index: ExprId, span: Span) -> Option<Value<Local>> {
+        if let Some(d) = self.stream_as_index(family, index) {
+            self.say(d);
+            self.unknown = true;
+            return None;
+        }
         let written = self.needed_int(index, "the index of a variable")?;
         if written < 0 && self.is_computed(index) {
             let name = self.template.name_of(family).clone();
@@ -383,8 +391,7 @@ impl Copy<'_, '_> {
         let found = members.and_then(|members| members.get(&k)).cloned();
         if found.is_none() && !self.unknown {
             self.lacking.push((family, written));
-            let d = self.missing(family, written, span);
-            self.say(d);
+            self.missing(family, written, span, "");
         }
         found
     }

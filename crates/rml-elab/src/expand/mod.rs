@@ -83,6 +83,8 @@ struct Job {
     depth: usize,
     /// The user's call that it is made for, and what that calls.
     via: Option<(Span, Arc<str>)>,
+    /// The call of the template by another node.
+    first: Option<Span>,
 }
 
 /// What the static names of a copy stand for.
@@ -160,7 +162,7 @@ impl<'p> Expansion<'p> {
             |formal: &Local| kinds::declared(&template, *formal).map_or(1, |kind| kind.size(&self.program));
         spec.givens = givens.flat_map(|(given, formal)| vec![given.clone(); size(formal)]).collect();
         let open = spec.open;
-        let id = self.request(spec.source, env, 0, None);
+        let id = self.request(spec.source, env, 0, None, None);
         let before = report.errors();
         let unknown = self.run(report)?;
         self.program.in_error |= report.errors() > before;
@@ -187,6 +189,7 @@ impl<'p> Expansion<'p> {
         env: Env,
         depth: usize,
         via: Option<(Span, Arc<str>)>,
+        first: Option<Span>,
     ) -> SourceId {
         let node = &self.program.nodes[template];
         if !node.template && !env.restarts && env.held == 0 && env.rule.is_none() {
@@ -199,7 +202,7 @@ impl<'p> Expansion<'p> {
         let id = self.program.nodes.push(Arc::clone(node));
         self.templates.push(template);
         self.known.insert(key, id);
-        self.queue.push(Job { id, template, env, depth, via });
+        self.queue.push(Job { id, template, env, depth, via, first });
         id
     }
 
@@ -210,7 +213,7 @@ impl<'p> Expansion<'p> {
         let mut unknown = false;
         while let Some(job) = self.queue.pop() {
             if job.depth > MAX_DEPTH || self.templates.len() > MAX_COPIES {
-                report.push(advice::endless(&self.program.nodes[job.template], &job.env));
+                report.push(advice::endless(&self.program.nodes[job.template], &job.env, job.first));
                 self.queue.clear();
                 return None;
             }

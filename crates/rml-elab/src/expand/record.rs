@@ -165,7 +165,7 @@ impl Copying<'_, '_> {
         let kind = first.kind();
         if let Some((other, at)) = values.iter().find(|(value, _)| value.kind() != kind) {
             let parts: Vec<ExprId> = values.iter().flat_map(|(value, _)| value.leaves()).collect();
-            if !parts.iter().any(|part| matches!(self.exprs[*part].kind, ExprKind::Error(_))) {
+            if !parts.iter().any(|part| self.is_reported(*part)) {
                 let d = self.differ(what, (kind, values[0].1), (other.kind(), *at));
                 self.say(d);
             }
@@ -304,12 +304,7 @@ impl Copying<'_, '_> {
                 Value::One(self.in_error(parts, span))
             }
             Value::One(value) => {
-                let reported = match &self.exprs[value].kind {
-                    ExprKind::Error(_) => true,
-                    ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
-                    _ => false,
-                };
-                if !reported {
+                if !self.is_reported(value) {
                     let d = no_record(field, at, span);
                     self.say(d);
                 }
@@ -318,15 +313,19 @@ impl Copying<'_, '_> {
         }
     }
 
+    /// Whether an expression is in error, or a variable that is.
+    pub(super) fn is_reported(&self, value: ExprId) -> bool {
+        match &self.exprs[value].kind {
+            ExprKind::Error(_) => true,
+            ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
+            _ => false, // all others have a value
+        }
+    }
+
     /// A record where one value is expected.
     pub(super) fn no_value(&mut self, value: &Value<ExprId>, span: Span, name: Option<&str>) -> ExprId {
         let parts = value.leaves();
-        let is_reported = |part: &ExprId| match &self.exprs[*part].kind {
-            ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
-            ExprKind::Error(_) => true,
-            _ => false,
-        };
-        if parts.iter().any(is_reported) {
+        if parts.iter().any(|part| self.is_reported(*part)) {
             return self.in_error(parts, span);
         }
         let text = self.kind_text(value.kind());

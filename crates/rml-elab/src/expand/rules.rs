@@ -132,7 +132,7 @@ impl Expansion<'_> {
             let (name, interface, given) = (of.name.clone(), of.span, value.span);
             let mut env = Env::default();
             env.nodes.insert(0, value);
-            let node = self.request(self.program.update, env, depth, None);
+            let node = self.request(self.program.update, env, depth, None, None);
             self.rules.push(Updating { key, name, node, interface, given });
             self.rules.len() - 1
         });

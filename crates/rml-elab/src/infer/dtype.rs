@@ -244,6 +244,9 @@ impl Infer<'_, '_, '_> {
             let value = self.expr(id, equation.rhs);
             self.at = (id, equation.rhs);
             for target in lhs {
+                if self.param_of_others(node, equation, target) {
+                    continue;
+                }
                 let what = match equation.lhs.first() {
                     Some((Some(local), _)) => format!("the equation of `{}`", node.name_of(*local)),
                     _ => "this equation".to_owned(),
@@ -315,7 +318,8 @@ impl Infer<'_, '_, '_> {
             }
             ExprKind::Merge { cond, on_true, on_false } => {
                 self.condition(id, *cond, "the condition of `merge`");
-                self.joined(id, expr, [*on_true, *on_false], "the branches of `merge`")
+                let what = cases::choice(node, span, *cond).unwrap_or("the branches of `merge`");
+                self.joined(id, expr, [*on_true, *on_false], what)
             }
             ExprKind::Fby { init, next } => self.joined(id, expr, [*init, *next], "the operands of `fby`"),
             ExprKind::FbyBack { init, next } => {

@@ -7,7 +7,7 @@ use super::Infer;
 use super::classes::{Class, Elem};
 use crate::builtins::Builtin;
 use crate::context;
-use crate::hir::{ExprId, SourceId};
+use crate::hir::{Equation, ExprId, ExprKind, Node, SourceId};
 use crate::instance::InstanceId;
 
 /// An operand that must be no case: where, and of what.
@@ -48,6 +48,38 @@ impl Infer<'_, '_, '_> {
         }
     }
 
+    /// Reports a parameter as the value of a variable that is no num.
+    pub(super) fn param_of_others(
+        &mut self,
+        node: &Node,
+        equation: &Equation,
+        target: (Class, Span),
+    ) -> bool {
+        let ExprKind::Builtin { which: Builtin::Param, .. } = node.exprs[equation.rhs].kind else {
+            return false;
+        };
+        let Some((elem, declared)) = self.classes.elem(target.0) else { return false };
+        let Some((Some(local), _)) = equation.lhs.first().filter(|_| elem != Elem::Plain(rml_ir::DType::Num))
+        else {
+            return false;
+        };
+        let (name, shown) = (node.name_of(*local), self.shown(elem));
+        let d =
+            Diagnostic::error(codes::TYPE_MISMATCH, format!("`param` holds nums, but `{name}` is {shown}"))
+                .label(node.exprs[equation.rhs].span, "a parameter is learned, so it is a num")
+                .label(declared, format!("{shown} because of this"))
+                .note(format!("expected num, found {shown}"));
+        self.broken.insert(self.at);
+        let d = match name.rsplit_once('.') {
+            Some((_, field)) => d.help(format!(
+                "declare the field `{field}` as num, or use `param` for the other fields, each alone"
+            )),
+            None => d.help(format!("declare `{name}` as num, or leave `param` out")),
+        };
+        self.report.push(context::add(self.tree, self.at.0, Some(self.at.1), d));
+        true
+    }
+
     /// Notes that an operand must not be a case. Whether it is one may be known later only.
     pub(super) fn number(&mut self, at: (InstanceId, ExprId), operand: (Class, Span), what: &str) {
         if !self.tree.program.scopes.enums.is_empty() {
@@ -76,6 +108,16 @@ impl Infer<'_, '_, '_> {
             self.report.push(context::add(self.tree, at.0, Some(at.1), d));
         }
     }
+}
+
+/// What a `merge` at `span` with that condition is in the text, if it is written in another form.
+pub(super) fn choice(node: &Node, span: Span, cond: ExprId) -> Option<&'static str> {
+    let ExprKind::Local(name) = node.exprs[cond].kind else { return None };
+    if node.exprs[cond].span != span {
+        return None;
+    }
+    let of_state = node.name_of(name).contains("automaton");
+    Some(if of_state { "the equations in the states" } else { "the cases of `match`" })
 }
 
 /// Whether a function gives only elements of its operands, or does not calculate with them, so that these may be cases.

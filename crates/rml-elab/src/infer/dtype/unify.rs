@@ -106,8 +106,11 @@ impl Infer<'_, '_, '_> {
                     "if it has one entry for each class, write `argmax({input}, -1)` for `{input}`"
                 ));
             }
-            let want = self.shown(want.0);
-            d = d.help(format!("if the data has it as {want}, declare the input `{input}` as {want}"));
+            // a case is no number of the data
+            if let Elem::Plain(_) = got.0 {
+                let want = self.shown(want.0);
+                d = d.help(format!("if the data has it as {want}, declare the input `{input}` as {want}"));
+            }
         }
         d = match (want.0.dtype(), got.0.dtype()) {
             _ if let Some(help) = help => d.help(help),
