@@ -36,7 +36,7 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) index: Option<(ast::Symbol, Local)>,
     /// The shared instances.
     pub(super) shares: Vec<Local>,
-    /// Names that are called, and are no nodes, which is reported.
+    /// Names that are called and are no nodes, or stand for a node and are no shares, which is reported.
     pub(super) uncalled: BTreeSet<ast::Symbol>,
     /// The automata.
     pub(super) automata: Automata<'a>,

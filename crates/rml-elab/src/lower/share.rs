@@ -68,6 +68,7 @@ impl Lower<'_, '_> {
         let [name, callee] = [decl.name.name, callee.name].map(|name| self.names.resolve(&name));
         let written = brief(self.names, ast.rhs);
         let at = decl.name.span;
+        self.uncalled.insert(decl.name.name);
         self.report.push(
             Diagnostic::error(
                 codes::NODE_ARGUMENT,
@@ -134,6 +135,10 @@ impl Lower<'_, '_> {
     /// Reports shared instances that nothing calls.
     pub(super) fn unused_shares(&mut self) {
         for share in self.shares.clone() {
+            let name = self.names.get(&self.locals[share].name);
+            if name.is_some_and(|name| self.uncalled.contains(&name)) {
+                continue; // it is no share in the text
+            }
             let calls = |kind: &ExprKind| match kind {
                 ExprKind::Structure(Structure::Apply(apply)) => apply.formal == share,
                 ExprKind::Structure(Structure::Node(passed)) => passed.target == Target::Formal(share),

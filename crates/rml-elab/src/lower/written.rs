@@ -9,6 +9,9 @@ use rml_syntax::precedence::{self, Level};
 /// The longest text that is repeated in advice.
 const SHORT: usize = 48;
 
+/// The text of a part of an expression that is not written as it stands.
+type Other<'f> = &'f dyn Fn(&Expr<'_>) -> Option<String>;
+
 /// The text of an expression, if it is short and of usual form.
 pub(super) fn written(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
     within(names, expr, Level::If)
@@ -25,11 +28,7 @@ pub(super) fn operand(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
 }
 
 /// The text of an expression in which `other` gives the text of some parts, which have the level of an atom.
-pub(super) fn rewritten(
-    names: &lasso::Rodeo,
-    expr: &Expr<'_>,
-    other: &dyn Fn(&Expr<'_>) -> Option<String>,
-) -> Option<String> {
+pub(super) fn rewritten(names: &lasso::Rodeo, expr: &Expr<'_>, other: Other<'_>) -> Option<String> {
     text(names, expr, (Level::If, other)).filter(|text| text.chars().count() <= SHORT)
 }
 
@@ -38,11 +37,7 @@ fn within(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String>
 }
 
 /// The text of an expression where at least the level `outer` is needed: what binds more loosely gets parentheses.
-fn text(
-    names: &lasso::Rodeo,
-    expr: &Expr<'_>,
-    (outer, other): (Level, &dyn Fn(&Expr<'_>) -> Option<String>),
-) -> Option<String> {
+fn text(names: &lasso::Rodeo, expr: &Expr<'_>, (outer, other): (Level, Other<'_>)) -> Option<String> {
     if let Some(written) = other(expr) {
         return Some(written);
     }
