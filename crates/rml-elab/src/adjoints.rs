@@ -293,6 +293,17 @@ impl Add<'_, '_> {
         let source = self.builder.sources[id];
         let node = &program.nodes[source];
         let adjoint = program.scopes.override_of(program.main, node.file, source, &node.name)?;
+        let own = &program.nodes[adjoint];
+        if own.is_extern {
+            let message = format!("nothing implements node `{}`", own.name);
+            self.fail(
+                Diagnostic::error(codes::EXTERN_NODE, message)
+                    .label(own.span, "it has outputs, but no equations")
+                    .label(node.span, "it is the adjoint of this node")
+                    .help("add its equations, or remove it: then the adjoint is derived"),
+            );
+            return None;
+        }
         let givens = match self.override_givens(id, node, &program.nodes[adjoint]) {
             Ok(givens) => givens,
             Err(d) => {

@@ -68,6 +68,9 @@ fn one(place: &str, captures: &Captures) -> Result<String, String> {
         (Err(_), Some(known)) => known
             .parse()
             .map_err(|_| format!("`{{{place}}}` cannot be computed if `{{{text}}}` is `{known}`")),
+        (Err(_), None) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            Err(format!("`{{{place}}}` cannot be computed: `{text}` is no number of 64 bits"))
+        }
         (Err(_), None) => {
             let names: Vec<String> = captures.keys().map(|name| format!("`{{{name}}}`")).collect();
             let there =
