@@ -46,7 +46,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// Whether `found` holds for this expression or one in it.
+    /// Whether `found` is true of this expression or one in it.
     pub fn any(&'a self, found: &mut dyn FnMut(&'a Expr<'a>) -> bool) -> bool {
         let mut todo = vec![self];
         while let Some(expr) = todo.pop() {

@@ -228,8 +228,8 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `until if c restart S;`, `until c resume S;` and `until c goto S;`, with the token after `until` or `unless` next;
-    /// or `if c then S;` and `if c then goto S;`, where `start` is the place of the next token.
+    /// `until if c restart S;`, `until c resume S;` and `until c goto S;`, with the token after `until` or `unless`
+    /// next. Or `if c then S;` and `if c then goto S;`, where `start` is the place of the next token.
     pub(super) fn foreign_transition(&mut self, start: Span, strong: bool) -> Option<Transition<'a>> {
         let scade = self.kind() == Kind::If;
         let from = usize::from(scade);
