@@ -293,10 +293,10 @@ fn parameters_that_the_outputs_do_not_need_are_kept() {
     let value = r#""v": [[1], [2], [3]], "c": [0.5]"#;
     let folder = Folder::new()
         .file("net.rml", text)
-        .file("all.toml", &format!("{map}{head}"))
+        .file("all.toml", format!("{map}{head}"))
         .file("policy.toml", map)
-        .file("all.json", &format!("{{{policy}, {value}}}"))
-        .file("policy.json", &format!("{{{policy}}}"));
+        .file("all.json", format!("{{{policy}, {value}}}"))
+        .file("policy.json", format!("{{{policy}}}"));
     let import = |weights: &str, map: &str| {
         folder.rml(&format!(
             "params import net.rml --node infer --from {weights} --map {map} --save n.safetensors"
