@@ -139,7 +139,7 @@ fn is_there(shell: &Shell, program: &str) -> bool {
     cmd!(shell, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
 }
 
-/// Installs the packages of programs that are not there, if that is possible.
+/// Installs the packages of missing programs, if that is possible.
 fn install(shell: &Shell, job: &Job, variables: &Variables) -> Result<()> {
     let is_missing = |program: &str| !filled(program, variables).is_ok_and(|name| is_there(shell, &name));
     let missing = job.packages.iter().filter(|(program, _)| is_missing(program));

@@ -39,7 +39,7 @@ struct Cli {
 enum Command {
     /// Check everything that must hold before a change is merged: formatting, tidy, clippy, documentation, tests
     Test {
-        /// Leave out all that needs XLA, libtorch or Python, and all but five rounds of the fuzzing
+        /// Leave out what needs XLA, libtorch or Python, and run five rounds of fuzzing
         #[arg(long)]
         quick: bool,
     },

@@ -69,7 +69,7 @@ struct Branch {
 }
 
 impl Branch {
-    /// Checks the branch out; `fetch` takes that of the remote, if it has one. A branch that is not there begins empty.
+    /// Checks out the branch: with `fetch` that of the remote, if it has one. A new branch begins empty.
     fn open(root: &Path, fetch: bool) -> Result<Self> {
         let folder = root.join(FOLDER);
         let path = folder.to_string_lossy().into_owned();

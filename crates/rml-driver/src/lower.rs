@@ -23,8 +23,8 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
 }
 
 /// All parameters that a program writes down, with their types and where they are declared, by checkpoint key: those
-/// that its outputs do not need, too. A parameter that is trained is held by an equation of its optimiser, so its place
-/// is not there. Empty if the program does not compile.
+/// that its outputs do not need, too. The place is that of `param`, also where an optimiser updates the parameter. There
+/// are none if the program does not compile.
 pub fn declared_parameters(source: &Source, options: &Options) -> IndexMap<Arc<str>, (Type, Span)> {
     let held = source.front().ok().and_then(|front| held(front, options));
     let Some(held) = held else { return IndexMap::new() };

@@ -313,7 +313,8 @@ impl Infer<'_, '_, '_> {
             ExprKind::Binary(op, a, b) => self.binary(id, expr, (*op, *a, *b)),
             ExprKind::If { cond, then, other } => {
                 let transition = span == node.exprs[*cond].span;
-                self.condition(id, *cond, if transition { "the condition of a transition" } else { "the condition of `if`" });
+                let what = if transition { "the condition of a transition" } else { "the condition of `if`" };
+                self.condition(id, *cond, what);
                 self.joined(id, expr, [*then, *other], "the branches of `if`")
             }
             ExprKind::Merge { cond, on_true, on_false } => {

@@ -37,7 +37,7 @@ impl Lower<'_, '_> {
         let is_open = |args: &[ast::Expr<'_>]| args.iter().any(|arg| matches!(arg.kind, ast::ExprKind::Hole));
         match node.kind {
             ast::ExprKind::Call { args, .. } if !is_open(args) => {}
-            _ => return self.passed(node, None),
+            _ => return self.passed(node, None), // a name, a call with open inputs, or no node at all
         }
         let d = Diagnostic::error(codes::NODE_ARGUMENT, "expected a node to share, found a call of one")
             .label(node.span, "a node is expected here");

@@ -291,8 +291,8 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Warns of states that no transition leads to. Where a transition names a state that is not there, or did not
-    /// parse, it says nothing: that error may explain why a state is not reached.
+    /// Warns about states that no transition leads to. It says nothing if a transition is in error, since that may be
+    /// the one that leads there.
     fn unreachable(&mut self, automaton: &Automaton<'a>) {
         let states = automaton.ast;
         let mut reached = vec![false; states.len()];

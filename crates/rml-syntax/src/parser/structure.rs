@@ -279,6 +279,7 @@ impl<'a> Parser<'_, 'a> {
                 let after = n.saturating_add(1);
                 (ExprKind::Literal(Literal::Int(after)), after.to_string())
             }
+            // any other bound is written with `+ 1`
             _ => {
                 let one = Expr { kind: ExprKind::Literal(Literal::Int(1)), span: bound.outer };
                 let one = self.bump.alloc(one);

@@ -112,7 +112,7 @@ pub(super) fn split_condition(node: &Node, of: ExprId, word: &str, cond: ExprId)
     let (mut inner, mut first, mut compares) = (of, None, false);
     let mut value = match node.exprs[of].kind {
         ExprKind::When { value, .. } => format!("{} ", text::operand(node, value)?),
-        _ => String::new(),
+        _ => String::new(), // the call before `restart` is left out
     };
     let parent = |of: ExprId| {
         node.exprs.iter_enumerated().find_map(|(id, e)| match e.kind {
