@@ -22,9 +22,9 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
     Ok(flat)
 }
 
-/// All parameters that a program writes down, with their types and where they are declared, by checkpoint key: those
-/// that its outputs do not need, too. The place is that of `param`, also where an optimiser updates the parameter. There
-/// are none if the program does not compile.
+/// All parameters that a program writes down, by checkpoint key, with their types and where they are declared. The
+/// place is that of `param`, also where an optimiser updates the parameter. Parameters that the outputs do not need
+/// are among them. There are none if the program does not compile.
 pub fn declared_parameters(source: &Source, options: &Options) -> IndexMap<Arc<str>, (Type, Span)> {
     let held = source.front().ok().and_then(|front| held(front, options));
     let Some(held) = held else { return IndexMap::new() };
