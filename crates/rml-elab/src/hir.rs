@@ -17,7 +17,7 @@ use rml_syntax::ast::{BinaryOp, Form, Literal, UnaryOp};
 
 use crate::builtins::Builtin;
 
-pub(crate) use call::{Along, Call};
+pub(crate) use call::{Along, Call, Clauses};
 pub(crate) use order::Order;
 
 entity_id!(
@@ -385,9 +385,7 @@ impl ExprKind {
             ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
             ExprKind::Builtin { args, .. } => args.clone(),
             ExprKind::Call(call) => {
-                let along = call.along.iter().flat_map(Along::exprs);
-                let args = call.args.iter().copied().chain(call.every);
-                args.chain(call.restart).chain(call.by).chain(along).collect()
+                call.args.iter().copied().chain(call.clauses.values()).chain(call.clauses.axes()).collect()
             }
             ExprKind::Structure(structure) => structure.children(),
         }
@@ -485,14 +483,7 @@ pub(crate) struct Apply {
     pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
-    /// `every end`.
-    pub(crate) every: Option<ExprId>,
-    /// `restart r`.
-    pub(crate) restart: Option<ExprId>,
-    /// `by g`.
-    pub(crate) by: Option<ExprId>,
-    /// `along 0`
-    pub(crate) along: Option<Along>,
+    pub(crate) clauses: Clauses,
 }
 
 /// A node as an argument: `dense(64, _)`, `lstm_layer`, `diff_f`.
@@ -521,9 +512,7 @@ impl Structure {
             Structure::Member { index, .. } => vec![*index],
             Structure::Members { part, .. } => part.exprs(),
             Structure::Apply(apply) => {
-                let along = apply.along.iter().flat_map(Along::exprs);
-                let args = apply.args.iter().copied().chain(apply.every);
-                args.chain(apply.restart).chain(apply.by).chain(along).collect()
+                apply.args.iter().copied().chain(apply.clauses.values()).chain(apply.clauses.axes()).collect()
             }
             Structure::Node(passed) => passed.given.iter().flatten().flatten().copied().collect(),
             Structure::Choose { cond, then, other } => vec![*cond, *then, *other],
@@ -561,7 +550,8 @@ pub(crate) fn has_own(node: &Node) -> bool {
     let restarts = |kind: &ExprKind| match kind {
         ExprKind::Structure(_) => true,
         ExprKind::Call(call) => {
-            call.restart.is_some() || call.along.is_some() || call.by.is_some() || call.order.held > 0
+            let Clauses { every: _, restart, by, along } = &call.clauses;
+            restart.is_some() || along.is_some() || by.is_some() || call.order.held > 0
         }
         _ => false,
     };

@@ -330,7 +330,7 @@ impl<'p> Tree<'p> {
                     .iter()
                     .enumerate()
                     .filter(|(i, _)| !matches!(givens.get(*i), Some(Given::Static(_))));
-                args.map(|(_, a)| *a).chain(call.every).collect()
+                args.map(|(_, a)| *a).chain(call.clauses.every).collect()
             }
             kind => kind.children(),
         }
@@ -358,7 +358,7 @@ fn depth(value: &StaticValue) -> usize {
 
 /// The operands of a call that has no instance because of an error.
 fn call_parts(call: &Call) -> Vec<ExprId> {
-    call.args.iter().copied().chain(call.every).collect()
+    call.args.iter().copied().chain(call.clauses.every).collect()
 }
 
 /// An adjoint with fewer arguments than the node itself.

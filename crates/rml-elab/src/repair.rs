@@ -160,7 +160,7 @@ fn written(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
 
 /// Whether a call is written by the name of the node and its arguments alone.
 fn is_plain(call: &Call) -> bool {
-    call.every.is_none() && call.along.is_none() && call.order.times == 0
+    call.clauses.every.is_none() && call.clauses.along.is_none() && call.order.times == 0
 }
 
 fn has_dimensions(node: &Node) -> bool {

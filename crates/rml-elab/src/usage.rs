@@ -7,7 +7,7 @@
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 
-use crate::hir::{Along, Structure};
+use crate::hir::{Clauses, Structure};
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 
@@ -180,17 +180,17 @@ impl Walk<'_, '_> {
                         Some(Role::Stream) | None => self.expr(arg, how, f),
                     }
                 }
-                call.every.into_iter().chain(call.restart).chain(call.by).for_each(|e| self.expr(e, how, f));
-                self.along(call.along.as_ref(), f);
+                self.clauses(&call.clauses, how, f);
             }
             ExprKind::Structure(structure) => self.structure(structure, how, f),
             other => other.children().into_iter().for_each(|e| self.expr(e, how, f)),
         }
     }
 
-    /// The axes of a call `f(x) along axes`.
-    fn along(&self, along: Option<&Along>, f: &mut dyn FnMut(Local, Use)) {
-        along.into_iter().flat_map(Along::exprs).for_each(|axis| self.expr(axis, Use::Static, f));
+    /// The names in what a call says after its arguments: axes are static.
+    fn clauses(&self, clauses: &Clauses, how: Use, f: &mut dyn FnMut(Local, Use)) {
+        clauses.values().for_each(|e| self.expr(e, how, f));
+        clauses.axes().for_each(|axis| self.expr(axis, Use::Static, f));
     }
 
     /// An argument that is no use by itself; shapes inside are.
@@ -215,9 +215,7 @@ impl Walk<'_, '_> {
             // What an argument is used for is known in copies.
             Structure::Apply(apply) => {
                 apply.args.iter().for_each(|arg| self.unused(*arg, f));
-                let parts = apply.every.into_iter().chain(apply.restart).chain(apply.by);
-                parts.for_each(|e| self.expr(e, how, f));
-                self.along(apply.along.as_ref(), f);
+                self.clauses(&apply.clauses, how, f);
             }
             Structure::Choose { cond, then, other } => {
                 self.expr(*cond, Use::Static, f);

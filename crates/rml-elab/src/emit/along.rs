@@ -38,7 +38,7 @@ impl Emitter<'_, '_> {
 
     /// The axes of a call, without that of one argument; `None` if no other argument has one.
     fn without(&self, call: &Call, position: usize) -> Option<String> {
-        let axes = call.along.as_ref()?.axes.iter().enumerate();
+        let axes = call.clauses.along.as_ref()?.axes.iter().enumerate();
         let kept: Vec<Option<ExprId>> = axes.map(|(at, axis)| axis.filter(|_| at != position)).collect();
         kept.iter().flatten().next()?;
         let written =
@@ -54,8 +54,8 @@ impl Emitter<'_, '_> {
         args: &[typed::ExprId],
         outputs: &mut [Type],
     ) -> Evaluated<Option<Entries>> {
-        let (Some(along), Some(axis)) = (&call.along, self.typed.along_results(call, child)) else {
-            return match call.along {
+        let (Some(along), Some(axis)) = (&call.clauses.along, self.typed.along_results(call, child)) else {
+            return match call.clauses.along {
                 Some(_) => Err(no_stream(self.node.exprs[expr].span).into()),
                 None => Ok(None),
             };

@@ -120,10 +120,10 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        let every = match call.every.map(|end| self.end(end)).transpose() {
+        let every = match call.clauses.every.map(|end| self.end(end)).transpose() {
             Ok(every) => every,
             Err(failure) => {
-                self.fail(call.every, failure);
+                self.fail(call.clauses.every, failure);
                 sound = false;
                 None
             }

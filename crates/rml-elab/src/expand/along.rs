@@ -4,7 +4,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 
 use super::copy::Copy;
-use crate::hir::{Along, ExprId, Order};
+use crate::hir::{Along, Clauses, ExprId, Order};
 
 impl Copy<'_, '_> {
     /// What a call runs along, by the axes of the template.
@@ -24,13 +24,14 @@ impl Copy<'_, '_> {
 }
 
 /// The same with an axis for each of that many arguments.
-pub(super) fn each(along: Option<&Along>, args: usize) -> Option<Along> {
-    let along = along?;
-    let axes = match along.axes[..] {
-        [axis] => vec![axis; args],
-        _ => along.axes.clone(),
-    };
-    Some(Along { axes, back: along.back })
+pub(super) fn each(clauses: &Clauses, args: usize) -> Clauses {
+    let mut clauses = clauses.clone();
+    if let Some(along) = &mut clauses.along
+        && let [axis] = along.axes[..]
+    {
+        along.axes = vec![axis; args];
+    }
+    clauses
 }
 
 /// Adds the arguments that are given with a node, which are static: all entries take them as they are.
@@ -41,14 +42,8 @@ pub(super) fn filled(along: &mut Along, open: impl Iterator<Item = bool>) {
 }
 
 /// What cannot run along an axis.
-pub(super) fn misused(
-    name: &str,
-    along: &Option<Along>,
-    order: Order,
-    (every, restart): (Option<ExprId>, Option<ExprId>),
-    span: Span,
-) -> Option<Diagnostic> {
-    along.as_ref()?;
+pub(super) fn misused(name: &str, clauses: &Clauses, order: Order, span: Span) -> Option<Diagnostic> {
+    clauses.along.as_ref()?;
     let error = |message: String| Diagnostic::error(codes::ALONG_AXIS, message).label(span, "this call");
     if order.times > 0 {
         let prefix = order.prefix();
@@ -56,7 +51,7 @@ pub(super) fn misused(
         let help = format!("put `{name}(..) along ..` into a node `g`, and call `{prefix}g`");
         return Some(error(message).help(help));
     }
-    let word = match (every, restart) {
+    let word = match (clauses.every, clauses.restart) {
         (Some(_), _) => "every",
         (None, Some(_)) => "restart",
         (None, None) => return None,

@@ -13,7 +13,7 @@ use super::kinds::{Kind, Value, declared};
 use super::value::{Given, NodeValue, Target};
 use super::{Env, advice, along};
 use crate::builtins::Builtin;
-use crate::hir::{Along, Apply, Passed, Structure, Target as Written};
+use crate::hir::{Apply, Clauses, Passed, Structure, Target as Written};
 use crate::hir::{Call, ExprId, ExprKind, LocalKind, Node, Order, Role, Share, SourceId};
 
 /// What is made of a call.
@@ -38,12 +38,8 @@ enum Arg {
 pub(super) struct How {
     order: Order,
     name_span: Span,
-    every: Option<ExprId>,
-    restart: Option<ExprId>,
-    /// `by g`.
-    pub(super) by: Option<ExprId>,
-    /// What it runs along, with an axis for each argument.
-    along: Option<Along>,
+    /// What it says after its arguments, with an axis for each of them.
+    pub(super) clauses: Clauses,
     pub(super) span: Span,
     /// How many results are taken.
     results: usize,
@@ -55,9 +51,9 @@ impl Copy<'_, '_> {
     /// A call that is written with the name of a node.
     pub(super) fn call_of(&mut self, call: &Call, span: Span, results: usize) -> Made {
         let args = call.args.iter().map(|arg| self.arg(*arg)).collect();
-        let &Call { callee, order, name_span, every, restart, by, .. } = call;
-        let along = along::each(call.along.as_ref(), call.args.len());
-        let how = How { order, name_span, every, restart, by, along, span, results, share: None };
+        let &Call { callee, order, name_span, .. } = call;
+        let clauses = along::each(&call.clauses, call.args.len());
+        let how = How { order, name_span, clauses, span, results, share: None };
         self.call(callee, args, how)
     }
 
@@ -154,7 +150,7 @@ impl Copy<'_, '_> {
         let mut args: Vec<Arg> = apply.args.iter().map(|arg| self.arg(*arg)).collect();
         let Some(value) = value else { return self.failed(args, span) };
         let formal = self.template.name_of(apply.formal).clone();
-        let mut along = along::each(apply.along.as_ref(), args.len());
+        let mut clauses = along::each(&apply.clauses, args.len());
         if let Some(given) = &value.given {
             let open = given.iter().filter(|given| given.is_none()).count();
             if args.len() < open || value.order.times == 0 && apply.order.times == 0 && args.len() > open {
@@ -174,7 +170,7 @@ impl Copy<'_, '_> {
             }
             all.extend(rest);
             args = all;
-            if let Some(along) = &mut along {
+            if let Some(along) = &mut clauses.along {
                 let open = given.iter().map(Option::is_none);
                 along::filled(along, open);
             }
@@ -191,10 +187,9 @@ impl Copy<'_, '_> {
                     self.say(d);
                     return self.failed(args, span);
                 }
-                let &Apply { name_span, every, restart, by, .. } = apply;
                 let share = value.share.map(|share| (share, value.rule));
-                let how = How { order, name_span, every, restart, by, along, span, results, share };
-                self.call(id, args, how)
+                let name_span = apply.name_span;
+                self.call(id, args, How { order, name_span, clauses, span, results, share })
             }
         }
     }
@@ -211,15 +206,8 @@ impl Copy<'_, '_> {
         let (least, most, usage) = which.arity();
         let message = if apply.order.times > 0 || value.order.times > 0 {
             Some(format!("the function `{name}` has no adjoint that can be called"))
-        } else if apply.by.is_some() {
-            Some(format!("the function `{name}` has no parameters that are updated"))
-        } else if apply.every.is_some() || apply.restart.is_some() || apply.along.is_some() {
-            let what = match (apply.every, apply.restart) {
-                (Some(_), _) => "run window by window",
-                (None, Some(_)) => "restart",
-                (None, None) => "run along an axis",
-            };
-            Some(format!("the function `{name}` has no state, so it does not {what}"))
+        } else if let Some(message) = useless(&apply.clauses) {
+            Some(format!("the function `{name}` has no {message}"))
         } else if results != 1 {
             Some(format!("the function `{name}` gives one value, but {results} are expected"))
         } else if args.len() < least || args.len() > most {
@@ -253,19 +241,19 @@ impl Copy<'_, '_> {
             Arg::Node(_) | Arg::Expr(_) | Arg::Value(..) | Arg::Error(_) => None,
         });
         let passed: Vec<SourceId> = passed.collect();
-        if let Some(d) = along::misused(&node.name, &how.along, how.order, (how.every, how.restart), how.span)
-        {
+        if let Some(d) = along::misused(&node.name, &how.clauses, how.order, how.span) {
             self.say(d);
             return self.failed(args, how.span);
         }
         // what runs along an axis starts in each cycle
-        let restarts = match how.along {
+        let restarts = match how.clauses.along {
             Some(_) => Vec::new(),
-            None => self.restarted_by(how.restart, callee),
+            None => self.restarted_by(how.clauses.restart, callee),
         };
-        let restart_span = how.restart.map_or(how.span, |restart| self.template.exprs[restart].span);
+        let restart_span = how.clauses.restart.map_or(how.span, |restart| self.template.exprs[restart].span);
         let mut axes = Vec::new();
-        let kinds = stacked_if(how.along.is_some(), self.outputs(callee, how.order.times, how.results));
+        let kinds =
+            stacked_if(how.clauses.along.is_some(), self.outputs(callee, how.order.times, how.results));
         if how.order.times > 0 && how.results > kinds.len() && kinds.iter().any(Option::is_some) {
             self.say(advice::results(&node, how.order, how.results, kinds.len(), how.span));
             return self.failed(args, how.span);
@@ -293,7 +281,7 @@ impl Copy<'_, '_> {
                     // what an adjoint takes after the inputs of the node
                     None => values.extend(value.leaves()),
                 }
-                let axis = how.along.as_ref().and_then(|along| along.axes[position]);
+                let axis = how.clauses.along.as_ref().and_then(|along| along.axes[position]);
                 axes.resize(axes.len() + values.len() - before, axis);
                 continue;
             }
@@ -325,17 +313,14 @@ impl Copy<'_, '_> {
         let via = if library { self.via.clone() } else { Some((how.span, node.name.clone())) };
         let first = if callee == self.source { self.first } else { Some(how.span) };
         let callee = self.expansion.request(callee, env, self.depth + 1, via, first);
-        let every = how.every.map(|end| self.expr(end));
-        let along = how.along.map(|along| self.along(axes, along.back));
+        let every = how.clauses.every.map(|end| self.expr(end));
+        let along = how.clauses.along.map(|along| self.along(axes, along.back));
         let call = Call {
             callee,
             order: how.order,
             name_span: how.name_span,
             args: values,
-            every,
-            restart: None,
-            by: None,
-            along,
+            clauses: Clauses { every, along, ..Clauses::default() },
             member: self.member.clone(),
             share: how.share.map(|(share, _)| share),
             restarts,
@@ -387,6 +372,22 @@ impl Copy<'_, '_> {
             }
         }
         Made::Value(Value::One(self.in_error(parts, span)))
+    }
+}
+
+/// Why a call of a function cannot have these clauses: "state, so it does not restart".
+fn useless(clauses: &Clauses) -> Option<&'static str> {
+    let Clauses { every, restart, by, along } = clauses;
+    if by.is_some() {
+        Some("parameters that are updated")
+    } else if every.is_some() {
+        Some("state, so it does not run window by window")
+    } else if restart.is_some() {
+        Some("state, so it does not restart")
+    } else if along.is_some() {
+        Some("state, so it does not run along an axis")
+    } else {
+        None
     }
 }
 

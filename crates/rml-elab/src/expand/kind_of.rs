@@ -72,13 +72,13 @@ impl Copying<'_, '_> {
     pub(super) fn result_kinds(&self, rhs: ExprId, results: usize) -> Vec<Option<Kind>> {
         match &self.template.exprs[rhs].kind {
             ExprKind::Call(call) => {
-                stacked_if(call.along.is_some(), self.outputs(call.callee, call.order.times, results))
+                stacked_if(call.clauses.along.is_some(), self.outputs(call.callee, call.order.times, results))
             }
             ExprKind::Structure(Structure::Apply(apply)) => {
                 match self.node_of(apply.formal).map(|value| (value.target, value.order.times)) {
                     Some((Target::Source(id), order)) => {
                         let order = order.saturating_add(apply.order.times);
-                        stacked_if(apply.along.is_some(), self.outputs(id, order, results))
+                        stacked_if(apply.clauses.along.is_some(), self.outputs(id, order, results))
                     }
                     Some((Target::Builtin(_), _)) | None => vec![None; results],
                 }

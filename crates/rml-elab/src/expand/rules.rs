@@ -98,7 +98,7 @@ impl Copy<'_, '_> {
         nodes: &[SourceId],
         how: &How,
     ) -> Option<Option<Rule>> {
-        let by = match how.by {
+        let by = match how.clauses.by {
             Some(by) => Some(self.rule(by)?),
             None => None,
         };

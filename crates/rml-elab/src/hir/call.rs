@@ -14,7 +14,19 @@ pub(crate) struct Call {
     pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
-    /// `every end`.
+    pub(crate) clauses: Clauses,
+    /// The variable of a family that the path of the instance begins with.
+    pub(crate) member: Option<Arc<str>>,
+    /// In copies: the shared instance that is called.
+    pub(crate) share: Option<Share>,
+    /// In copies: what restarts the delays of the callee, which has an input for it, its last one.
+    pub(crate) restarts: Vec<Local>,
+}
+
+/// What a call says after its arguments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clauses {
+    /// `every end`
     pub(crate) every: Option<ExprId>,
     /// `restart r`, in templates only.
     pub(crate) restart: Option<ExprId>,
@@ -22,12 +34,18 @@ pub(crate) struct Call {
     pub(crate) by: Option<ExprId>,
     /// `along 0`
     pub(crate) along: Option<Along>,
-    /// The variable of a family that the path of the instance begins with.
-    pub(crate) member: Option<Arc<str>>,
-    /// In copies: the shared instance that is called.
-    pub(crate) share: Option<Share>,
-    /// In copies: what restarts the delays of the callee, which has an input for it, its last one.
-    pub(crate) restarts: Vec<Local>,
+}
+
+impl Clauses {
+    /// The expressions in it, but for axes.
+    pub(crate) fn values(&self) -> impl Iterator<Item = ExprId> {
+        self.every.into_iter().chain(self.restart).chain(self.by)
+    }
+
+    /// The axes.
+    pub(crate) fn axes(&self) -> impl Iterator<Item = ExprId> {
+        self.along.iter().flat_map(Along::exprs)
+    }
 }
 
 /// What a call runs over: `along 0`, `along back (0, _)`.

@@ -80,7 +80,7 @@ fn origin(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<Origin> {
         }
         let instance = &typed.tree.instances[id];
         let Some((parent, call, _)) = instance.parent else { return Some(Origin::RootInput(local)) };
-        if typed.tree.node(parent).as_call(call).is_some_and(|call| call.along.is_some()) {
+        if typed.tree.node(parent).as_call(call).is_some_and(|call| call.clauses.along.is_some()) {
             return None; // it is an entry
         }
         let position = node.formals.iter().position(|l| *l == local)?;

@@ -333,7 +333,7 @@ impl Fixpoint<'_, '_, '_> {
                 }
             }
         }
-        for &extra in call.args.iter().skip(callee.formals.len()).chain(&call.every) {
+        for &extra in call.args.iter().skip(callee.formals.len()).chain(&call.clauses.every) {
             let _ = self.expr(id, extra); // calls inside
         }
         let typed = &*self.typed;

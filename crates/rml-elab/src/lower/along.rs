@@ -4,6 +4,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_syntax::ast;
 
+use super::clauses::set;
 use super::node::Lower;
 use crate::hir::{Along, ExprId, ExprKind, Structure};
 
@@ -15,58 +16,35 @@ impl Lower<'_, '_> {
             .iter()
             .map(|axis| if let ast::ExprKind::Hole = axis.kind { None } else { Some(self.expr(axis)) })
             .collect();
-        let parts = |parts: Vec<ExprId>| {
-            ExprKind::Error(parts.into_iter().chain(written.iter().flatten().copied()).collect())
-        };
         let place = axes
             .first()
             .map_or(call.span, |first| axes.last().map_or(first.span, |last| first.span.to(last.span)));
-        let kind = std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new()));
-        let args = match &kind {
-            ExprKind::Call(call) if call.along.is_none() && !self.scopes.records.contains(&call.callee) => {
-                call.args.len()
-            }
-            ExprKind::Structure(Structure::Apply(apply)) if apply.along.is_none() => apply.args.len(),
-            ExprKind::Error(known) => return parts(known.clone()),
-            other => {
-                let d = no_call(other, call.span);
-                self.report.push(d);
-                return parts(other.children());
-            }
+        let args = match &self.exprs[id].kind {
+            ExprKind::Call(call) => Some(call.args.len()),
+            ExprKind::Structure(Structure::Apply(apply)) => Some(apply.args.len()),
+            _ => None, // no call of a node
         };
-        if let Some(d) = misfit(&written, args, call.span, place) {
+        let parts: Vec<ExprId> = written.iter().flatten().copied().collect();
+        if let Some(d) = args.and_then(|args| misfit(&written, args, call.span, place)) {
             self.report.push(d);
-            return parts(kind.children());
+            return ExprKind::Error(self.exprs[id].kind.children().into_iter().chain(parts).collect());
         }
-        let along = Along { axes: written, back };
-        match kind {
-            ExprKind::Call(mut call) => {
-                call.along = Some(along);
-                ExprKind::Call(call)
-            }
-            ExprKind::Structure(Structure::Apply(mut apply)) => {
-                apply.along = Some(along);
-                ExprKind::Structure(Structure::Apply(apply))
-            }
-            other => other,
-        }
-    }
-}
-
-/// What stands before `along` is no call, or has an axis already.
-fn no_call(kind: &ExprKind, span: Span) -> Diagnostic {
-    let d =
-        Diagnostic::error(codes::NOT_A_CALL, "`along` runs the call of a node over the entries of an axis");
-    let along = match kind {
-        ExprKind::Call(call) => call.along.as_ref(),
-        ExprKind::Structure(Structure::Apply(apply)) => apply.along.as_ref(),
-        kind => return no_node(d, kind, span),
-    };
-    match along {
-        Some(_) => d
-            .label(span, "this call runs along an axis already")
-            .help("put it into a node, and run that along the other axis"),
-        None => no_node(d, kind, span),
+        let (along, span) = (Along { axes: written, back }, call.span);
+        self.clause(
+            id,
+            parts,
+            |clauses| set(&mut clauses.along, along),
+            |kind, twice| {
+                let message = "`along` runs the call of a node over the entries of an axis";
+                let d = Diagnostic::error(codes::NOT_A_CALL, message);
+                match twice {
+                    true => d
+                        .label(span, "this call runs along an axis already")
+                        .help("put it into a node, and run that along the other axis"),
+                    false => no_node(d, kind, span),
+                }
+            },
+        )
     }
 }
 

@@ -9,8 +9,8 @@ use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::habits;
-use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
-use crate::hir::{Order, Structure};
+use crate::hir::Order;
+use crate::hir::{Call, Clauses, Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::scope::{Callable, adjoint_prefix};
 
 impl Lower<'_, '_> {
@@ -216,10 +216,7 @@ impl Lower<'_, '_> {
                     order,
                     name_span: callee.span,
                     args,
-                    every: None,
-                    restart: None,
-                    by: None,
-                    along: None,
+                    clauses: Clauses::default(),
                     member: None,
                     share: None,
                     restarts: Vec::new(),
@@ -481,40 +478,6 @@ impl Lower<'_, '_> {
         }
         let sizes: Vec<String> = shape.iter().map(size).collect::<Option<_>>()?;
         Some(format!("{name}([{}]{behind}", sizes.join(", ")))
-    }
-
-    fn every(&mut self, call: &ast::Expr<'_>, end: &ast::Expr<'_>) -> ExprKind {
-        let id = self.expr(call);
-        let end = self.expr(end);
-        let span = call.span;
-        // the call moves into the new expression
-        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
-            ExprKind::Call(mut call) if call.every.is_none() => {
-                call.every = Some(end);
-                ExprKind::Call(call)
-            }
-            ExprKind::Structure(Structure::Apply(mut apply)) if apply.every.is_none() => {
-                apply.every = Some(end);
-                ExprKind::Structure(Structure::Apply(apply))
-            }
-            ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([end]).collect()),
-            other => {
-                let twice = matches!(other, ExprKind::Call(_) | ExprKind::Structure(Structure::Apply(_)));
-                let d =
-                    Diagnostic::error(codes::NOT_A_CALL, "`every` runs the call of a node window by window");
-                let d = if twice {
-                    d.label(span, "this call has an `every` already")
-                } else {
-                    d.label(span, "this is not a call of a node")
-                };
-                // `f(a, x every end)` was meant as `f(a, x) every end`.
-                self.report.push(match other {
-                    ExprKind::Local(_) => d.help("`every` stands after the call of a node: `f(x) every end` in place of `f(x every end)`"),
-                    _ => d.help("put the computation into a node and call it: `f(x) every end`"),
-                });
-                ExprKind::Error(other.children().into_iter().chain([end]).collect())
-            }
-        }
     }
 
     fn merge(&mut self, operands: &[ast::Expr<'_>], span: Span) -> ExprKind {

@@ -3,6 +3,7 @@
 
 mod along;
 mod automaton;
+mod clauses;
 mod delays;
 mod exchanged;
 mod expr;

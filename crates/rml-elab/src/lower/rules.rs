@@ -7,10 +7,11 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_syntax::ast::{self, Form};
 
+use super::clauses::set;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::hir::{
-    Apply, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, Order, Structure,
+    Apply, Clauses, Equation, Expr, ExprId, ExprKind, Local, LocalData, LocalKind, Node, Order, Structure,
 };
 
 impl Lower<'_, '_> {
@@ -35,38 +36,27 @@ impl Lower<'_, '_> {
     pub(super) fn by(&mut self, call: &ast::Expr<'_>, rule: &ast::Expr<'_>) -> ExprKind {
         let id = self.expr(call);
         let rule = self.rule(rule);
-        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
-            ExprKind::Call(mut call) if call.by.is_none() && !self.scopes.records.contains(&call.callee) => {
-                call.by = Some(rule);
-                ExprKind::Call(call)
-            }
-            ExprKind::Structure(Structure::Apply(mut apply)) if apply.by.is_none() => {
-                apply.by = Some(rule);
-                ExprKind::Structure(Structure::Apply(apply))
-            }
-            param @ ExprKind::Builtin { which: Builtin::Param, .. } => {
-                self.exprs[id].kind = param;
-                ExprKind::Structure(Structure::By { param: id, rule })
-            }
-            ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([rule]).collect()),
-            other => {
-                let twice = matches!(&other, ExprKind::Call(call) if call.by.is_some())
-                    || matches!(other, ExprKind::Structure(Structure::Apply(_) | Structure::By { .. }));
-                let d = Diagnostic::error(
-                    codes::NOT_A_CALL,
-                    "`by` says what updates the parameters in the call of a node",
-                );
-                self.report.push(match twice {
+        if let ExprKind::Builtin { which: Builtin::Param, .. } = self.exprs[id].kind {
+            return ExprKind::Structure(Structure::By { param: id, rule });
+        }
+        let span = call.span;
+        self.clause(
+            id,
+            vec![rule],
+            |clauses| set(&mut clauses.by, rule),
+            |kind, twice| {
+                let message = "`by` says what updates the parameters in the call of a node";
+                let d = Diagnostic::error(codes::NOT_A_CALL, message);
+                match twice || matches!(kind, ExprKind::Structure(Structure::By { .. })) {
                     true => d
-                        .label(call.span, "this has a `by` already")
+                        .label(span, "this has a `by` already")
                         .help("one node updates a parameter: put what both do into it"),
                     false => d
-                        .label(call.span, "this is not a call of a node")
+                        .label(span, "this is not a call of a node")
                         .help("write it after the call, `diff_net(x, true, d) by g`, or after `param(k)`"),
-                });
-                ExprKind::Error(other.children().into_iter().chain([rule]).collect())
-            }
-        }
+                }
+            },
+        )
     }
 }
 
@@ -83,16 +73,8 @@ pub(super) fn update(span: Span) -> Node {
     let o = local("o", LocalKind::Defined { equation: 0 });
     let mut exprs: IndexVec<ExprId, Expr> = IndexVec::new();
     let args = inputs.iter().map(|input| exprs.push(Expr { kind: ExprKind::Local(*input), span })).collect();
-    let apply = Apply {
-        formal: rule,
-        order: Order::NONE,
-        name_span: span,
-        args,
-        every: None,
-        restart: None,
-        by: None,
-        along: None,
-    };
+    let apply =
+        Apply { formal: rule, order: Order::NONE, name_span: span, args, clauses: Clauses::default() };
     let kind = ExprKind::Structure(Structure::Apply(Box::new(apply)));
     let rhs = exprs.push(Expr { kind, span });
     Node {

@@ -6,7 +6,7 @@ use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 use rml_syntax::ast::{self, Symbol};
 
 use super::node::Lower;
-use crate::hir::{Apply, Family, Member, Order, Passed, Range, Structure, Target, has_own};
+use crate::hir::{Apply, Clauses, Family, Member, Order, Passed, Range, Structure, Target, has_own};
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Index, Local, LocalData, LocalKind, Node, SourceId};
 use crate::scope::Callable;
 
@@ -155,10 +155,7 @@ impl Lower<'_, '_> {
             order,
             name_span,
             args,
-            every: None,
-            restart: None,
-            by: None,
-            along: None,
+            clauses: Clauses::default(),
         })))
     }
 

@@ -7,8 +7,7 @@ use rml_syntax::ast::{self, Ident};
 
 use super::node::Lower;
 use super::ordered;
-use crate::hir::Structure;
-use crate::hir::{Element, ExprId, ExprKind, LocalData, LocalKind, Node, SourceId};
+use crate::hir::{Element, ExprId, ExprKind, LocalData, LocalKind, Node, SourceId, Structure};
 use crate::report::Report;
 use crate::scope::Scopes;
 
@@ -218,46 +217,6 @@ impl Lower<'_, '_> {
             ),
             None => d.help(format!("its cases are {}", cases[..cases.len().min(8)].join(", "))),
         });
-    }
-
-    /// `f(x) restart r`
-    pub(super) fn restart(&mut self, call: &ast::Expr<'_>, cond: &ast::Expr<'_>) -> ExprKind {
-        let id = self.expr(call);
-        let cond = self.expr(cond);
-        let span = call.span;
-        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
-            ExprKind::Call(mut call)
-                if call.restart.is_none() && !self.scopes.records.contains(&call.callee) =>
-            {
-                call.restart = Some(cond);
-                ExprKind::Call(call)
-            }
-            ExprKind::Structure(Structure::Apply(mut apply)) if apply.restart.is_none() => {
-                apply.restart = Some(cond);
-                ExprKind::Structure(Structure::Apply(apply))
-            }
-            ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([cond]).collect()),
-            other => {
-                let twice = match &other {
-                    ExprKind::Call(call) => call.restart.is_some(),
-                    ExprKind::Structure(Structure::Apply(_)) => true,
-                    _ => false,
-                };
-                let d = Diagnostic::error(
-                    codes::NOT_A_CALL,
-                    "`restart` restarts the delays in the call of a node",
-                );
-                self.report.push(match twice {
-                    true => d
-                        .label(span, "this call has a `restart` already")
-                        .help("restart it where one of the two is true: `f(x) restart (a or b)`"),
-                    false => d
-                        .label(span, "this is not a call of a node")
-                        .help("put the computation into a node and call it: `f(x) restart r`"),
-                });
-                ExprKind::Error(other.children().into_iter().chain([cond]).collect())
-            }
-        }
     }
 }
 

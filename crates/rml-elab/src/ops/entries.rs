@@ -12,7 +12,7 @@ use crate::typed::Typed;
 impl Typed<'_> {
     /// The axis of an argument along which a call runs; `None` if all entries take it as it is.
     pub(crate) fn along(&self, call: &Call, child: InstanceId, position: usize) -> Option<ExprId> {
-        let axis = call.along.as_ref()?.axes.get(position).copied().flatten();
+        let axis = call.clauses.along.as_ref()?.axes.get(position).copied().flatten();
         let formal = *self.tree.node(child).formals.get(position)?;
         axis.filter(|_| self.tree.is_stream(child, formal))
     }

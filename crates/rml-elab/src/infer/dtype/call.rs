@@ -19,7 +19,7 @@ impl Infer<'_, '_, '_> {
     pub(super) fn call(&mut self, id: InstanceId, expr: ExprId, lhs: &[(Class, Span)]) {
         let node = self.tree.node(id);
         let Some(call) = node.as_call(expr) else { return };
-        if let Some(end) = call.every {
+        if let Some(end) = call.clauses.every {
             self.condition_or(id, end, "`every`", windows_of(node, end));
         }
         let Some(&child) = self.tree.instances[id].calls.get(&expr) else {
