@@ -15,8 +15,8 @@
 //!
 //! Nothing here knows equations, clocks or facts of the program: to run a plan, only the plan is needed. What follows
 //! from a plan is found here for everything that runs or translates it: [what it reads](Plan::reads), which tapes are
-//! [the same at all ticks](Plan::steady), where registers [start](Plan::starts), and which loop [writes
-//! them](Plan::loops_of_registers).
+//! [the same at all ticks](Plan::steady), where registers [start](Plan::starts), which loop [writes
+//! them](Plan::loops_of_registers), and which of them [slide](Plan::slides).
 //!
 //! Invariants, checked by [`verify`]:
 //! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases
@@ -56,6 +56,7 @@ mod print;
 mod reads;
 pub mod reference;
 mod sequences;
+mod slides;
 mod verify;
 mod waits;
 
@@ -65,6 +66,7 @@ pub use outline::Outline;
 pub use parse::{parse, place as read_place};
 pub use print::{names, place, print};
 pub use reads::{Read, Reader};
+pub use slides::Slide;
 pub use verify::{dangling, verify};
 
 entity_id!(

@@ -5,7 +5,7 @@ use rml_ir::op::Number;
 use super::arena::Arena;
 use super::code::{At, Code, Slot};
 use super::link::Linked;
-use super::listed::Listed;
+use super::listed::{Link, Listed, Scalar};
 use super::operand::Arg;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
@@ -27,6 +27,8 @@ pub(super) struct Bound {
     pub(super) links: Vec<Linked>,
     /// The code for windows of one tick.
     pub(super) single: Single,
+    /// How far each register that slides is from where its room begins.
+    pub(super) heads: Vec<usize>,
 }
 
 /// How the code of a thread differs from that of the window.
@@ -47,7 +49,7 @@ impl Bound {
     /// Where a value is at a tick.
     pub(super) fn at(&self, code: &Code, slot: Slot, t: usize) -> usize {
         let data = code.slot(slot);
-        self.bases[slot.0].wrapping_add(if data.per_tick { t * data.width } else { 0 })
+        self.bases[slot.0].wrapping_add(data.step().wrapping_mul(t))
     }
 
     /// Moves what is available of the first `done` ticks to where it is in windows of that many ticks. It was bound to
@@ -76,26 +78,36 @@ impl Bound {
         (self.ticks, self.part, self.cut) = (ticks, (0, ticks), None);
         self.bases.clear();
         self.bases.extend(placement.rooms.iter().map(|room: &Room| room.at(ticks)));
+        self.begin_slides(code, ticks);
         self.spots.clear();
         for r in &code.refs {
             let (data, base) = (code.slot(r.slot), self.bases[r.slot.0] + r.offset);
-            let far = |n: isize| n.cast_unsigned().wrapping_mul(data.width);
+            let far = |n: isize| n.cast_unsigned().wrapping_mul(data.step());
             self.spots.push(match r.at {
-                _ if !data.per_tick => Spot { at: base, step: 0 },
-                At::Here(n) => Spot { at: base.wrapping_add(far(n)), step: data.width },
+                At::Here(n) => Spot { at: base.wrapping_add(far(n)), step: data.step() },
                 At::First(n) => Spot { at: base.wrapping_add(far(n)), step: 0 },
                 At::Last(n) => Spot { at: base.wrapping_add(far(n + (ticks - 1).cast_signed())), step: 0 },
             });
         }
         self.steps.clear();
         for scalar in &code.scalars {
-            let [out, a, b, c] = scalar.args.map(|arg| arg.map_or_else(Spot::default, |arg| self.spots[arg]));
-            self.steps.push(Step { what: scalar.what, out, a, b, c });
+            self.steps.push(self.step(scalar));
         }
         self.links.clear();
-        self.links.extend(code.links.iter().map(|link| Linked::new(link, &self.spots)));
-        if ticks == 1 {
-            self.single.bind(code, &self.bases, &self.spots);
+        for link in &code.links {
+            self.links.push(self.link(link));
         }
+        if ticks == 1 {
+            self.single.bind(code, &self.bases);
+        }
+    }
+
+    pub(super) fn step(&self, scalar: &Scalar) -> Step {
+        let [out, a, b, c] = scalar.args.map(|arg| arg.map_or_else(Spot::default, |arg| self.spots[arg]));
+        Step { what: scalar.what, out, a, b, c }
+    }
+
+    pub(super) fn link(&self, link: &Link) -> Linked {
+        Linked::new(link, &self.spots)
     }
 }

@@ -45,7 +45,8 @@ impl Shadow<'_> {
         let code = self.code;
         for (i, slot) in code.slots.iter().enumerate().filter(|(_, s)| s.kept) {
             debug_assert!(!slot.per_tick);
-            self.write(Slot(i), 0);
+            let (of, range) = self.range(Slot(i), 0);
+            self.fill(Slot(i), of, range, self.name(Slot(i), 0));
         }
         for given in &code.inputs {
             (0..self.ticks).for_each(|t| self.write(given.slot, t));
@@ -159,8 +160,8 @@ impl Shadow<'_> {
             DType::Int => 1,
             DType::Bool => 2,
         };
-        let at = self.bound.base(slot) + if data.per_tick { t * data.width } else { 0 };
-        (of, at..at + data.width)
+        let at = self.bound.at(self.code, slot, t);
+        (of, at..at.saturating_add(data.width))
     }
 
     fn name(&self, slot: Slot, t: usize) -> Name {
@@ -168,8 +169,18 @@ impl Shadow<'_> {
     }
 
     fn write(&mut self, slot: Slot, t: usize) {
-        let (of, range) = self.range(slot, t);
-        let name = self.name(slot, t);
+        let (of, mut range) = self.range(slot, t);
+        // Of a register that slides, only what is new after the tick is written.
+        let slides = self.code.slot(slot).slides;
+        if slides != 0 {
+            let moved = |at: usize| at.wrapping_add_signed(slides);
+            let fresh = slides.unsigned_abs();
+            range = if slides < 0 { moved(range.start)..range.start } else { range.end..range.end + fresh };
+        }
+        self.fill(slot, of, range, self.name(slot, t));
+    }
+
+    fn fill(&mut self, slot: Slot, of: usize, range: Range<usize>, name: Name) {
         match self.memory[of].get_mut(range) {
             Some(cells) => cells.fill(name),
             None => self.fail(format!("{slot:?} is outside")),
@@ -194,7 +205,7 @@ impl Shadow<'_> {
     /// That a value is stored where it is meant to. Some values are absent at some ticks, which conditions rule out
     /// where they are read; so no value at all is no fault.
     fn is_there(&mut self, slot: Slot, t: usize, who: &str) {
-        let (of, range) = self.range(slot, if self.code.slot(slot).per_tick { t } else { 0 });
+        let (of, range) = self.range(slot, if self.code.slot(slot).moves() { t } else { 0 });
         let name = self.name(slot, t);
         let cells = self.memory[of].get(range).unwrap_or_default();
         if cells.len() != self.code.slot(slot).width || cells.iter().any(|cell| *cell != name) {

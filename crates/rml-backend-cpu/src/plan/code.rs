@@ -25,6 +25,20 @@ pub(super) struct SlotData {
     pub(super) kept: bool,
     /// Whether it is a constant whose elements are all the same.
     pub(super) uniform: bool,
+    /// How many elements its value moves on at each tick, if values of successive ticks overlap: one that slides.
+    pub(super) slides: isize,
+}
+
+impl SlotData {
+    /// How far it is from the value at one tick to that at the next one; a negative number wraps around.
+    pub(super) fn step(&self) -> usize {
+        if self.per_tick { self.width } else { self.slides.cast_unsigned() }
+    }
+
+    /// Whether it has another place at each tick.
+    pub(super) fn moves(&self) -> bool {
+        self.per_tick || self.slides != 0
+    }
 }
 
 /// A tick, as seen from another one.
@@ -236,6 +250,8 @@ pub(super) struct Code {
     pub(super) backups: Vec<(usize, Slot)>,
     /// Where those that change at ticks that are ahead are kept as they were after the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,
+    /// The registers that slide. Their values before a tick are those of that tick, and those after it of the next one.
+    pub(super) sliding: Vec<usize>,
     pub(super) consts: usize,
     pub(super) ending: Option<Ending>,
 }

@@ -118,6 +118,7 @@ impl<N: Number> Running for Machine<N> {
 
     /// One that is read as a constant then has the value of that constant.
     fn unset_register(&mut self, register: usize) {
+        self.settle();
         if let Some(start) = self.code.starts[register] {
             let slot = self.code.register(register);
             let (to, from) = (self.bound.base(slot), self.bound.base(start));

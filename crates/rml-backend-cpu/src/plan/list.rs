@@ -7,6 +7,7 @@ use rml_ir::Position;
 
 use super::code::{Code, Guard, Instr, Kernel, Unit};
 use super::listed::{Do, Entry, Listed, OverStep, Pack, Scalar};
+use super::slides::Moving;
 
 /// Units of more elements run by themselves, since threads may share them.
 const SHORT: usize = 1024;
@@ -46,6 +47,7 @@ pub(super) fn list(code: Code, packs: Vec<Pack>) -> Listed {
             code.search[1][p.index()] = Lister::new(code).list(head..end, p);
         }
     }
+    code.moving = Moving::of(code);
     listed
 }
 

@@ -6,6 +6,7 @@ use rml_ir::op::{Binary, Compare, Unary};
 
 use super::code::{Code, Ref};
 use super::operand::Arg;
+use super::slides::Moving;
 use super::walk::Dim;
 
 /// Code, and what runs at each tick: its last form that does not depend on the length of a window.
@@ -23,13 +24,16 @@ pub(super) struct Listed {
     pub(super) search: [[Vec<Entry>; 4]; 2],
     /// The matrices that products share.
     pub(super) packs: Vec<Pack>,
+    /// What moves with registers that slide.
+    pub(super) moving: Vec<Moving>,
 }
 
 impl Listed {
     /// Code without lists, whose products share those matrices.
     pub(super) fn new(code: Code, packs: Vec<Pack>) -> Self {
         let (lists, steps) = (vec![Lists::default(); code.passes.len()], vec![None; code.units.len()]);
-        Self { code, scalars: Vec::new(), links: Vec::new(), lists, steps, search: Default::default(), packs }
+        let (scalars, links, moving) = (Vec::new(), Vec::new(), Vec::new());
+        Self { code, scalars, links, lists, steps, search: Default::default(), packs, moving }
     }
 
     /// The code, to be damaged.

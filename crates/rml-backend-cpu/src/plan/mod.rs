@@ -40,6 +40,7 @@ mod scalar;
 mod search;
 mod segments;
 mod single;
+mod slides;
 mod stages;
 mod threads;
 mod tick;
@@ -63,6 +64,7 @@ use reached::Reached;
 pub use ready::Ready;
 use run::Run;
 use search::Search;
+use slides::Lifted;
 use stages::compiled;
 use threads::{Limits, Team};
 
@@ -94,6 +96,8 @@ pub struct Machine<N: Number> {
     reached: Reached,
     /// How many ticks of the window that ran last are done.
     finished: usize,
+    /// Whether registers that slide are still where they were before that window, so that its outputs can be read.
+    is_behind: bool,
     /// How far the end of a window was searched for.
     search: Search,
     packs: Vec<Layout<N>>,
@@ -148,6 +152,7 @@ impl<N: Number> Machine<N> {
             done: set.clone(),
             reached: Reached::default(),
             finished: 0,
+            is_behind: false,
             search: Search::None,
             fit: Fit::default(),
             set,
@@ -177,7 +182,38 @@ impl<N: Number> Machine<N> {
         footprint::footprint::<N>(&self.code, &self.placement)
     }
 
+    /// Moves registers that slide on to where they are after the last window.
+    fn settle(&mut self) {
+        if !std::mem::take(&mut self.is_behind) {
+            return;
+        }
+        let mut moves = Vec::new();
+        self.bound.slide(&self.code, &mut moves);
+        for (slot, from, to) in moves {
+            let data = self.code.slot(slot);
+            self.arena.copy(data.dtype, to, from, data.width);
+        }
+        if let Some(team) = &mut self.team {
+            team.slide();
+        }
+        let mut packs = Packs::Own(&mut self.packs);
+        self.code.moving.iter().for_each(|moving| packs.change(&self.code, moving.slot));
+    }
+
+    /// Notes that a window is done: registers that slide have new values.
+    fn slid(&mut self) {
+        self.code.sliding.iter().for_each(|register| self.set[*register] = true);
+        self.is_behind = !self.code.sliding.is_empty();
+    }
+
+    /// Where a register is stored.
+    fn place_of(&self, register: usize) -> usize {
+        let slot = self.code.register(register);
+        self.bound.at(&self.code, slot, if self.is_behind { self.bound.ticks } else { 0 })
+    }
+
     fn bind(&mut self, ticks: usize) {
+        self.settle();
         if let Some((segments, size)) = self.fit.cut(ticks) {
             if self.bound.ticks != ticks || self.bound.cut != Some((size, segments.is_stored())) {
                 self.bind_segments(&segments, ticks, size);
@@ -187,12 +223,14 @@ impl<N: Number> Machine<N> {
         if self.bound.ticks == ticks && self.bound.cut.is_none() {
             return;
         }
+        let lifted = Lifted::of(&self.code, &self.bound, &self.arena);
         self.arena.reserve(self.placement.sizes.map(|size| size.at(ticks)));
         let done = self.search.done();
         if done > 0 {
             self.bound.relocate(&self.code, &self.placement, &mut self.arena, (ticks, done));
         }
         self.bound.bind(&self.code, &self.placement, ticks);
+        lifted.put(&self.code, &self.bound, &mut self.arena);
         if let Some(team) = &mut self.team {
             team.bind(ticks);
         }
@@ -256,6 +294,7 @@ impl<N: Number> Machine<N> {
         if let Some(probe) = &mut self.probe {
             probe.end();
         }
+        self.slid();
         self.finished = done;
         Ok(done)
     }
@@ -275,6 +314,7 @@ impl<N: Number> Machine<N> {
             self.undo();
             return Some(Err(Suspect));
         }
+        self.slid();
         self.finished = 1;
         Some(Ok(1))
     }
@@ -361,8 +401,8 @@ impl<N: Number> Machine<N> {
         let ty = &self.plan.registers.as_slice()[register].ty;
         let searching = self.search != Search::None;
         let backup = self.code.backups.iter().find(|(r, _)| searching && *r == register);
-        let slot = backup.map_or(self.code.register(register), |(_, slot)| *slot);
-        self.is_set(register).then(|| self.arena.value(ty.dtype, &ty.shape, self.bound.base(slot)))
+        let at = backup.map_or_else(|| self.place_of(register), |(_, slot)| self.bound.base(*slot));
+        self.is_set(register).then(|| self.arena.value(ty.dtype, &ty.shape, at))
     }
 
     /// Whether a register is set, before a window whose end is searched for.
@@ -373,6 +413,7 @@ impl<N: Number> Machine<N> {
 
     /// Sets a register.
     pub fn set_register(&mut self, register: usize, value: &Value) {
+        self.settle();
         let at = self.bound.base(self.code.register(register));
         self.arena.set(self.plan.registers.as_slice()[register].ty.dtype, at, value);
         self.set[register] = true;

@@ -22,7 +22,7 @@ pub(super) fn choose(code: &mut Code) -> Vec<Pack> {
             };
             let of = code.refs[instr.args[1]];
             let slot = &code.slots[of.slot.0];
-            let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
+            let stays = !slot.moves() || !matches!(of.at, At::Here(_));
             if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
                 continue;
             }

@@ -6,6 +6,7 @@ use rml_ir::DType;
 
 use super::code::{Added, Addend, At, Code, Kernel, Put, Unit};
 use super::operand::Arg;
+use super::slides;
 
 /// Where a value is in a window: so far from the start, and that much farther for each tick that the window has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -51,8 +52,8 @@ pub(super) fn place(code: &mut Code) -> Placement {
         Placement { rooms: vec![Room::default(); code.slots.len()], within, end, ..Placement::default() };
     for (i, dtype) in TYPES.into_iter().enumerate() {
         let of = |per_tick: bool| {
-            let slots = code.slots.iter().enumerate();
-            let mine = slots.filter(|(_, s)| s.dtype == dtype && s.per_tick == per_tick && s.width > 0);
+            let slots = code.slots.iter().enumerate().filter(|(_, s)| s.dtype == dtype && s.slides == 0);
+            let mine = slots.filter(|(_, s)| s.per_tick == per_tick && s.width > 0);
             mine.filter_map(|(i, s)| Some((i, s.width, lives[i]?))).collect::<Vec<_>>()
         };
         let (fixed, size) = first_fit(of(false));
@@ -60,7 +61,14 @@ pub(super) fn place(code: &mut Code) -> Placement {
         fixed.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: at, per_tick: 0 });
         let (ticks, per_tick) = first_fit(of(true));
         ticks.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: size, per_tick: at });
-        placement.sizes[i] = Room { fixed: size, per_tick };
+        let mut end = Room { fixed: size, per_tick };
+        // Registers that slide come last, since what they need has a part for each tick.
+        for (slot, data) in code.slots.iter().enumerate().filter(|(_, s)| s.dtype == dtype && s.slides != 0) {
+            let room = slides::room(data.width, data.slides);
+            placement.rooms[slot] = end;
+            end = Room { fixed: end.fixed + room.fixed, per_tick: end.per_tick + room.per_tick };
+        }
+        placement.sizes[i] = end;
     }
     // The first step is 1; inputs are available before.
     let early = |i: &usize| code.slots[*i].per_tick && lives[*i].is_some_and(|(from, _)| from <= 1);

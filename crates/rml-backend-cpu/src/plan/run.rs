@@ -114,7 +114,7 @@ impl<'a, N: Number> Run<'a, N> {
                     if *is_packed {
                         self.changed(code.register(*register));
                     }
-                    self.arena.copy(*dtype, *to, *from, *width);
+                    self.arena.copy(*dtype, *to, self.spot(*from).get(0), *width);
                 }
                 Now::Commit(put) => {
                     self.puts_at(std::slice::from_ref(&code.commits[*put]), 0, Position::Only);

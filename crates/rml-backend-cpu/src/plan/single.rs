@@ -7,7 +7,7 @@ use rml_ir::{DType, Position};
 
 use super::code::Put;
 use super::listed::{Entry, Listed};
-use super::scalar::Spot;
+use super::operand::Arg;
 
 /// The instructions of a window of one tick.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) enum Now {
         register: usize,
         dtype: DType,
         to: usize,
-        from: usize,
+        from: Arg,
         width: usize,
         /// Whether a matrix there may be laid out.
         is_packed: bool,
@@ -37,7 +37,7 @@ pub(super) struct Single(pub(super) Vec<Now>);
 
 impl Single {
     /// Binds code to places, which are the same in all windows of one tick: once.
-    pub(super) fn bind(&mut self, code: &Listed, bases: &[usize], spots: &[Spot]) {
+    pub(super) fn bind(&mut self, code: &Listed, bases: &[usize]) {
         if !self.0.is_empty() {
             return;
         }
@@ -55,7 +55,7 @@ impl Single {
                     register: put.register,
                     dtype: data.dtype,
                     to: bases[slot.0],
-                    from: spots[put.value].get(0),
+                    from: put.value,
                     width: data.width,
                     is_packed: code.packs.iter().any(|pack| pack.of.slot == slot),
                 }

@@ -3,7 +3,7 @@
 
 use rml_ir::op::{AxisIndex, Class, Op};
 use rml_ir::{Shape, Type};
-use rml_plan::{Atom, Case, Kind, Plan, Reader, Reg, Region, Register, Rule, Start, Tape, Tick};
+use rml_plan::{Atom, Case, Kind, Plan, Reader, Reg, Region, Register, Rule, Slide, Start, Tape, Tick};
 
 use super::code::{At, Slot};
 use super::walk::{dense, stretched};
@@ -103,7 +103,7 @@ pub(super) struct Views {
 enum Home {
     /// In a place of its own.
     Own,
-    /// In the place of a concatenation that it is a part of.
+    /// In the place of a concatenation that it is a part of, or of a register that slides.
     Part,
     /// It is another tape.
     Other,
@@ -139,7 +139,7 @@ struct Uses {
 }
 
 /// The views of all tapes; and, for each register that tapes see where it is stored, what it starts with.
-pub(super) fn views(plan: &Plan) -> Views {
+pub(super) fn views(plan: &Plan, slides: &[Slide]) -> Views {
     let (consts, registers) = (plan.consts.len(), plan.registers.len());
     let shape = |ty: &Type| ty.shape.clone();
     let own = |t: usize| View::of(Slot(consts + registers + t), &shape(&plan.tapes.as_slice()[t].ty));
@@ -155,6 +155,9 @@ pub(super) fn views(plan: &Plan) -> Views {
             consts: plan.consts.iter().enumerate().map(|(k, v)| View::of(Slot(k), &v.shape())).collect(),
         },
     };
+    for slide in slides {
+        finder.slide(slide);
+    }
     let gathers = !plan.waits && plan.ahead() == 0;
     for (k, region) in plan.regions.iter().enumerate() {
         for part in region.parts() {
@@ -180,8 +183,28 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
+    /// A register that slides is one place: at each tick its value before the tick, and with the next tick that after.
+    fn slide(&mut self, slide: &Slide) {
+        let slot = Slot(self.plan.consts.len() + slide.register.0 as usize);
+        let seen =
+            |tape: Tape, at, offset| View { at, offset, ..View::of(slot, &self.plan.tapes[tape].ty.shape) };
+        let dropped = if slide.newest_first { 0 } else { slide.fresh };
+        let views = [
+            (slide.before, seen(slide.before, At::First(0), 0), Home::Other),
+            (slide.rest, seen(slide.rest, At::Here(0), dropped), Home::Other),
+            (slide.after, seen(slide.after, At::Here(1), 0), Home::Part),
+        ];
+        self.shared[slot.0] = true;
+        for (tape, view, home) in views {
+            (self.views.tapes[tape.0 as usize], self.views.homes[tape.0 as usize]) = (view, home);
+        }
+    }
+
     fn tape(&mut self, tape: Tape) {
         let id = tape.0 as usize;
+        if self.views.homes[id] != Home::Own {
+            return; // it is where it slides
+        }
         let data = &self.plan.tapes[tape];
         let [Case { rule, .. }] = &data.cases[..] else { return };
         let Some(view) = self.view(rule, &data.ty) else { return };

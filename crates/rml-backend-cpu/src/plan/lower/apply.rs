@@ -3,7 +3,7 @@
 use rml_ir::op::{Around, AxisIndex, Binary, Convolution, Op, Reduction};
 use rml_ir::{DType, Shape, Type};
 
-use super::super::code::Kernel;
+use super::super::code::{At, Kernel};
 use super::super::views::{View, is_pointwise};
 use super::super::walk::{Walk, dense};
 use super::{Lower, whole, wide};
@@ -85,12 +85,20 @@ impl Lower<'_> {
         let mut offset = out.offset;
         for arg in args {
             let to = View { offset, dims: arg.dims.clone(), ..out.clone() };
-            if *arg != to {
+            if !self.is_there(arg, &to) {
                 self.copy(dtype, &to, arg);
             }
             offset += arg.dims[axis] * out.strides[axis];
         }
         true
+    }
+
+    /// Whether the elements of a view are those of the other one.
+    fn is_there(&self, view: &View, to: &View) -> bool {
+        let (At::Here(a), At::Here(b)) = (view.at, to.at) else { return view == to };
+        let moved = (b - a).cast_unsigned().wrapping_mul(self.code.slot(to.slot).step());
+        let offset = to.offset.wrapping_add(moved);
+        *view == View { at: view.at, offset, ..to.clone() }
     }
 
     fn stacked(&mut self, axis: usize, args: &[View], dtype: DType, out: &View) -> bool {

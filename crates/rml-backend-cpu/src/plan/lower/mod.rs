@@ -12,6 +12,7 @@ use super::code::{
     Taken, Unit,
 };
 use super::operand::Arg;
+use super::slides;
 use super::views::{View, Views, views};
 use super::walk::{Walk, dense, stretched};
 use super::wants::{Lazy, LazyWrite, TWO, Want, Wants};
@@ -23,18 +24,26 @@ mod sink;
 /// The code of a plan.
 pub(super) fn lower(plan: &Plan) -> Code {
     let consts = plan.consts.len();
-    let code = Code { consts, ahead: plan.ahead() as usize, waits: plan.waits, ..Code::default() };
+    let slides = slides::of(plan);
+    let sliding = slides.iter().map(|slide| slide.register.0 as usize).collect();
+    let code = Code { consts, ahead: plan.ahead() as usize, waits: plan.waits, sliding, ..Code::default() };
     let mut lower = Lower {
         plan,
         ahead: plan.ahead(),
         reaches: plan.reaches(),
-        views: views(plan),
+        views: views(plan, &slides),
         once: plan.steady(),
         code,
     };
     lower.slots();
+    for slide in &slides {
+        let slot = lower.code.register(slide.register.0 as usize);
+        lower.code.slots[slot.0].slides = slides::step(slide);
+    }
     lower.regions();
-    lower.code.commits = plan.commits.iter().map(|w| Put { short: 0, ..lower.put(w) }).collect();
+    let is_stored = |w: &&Write| slides.iter().all(|slide| slide.register != w.register);
+    lower.code.commits =
+        plan.commits.iter().filter(is_stored).map(|w| Put { short: 0, ..lower.put(w) }).collect();
     for output in &plan.outputs {
         let taken = |(at, when, atom): &(Positions, Vec<rml_plan::Guard>, Atom)| Taken {
             at: *at,
@@ -65,7 +74,7 @@ impl Lower<'_> {
     fn slots(&mut self) {
         let kept = |ty: &Type, uniform| {
             let (dtype, width) = (ty.dtype, ty.shape.len());
-            SlotData { dtype, width, per_tick: false, kept: true, uniform }
+            SlotData { dtype, width, per_tick: false, kept: true, uniform, slides: 0 }
         };
         self.code.slots.extend(self.plan.consts.iter().map(|v| kept(&v.ty(), is_uniform(&v.to_data()))));
         self.code.slots.extend(self.plan.registers.iter().map(|r| kept(&r.ty, false)));
@@ -80,6 +89,7 @@ impl Lower<'_> {
                 per_tick,
                 kept: false,
                 uniform: false,
+                slides: 0,
             });
             for case in &tape.cases {
                 if let Rule::Input(input) = case.rule {
@@ -106,7 +116,7 @@ impl Lower<'_> {
 
     /// A place for a value on the way.
     fn scratch(&mut self, dtype: DType, width: usize, per_tick: bool) -> Slot {
-        self.code.slots.push(SlotData { dtype, width, per_tick, kept: false, uniform: false });
+        self.code.slots.push(SlotData { dtype, width, per_tick, kept: false, uniform: false, slides: 0 });
         Slot(self.code.slots.len() - 1)
     }
 

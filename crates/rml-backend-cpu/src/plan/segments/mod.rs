@@ -55,7 +55,7 @@ impl Segments {
         if code.ending.is_some() {
             return Err("the program finds where its windows end");
         }
-        if !code.backups.is_empty() {
+        if !code.backups.is_empty() || !code.sliding.is_empty() {
             return Err("a state changes within the window");
         }
         let all = Nodes::of(code);

@@ -170,6 +170,13 @@ impl Team {
         self.decide(ticks);
     }
 
+    /// Moves registers that slide on by the ticks of a window that is done.
+    pub(super) fn slide(&mut self) {
+        for Shard { code, bound, .. } in &mut self.shards {
+            bound.slide(code, &mut Vec::new());
+        }
+    }
+
     /// Binds the code of all threads that run.
     pub(super) fn bind_each(&mut self, bind: impl Fn((&Listed, &Mine), &mut Bound)) {
         for Shard { code, mine, bound, .. } in self.shards.iter_mut().filter(|_| self.is_awake) {
@@ -360,7 +367,7 @@ impl Own {
             placement.sizes[i].fixed += threads * *size;
             // The values of each tick are after that.
             for (slot, room) in code.slots.iter().zip(&mut placement.rooms) {
-                if slot.dtype == dtype && slot.per_tick {
+                if slot.dtype == dtype && slot.moves() {
                     room.fixed += threads * *size;
                 }
             }
