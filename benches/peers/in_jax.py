@@ -153,6 +153,25 @@ def stream(share, d, h):
     return run, 1
 
 
+def replay(_, n, d, k):
+    def tick(memory, count, row):
+        memory = memory.at[count % n].set(row)
+        count += 1
+        drawn = jax.random.randint(jax.random.fold_in(jax.random.key(0), count), (k,), 0, jnp.minimum(count, n))
+        return memory, count, memory[drawn]
+
+    step = jax.jit(tick, donate_argnums=(0, 1))
+    rows = np.random.default_rng(0).standard_normal((4096, d)).astype("f4")
+    state, at = [jnp.zeros((n, d)), jnp.zeros((), "i4")], [0]
+
+    def run():
+        at[0] = (at[0] + 1) % len(rows)
+        *state[:], out = step(*state, rows[at[0]])
+        out.block_until_ready()
+
+    return run, 1
+
+
 def cartpole(_, carts):
     import cartpole as program
 

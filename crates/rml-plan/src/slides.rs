@@ -17,7 +17,7 @@
 use rml_ir::Positions;
 use rml_ir::op::{AxisIndex, Op};
 
-use super::{Atom, Case, Ends, Kind, Plan, Reg, Region, Rule, Start, Tape, Tick, Write};
+use super::{Atom, Case, Ends, Kind, Plan, Reg, Rule, Start, Tape, Tick, Write};
 
 /// A register whose value slides at each tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,14 +37,10 @@ pub struct Slide {
 }
 
 impl Plan {
-    /// The registers whose values slide at each tick of a plan that runs forward, block after block.
+    /// The registers whose values slide at each tick. None if the plan finds the end of its windows, looks ahead or
+    /// waits: then ticks are run that are not done.
     pub fn slides(&self) -> Vec<Slide> {
-        let is_forward = |region: &Region| match region {
-            Region::Over(_) => true,
-            Region::Loop { backward, .. } => !backward,
-        };
-        let finds = matches!(self.ends, Ends::Found { .. });
-        if finds || self.waits || self.ahead() > 0 || !self.regions.iter().all(is_forward) {
+        if matches!(self.ends, Ends::Found { .. }) || self.waits || self.ahead() > 0 {
             return Vec::new();
         }
         self.commits.iter().filter_map(|commit| self.slide(commit)).collect()

@@ -14,6 +14,8 @@
 //! - `cartpole:16`, a hundred updates of an actor-critic with 16 carts;
 //! - `breadth:FAMILY,SIZE`, a step of gradient descent for a family of models in `benches/breadth`;
 //! - `stream:D,H`, a step of an LSTM of H units and a dense layer of 4 on D numbers, by a `Stepper`;
+//! - `replay:N,D,K`, a cycle of a memory of the last N rows of D numbers, to which one is added and of which K are
+//!   drawn;
 //! - `digits:SEED`, training until 0.95 of the test images are told apart, once;
 //! - `product:M,K,N`, `tanh:N`, `compile:N`: a kernel, and the compiler on a program of N states;
 //! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows,
@@ -35,6 +37,8 @@ mod family;
 mod kernels;
 #[path = "peers/long.rs"]
 mod long;
+#[path = "peers/replay.rs"]
+mod replay;
 #[path = "peers/share.rs"]
 mod share;
 #[path = "peers/stream.rs"]
@@ -106,6 +110,7 @@ fn run(job: &str, setting: &Setting) {
         ("cartpole", [16]) => training::cartpole(turns, setting),
         ("digits", [seed]) => training::digits(*seed, setting),
         ("stream", [d, h]) => done(stream::stream(*d, *h, turns, share)),
+        ("replay", [n, d, k]) => done(replay::replay([*n, *d, *k], turns)),
         ("product", [m, k, n]) => kernels::product([*m, *k, *n], turns),
         ("tanh", [n]) => kernels::function(*n, turns),
         ("compile", [n]) => kernels::compile(*n, turns),

@@ -5,8 +5,8 @@
 //! new elements as the register has.
 
 use rml_ir::Data;
-use rml_ir::op::Number;
-use rml_plan::{Plan, Slide};
+use rml_ir::op::{Class, Number};
+use rml_plan::{Case, Plan, Reader, Rule, Slide, Tape};
 
 use super::arena::Arena;
 use super::bind::Bound;
@@ -17,11 +17,46 @@ use super::place::Room;
 /// To copy fewer elements is quicker than to move places.
 const SHORT: usize = 512;
 
-/// The registers that are stored so.
+/// The registers that are stored so: those of which a tick reads some entries. What reads all of one takes as long as
+/// a copy, and is quicker where the values of all ticks lie one after the other.
 pub(super) fn of(plan: &Plan) -> Vec<Slide> {
     let mut slides = plan.slides();
-    slides.retain(|slide| plan.registers[slide.register].ty.shape.len() >= SHORT);
+    slides.retain(|slide| {
+        plan.registers[slide.register].ty.shape.len() >= SHORT && is_read_in_part(plan, slide)
+    });
     slides
+}
+
+/// Whether all that is read of a register at a tick is entries at positions from the data, or a small part.
+fn is_read_in_part(plan: &Plan, slide: &Slide) -> bool {
+    let len = |tape: Tape| plan.tapes[tape].ty.shape.len();
+    let (mut whole, mut next) = (vec![slide.before, slide.rest, slide.after], 0);
+    while let Some(of) = whole.get(next).copied() {
+        next += 1;
+        for read in plan.reads().filter(|read| read.atom.tape() == Some(of)) {
+            let tape = match read.by {
+                Reader::Commit(_) | Reader::Output => continue,
+                Reader::Rule(tape) if whole.contains(&tape) => continue,
+                Reader::Rule(tape) => tape,
+                Reader::Guard(_) | Reader::Term(_) | Reader::Write(_) | Reader::End => return false,
+            };
+            let class = |case: &Case| match &case.rule {
+                Rule::Apply { op, .. } => Some(op.class()),
+                Rule::Copy(_) => Some(Class::Identity),
+                _ => None, // reads all of it, or nothing
+            };
+            match plan.tapes[tape].cases.iter().map(class).collect::<Option<Vec<_>>>() {
+                Some(all) if all.iter().all(|class| *class == Class::Lookup) => {}
+                Some(all) if all.iter().all(|class| matches!(class, Class::Identity | Class::Layout)) => {
+                    if len(tape) > len(slide.after) / 2 {
+                        whole.push(tape);
+                    }
+                }
+                _ => return false, // computes with all of it
+            }
+        }
+    }
+    true
 }
 
 /// How many elements a value moves on at each tick.
