@@ -99,7 +99,7 @@ fn seed(
         let ty = node.vars[d].ty.clone();
         let weight = constant(node, &ty, if o == chosen { 1.0 } else { 0.0 }, precision)?;
         if *here {
-            // A constant would have a clock of its own: the condition ties it to that of the output.
+            // A constant alone would have its own clock; this choice puts it on the clock of the output.
             let then = push_var(node, None, ty.clone(), node.span);
             define(node, then, Rhs::Const(weight));
             let tied = push_var(node, None, ty, node.span);

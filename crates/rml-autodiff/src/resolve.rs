@@ -196,7 +196,7 @@ fn replace(
         if let (Some(&bp), Some(&o)) = (args.get(bp), lhs.get(output))
             && sampled.get(bp.0 as usize) == Some(&false)
         {
-            // Nothing reads it: it says that the two are present together.
+            // Nothing reads this variable: it only makes the condition and the output present in the same cycles.
             let tie = push_var(node, None, node.vars[o].ty.clone(), span);
             extra.push(Equation { lhs: vec![tie], rhs: Rhs::If { cond: bp, then: o, other: o }, span });
         }

@@ -51,7 +51,7 @@ impl Function<'_> {
         self.unless_there(&source, &place, &there, &|f, one| f.copy_source(&one, shape, Positions::ALL, to));
     }
 
-    /// Copies what the variants of a load read, but for those of which nothing is to be copied.
+    /// Copies what the variants of a load read, except for the variants that are marked in `there`.
     pub(crate) fn unless_there(
         &mut self,
         source: &Source,
@@ -73,7 +73,7 @@ impl Function<'_> {
         }
     }
 
-    /// An operand of a call: where it is, if its elements are apart as wanted, else a copy.
+    /// An operand of a call: read in place if its strides suit the call, else copied.
     fn operand(
         &mut self,
         number: usize,

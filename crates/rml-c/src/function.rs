@@ -43,7 +43,7 @@ pub(crate) struct Room {
     pub(crate) kept: [usize; 3],
 }
 
-/// A function but for the places of what it uses.
+/// The text of a function, with the addresses of values left open.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) says: String,
@@ -270,7 +270,7 @@ impl Places<'static> {
     }
 }
 
-/// How many pointers a function has as parameters; others are variables. C99 promises that there may be 127 parameters.
+/// The most pointers that a function has as parameters; further ones become variables. C99 guarantees 127 parameters.
 const PARAMETERS: usize = 100;
 
 impl Written {

@@ -1,7 +1,7 @@
 //! The nodes of a program as C runs them, and how long each slot is needed.
 //!
-//! C runs nodes tick by tick. A node over all ticks is a loop over these, too: it is cut where a stage reads a later
-//! tick of what the node fills. So what is read at the same tick alone has room for one tick.
+//! C runs nodes tick by tick. A node over all ticks becomes a loop over the ticks; it is split where a stage reads a
+//! later tick of its own node. So a value that is read only at its own tick needs space for one tick.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,8 @@ fn forward(stages: Vec<Stage>) -> Node {
     Node { order: Order::Forward, by: Vec::new(), stages, writes: Vec::new() }
 }
 
-/// The same nodes, where a stage over all ticks runs right before what reads its values, if these take more memory than
-/// what it reads.
+/// Moves a stage over all ticks to right before its first reader, if its values take more memory than the operands that
+/// have to be kept for it.
 fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
     let mut units: Vec<Node> = Vec::new();
     for node in nodes {
@@ -81,7 +81,8 @@ fn over(stage: Stage) -> Node {
     Node { order: Order::Over, ..forward(vec![stage]) }
 }
 
-/// A node of a program of one tick as several: what one of them needs alone, the next one has the memory of.
+/// Splits a node of a program of one tick into several nodes: values used within one of them can share memory with
+/// those of the next.
 fn small(program: &Program, node: Node) -> Vec<Node> {
     let (mut nodes, mut last, mut filled) = (Vec::new(), forward(Vec::new()), 0);
     for stage in node.stages {

@@ -57,11 +57,11 @@ const HEADERS: &[&str] = &[
 
 /// The field of an input, an output or a state of that name. Names of variables that differ have fields that differ:
 ///
-/// - A name that C or C++ cannot take gets `_` at its end: a keyword, a macro, or a name of two or more characters
-///   without a lower-case letter, as macros have. So does a name that ends in `_present`, as the fields do that say
-///   whether an output is present. Such a name with `_` at its end gets one more: `int` is `int_`, and `int_` is
-///   `int__`.
-/// - A name that begins with `_` gets `rml` before it. What is such a name but for `rml` before it gets it once more.
+/// - A name that C or C++ does not allow gets `_` at its end: a keyword, a macro, or a name of two or more characters
+///   without a lower-case letter, since macros look like that. So does a name that ends in `_present`, since fields
+///   that say whether an output is present do. Such a name that already ends in `_` gets another one: `int` becomes
+///   `int_`, and `int_` becomes `int__`.
+/// - A name that begins with `_` gets `rml` before it; so does a name that begins with `rml_` or `rmlrml_` and so on.
 /// - Every other one stays as it is.
 pub(crate) fn field(name: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };

@@ -184,8 +184,7 @@ impl Function<'_> {
         (!all.is_empty()).then(|| all.join(" || "))
     }
 
-    /// Lets what is added up at each tick begin with its first value before the loops, so that these add to what is
-    /// stored.
+    /// Copies the start value of an accumulator before the loops, so that the loops can add in place.
     fn begin_sum(
         &mut self,
         dims: &IndexVec<Dim, usize>,

@@ -15,8 +15,8 @@ struct Axis {
 /// As many sums are kept in variables of their own: a processor has registers for them.
 const FEW: usize = 16;
 
-/// Products of two operands, or one operand, added up; to what the result holds, if so. The axes are those of the
-/// result but the last, what is summed over, the last one.
+/// Adds up the products of two operands, or one operand; with `add`, to the values in the result. The axes are those of
+/// the result without the last one, then those summed over, then the last one.
 fn products(f: &mut Function<'_>, mut axes: Vec<Axis>, args: &[Operand], out: &Operand, add: bool) {
     if let Some(last) = axes.pop() {
         // Chains side by side, or one after the other, if no operand has the elements of a row side by side.

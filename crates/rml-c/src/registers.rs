@@ -16,7 +16,7 @@ pub(crate) struct Register {
     pub(crate) fixed: bool,
     /// Whether it is written at single ticks of a window, and so has a copy that counts if the window succeeds.
     pub(crate) looped: bool,
-    /// Whether it may be without a value, and what reads it knows what to take then.
+    /// Whether it may be unset; its readers have a start value for that case.
     pub(crate) flagged: bool,
     pub(crate) local: bool,
     /// What it starts with, if that is one constant.

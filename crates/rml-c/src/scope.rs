@@ -215,7 +215,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The table of what a register is, of what it starts with (`start`), or takes at its first tick (`first`).
+    /// The name of the table for a register: of its constant value, its start value (`start`), or its first value
+    /// (`first`).
     pub(crate) fn table(&self, kind: &str, id: Reg) -> String {
         format!("{}_{kind}_{}", self.name, self.registers[id].name)
     }

@@ -41,8 +41,8 @@ pub(crate) fn array_name(dtype: DType) -> &'static str {
     }
 }
 
-/// Finds a place in the array of its type for each of these, of which two share elements only if they are never needed
-/// at once: the largest first, or what is needed first, whichever takes less.
+/// Places each of these in the array of its type; two of them share elements only if they are never needed at the same
+/// time. Tries two orders, by size and by first use, and keeps the smaller result.
 pub(crate) fn place(wanted: &[Wanted]) -> (Vec<usize>, Arrays) {
     let (mut places, mut arrays) = (vec![0; wanted.len()], Arrays::default());
     for (dtype, len) in DTYPES.into_iter().zip(&mut arrays.lens) {

@@ -39,7 +39,7 @@ fn of_einsum(labels: &Einsum) -> Vec<Want> {
     operands.iter().enumerate().map(want).collect()
 }
 
-/// Whether elements are apart as wanted.
+/// Whether the strides of an operand satisfy a requirement.
 pub(crate) fn fits(own: &[isize], dims: &[usize], want: Want) -> bool {
     let fit = |axis: usize, stride: isize| dims[axis] <= 1 || own[axis] == stride;
     match want {

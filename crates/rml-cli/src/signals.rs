@@ -1,4 +1,4 @@
-//! The signals that ask a command to end: it is asked once, and ended by the second one.
+//! Signals that ask a command to end: the first one asks it to stop, the second one ends it at once.
 
 use std::io;
 use std::sync::Arc;

@@ -181,8 +181,8 @@ fn row_shape(input: &InputInfo) -> &[usize] {
     if input.batched { dims.get(1..).unwrap_or_default() } else { dims }
 }
 
-/// The columns to rename, where those that no input takes are as many as the inputs without one need, or one of them
-/// has a longer name, `x_train`.
+/// The columns to rename: either the data has exactly as many unused columns as the inputs without one need, or an
+/// unused column has a longer name, such as `x_train`.
 fn renames<'a>(
     columns: &Columns,
     names: &[&'a str],

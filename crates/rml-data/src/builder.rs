@@ -48,8 +48,8 @@ fn mixed(cell: &str) -> Wrong {
     Wrong::Text(format!("{MIXED}: `{}`", visible_name(cell)))
 }
 
-/// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it
-/// is one exactly; nothing becomes infinite because it is too large.
+/// The number that a text represents; none if it is not a number. An integer that does not fit in 64 bits becomes a
+/// floating-point number if that is exact. A number that is too large does not become infinite.
 pub(crate) fn number(text: &str) -> Option<Result<Scalar, String>> {
     if let Ok(i) = text.parse() {
         return Some(Ok(Scalar::Int(i)));
@@ -198,7 +198,7 @@ impl Builder {
         Self { shape: Some(shape.to_vec()), ..Self::default() }
     }
 
-    /// The same, which takes those texts, and elements that are absent among others or not.
+    /// The same builder with another choice of accepted texts, and with gaps allowed or not.
     pub(crate) fn taking(self, texts: Texts, has_gaps: bool) -> Self {
         Self { texts, has_gaps, ..self }
     }

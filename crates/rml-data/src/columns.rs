@@ -123,7 +123,7 @@ impl Column {
         self.present.as_ref().map_or(self.rows(), Vec::len)
     }
 
-    /// Where the elements of a row stand among those of the rows that are present; `None` = it is not there.
+    /// The index of a row among the rows that are present; none if it is absent.
     pub fn place(&self, row: usize) -> Option<usize> {
         place(self.present.as_deref(), row)
     }

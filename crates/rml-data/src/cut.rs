@@ -126,8 +126,8 @@ impl Cut {
         }
     }
 
-    /// What happens to the rows after the last whole window of a series. If windows overlap, they are dropped, since
-    /// other windows have most of them.
+    /// What happens to the rows after the last whole window of a series. If windows overlap, these rows are dropped by
+    /// default, since other windows contain most of them.
     pub fn rest(&self) -> Rest {
         self.rest.unwrap_or(if self.overlaps() { Rest::Drop } else { Rest::Keep })
     }

@@ -50,10 +50,10 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Columns {
-    /// Reads files and the data files in folders as one table: the rows of each file stand after those of the one
-    /// before. A column whose windows have other lengths in one of them has [windows of different
-    /// lengths](Self::lengths); one that not all of them have, or that has rows of another shape or kind in one of
-    /// them, is [unusable](Self::unusable).
+    /// Reads files, and the data files in folders, as one table: the rows of each file follow those of the one before.
+    /// If windows of a column differ in length between files, the column has [windows of different
+    /// lengths](Self::lengths). A column that some file lacks, or whose rows differ in shape or kind between files, is
+    /// [unusable](Self::unusable).
     ///
     /// # Errors
     /// A file or folder that cannot be read, or is malformed.

@@ -49,7 +49,7 @@ pub(crate) fn read_lines(bytes: &[u8], selection: &Selection) -> Result<Columns,
     Ok(lines(bytes, selection, 0)?.0)
 }
 
-/// As [`read_lines`], of lines that stand after that many rows. Says how many rows there are.
+/// As [`read_lines`], for lines that follow `before` rows. Returns the number of rows.
 pub(crate) fn lines(
     bytes: &[u8],
     selection: &Selection,
@@ -247,8 +247,8 @@ fn advised(why: Malformed, name: &str) -> Malformed {
         .help("write numbers for categories and dates, and `null` where there is no value")
 }
 
-/// A cell as a column of one row, and what its numbers stand for if it holds texts; `None` = absent, `Err` = why it is
-/// no value. What is `null` among elements is NaN.
+/// A cell as a column of one row, with the texts that its numbers stand for, if it holds texts; none if it is absent,
+/// an error if it is no value. A `null` among its elements becomes NaN.
 pub type Cell = Result<Option<(Column, Option<Vec<String>>)>, Wrong>;
 
 /// What stands in a place of a cell.

@@ -84,8 +84,8 @@ impl Selection {
         Self { cases, texts, ..self }
     }
 
-    /// The same, where inputs have those numbers of entries along their first dimension and of dimensions, without the
-    /// one of windows: what has fewer entries is filled up where gaps are filled.
+    /// The same, with the number of entries along the first dimension, and of dimensions, of inputs that are lists
+    /// (without the dimension of windows). If gaps are filled, shorter lists are filled up to that number.
     #[must_use]
     pub fn with_lists(self, lists: impl IntoIterator<Item = (String, (usize, usize))>) -> Self {
         let lists = lists.into_iter().map(|(input, (entries, rank))| (input, List { entries, rank }));

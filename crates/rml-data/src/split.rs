@@ -73,8 +73,8 @@ pub struct Wish {
     pub last: bool,
 }
 
-/// What windows of data are for that was divided by groups, or whose windows share rows: ranges of windows, ascending,
-/// from the first one up to one that does not belong to it. The others are trained on.
+/// The purpose of each window, for data that is divided by groups or whose windows share rows: ascending half-open
+/// ranges of windows. All other windows are trained on.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ranges {

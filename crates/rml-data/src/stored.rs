@@ -96,7 +96,7 @@ impl Stored {
         Ok(stored)
     }
 
-    /// Takes columns, of which some have elements here already; those of the others are put here.
+    /// Adds columns. Elements that are still in memory move to the file.
     pub(crate) fn keep(&mut self, scratch: &Scratch, mut table: Columns) -> Result<(), Diagnostic> {
         for (name, column) in table.columns.iter_mut().filter(|(name, _)| *name != LENGTHS) {
             let elements = std::mem::replace(&mut column.elements, Elements::Int(Vec::new()));
@@ -127,8 +127,8 @@ impl Stored {
         Ok(())
     }
 
-    /// Adds the next `added` rows of the same file, which has had `rows`. A row has no value in a column that its piece
-    /// does not name, and a column whose rows do not fit each other is unusable.
+    /// Appends the next `added` rows of the same file, after its first `rows` rows. A column that the piece does not
+    /// contain has no value in these rows; a column whose rows have different shapes becomes unusable.
     ///
     /// # Errors
     /// Too little memory.

@@ -153,8 +153,8 @@ impl Windows {
         Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
     }
 
-    /// In which cycles the clock of an input, where it is an input itself, lets it be there; that clock has that many
-    /// around it.
+    /// For each cycle, whether the clock of an input allows it to be present, as far as inputs decide the clock.
+    /// `depth` counts the clocks around it, and ends the recursion if clocks depend on each other.
     fn follows_clock(&self, i: usize, windows: &[usize], depth: usize) -> Result<Vec<bool>, Diagnostic> {
         let length = self.length_of(windows);
         let Some(Clock::Input(c, flag)) = self.inputs[i].clock else { return Ok(vec![true; length]) };
@@ -172,8 +172,8 @@ impl Windows {
         Ok(there)
     }
 
-    /// The values of an input in those cycles as the program gets them, one below the other, its clock aside; `None` =
-    /// its row is absent, or there are no cycles. Cycles whose rows of a long table are absent are left out.
+    /// The prepared values of an input in these cycles, stacked, regardless of its clock; none if its row is absent, or
+    /// there are no cycles. In a long table, cycles with absent rows are left out.
     pub(crate) fn values(
         &self,
         i: usize,

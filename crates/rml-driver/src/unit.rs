@@ -74,7 +74,7 @@ impl Unit {
         Ok(Program { gradients, learned: Arc::new(learned), bounded, rates, calls, ..program })
     }
 
-    /// What is known about the node before it runs. What the analyses reject is part of the result.
+    /// What is known about the node before it runs, including the errors that the analyses find.
     ///
     /// # Errors
     /// The program is too large when inlined.

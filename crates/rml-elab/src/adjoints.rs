@@ -131,7 +131,7 @@ impl Add<'_, '_> {
         }
     }
 
-    /// The instance of what updates parameters of that type, of which one stands at `parameter`.
+    /// The optimiser's instance for parameters of that type; `parameter` is the place of one of them.
     pub(crate) fn optimiser(&mut self, by: Rule, ty: &Type, parameter: Span) -> Option<NodeId> {
         let key = (by, ty.clone());
         if let Some(&known) = self.adjoints.optimisers.get(&key) {

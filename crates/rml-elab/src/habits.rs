@@ -1,6 +1,6 @@
 //! Names of other languages and libraries, mostly of Python, and what to write instead.
 
-/// What a variable of that name stands for.
+/// What to write instead of a variable of that name, if the name comes from another language.
 pub(crate) fn variable(name: &str) -> Option<&'static str> {
     Some(match name {
         "True" => "write `true`",
@@ -19,7 +19,7 @@ pub(crate) fn variable(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Names of functions, and what a call of one of them stands for.
+/// Names of functions in other languages, and what to write instead of a call of them.
 const CALLS: &[(&[&str], &str)] = &[
     (&["float", "double"], "write `to_num(x)`"),
     (&["int", "long"], "write `to_int(x)`"),
@@ -198,12 +198,12 @@ const CALLS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What a call of that name stands for.
+/// What to write instead of a call of that name.
 pub(crate) fn call(name: &str) -> Option<&'static str> {
     CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
 
-/// What a field of that name of a value stands for.
+/// What to write instead of a field of that name.
 pub(crate) fn field(name: &str) -> Option<&'static str> {
     match name {
         "T" | "mT" => Some("the transpose is written `transpose(x)`"),
@@ -212,7 +212,7 @@ pub(crate) fn field(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What an import of a module of that name stands for.
+/// What to write instead of an import of a module of that name.
 pub(crate) fn module(name: &str) -> Option<&'static str> {
     let foreign = ["numpy", "math", "torch", "jax", "tensorflow", "keras", "flax", "scipy"];
     let first = name.split('.').next().unwrap_or_default();

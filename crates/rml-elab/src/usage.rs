@@ -1,8 +1,8 @@
 //! Which names of a node are static: those that are used in static positions (STATIC-1).
 //!
-//! A formal with a written type is a stream. Any other formal is what its uses say; `shape(x)` asks for the shape of a
-//! stream and counts as a use as stream only where there is no other. A name that an equation defines is static if it
-//! is used in a static position, and then everything that its equation uses is used in a static position too.
+//! A formal with a written type is a stream. The role of any other formal follows from its uses; `shape(x)` asks for
+//! the shape of a stream, and counts as a use as a stream only if there is no other use. A name defined by an equation
+//! is static if it is used in a static position; then everything that its equation uses is in a static position, too.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};

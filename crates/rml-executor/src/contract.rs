@@ -102,7 +102,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
 
 /// A plan that is ready. What runs of it share is here.
 pub trait Prepared: fmt::Debug + Send + Sync {
-    /// How much of the host's memory windows take that run as a whole.
+    /// How much host memory a window needs if it runs as a whole, and not in segments.
     fn footprint(&self) -> Footprint;
 
     /// Starts it in its initial state: no register is set. Its windows are timed by the profile, if there is one.

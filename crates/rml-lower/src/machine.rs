@@ -241,7 +241,7 @@ impl Machine {
         self.cell(at, row(stacked), &ty).map(Some)
     }
 
-    /// A row of a result of the last windows.
+    /// One row of an output of the windows that ran last.
     fn cell(&mut self, at: usize, row: usize, ty: &Type) -> Result<Value, Failure> {
         if self.copied[at].is_none() {
             self.copied[at] = Some(self.outputs[at].to_host()?);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::lines::Encoding;
 use crate::{lenses, texts, tokens};
 
-/// What the first request is answered with, and what columns count.
+/// The answer to the `initialize` request, and the unit in which columns are counted.
 pub(crate) fn answer(params: &InitializeParams) -> (Value, Encoding) {
     let offered = params.capabilities.general.as_ref().and_then(|g| g.position_encodings.as_deref());
     let encoding = Encoding::of(offered);

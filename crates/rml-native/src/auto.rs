@@ -17,8 +17,8 @@ use rml_plan::Plan;
 
 use crate::Native;
 
-/// Runs plans on the [embedded executor](Cpu). When windows have taken a second, the plan is [compiled](Native) beside
-/// them. What takes less time for the same ticks runs the windows after that; the bits are the same.
+/// Runs plans on the [embedded executor](Cpu). When windows have run for a second, the plan is [compiled](Native) in
+/// the background. Then both are timed, and the faster one runs all further windows; the bits are the same.
 ///
 /// Without a C compiler, and for plans that are not printed, all windows run on the embedded executor.
 #[derive(Clone, Debug)]

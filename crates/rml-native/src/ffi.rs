@@ -87,8 +87,8 @@ pub(crate) struct Memory<N> {
 
 /// The memory of a window as several threads use it at once, each for what is its part.
 ///
-/// Elements that are written are nobody else's as long as they are borrowed: an operator does not write what it reads
-/// (invariant N5), and what threads do at the same time is apart ([`parts`](crate::parts)).
+/// Elements borrowed for writing are not used by anyone else meanwhile: an operator does not write what it reads
+/// (invariant N9), and parts that run at the same time touch different elements ([`parts`](crate::parts)).
 #[derive(Debug)]
 pub(crate) struct Lent<'m, N> {
     nums: Elements<N>,

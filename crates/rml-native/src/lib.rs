@@ -4,8 +4,8 @@
 //! ticks of a window. The compiler of the system makes machine code of it, which is kept on disk and loaded. Products,
 //! convolutions and other operators of whole tensors are calls of the kernels of this project.
 //!
-//! The bits are those of the reference, so windows of this executor and of the embedded one may follow each other. What
-//! is not printed, the embedded executor runs: programs whose blocks wait for values of later ones.
+//! The bits are those of the reference, so windows may alternate between this executor and the embedded one. Programs
+//! whose blocks wait for later values are not compiled; the embedded executor runs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -62,8 +62,9 @@ impl Native {
         Ok(Native { compiler, programs: options.programs.clone(), limits: Limits::USUAL })
     }
 
-    /// The same, where threads share whatever they can, however little it is. If they go `in_turn`, one thread runs all
-    /// parts, forward and backward in turn: the bits are the same if no part needs another one.
+    /// The same, but threads share all work that can be shared, however small it is. With `in_turn`, a single thread
+    /// runs all parts, in forward and in backward order alternately: the bits stay the same only if the parts are
+    /// independent.
     #[must_use]
     pub fn sharing_all(self, in_turn: bool) -> Native {
         Native { limits: Limits::none(in_turn), ..self }
@@ -75,7 +76,7 @@ impl Native {
         Some(Compiled::ready(module, plan, wish))
     }
 
-    /// Whether that many threads share some of a plan's work, if it is compiled and there is enough of it.
+    /// Whether `threads` threads would share some of the work of a compiled plan, given enough of it.
     pub fn shares(&self, plan: &Plan, threads: usize) -> bool {
         let Ok((program, starts)) = nests(plan) else { return false };
         let (_, shared, _) = shared(&program, &starts, (threads, self.limits));

@@ -6,8 +6,8 @@
 //!   last one, without waiting.
 //!
 //! None of this changes the sequence of operations for an element, so the bits do not depend on the number of threads.
-//! Threads never wait for each other within a function. So what one thread writes, no other one may touch: [`is_apart`]
-//! decides that by the rows that stages read and write.
+//! Threads never wait for each other within a function. So no thread may touch what another one writes: [`is_apart`]
+//! checks that from the rows that stages read and write.
 
 use std::collections::BTreeMap;
 
@@ -33,13 +33,14 @@ impl Limits {
     /// As measured for the embedded executor, whose threads are the same.
     pub(crate) const USUAL: Limits = Limits { job: 6_000.0, window: 100_000.0, in_turn: false };
 
-    /// Whatever can be shared is shared, for tests; by parts that run in turn, which shows whether they are apart.
+    /// Limits for tests: all work that can be shared is shared. With `in_turn`, the parts run one after the other,
+    /// which reveals dependences between them.
     pub(crate) fn none(in_turn: bool) -> Limits {
         Limits { job: 0.0, window: 0.0, in_turn }
     }
 }
 
-/// The elements of a slot that some rows touch: those between the first of these rows and the row after the last one.
+/// Rows of a slot: row `i` is the elements from `i * step` on, up to the next row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rows {
     /// How many rows there are.
@@ -83,10 +84,10 @@ pub(crate) struct Phase {
 pub(crate) struct Sharing {
     /// Each thread runs some of the ticks, which take that many nanoseconds each.
     ticks: Option<f64>,
-    /// Each thread runs some rows, from the first tick to the last one.
+    /// Each thread can run some of the rows, at all ticks.
     rows: Option<Phase>,
-    /// Each thread runs some rows of a phase, and then of the next one: in a window of few ticks, or of one tick if the
-    /// node is a loop. None if threads share none of them.
+    /// Each thread can run some of the rows of a phase, then of the next phase: for a node over all ticks in a window
+    /// of few ticks, for a loop in a window of one tick. Empty if no phase can be shared.
     pub(crate) phases: Vec<Phase>,
 }
 
@@ -110,7 +111,7 @@ pub(crate) struct Shared {
     limits: Limits,
 }
 
-/// What threads do at the same time.
+/// How threads divide the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Share {
     /// One does all.
@@ -240,8 +241,8 @@ fn placed(mut divided: Divided, stage: &Stage, layout: &Layout) -> Divided {
     divided
 }
 
-/// Whether the stages of a node over all ticks may run at one tick while they run at another one: what has one place
-/// for all ticks is touched at the one tick alone at which it is filled.
+/// Whether different ticks of a node over all ticks may run at the same time: a slot with a single value may be touched
+/// only at the tick that fills it.
 fn is_apart_by_ticks(layout: &Layout, node: &Node) -> bool {
     let is_single = |at: Positions| at.is_within(Positions::STARTS) || at.is_within(Positions::ENDS);
     let is_one = |slot: &Slot| layout.rooms[*slot] == Room::One;
@@ -258,7 +259,7 @@ fn is_apart_by_ticks(layout: &Layout, node: &Node) -> bool {
     })
 }
 
-/// The phases of a node, the last one of which writes registers; none if threads share none of them.
+/// The phases of a node; the last one also writes registers. Empty if no phase can be shared.
 fn phases(node: &Node, divided: &[Option<Divided>]) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut touches: Vec<Touch> = Vec::new();
@@ -302,14 +303,14 @@ fn rows(node: &Node, divided: &[Option<Divided>]) -> Option<Phase> {
     is_apart(&touches).then_some(Phase { stages: 0..divided.len(), most, cost })
 }
 
-/// Whether threads that each do this for some of the rows touch nothing that another one writes: of what is written,
-/// all touch the same rows.
+/// Whether threads that make these accesses for different rows are independent: if a slot is written, all accesses to
+/// it must have the same rows.
 fn is_apart(touches: &[Touch]) -> bool {
     touches.iter().filter(|touch| touch.writes).all(|written| {
         let mut others = touches.iter().filter(|touch| touch.slot == written.slot);
         match written.rows {
             Some(_) => others.all(|touch| touch.rows == written.rows),
-            // Elements between those of other rows: nothing else may touch the slot.
+            // Without rows, the written elements may be anywhere: nothing else may touch the slot.
             None => others.count() == 1,
         }
     })
@@ -327,8 +328,8 @@ fn rows_of(dims: &[usize], access: &Access, dim: usize) -> Option<Rows> {
     (reach < step).then_some(Rows { n: dims[dim], step })
 }
 
-/// A nest that can be divided along a dimension: no value is folded along it, and what is stored depends on it. Of
-/// several such dimensions, that one whose points are farthest apart.
+/// Divides a nest along a dimension that is not folded and along which all stores move. Of several such dimensions,
+/// uses the one whose points are farthest apart.
 fn nest_rows(nest: &Nest) -> Option<Divided> {
     let dims: Vec<usize> = nest.dims.iter().copied().collect();
     let is_folded = |dim: Dim| nest.body.iter().any(|def| def.folded() == Some(dim));

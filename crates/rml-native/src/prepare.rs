@@ -25,8 +25,8 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
         .collect()
 }
 
-/// The same program where registers that start with a constant are always set, and where stages over all ticks read
-/// what their node fills at the same tick.
+/// The same program, but registers that start with a constant count as always set, and stages over all ticks read
+/// values of their own node as values of the same tick.
 pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Program {
     let registers: Vec<_> = program.registers().collect();
     let is_held = |test: &Test| match test {
@@ -139,8 +139,8 @@ fn copy((s, stage): (usize, &Stage)) -> Option<(usize, Slot, Slot)> {
     (is_same && from.tick == Tick::Now).then_some((s, from.slot, to.slot))
 }
 
-/// Lets the writes of a node read no register that it writes: what they read of one goes through a slot that a stage
-/// after all others fills, so that they may run one after the other.
+/// Makes the writes of a node independent of their order: a write that reads a register written by the node reads a
+/// copy instead, which an additional last stage makes.
 fn settle(program: &mut Program, node: usize) {
     let mut writes = std::mem::take(&mut program.nodes[node].writes);
     let written: Vec<Slot> = writes.iter().map(|write| write.register).collect();

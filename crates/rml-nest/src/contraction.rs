@@ -15,8 +15,8 @@ pub struct Contraction {
 }
 
 impl Contraction {
-    /// What an operator multiplies, for operands of these shapes. None if it is no product, if an axis is repeated to
-    /// the size of another one, or if an axis of one operand alone is summed.
+    /// The contraction that an operator computes on operands of these shapes. None if the operator is no product, if an
+    /// axis has to be broadcast, or if an axis that only one operand has is summed.
     pub fn of(op: &Op, dims: [&[usize]; 2]) -> Option<Contraction> {
         let product = match (op.class(), op) {
             (Class::Product, Op::MatMul) => matmul(dims)?,

@@ -19,7 +19,7 @@
 //! order of its loops: which loops are shared, which values are kept in rows and which are computed again is free. Only
 //! a [fold](Fold) fixes an order, that of its terms, because it decides the bits of the result.
 //!
-//! What a tick chooses as a whole stands in the load: its [variants](Variant) are tried in order, and the first one
+//! A choice between whole tensors is part of the load: its [variants](Variant) are tried in order, and the first one
 //! that applies, at this position and under its conditions, says where the elements are. The initial value of a delay,
 //! a branch, a delay that restarts, and a register that is not set yet are all variants.
 //!
@@ -27,8 +27,8 @@
 //! ticks is a loop whose accumulator adds one term at each tick. Ends, waiting, ticks ahead and registers are those of
 //! [`rml_plan`].
 //!
-//! [`lower`] makes nests of a plan, one for each part, fused with nothing, and [`fuse`] makes fewer nests of them.
-//! [`evaluate`] runs them element by element, and [`check`] compares what two programs compute, on terms.
+//! [`lower`] translates a plan to nests, one for each part, and [`fuse`] merges them. [`evaluate`] runs them element by
+//! element, and [`check`] compares symbolically what two programs compute.
 //!
 //! Invariants, checked by [`verify`] in time linear in the text and in the elements of slots that several stores fill:
 //! - **N1** each element of a slot is filled once at each tick at which the slot may be present: at a position, all
@@ -42,8 +42,8 @@
 //!   takes the type of its operand and removes its dimension, and a store has a stride for each dimension of its value.
 //! - **N6** the slots that one stage fills are filled equally far ahead, and not farther than what it reads; where the
 //!   program waits, a stage fills one slot.
-//! - **N7** registers are written by writes alone, with values of their type; one that a node writes is read there
-//!   alone.
+//! - **N7** only writes change registers, with values of their type. If a node writes a register, only that node reads
+//!   it.
 //! - **N8** a stage says that it may fail if, and only if, one of its operators may.
 //! - **N9** the operands of a call are tensors of the types that its operator takes, and its result is a whole slot
 //!   that it does not read at the same tick.
@@ -106,15 +106,15 @@ pub struct Program {
     pub ends: Ends,
     /// Whether a block is filled only as far as what is read is available, as [`rml_plan::Plan::waits`] says.
     pub waits: bool,
-    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks
-    /// more, and nothing is put out or committed at these.
+    /// How many ticks the program looks ahead: a window has inputs for this many ticks after those that are done, but
+    /// these ticks give no outputs and commit no registers.
     pub ahead: u32,
     /// All slots. Inputs and registers are in the order of the plan.
     pub slots: IndexVec<Slot, SlotData>,
     /// The nodes, in order.
     pub nodes: Vec<Node>,
-    /// Registers that are written at each tick that is done, when all nodes have run. All of them are written with what
-    /// registers held before.
+    /// Writes of registers at each finished tick, after all nodes have run. They all read the values that registers had
+    /// before that tick.
     pub commits: Vec<Write>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
@@ -338,7 +338,7 @@ pub struct Write {
     pub at: Positions,
     /// Where all of these hold.
     pub when: Vec<Guard>,
-    /// Where one of these holds, it is left unset instead, whether it would get a value there or not.
+    /// Where one of these holds, it becomes unset instead, whether or not it would be written.
     pub unless: Vec<Access>,
     /// The value: a tensor of the register's shape.
     pub value: Source,
@@ -384,7 +384,7 @@ impl Program {
 }
 
 impl SlotData {
-    /// At how many ticks it is filled after those that are done; 0 of what no stage fills.
+    /// How many ticks past the last finished one it is filled; 0 if no stage fills it.
     pub fn ahead(&self) -> u32 {
         if let Home::Tick { ahead } = self.home { ahead } else { 0 }
     }
@@ -463,7 +463,7 @@ impl Def {
         }
     }
 
-    /// The same, made of other values.
+    /// The same, with its operands renamed.
     #[must_use]
     pub fn renamed(&self, mut to: impl FnMut(Val) -> Val) -> Def {
         let mut def = self.clone();

@@ -46,7 +46,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     }
 }
 
-/// How many ticks after those that are done each tape is read.
+/// For each tape: how many ticks past the last finished one it is read.
 struct Reach<'a> {
     needed: IndexVec<Tape, i64>,
     found: &'a mut Vec<String>,

@@ -53,9 +53,9 @@ impl Plan {
     /// Which tapes may be computed once, at any of their ticks: they have the same value at all ticks at which they are
     /// present, and to compute them where they are not present is harmless.
     ///
-    /// Such a tape is in a region over all ticks and has one case. It reads constants, elements of a first or last tick
-    /// and other such tapes, or registers that no loop writes, or is a sum. If guards decide where it is present, it is
-    /// cheap, since it may be needed nowhere.
+    /// Such a tape is in a region over all ticks and has one case. It is a sum, or it reads only constants, registers
+    /// that no loop writes, elements of a first or last tick, and other such tapes. If guards decide where it is
+    /// present, it must be cheap, since possibly nothing needs it.
     pub fn steady(&self) -> IndexVec<Tape, bool> {
         let loops = self.loops_of_registers();
         let mut steady = IndexVec::filled(false, self.tapes.len());

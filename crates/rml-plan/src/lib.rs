@@ -95,11 +95,12 @@ pub struct Plan {
     /// The end of a window.
     pub ends: Ends,
     /// Whether a block is filled only as far as what is read is available. At a tick, a tape waits for all operands and
-    /// guards of its case, and for those at all ticks before. In a loop backward it waits for those alone that decide
-    /// its value: for the guards up to one that does not hold, and for the branch that is taken; a register is
-    /// available from the last tick on that is known to write it. What waits is not filled. In a loop forward, parts
-    /// may stay [ticks after](Plan::lags) others. A tick is done once all outputs, register writes and operators that
-    /// [may fail](Plan::may_fail) up to it are available. The remaining ticks are fed again in the next, longer block.
+    /// guards of its case, and for itself at all earlier ticks. In a backward loop it waits only for the operands that
+    /// decide its value: the guards up to the first that does not hold, and the branch that is chosen; a register is
+    /// available from the last tick that is known to write it. A tape that waits is not filled. In a forward loop,
+    /// parts may lag [some ticks](Plan::lags) behind others. A tick is done once all outputs, register writes and
+    /// operators that [may fail](Plan::may_fail) up to it are available. The remaining ticks are fed again in the next,
+    /// longer block.
     pub waits: bool,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,
@@ -124,25 +125,25 @@ pub enum Ends {
     Nothing,
     /// The data: the tick at which one of these inputs has that value is the last one.
     Given(Vec<(u32, bool)>),
-    /// The program: the tick at which one of these conditions has its value is the last one. The first region finds it
-    /// tick by tick, as long as `T` is not known.
+    /// The program: a tick is the last one if one of the conditions holds. The first region runs tick by tick until
+    /// then, while `T` is not yet known.
     Found {
         /// The conditions.
         conds: Vec<Guard>,
-        /// How many parts of the first region find them. What stands after these in the loop runs when it is known
-        /// whether the tick is the last one.
+        /// How many parts of the first region compute the conditions. The other parts run once it is known whether the
+        /// tick is the last one.
         head: usize,
     },
 }
 
 impl Plan {
-    /// How many ticks are looked at after those that are done: the inputs of a window are those of that many ticks
-    /// more, and nothing is put out or committed at these.
+    /// How many ticks the plan looks ahead: a window has inputs for this many ticks after those that are done, but
+    /// these ticks give no outputs and commit no registers.
     pub fn ahead(&self) -> u32 {
         self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
     }
 
-    /// Whether what fills a tape there may have no result. Then it is computed whether anything reads it or not.
+    /// Whether the operator of a case may fail. Then the case is computed even if nothing reads it.
     pub fn may_fail(&self, case: &Case) -> bool {
         let Rule::Apply { op, args } = &case.rule else { return false };
         op.may_fail(args.iter().map(|arg| self.dtype(*arg)))
@@ -194,7 +195,7 @@ pub struct TapeData {
     pub span: Span,
     /// The name of the property that it checks: it has no result where that does not hold.
     pub asserts: Option<Arc<str>>,
-    /// At how many ticks it is filled after those that are done.
+    /// How many ticks past the last finished one it is filled.
     pub ahead: u32,
     /// How it comes about; at other positions it is never present.
     pub cases: Vec<Case>,
@@ -297,8 +298,8 @@ pub enum Rule {
 pub struct Term {
     /// The positions.
     pub at: Positions,
-    /// It is added where all of these hold. A term that has any copies its operand, or adds up rows or products: what
-    /// makes zeros of zeros.
+    /// The term is added where all of these hold. A term with guards only copies its operand, or adds up rows or
+    /// products: for these operators, zeros as operands give zeros as the result.
     pub when: Vec<Guard>,
     /// An operator; its result has the type of the sum.
     pub op: Op,
@@ -371,16 +372,16 @@ pub enum Kind {
     },
 }
 
-/// That a register gets a value.
+/// The write of a register.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Write {
     /// The register.
     pub register: Reg,
-    /// The positions at which it does.
+    /// The positions at which it is written.
     pub at: Positions,
-    /// Where all of these hold.
+    /// It is written where all of these hold.
     pub when: Vec<Guard>,
-    /// Where one of these holds, it is left unset instead, whether it would get a value there or not.
+    /// Where one of these holds, it becomes unset instead, whether or not it would be written.
     pub unless: Vec<Atom>,
     /// The value.
     pub value: Atom,
@@ -389,7 +390,7 @@ pub struct Write {
 /// A part of a plan that fills tapes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Region {
-    /// Tapes of which no tick needs another one.
+    /// Parts that run over all ticks at once: no tick depends on another one.
     Over(Vec<Part>),
     /// Tapes that are filled tick by tick.
     Loop {

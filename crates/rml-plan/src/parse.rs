@@ -67,7 +67,7 @@ fn head<'a>(c: &mut Cursor<'a>) -> Read<(Plan, Vec<(&'a str, bool)>)> {
     Ok((plan, ends))
 }
 
-/// How many constants a text may number, so that a text with a single large id does not take all memory.
+/// The most constants that a text may number: otherwise a single large id would use up the memory.
 const MAX_CONSTS: u32 = 1 << 20;
 
 /// A loop that is being read.
@@ -81,7 +81,7 @@ struct Looped {
 struct Reader<'a> {
     plan: Plan,
     names: BTreeMap<&'a str, Tape>,
-    /// The constants that stand where they are used.
+    /// Constants written in place, by their text.
     scalars: BTreeMap<&'a str, Const>,
     looped: Option<Looped>,
 }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
             let ty = c.ty()?;
             c.expect("=")?;
             let value = c.value(&ty, plan.precision)?;
-            // Long ones stand at the end.
+            // Constants may be used before their line, at the end of the text.
             while plan.consts.len() <= id.0 as usize {
                 plan.consts.push(Value::Bool(false));
             }

@@ -15,8 +15,7 @@ pub fn print(plan: &Plan) -> String {
     out
 }
 
-/// The name of each tape: that of the source where no other one has it and the parser takes it for a name, else its
-/// number.
+/// The name of each tape: its name in the source, if that is unique and the parser reads it as a name, else its number.
 pub fn names(plan: &Plan) -> Vec<String> {
     let mut seen = std::collections::BTreeMap::new();
     for tape in plan.tapes.iter() {

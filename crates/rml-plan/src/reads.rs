@@ -63,7 +63,7 @@ impl Plan {
         of_cases.map(|(atom, at, by)| Read { atom, at, by }).chain(self.root_reads())
     }
 
-    /// What is read for something other than a tape: for writes of registers, outputs, and the end of a window.
+    /// All reads that do not serve a tape: by writes of registers, outputs, and the end of a window.
     pub fn root_reads(&self) -> impl Iterator<Item = Read> + '_ {
         let written = self.regions.iter().flat_map(Region::writes).map(|w| (w, Reader::Write(w.register)));
         let committed = self.commits.iter().map(|w| (w, Reader::Commit(w.register)));

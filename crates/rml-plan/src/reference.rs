@@ -110,8 +110,8 @@ impl Machine {
         Window { plan, ticks, done, reaches, inputs, tapes, kept, registers, waits }
     }
 
-    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many
-    /// ticks are done: all, but for those that are [ahead](Plan::ahead), and those that [wait](Plan::waits).
+    /// Runs one window of `ticks` ticks with a column for each input. Returns a column for each output, and how many
+    /// ticks are done: all except those that are [ahead](Plan::ahead) or [wait](Plan::waits).
     ///
     /// # Errors
     /// The first fault. Then no register has changed.

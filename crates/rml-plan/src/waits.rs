@@ -3,9 +3,8 @@
 use super::{Atom, Case, Ends, Kind, Output, Part, Plan, Region, Tick, Write};
 
 impl Plan {
-    /// In a loop forward of a plan that waits, a part may read the next ticks of another one: then it stays that many
-    /// ticks after, and so do those that read it. How many ticks each part of such a loop lags behind; none if one
-    /// would need what comes of itself.
+    /// In a plan that waits, a part of a forward loop may read the next tick of another part; then it runs some ticks
+    /// behind that part. Returns how many ticks each part lags; none if a part would have to lag behind itself.
     pub fn lags(&self, parts: &[Part]) -> Option<Vec<usize>> {
         let mut at = vec![None; self.tapes.len()];
         parts.iter().enumerate().for_each(|(i, part)| at[part.tape.0 as usize] = Some(i));

@@ -310,8 +310,8 @@ impl Checkpoint {
         states.map(|(key, _)| key.to_string()).filter(|key| self.states.contains_key(&**key)).collect()
     }
 
-    /// The states of a program, but for its parameters, that are not here: those that had no value yet, and those that
-    /// another program did not have.
+    /// The states of a program, other than parameters, that the checkpoint lacks: they had no value yet when it was
+    /// written, or come from another program.
     pub(crate) fn lacks(&self, program: &Program) -> Vec<String> {
         let lacking = |(key, _): &(&Arc<str>, _)| !self.states.contains_key(*key);
         program.flat().states.iter().filter(lacking).map(|(key, _)| format!("`{key}`")).collect()

@@ -63,15 +63,15 @@ impl Engine {
         Self::new(Arc::new(SimulatorEngine::on(backend)))
     }
 
-    /// Plans on the embedded backend: whole windows at once. It declines what has no plan; what goes wrong in a window
-    /// is told by the simulator, which runs the window again. Windows that take long enough share the work among as
-    /// many threads as the machine has cores.
+    /// Plans on the embedded backend: whole windows at once. This engine declines programs without a plan. If an
+    /// operator fails in a window, the simulator runs the window again and reports the error. Windows with enough work
+    /// are shared among as many threads as the machine has cores.
     pub fn plan() -> Self {
         Self::new(Arc::new(PlanEngine::default()))
     }
 
-    /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is
-    /// the same on each.
+    /// Plans on that backend; parameters and other states stay on its device. The plan of a program, and which programs
+    /// are declined, do not depend on the backend.
     pub fn plan_on(backend: Arc<dyn Backend>) -> Self {
         Self::new(Arc::new(PlanEngine::lowered(backend)))
     }

@@ -173,9 +173,8 @@ pub(crate) fn at_once(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Option<Pla
     rml_schedule::schedule(&flat, fed).ok().filter(|plan| !plan.waits)
 }
 
-/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns
-/// some, the others have the values that it gives them, as they have in a training; so have those that are
-/// [written](written_parameters).
+/// Checks that the parameters have values, if the program trains none of them. If it trains some, the other ones keep
+/// the values that the program gives them, as in training; so do [written](written_parameters) parameters.
 fn given(program: &Program, source: &Source, options: &Options) -> Result<(), Diagnostic> {
     let parameters = unlearned(program.flat(), || written_parameters(source, options));
     if parameters.is_empty() {

@@ -240,7 +240,7 @@ fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<
     })
 }
 
-/// Asks for the memory of a parameter's gradient, in double precision and in the program's.
+/// Requests memory for a parameter's gradient twice: in double precision, and in that of the program.
 fn ask_for_gradient(ty: &Type, key: &str, program: &Program) -> Result<(), Error> {
     memory::ask(ty.bytes(Precision::F64).saturating_mul(2)).map_err(|short| {
         let d = short.diagnostic(format!("the gradient of parameter `{key}`, {ty},"));

@@ -10,11 +10,11 @@ use crate::demand::{Case, Demanded, Rule};
 use crate::resolve::Source;
 use crate::window::Window;
 
-/// The same demand, where variables on one clock that are what one operator, or one choice, makes of the same operands
-/// are one variable. So are recurrences over windows that make the same of themselves.
+/// Merges equal variables: variables on one clock that the same operators or choices compute from the same operands.
+/// Recurrences over windows are merged, too, if they have the same form.
 ///
-/// Ensures: no two variables on one clock have the same cases, if all of these are operators or choices and none finds
-/// the end of a window. What read one of them reads the one that is left.
+/// Ensures: no two variables on one clock have the same cases, if all their cases are operators or choices and neither
+/// of them finds the end of a window. Readers of a merged variable read the remaining one.
 pub(crate) fn common(window: &Window<'_>, mut demanded: Demanded) -> Demanded {
     let mut common = Common { window, demanded: &demanded, instead: BTreeMap::new() };
     common.merge();
@@ -39,7 +39,7 @@ pub(crate) fn common(window: &Window<'_>, mut demanded: Demanded) -> Demanded {
     demanded
 }
 
-/// The variable that is left of those that are one with `v`.
+/// The variable into which `v` was merged; `v` itself if it was not.
 fn find(instead: &BTreeMap<Var, Var>, mut v: Var) -> Var {
     while let Some(other) = instead.get(&v) {
         v = *other;
@@ -50,7 +50,7 @@ fn find(instead: &BTreeMap<Var, Var>, mut v: Var) -> Var {
 struct Common<'a> {
     window: &'a Window<'a>,
     demanded: &'a Demanded,
-    /// For variables that are gone, another one that is the same.
+    /// For each merged variable, an equal one.
     instead: BTreeMap<Var, Var>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Common<'a> {
             match alike.iter().find(|u| self.is_same(v, **u)) {
                 Some(u) => {
                     self.instead.insert(v, *u);
-                    // Those that read one of them may be the same now.
+                    // Readers of the two variables may have become equal.
                     let mine = readers.remove(&v).unwrap_or_default();
                     pending.extend(&mine);
                     readers.entry(*u).or_default().extend(mine);
@@ -105,7 +105,7 @@ impl<'a> Common<'a> {
         }
     }
 
-    /// Whether a variable is what operators make of its operands, and may be another one.
+    /// Whether a variable has only operators and choices as rules, and may be merged with another one.
     fn is_pure(&self, v: Var) -> bool {
         let cases = &self.demanded.cases[&v];
         let recurs = || cases.iter().flat_map(operands).any(|s| matches!(s, Source::Kept(u, _) if u == v));
@@ -116,7 +116,7 @@ impl<'a> Common<'a> {
             && !(self.window.is_block && recurs())
     }
 
-    /// What makes a variable, and its operands, as they are known to be now.
+    /// The rules of a variable and its operands, after the merges so far.
     fn key(&self, v: Var) -> Key<'a> {
         let cases = &self.demanded.cases[&v];
         let of = |source: Source| match self.now(source) {

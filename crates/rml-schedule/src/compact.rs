@@ -5,8 +5,8 @@ use rml_ir::Value;
 use rml_plan::{Atom, Case, Const, Ends, Plan, Region, Tape};
 use rml_validate::Witness;
 
-/// The plan without tapes and constants that neither outputs nor registers need, nor what may fail. Tapes are numbered
-/// in the order in which regions first fill them; constants that are tensors come before the others.
+/// Removes tapes and constants that no output, register or operator that may fail needs. Tapes are numbered in the
+/// order in which regions first fill them; tensor constants come before other constants.
 ///
 /// Requires, ensures: P1 to P8.
 pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {
@@ -63,7 +63,7 @@ fn constants(plan: &mut Plan) {
     });
 }
 
-/// What outputs and registers need, and what may fail, which is computed even if nothing reads it.
+/// The tapes that outputs and registers need, and those of operators that may fail, which are always computed.
 fn needed(plan: &Plan) -> IndexVec<Tape, bool> {
     let mut needed = IndexVec::filled(false, plan.tapes.len());
     let mut pending: Vec<Tape> = plan.root_reads().filter_map(|read| read.atom.tape()).collect();

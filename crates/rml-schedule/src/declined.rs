@@ -98,7 +98,8 @@ fn is_own(flat: &Flat, span: Span) -> bool {
     ports.map(|v| flat.vars[v].span.file).next().is_none_or(|file| file == span.file)
 }
 
-/// The place of a variable in the file of the node that runs; of one of an imported node, that of what reads it there.
+/// The place of a variable in the file of the node that is run. For a variable of an imported node, the place of its
+/// reader there.
 pub(crate) fn line(flat: &Flat, v: Var) -> Span {
     let place = |v: Var| {
         let defines = flat.equations.iter().find(|equation| equation.lhs == v);

@@ -31,10 +31,10 @@ pub struct NextInput {
     pub init: Option<bool>,
 }
 
-/// The same program, in which the delays back that the ends of its outermost windows are computed from read new inputs:
-/// `false fby back r` is an input whose value is that of `r` in the next cycle, and `false` where a window around the
-/// delay ends. None if there is no such delay, or if one needs more of the next cycle than inputs and what delays
-/// remember.
+/// The same program with inputs in place of the backward delays that the ends of its outermost windows are computed
+/// from: for `false fby back r`, a new input has the value of `r` in the next cycle, or `false` where a window around
+/// the delay ends. None if there is no such delay, or if one needs more of the next cycle than inputs and the values
+/// that delays remember.
 ///
 /// A cycle is determined if the next one is there, or if the input [`NextInput::end`] is true in it.
 ///

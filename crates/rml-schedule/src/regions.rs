@@ -59,7 +59,7 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
         }
         if !split.contains(&true) {
             if let (Some(Way::Loop { order, .. }), false) = (loops.first_mut(), search.is_empty()) {
-                // What finds the end comes first in each tick; it needs nothing else of that tick.
+                // The tapes that find the end come first in each tick; they need no other tapes of that tick.
                 order.sort_by_key(|m| !demanded.head.contains(&nodes[*m].v));
             }
             let regions = found.iter().zip(loops).collect::<Vec<_>>();
@@ -106,7 +106,7 @@ fn circular(window: &Window<'_>, nodes: &[Node], split: &[bool], graph: &Graph<N
     Declined::at(why, span(named.unwrap_or(members[circle[0]]))).help(help)
 }
 
-/// What the end of a window depends on, in order; nothing if the data tell it.
+/// The nodes that the end of a window depends on, in order; none if the data give the end.
 fn search(nodes: &[Node], graph: &Graph<Need>, demanded: &Demanded) -> Vec<usize> {
     let mut found = vec![false; nodes.len()];
     let mut pending: Vec<usize> = (0..nodes.len()).filter(|i| demanded.head.contains(&nodes[*i].v)).collect();
@@ -248,7 +248,7 @@ fn staggered(members: &[usize], graph: &Graph<Need>, demanded: &Demanded, nodes:
             return None;
         }
     }
-    // What is read as soon as it is available stands before who reads it.
+    // A value that is read in the step in which it becomes available has to come before its reader.
     let tight = needs.iter().filter(|(k, to, far)| lags[*to] + far == lags[*k]);
     let graph = Graph::new(members.len(), tight.map(|(k, to, _)| (*k, *to)).collect());
     let order = components(members.len(), |v, i| graph.of(v).get(i).map(|to| Some(*to)));

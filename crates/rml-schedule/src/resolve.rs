@@ -65,7 +65,7 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    /// Whether a variable is not settled yet, since it is on the way to itself.
+    /// Whether a result may still change, because its variable is being resolved.
     fn depends_on_path(&self, found: Source) -> bool {
         let Source::Kept(u, _) = found else { return false };
         Position::ALL.into_iter().any(|p| self.path.contains(&(u, p)))
@@ -149,8 +149,8 @@ impl<'a> Resolver<'a> {
         self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
     }
 
-    /// What a variable is at the tick before or after one at position `p`: what it is at all positions that this may
-    /// have, if that is the same; else it is kept.
+    /// The value of a variable at the tick before or after one at position `p`: if it resolves equally at all positions
+    /// that this tick may have, that value, else its own tape.
     fn neighbour(&mut self, next: Var, p: Position, tick: Tick) -> Source {
         let mut found: Option<Source> = None;
         for p in tick.seen_from(p).iter() {

@@ -12,11 +12,12 @@ use rml_ir::{DType, Shape, Type, Value};
 /// How deep conditions are followed.
 const DEPTH: usize = 100;
 
-/// The same program, in which delays restart where `r` holds, if their windows end where `false fby back r` or `post r`
-/// does. So it needs no later cycle. None if no delay does that, or one is on a sampled clock.
+/// Rewrites the delays of windows that end where `false fby back r` or `post r` does: they restart where `r` holds
+/// instead. So they need no later cycle. None if there is no such delay, or one is on a sampled clock.
 ///
-/// A boundary is before a cycle if the end held in the cycle before. So `init fby x` in a window is `init` there, and
-/// `x` in the cycle before elsewhere. The end of the cycle before is `r` for such ends, and a delay of all others.
+/// A boundary precedes a cycle if the end held in the cycle before. So `init fby x` in a window is `init` after a
+/// boundary, and elsewhere the value of `x` in the cycle before. For the ends above, "the end in the cycle before" is
+/// `r`; for other ends, it is a delay.
 ///
 /// Requires: clocks of that program. Ensures: F1 to F8; all outputs and states are those of the program.
 pub fn restarts(drawn: &Drawn, clocks: &Clocks) -> Option<Drawn> {

@@ -64,7 +64,7 @@ pub(crate) fn sums(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Drops what may fail and is computed as it is added now. `before` tells who read it.
+/// Removes tapes of operators that may fail, if sums compute these operators now. `before` tells who read the tapes.
 fn drop_moved(plan: &mut Plan, before: &IndexVec<Tape, Reads>) {
     let may_move = |tape: &Tape| {
         matches!(before[*tape].by, By::One(by) if plan.tapes[by].is_sum())
@@ -122,7 +122,7 @@ fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
     let (edge, tick) =
         if backward { (Positions::ENDS, Tick::After) } else { (Positions::STARTS, Tick::Before) };
     let (mut init, mut terms) = (None, Vec::new());
-    // Whether integers fit is told at the tick where they do not.
+    // An overflow of integers has to be reported at the tick at which it happens.
     if data.place() != Positions::ALL || !data.ty.is_num() {
         return None;
     }
@@ -197,8 +197,8 @@ fn starts_from_negative_zero(plan: &Plan, init: Atom) -> bool {
     }
 }
 
-/// A term with the operator that computes it, if nothing else reads what it adds. An operator that may fail has to be
-/// computed at all ticks at which it would be, by this term or by others of the sum.
+/// A term that computes its operator itself, if nothing else reads that value. An operator that may fail must still be
+/// computed at all of its ticks, by this term or by others of the sum.
 fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term, all: &[Term]) -> Vec<Term> {
     let own = || vec![term.clone()];
     let Some(cases) = private(plan, reads, term) else { return own() };

@@ -14,8 +14,7 @@ use rml_validate::Claim;
 
 use crate::{Declined, Known, Shape, declined};
 
-/// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of
-/// cycles.
+/// The windows of a plan: the outermost windows of `every`; or any block of cycles, if there are none.
 pub(crate) struct Window<'a> {
     pub(crate) flat: &'a Drawn,
     pub(crate) clocks: &'a Clocks,
@@ -38,7 +37,7 @@ pub(crate) struct Window<'a> {
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
     /// Where variables never have a value, although they may be present: what waits for a tick that never comes.
     never: BTreeSet<(Var, usize)>,
-    /// What plans have beside the variables of the program. These have the ids after those.
+    /// Additional variables of plans; their ids follow those of the program.
     told: Vec<Told>,
 }
 
@@ -136,8 +135,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The same windows as seen from a tick of which it is not known yet whether it is the last one: what holds at a
-    /// first tick holds at an only one, too, and what holds in the middle holds at a last tick, too.
+    /// The same windows, for a tick that may turn out to be the last one: facts must be true of both `First` and
+    /// `Only`, or of both `Middle` and `Last`.
     pub(crate) fn open(&self) -> Window<'a> {
         let table: IndexVec<Var, VarFacts> = self.table.iter().map(open).collect();
         Window {
@@ -172,7 +171,7 @@ impl<'a> Window<'a> {
         Var::from_index(self.flat.vars.len() + i)
     }
 
-    /// What a variable tells, if it is none of the program.
+    /// The end that a variable reports, if it is not a variable of the program.
     pub(crate) fn as_told(&self, v: Var) -> Option<Told> {
         v.index().checked_sub(self.flat.vars.len()).map(|i| self.told[i])
     }
@@ -314,9 +313,9 @@ impl<'a> Window<'a> {
             && self.place(*next).iter().all(|p| self.truth(*next, p) == Some(!value))
     }
 
-    /// The state that a variable is, and the constant that this starts with, if it takes the state at its first tick in
-    /// a window, and keeps that to the window's end: as a parameter on a sampled clock does. The state changes when the
-    /// window has ended.
+    /// Recognises a variable that takes the value of a state at its first tick in a window and keeps it until the
+    /// window ends, as a parameter on a sampled clock does. Returns the state and its start value. The state changes
+    /// only after the window.
     pub(crate) fn held(&self, v: Var) -> Option<(Var, ConstId)> {
         let Some(Rhs::Merge { cond, on_true, on_false }) = self.rhs(v) else { return None };
         let is_own = |u: Var, w: Option<flat::Window>| {
@@ -411,7 +410,7 @@ fn failing(flat: &Drawn) -> impl Iterator<Item = Var> + use<'_> {
     flat.equations.iter().filter(may_fail).map(|equation| equation.lhs)
 }
 
-/// Where variables never have a value: by the facts, or as what functions make of such variables.
+/// Variables and positions without a value: by the facts, or because an operand has none.
 fn never(flat: &Drawn, table: &IndexVec<Var, VarFacts>) -> BTreeSet<(Var, usize)> {
     let by_facts = |v: Var, i: usize| [table[v].first[i], table[v].last[i]].contains(&Hold::Nothing);
     let mut never: BTreeSet<(Var, usize)> = BTreeSet::new();
@@ -437,8 +436,8 @@ fn never(flat: &Drawn, table: &IndexVec<Var, VarFacts>) -> BTreeSet<(Var, usize)
     never
 }
 
-/// Whether outputs, what delays will be, and what may fail are known in their own cycle; and whether they are known
-/// that many cycles later.
+/// Whether all outputs, values for delays, and operators that may fail are known in their own cycle; and whether they
+/// are known a fixed number of cycles later.
 fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     let next = flat.equations.iter().filter_map(|equation| match equation.rhs {
         Rhs::Fby { next, .. } => Some(next),

@@ -77,7 +77,7 @@ fn is_rest(pattern: &str) -> bool {
     !pattern.is_empty() && pattern.split(',').map(str::trim).all(is_name)
 }
 
-/// Whether the body of an arm does nothing that depends on which operator it is, or leaves it to others.
+/// Whether the body of an arm treats all operators alike (it returns `None`, for example), or passes the operator on.
 fn declines(pattern: &str, body: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()

@@ -264,7 +264,7 @@ impl Search<'_, '_, '_> {
                 && self.ends_within(window)
                 && ends.all(|e| self.scope.is_inside(e));
         }
-        // Which tick is the one before, and whether a window ends there, depends on the ticks of sampled clocks.
+        // On sampled clocks, the ticks decide which cycle comes before, and whether a window ends there.
         let exact = |v: Var| self.scope.relation(v) == Relation::Same;
         let mut ends = window.into_iter().flat_map(|w| self.scope.ends_of(w));
         let ends_before = |e: Var| exact(e) && sources.same.iter().all(|q| self.before(e, q));

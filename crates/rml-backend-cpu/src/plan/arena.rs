@@ -26,7 +26,7 @@ impl<N: Number> Arena<N> {
         self.bools.reserve(bools);
     }
 
-    /// Puts that many elements at a place after those of `to`.
+    /// Appends `len` elements, from place `at` on, to `to`.
     pub(super) fn append(&self, dtype: DType, at: usize, len: usize, to: &mut Data) {
         if to.is_empty() {
             *to = match dtype {

@@ -52,8 +52,8 @@ impl Bound {
         self.bases[slot.0].wrapping_add(data.step().wrapping_mul(t))
     }
 
-    /// Moves what is available of the first `done` ticks to where it is in windows of that many ticks. It was bound to
-    /// another length, which says where it is stored now.
+    /// Moves the values of the first `done` ticks to their addresses in windows of `ticks` ticks. `self` is still bound
+    /// to the old length, which gives their current addresses.
     pub(super) fn relocate<N: Number>(
         &self,
         code: &Code,
@@ -73,7 +73,7 @@ impl Bound {
         }
     }
 
-    /// Binds code to windows of that many ticks. The places of constants and registers are those of any length.
+    /// Binds code to windows of `ticks` ticks. The addresses of constants and registers do not depend on the length.
     pub(super) fn bind(&mut self, code: &Listed, placement: &Placement, ticks: usize) {
         (self.ticks, self.part, self.cut) = (ticks, (0, ticks), None);
         self.bases.clear();

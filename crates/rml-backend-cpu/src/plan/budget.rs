@@ -16,8 +16,8 @@ use super::segments::Segments;
 use super::threads::Team;
 use super::{Machine, compiled};
 
-/// Windows of at least that many bytes run in segments: they are more than caches hold, and most of what a segment
-/// computes is read in it.
+/// Windows of at least this many bytes run in segments: they do not fit in the caches, but most values are read in the
+/// segment that computes them.
 const LARGE: u64 = 14 << 20;
 
 /// Each segment binds all operands of the code; of more than these, that takes a part of the time that segments save.
@@ -29,8 +29,7 @@ type Compiled<'a> = (&'a Listed, &'a Placement, [usize; 3]);
 /// How windows fit in memory.
 #[derive(Debug, Default)]
 pub(super) struct Fit {
-    /// How windows run in segments that store what is needed later, and in such as compute it again, or why they
-    /// cannot; found out when they have to.
+    /// For each [`Way`]: how windows run in segments, or why they cannot. Computed on first use.
     ways: [OnceCell<Result<Arc<Segments>, &'static str>>; 2],
     /// The length of the windows that run in segments, how, and how many ticks these have.
     cut: Option<(usize, Arc<Segments>, usize)>,
@@ -49,10 +48,10 @@ impl Fit {
         self.ways[way as usize].get_or_init(of).as_ref().map_err(|why| *why)
     }
 
-    /// How a window of that many ticks runs with that many bytes: as a whole, or in segments of that many ticks.
+    /// Decides how a window of `ticks` ticks runs in `available` bytes: as a whole (none), or in segments of some size.
     ///
     /// # Errors
-    /// It takes more: that many bytes at least, unless it does not run in segments.
+    /// The window needs more memory: at least the bytes in the error, or it cannot run in segments.
     fn choose<N>(
         &self,
         all: Compiled<'_>,
@@ -111,7 +110,7 @@ pub struct Cut {
     pub again: (usize, usize),
 }
 
-/// What windows of that many ticks of a plan take, and how they run where there are that many bytes.
+/// The memory that windows of `ticks` ticks of a plan need, and how they run if `available` bytes are free.
 pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
     let plan = rml_plan::pack(Arc::clone(plan));
     let (code, placement) = compiled(&plan);
@@ -166,8 +165,8 @@ impl<N: Number> Machine<N> {
 
 #[cfg(test)]
 impl<N: Number> Machine<N> {
-    /// Has windows of that many ticks run in segments of that many, which store what is needed later or not; or as a
-    /// whole.
+    /// Makes windows of `ticks` ticks run as a whole, or with `cut` in segments of that many ticks, with values for
+    /// later sweeps stored or not.
     pub(super) fn force(&mut self, ticks: usize, cut: Option<(usize, bool)>) {
         let all = (&*self.code, &self.placement, Team::own(self.team.as_deref()));
         self.fit.cut = cut.map(|(size, is_stored)| {

@@ -202,8 +202,8 @@ impl Shadow<'_> {
         self.is_there(r.slot, t, who);
     }
 
-    /// That a value is stored where it is meant to. Some values are absent at some ticks, which conditions rule out
-    /// where they are read; so no value at all is no fault.
+    /// Checks that the place of a value holds that value. Some values are absent at some ticks; conditions then prevent
+    /// their reads, so an empty place is no error.
     fn is_there(&mut self, slot: Slot, t: usize, who: &str) {
         let (of, range) = self.range(slot, if self.code.slot(slot).moves() { t } else { 0 });
         let name = self.name(slot, t);

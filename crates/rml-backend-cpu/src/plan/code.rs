@@ -67,7 +67,7 @@ pub(super) enum Kernel {
     Point(Op, DType, Walk),
     /// Elements as they are.
     Copy(DType, Walk),
-    /// The operand after the conditions if one of them holds, else the last one.
+    /// Operands are conditions, then two values: the first value if any condition holds, else the second.
     Choose(DType),
     /// A register, if it is set; else what it starts with.
     Read(DType, usize),
@@ -186,15 +186,15 @@ pub(super) struct Part {
 /// Instructions that are computed together.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
-    /// Whether units are run one after the other, each for all ticks; else all of them, tick by tick.
+    /// True if each unit runs for all ticks before the next one; false if all units run tick by tick.
     pub(super) over: bool,
     pub(super) backward: bool,
     pub(super) units: Range<usize>,
     pub(super) puts: Vec<Put>,
-    /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs
-    /// of others.
+    /// If the plan waits: the tapes that this pass fills, in order (`parts`); whether it fills each tape of the plan
+    /// (`fills`); and what it needs of other passes (`outer`).
     pub(super) parts: Vec<Part>,
-    /// The most ticks that one of them lags behind others.
+    /// The largest lag of a part.
     pub(super) lag: usize,
     pub(super) fills: Vec<bool>,
     pub(super) outer: Wants,
@@ -226,8 +226,7 @@ pub(super) struct Ending {
     pub(super) head: usize,
 }
 
-/// A plan as code. The first places are those of the constants, then come those of the registers, then those of the
-/// tapes.
+/// A plan as code. `slots` holds the places of constants first, then those of registers, then those of tapes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     pub(super) slots: Vec<SlotData>,
@@ -241,14 +240,15 @@ pub(super) struct Code {
     pub(super) outputs: Vec<Vec<Taken>>,
     /// For registers that are read in place: the constant that they start with.
     pub(super) starts: Vec<Option<Slot>>,
-    /// Whether a block is filled only as far as what is read is available; and what outputs need.
+    /// Whether a block is computed only up to the first tick with unavailable inputs. Then `taken` holds what outputs
+    /// need.
     pub(super) waits: bool,
     pub(super) taken: Vec<Wants>,
     /// How many ticks of a window are ahead of those that are done.
     pub(super) ahead: usize,
     /// Where registers that change within the window are kept as they were before.
     pub(super) backups: Vec<(usize, Slot)>,
-    /// Where those that change at ticks that are ahead are kept as they were after the last tick that is done.
+    /// For each register that ticks ahead write: the place of its value after the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,
     /// The registers that slide. Their values before a tick are those of that tick, and those after it of the next one.
     pub(super) sliding: Vec<usize>,

@@ -58,8 +58,8 @@ pub(super) struct Lists {
     pub(super) at: [Vec<Entry>; 4],
     /// Over all ticks: what runs one after the other.
     pub(super) over: Vec<OverStep>,
-    /// The lists for the last ticks of a loop, which are ahead: at those that have that many ticks after them or more,
-    /// up to the next list.
+    /// Lists for the ticks ahead of a loop, each with the number of ticks from which it applies: a tick uses the last
+    /// list whose number is at most the number of ticks after it.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
 }
 

@@ -81,7 +81,7 @@ impl<N: Number> Layout<N> {
     }
 }
 
-/// The matrices of a machine: its own, or those that threads share, of which only what is laid out is used.
+/// The matrices of a machine: its own, which it lays out, or those shared among threads, which are only read.
 #[derive(Debug)]
 pub(super) enum Packs<'a, N: Number> {
     Own(&'a mut [Layout<N>]),
@@ -89,7 +89,7 @@ pub(super) enum Packs<'a, N: Number> {
 }
 
 impl<N: Number> Packs<'_, N> {
-    /// The matrix of that number, if it pays to lay it out for a product with that many rows.
+    /// The laid-out matrix of a pack; none if that does not pay off for a product with `rows` rows.
     pub(super) fn ready(
         &mut self,
         pack: usize,

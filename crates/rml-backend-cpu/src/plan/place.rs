@@ -8,7 +8,7 @@ use super::code::{Added, Addend, At, Code, Kernel, Put, Unit};
 use super::operand::Arg;
 use super::slides;
 
-/// Where a value is in a window: so far from the start, and that much farther for each tick that the window has.
+/// The place of a value: at element `fixed + per_tick * ticks` in a window of `ticks` ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Room {
     pub(super) fixed: usize,
@@ -45,7 +45,7 @@ pub(super) type Life = (usize, usize);
 /// For a value used only within single ticks of one loop: that loop, and its live range within a tick.
 pub(super) type Alone = Option<(usize, Life)>;
 
-/// Places all values. Those that do not outlive their tick get the room of one.
+/// Places all values. A value that is used only within single ticks of a loop gets space for one tick.
 pub(super) fn place(code: &mut Code) -> Placement {
     let (lives, within, end) = lives(code);
     let mut placement =
@@ -107,7 +107,7 @@ impl Lives {
         let (from, to) = now.around.unwrap_or((now.step, now.step));
         let life = self.lives[slot].get_or_insert((from, to));
         *life = (life.0.min(from), life.1.max(to));
-        // Parts that lag behind others read what was filled ticks ago.
+        // A part that lags reads values of earlier ticks.
         let staggered = code.passes.get(now.pass).is_some_and(|pass| pass.lag > 0);
         let own = r.at == At::Here(0) && now.around.is_some() && !staggered;
         self.within[slot] = match self.within[slot] {
@@ -196,7 +196,8 @@ fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>, usize) {
 /// Rows that are long enough begin at a multiple of this many elements.
 pub(super) const ALIGNED: usize = 16;
 
-/// Places for values with a width and a life, each the first one that is free; and how much room they take together.
+/// First-fit placement of values with a width and a live range; also returns the number of elements that they need
+/// together.
 pub(super) fn first_fit(mut values: Vec<(usize, usize, Life)>) -> (Vec<(usize, usize)>, usize) {
     values.sort_by_key(|(slot, width, (from, _))| (*from, std::cmp::Reverse(*width), *slot));
     let mut free: BTreeMap<usize, usize> = BTreeMap::new();

@@ -75,8 +75,8 @@ impl<N: Number> Run<'_, N> {
 const REPEATED: usize = 256;
 
 impl<N: Number> Arena<N> {
-    /// A function of two numbers over rows that follow each other. False, and nothing done, if it is quicker row by
-    /// row.
+    /// Computes a binary function on consecutive rows at once. Returns false and does nothing if separate rows are
+    /// faster.
     fn rows(&mut self, f: Binary, [o, a, b, _]: Steps, [rows, width]: [usize; 2], laid: [Laid; 2]) -> bool {
         let all = rows * width;
         let (column, other) = match laid {

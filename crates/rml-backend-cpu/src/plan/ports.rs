@@ -8,7 +8,7 @@ use super::{Machine, only};
 
 /// A type of elements in slices.
 pub trait Element<N>: Copy + 'static {
-    /// The type in programs.
+    /// The corresponding type in programs.
     const DTYPE: DType;
     /// The elements of that type.
     #[doc(hidden)]

@@ -108,7 +108,8 @@ impl Lister<'_> {
     }
 }
 
-/// Runs steps at a tick. How many there were, and what they skip after their end.
+/// Runs steps at a tick. Returns the index of the next step; it is beyond the end by the number of further steps that a
+/// condition skips.
 pub(super) fn run<N: Number>(
     steps: &[Step],
     arena: &mut Arena<N>,

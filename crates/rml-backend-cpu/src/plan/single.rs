@@ -1,5 +1,5 @@
-//! Windows of one tick, such as the steps of a stream: one list of all regions and commits, since what is done for each
-//! of these counts where kernels are short.
+//! Windows of one tick, such as the steps of a stream, run as a single list of all regions and commits: when kernels
+//! are short, the overhead per region matters.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub(super) enum Now {
         to: usize,
         from: Arg,
         width: usize,
-        /// Whether a matrix there may be laid out.
+        /// Whether products may use the register as a laid-out matrix.
         is_packed: bool,
     },
     /// The commits, by number, under conditions.

@@ -324,8 +324,8 @@ impl<N: Number> Task for AddRows<'_, N> {
     }
 }
 
-/// Adds rows to the tiles of a row, each kept in registers meanwhile. Returns what is left of the row, and moves on so
-/// far.
+/// Adds rows to a row, tile by tile; each tile stays in processor registers. Returns the rest of the row, and moves
+/// `from` past the tiles.
 #[inline(always)]
 fn add_tiles<'a, N: Number, const TILE: usize>(
     out: &'a mut [N],

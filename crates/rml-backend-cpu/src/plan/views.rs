@@ -217,7 +217,7 @@ impl Finder<'_> {
         self.views.homes[id] = Home::Other;
     }
 
-    /// Has what a concatenation joins be computed in its place, as far as the same loop fills it, element by element
+    /// Lets the operands of a concatenation be computed in its place, if the same loop fills them, element by element
     /// and at the same ticks.
     fn gather(&mut self, tape: Tape, region: usize) {
         let data = &self.plan.tapes[tape];

@@ -89,7 +89,7 @@ impl<N: Number> Run<'_, N> {
                 changed |= end < self.reached.tapes[part.tape];
                 self.reached.tapes[part.tape] = end.min(self.reached.tapes[part.tape]);
             }
-            // In a loop, what the tick before needs is known when all parts have been seen.
+            // In a loop, parts may read later parts at the previous tick, so repeat until nothing changes.
             if pass.over || !changed {
                 return;
             }

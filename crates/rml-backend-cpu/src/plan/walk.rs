@@ -63,7 +63,7 @@ impl Walk {
         self.outer.is_empty() && self.row.n == 1
     }
 
-    /// How the result (0) or an operand is stored, if that is so at all of that many ticks that are `tick` apart.
+    /// How the result (0) or an operand is stored, if that is the same at all of `ticks` ticks, which are `tick` apart.
     pub(super) fn laid(&self, i: usize, ticks: usize, tick: Steps) -> Option<Laid> {
         let ([rows], row) = (&self.outer[..], &self.row) else { return None };
         let is = |step: usize, far: usize| {

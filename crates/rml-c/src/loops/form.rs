@@ -1,5 +1,5 @@
-//! The dimensions of a nest as loops will have them: joined where elements follow each other, cut where a row of
-//! partial sums would be too long, and in the order of the loops.
+//! The dimensions of a nest in the form in which they become loops: joined if their elements are contiguous, split if a
+//! row of partial sums would be too long, and in the order of the loops.
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
@@ -23,8 +23,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// Of a nest each load of which has one variant. A dimension that is `parted` stays apart from others; the text
-    /// takes its bounds, `lo` and `hi`, from where it is printed.
+    /// The form of a nest whose loads all have a single variant. A dimension that is `parted` is not joined with
+    /// others; its bounds `lo` and `hi` are variables of the surrounding text.
     pub fn new(mut nest: Nest, types: IndexVec<Val, DType>, mut parted: Option<Dim>) -> Form {
         while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted)) {
             join(&mut nest, dim);

@@ -1,9 +1,9 @@
 //! A nest as loops in C.
 //!
-//! A nest does not say how its loops run. Here, values that need the same loop next share it, as far as none of them
-//! needs a fold of that loop; what is computed in one loop and used in another one is kept in an array of the points
-//! that are left. Loads are written where they are used. A fold that is left with one dimension collects its terms in a
-//! row and folds the row; others keep a partial result for each point of the loops inside of theirs.
+//! A nest does not say how its loops run. Here, values that need the same loop next share it, unless one of them needs
+//! a fold of that loop. Values that are computed in one loop and used in another one are kept in an array over the
+//! remaining dimensions. Loads are written where they are used. A fold with only its own dimension left collects its
+//! terms in a row and folds the row; other folds keep a partial result for each point of the inner loops.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -58,8 +58,8 @@ pub struct Loops<'a, D> {
 }
 
 impl<'a, D: Dialect> Loops<'a, D> {
-    /// Of a nest whose loads read these places and whose stores go to those; what goes nowhere is computed all the
-    /// same. The text is indented by `depth`.
+    /// Loops for a nest whose loads read `places` and whose stores go to `stores`. A store to nowhere is still
+    /// computed. The text is indented by `depth`.
     pub fn new(
         form: &'a Form,
         places: &'a IndexVec<Val, Option<Place>>,
@@ -138,8 +138,8 @@ impl<'a, D: Dialect> Loops<'a, D> {
         }
     }
 
-    /// Whether a chain is computed apart from other loops, from elements that are in memory: its terms follow each
-    /// other there, or both of its factors are loaded.
+    /// Whether a chain is computed separately from other loops, directly from memory: because its terms are contiguous,
+    /// or because both of its factors are loaded.
     fn is_aside(&self, val: Val) -> bool {
         let Def::Chain { dim, of, .. } = self.form.nest.body[val] else { return false };
         let is_loaded = || of.iter().all(|factor| self.is_load(*factor));
@@ -192,8 +192,8 @@ impl<'a, D: Dialect> Loops<'a, D> {
         }
     }
 
-    /// What shares the next loop over a dimension, and what comes after it. Costly operators that need no other loop
-    /// get one of their own, which is a loop of vectors.
+    /// Divides items into those that share the next loop over a dimension, and the rest. Costly operators that need no
+    /// other loop get a loop of their own, which compilers can vectorise.
     fn group(&self, pending: &[Item], dim: Dim, fixed: &[Dim], scope: &Scope) -> (Vec<Item>, Vec<Item>) {
         let (group, rest) = self.shared(pending, dim, fixed, scope);
         let is_inner = |item: &Item| self.rest(*item, fixed, scope).len() > 1;
@@ -369,7 +369,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         self.kept(val, array, scope);
     }
 
-    /// Has a value for each point of an array; what is kept for more points gets them.
+    /// Binds a value to an array. If an outer loop keeps the value for more points, copies it there.
     fn kept(&mut self, val: Val, array: Array, scope: &mut Scope) {
         match scope.arrays.get(&val).cloned() {
             // Another loop around keeps it for all of its points.

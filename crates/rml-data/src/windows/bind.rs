@@ -165,9 +165,9 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }
 
-/// What an input without a column, usable or not, is: true in the last cycle of each window, in the last cycle of an
-/// epoch, or in the first cycle of each series. If the rows of a table are cut by a number or by its own column, a
-/// column `end` is none of it.
+/// The role of an input without a column, usable or not: it is true in the last cycle of each window, in the last cycle
+/// of an epoch, or in the first cycle of each series. If rows of a table become windows by a fixed number of rows, or
+/// by the column `end` itself, that column does not count.
 pub(super) fn driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns, cut: &Cut) -> Option<Role> {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
     let is_cut = &*info.name == "end" && (cut.window.is_some() || cut.end.as_deref() == Some("end"));

@@ -38,8 +38,8 @@ impl Windows {
         })
     }
 
-    /// An input of one value a window that is one of the elements of another input in all windows, and the number of
-    /// this element, where windows are single cycles: what is to be learned is then among what is given.
+    /// If windows are single cycles: an input that equals one element of another input in all windows, and the number
+    /// of this element. Probably the label is among the features.
     pub fn copied(&self) -> Option<(&str, &str, usize)> {
         // A few rows may have the same number by chance.
         const ENOUGH: usize = 10;

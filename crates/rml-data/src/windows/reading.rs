@@ -30,8 +30,8 @@ pub(super) enum Reading {
 type Check<'a> = dyn Fn(Range<usize>, &dyn Fn(usize) -> String) -> Result<(), Diagnostic> + 'a;
 
 impl Reading {
-    /// What an input takes from a column that is read so, in a precision, and NaN let through or not. The windows have
-    /// those lengths, and the column has windows that were filled up to others.
+    /// The role of an input with a column read in this way. `lengths` are the lengths of the windows; `filled` are
+    /// their lengths in the column, padding included, if these differ.
     pub(super) fn role(
         self,
         info: &InputInfo,

@@ -125,8 +125,8 @@ fn row(
 }
 
 impl Windows {
-    /// Which windows are for what, if that is divided by groups, or if windows share rows; `None` = each window stands
-    /// by itself. Without a wish for testing, `share` of the groups or windows is kept for it.
+    /// Divides the windows, if they are divided by groups or share rows; none if the windows are independent. Without a
+    /// wish for testing, `share` of the groups or windows is kept for it.
     ///
     /// # Errors
     /// Windows that are to be drawn, and share rows; groups that are to be drawn, of which none is left.

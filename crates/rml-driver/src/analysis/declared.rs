@@ -1,4 +1,4 @@
-//! Clocks as they are declared.
+//! Prints clocks in the form in which programs declare them.
 
 use rml_analysis::ClockReport;
 use rml_ir::flat::{Flat, Var};

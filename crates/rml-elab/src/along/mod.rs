@@ -1,8 +1,8 @@
 //! `f(x) along 0`: the call of a node over the entries of an axis ([ADR 53](../../../../docs/adr/0053-along.md)).
 //!
 //! Inference sees a call of `f` with one entry of each argument, and stacks the types of the results. When all types
-//! are known, [`unroll`] writes one call for each entry. The delays of `f` become inputs and results that an entry
-//! passes to the next one ([`variant`]); the calls share their parameters as the calls of a shared instance do.
+//! are known, [`unroll`] writes one call for each entry. The delays of `f` become inputs and results, which each entry
+//! passes to the next one ([`variant`]). The calls share their parameters, like the calls of a shared instance.
 
 pub(crate) mod edit;
 mod initials;

@@ -51,7 +51,7 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) kinds: IndexMap<Local, Kind>,
     /// The variables of these.
     pub(super) fields: IndexMap<Local, Value<Local>>,
-    /// What restarts the delays of the equation that is copied: an input, and what restarts the states around it.
+    /// The flags that restart the delays of the current equation: an input, and those of the states around it.
     pub(super) flags: Vec<Flag>,
     /// By delay, what restarts it.
     pub(super) restarts: IndexMap<ExprId, Vec<Local>>,

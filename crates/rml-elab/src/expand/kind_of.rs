@@ -91,7 +91,7 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// The kinds of the outputs of a node or adjoint, where that many are taken.
+    /// The kinds of the results of a call of a node or adjoint with `results` results.
     pub(super) fn outputs(&self, callee: SourceId, order: u8, results: usize) -> Vec<Option<Kind>> {
         let program = self.program();
         let node = &program.nodes[callee];

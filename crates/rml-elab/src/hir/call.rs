@@ -51,8 +51,8 @@ impl Clauses {
 /// What a call runs over: `along 0`, `along back (0, _)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Along {
-    /// For each argument the axis of its entries; `None` = all entries take it as it is. In templates, one that stands
-    /// alone is that of all arguments.
+    /// For each argument, the axis of its entries; none if all entries get the whole argument. In templates, a single
+    /// axis is meant for all arguments.
     pub(crate) axes: Vec<Option<ExprId>>,
     /// From the last entry to the first one.
     pub(crate) back: bool,

@@ -70,7 +70,8 @@ struct Interface<'a> {
     layer: Option<&'static str>,
 }
 
-/// Reports such calls of a node, and marks them as in error. The roles of the nodes that it calls are known.
+/// Reports calls of a node whose arguments are in another order, and marks them as errors. The roles of the nodes that
+/// it calls are known.
 pub(super) fn report(nodes: &mut IndexVec<SourceId, Node>, id: SourceId, report: &mut Report) {
     let node = &nodes[id];
     let interfaces = node.exprs.iter_enumerated().filter_map(|(expr, data)| match &data.kind {

@@ -1,10 +1,10 @@
 //! Makes the parameters of shared instances inputs of the nodes that are called, and equations of the node that shares
 //! them.
 //!
-//! Of a node there are up to two variants: as it is, and *open*, with its parameters as inputs. Both take the
-//! parameters of instances that are shared further out. Where a call of an adjoint would update a parameter that is an
-//! input now, its gradient is a result of the call, and the node that shares the instance updates the parameter by the
-//! sum of these.
+//! A node has up to two variants: the original one, and an *open* one, whose parameters are inputs. Both get the
+//! parameters of instances that are shared further out as inputs. If a call of an adjoint would update a parameter that
+//! is now an input, its gradient becomes a result of the call; the node that shares the instance updates the parameter
+//! by the sum of these gradients.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -438,8 +438,8 @@ impl Work {
         }
     }
 
-    /// Gives conditions of samplings names, but for those with calls or parameters in them, which have their names by
-    /// their places.
+    /// Gives names to the conditions of samplings. Conditions that contain calls or parameters keep the names that they
+    /// have by their places.
     fn name_conditions(&mut self) {
         for cond in chains::unnamed(&self.node) {
             if chains::is_plain(&self.node, cond) {

@@ -10,7 +10,7 @@ pub enum Class {
     Identity,
     /// Each element is made from the elements at its own place; operands broadcast.
     Pointwise,
-    /// Elements are put elsewhere as they are, none is computed.
+    /// Elements are moved or repeated, but not computed.
     Layout,
     /// An axis, or all, are folded.
     Fold,

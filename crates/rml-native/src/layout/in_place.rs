@@ -1,5 +1,5 @@
-//! Registers that are written where they are: what is committed to one takes its place while the window runs, and is
-//! not copied.
+//! Registers that are updated in place: the slot committed to such a register uses its memory while the window runs, so
+//! nothing is copied at the end.
 
 use rml_base::IndexVec;
 use rml_nest::{Access, Ends, Home, Node, Order, Positions, Program, Slot, Stage, Tick, Write, dense};
@@ -58,7 +58,7 @@ fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
         && node.stages.iter().enumerate().all(is_first)
 }
 
-/// The slot that is committed as it is, whatever happens.
+/// The slot whose value is committed unchanged in every window; none if there is no such slot.
 fn only_source(program: &Program, write: &Write) -> Option<Slot> {
     let is_certain = write.when.is_empty() && write.unless.is_empty();
     // Each window has a first tick and a last one.

@@ -7,14 +7,14 @@ use rml_ir::{DType, Value};
 use rml_nest::rooms::{self, Uses};
 use rml_nest::{Contraction, Home, Order, Program, Slot, Stage, Work};
 
-/// How many elements a slot has in memory.
+/// How much memory a slot needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
-    /// Those of one value: of a constant, a register, or of what is read at the same tick alone, or added up.
+    /// One value: of a constant, a register, a slot that is read only at its own tick, or an accumulator.
     One,
-    /// Those of as many ticks as a block of its node has.
+    /// A value for each tick of a block of its node.
     Block,
-    /// Those of all ticks.
+    /// A value for each tick of the window.
     Ticks,
 }
 

@@ -128,7 +128,7 @@ pub(super) fn text(bytes: usize) -> String {
     text + CHAINS
 }
 
-/// Exchanges rows and columns of a square of that many rows: blocks of half its size, then each of these.
+/// Transposes a square matrix: exchanges blocks of half its size, then transposes each block.
 fn turn(lanes: usize) -> String {
     let mut text = "#if defined(__clang__)
 #define TILE_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

@@ -230,7 +230,7 @@ impl Printer<'_> {
         self.body += "}\n";
     }
 
-    /// Calls that add up, in the order of the ticks: those of ticks that follow each other at once.
+    /// The calls of a sum over ticks, in the order of the ticks. Consecutive ticks are one call.
     fn sum(&self, k: usize, node: &Node) -> String {
         let at = |p: Position| -> Vec<usize> {
             let is_call = |stage: &Stage| matches!(stage.work, Work::Call(_)) && stage.at.contains(p);
@@ -451,8 +451,8 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a loop adds up what calls make of what other nodes fill, and does nothing else: what it keeps of the tick
-/// before is where it is.
+/// Whether a loop only adds up the results of calls, which read slots of other nodes; then its accumulator stays in
+/// place.
 fn is_sum(node: &Node, layout: &Layout) -> bool {
     let fills = |slot: Slot| node.stages.iter().any(|stage| stage.fills().any(|own| own == slot));
     node.writes.is_empty()

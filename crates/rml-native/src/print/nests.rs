@@ -80,8 +80,8 @@ impl Printer<'_> {
         self.chosen(nest)
     }
 
-    /// A nest whose loads may still have several variants: those with the same strides differ in the address alone, the
-    /// others are loops of their own.
+    /// A nest whose loads may still have several variants. Variants with the same strides differ only in their address;
+    /// others get loops of their own.
     pub(super) fn chosen(&mut self, nest: Nest) -> String {
         let several = nest.body.iter_enumerated().find_map(|(val, def)| match def {
             Def::Load(source) | Def::Take { source, .. } if !alike(source) => Some((val, source.clone())),

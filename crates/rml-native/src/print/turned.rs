@@ -17,7 +17,7 @@ const MOST: usize = 1 << 16;
 pub(super) struct Turned {
     /// What may change while the node runs: what it fills or writes. None if the node runs stage by stage.
     changing: Option<Vec<Slot>>,
-    /// Where a matrix is, how many rows and columns it has, and how far its rows are apart.
+    /// The address of each matrix, its numbers of rows and columns, and its row stride.
     matrices: Vec<(String, [usize; 3])>,
 }
 
@@ -62,7 +62,7 @@ impl Turned {
 }
 
 impl Printer<'_> {
-    /// Lets chains read matrices that are turned; which values those are, and the name of each.
+    /// Lets chains read transposed matrices. Returns the values concerned, with the names of these matrices.
     pub(super) fn turn(&mut self, nest: &mut Nest) -> BTreeMap<Val, String> {
         let mut turned = BTreeMap::new();
         for matrix in turnable(nest) {

@@ -32,7 +32,7 @@ pub(crate) struct Machine<N: Number> {
     memory: Memory<N>,
     threads: Threads<N>,
     versions: Versions,
-    /// For how many ticks there is room.
+    /// The number of ticks for which memory is placed.
     room: usize,
     search: Search,
     /// The registers that nodes write, as they were before the window.
@@ -134,8 +134,8 @@ impl<N: Number> Machine<N> {
         usize::try_from(self.memory.at[slot.index()]).unwrap_or_default()
     }
 
-    /// Finds places for a window of that many ticks. What lives longer stays where it is. Where the end of the window
-    /// is searched for, there may be more room, so that a search of a few more ticks continues.
+    /// Places a window of `ticks` ticks. Values that outlive windows stay where they are. If the end of the window is
+    /// searched for, there may be space for more ticks, so that the search can continue without a new placement.
     fn bind(&mut self, ticks: usize) {
         let room = if self.module.code.finds() { ticks.next_power_of_two() } else { ticks };
         self.memory.ticks = ticks;
@@ -219,7 +219,7 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Where no register is read, each gets its value as it comes.
+    /// Writes registers without intermediate copies; no write reads a register.
     fn commit_in_place(&mut self, module: &Module) {
         let slots = module.slots();
         for t in 0..self.memory.ticks {

@@ -1,4 +1,4 @@
-//! A compiled program, and the embedded executor for windows that take more memory than there is.
+//! A compiled program, which the embedded executor replaces when there is not enough memory for whole windows.
 
 use std::sync::Arc;
 

@@ -61,8 +61,8 @@ impl<N: Number> Threads<N> {
         Threads { seats: (0..module.shared.threads).map(seat).collect(), pool: None, is_awake: (0, false) }
     }
 
-    /// Runs all nodes; the first one only what is left of its last tick, if its end was found. What registers are after
-    /// the last tick that is done, if ticks ahead write them; none if an operator may have no result.
+    /// Runs all nodes; if the end was found (`is_found`), only the rest of the last tick of the first node. Returns the
+    /// values of registers after the last finished tick, if ticks ahead write them; none if an operator fails.
     pub(super) fn window(
         &mut self,
         module: &Module,

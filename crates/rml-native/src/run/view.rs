@@ -55,7 +55,7 @@ impl View {
     }
 }
 
-/// What a place in memory depends on.
+/// Everything that an address depends on.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     pub(super) t: usize,

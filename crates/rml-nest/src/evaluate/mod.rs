@@ -115,8 +115,8 @@ impl Machine {
         Window::new(&self.program, numbers, ticks, inputs, self.kept.clone())
     }
 
-    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many
-    /// ticks are done: all, but for those that are ahead, and those that wait.
+    /// Runs one window of `ticks` ticks with a column for each input. Returns a column for each output, and how many
+    /// ticks are done: all except those that are ahead or wait.
     ///
     /// # Errors
     /// The first fault. Then no register has changed.
@@ -165,7 +165,7 @@ pub(crate) struct Window<'a, D: Domain> {
     waits: waits::Waits,
 }
 
-/// What a register gets: nothing if it is left unset.
+/// A register and its new value; none if it becomes unset.
 type Written<E> = (Slot, Option<Vec<E>>);
 
 impl<'a, D: Domain> Window<'a, D> {

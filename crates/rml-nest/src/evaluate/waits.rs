@@ -12,7 +12,7 @@ pub(super) struct Waits {
     passed: Vec<Vec<Vec<bool>>>,
     /// The stages that fill each slot.
     fillers: IndexVec<Slot, Vec<(usize, usize)>>,
-    /// Registers of which it is not known what they hold.
+    /// Registers whose value is not known.
     unknown: IndexVec<Slot, bool>,
 }
 

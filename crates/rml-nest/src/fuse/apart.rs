@@ -7,7 +7,7 @@ use crate::{Home, Nest, Order, Slot, Stage, Tick, Work};
 /// How many times more bytes than it is made of a value has to have to be computed again.
 const LARGER: usize = 2;
 
-/// Has stages of other units compute what a cheap nest makes of few elements.
+/// If a cheap nest expands few elements to many, stages of other units compute its elements themselves.
 pub(super) fn again(graph: &mut Graph) {
     for slot in graph.slots().ids().collect::<Vec<_>>() {
         let uses = graph.uses();

@@ -32,7 +32,7 @@ impl<'a> Pair<'a> {
         Pair { graph, uses, ids, order }
     }
 
-    /// The stage that does what both do; none if it would not be the same, or not be cheaper.
+    /// The merged stage; none if it would compute something else, or not be cheaper.
     pub(super) fn merged(&self) -> Option<Stage> {
         let (a, b) = (self.graph.stages[self.ids.0].as_ref()?, self.graph.stages[self.ids.1].as_ref()?);
         let (a, b) = self.aligned(a, b)?;
@@ -42,7 +42,8 @@ impl<'a> Pair<'a> {
         self.combined(first, &kept, b)
     }
 
-    /// The second stage, which computes again what the first one fills; none if that is not cheap, or not the same.
+    /// The second stage, changed to compute the values of the first one itself; none if that is expensive, or not the
+    /// same.
     pub(super) fn again(&self) -> Option<Stage> {
         let (a, b) = (self.graph.stages[self.ids.0].as_ref()?, self.graph.stages[self.ids.1].as_ref()?);
         let (mut a, b) = (a.stage.clone(), b.stage.clone());
@@ -133,7 +134,7 @@ impl<'a> Pair<'a> {
     /// Lets a stage run at the positions of the one that it reads.
     fn extend(&self, a: &Stage, b: &mut Stage) -> bool {
         let fills: Vec<Slot> = b.fills().collect();
-        // Another stage fills the slot there, or other elements of it, which it would lack at the further positions.
+        // At the new positions, another stage already fills the slot, or other elements of it.
         let taken = self.graph.placed().any(|(id, placed)| {
             id != self.ids.1
                 && !placed.stage.at.and(a.at).is_empty()

@@ -13,17 +13,17 @@
 //! }
 //! ```
 //!
-//! A load becomes the value that is stored, if the store fills what the load reads, at the same tick, and the load has
-//! no other variant. The nest keeps its stores that something else reads. Both run in one unit, which is a node, or a
-//! stage of a node over all ticks: such a stage moves into a loop that reads it, or that it reads; two loops with the
-//! same order are one. What runs between the two must not read the first and be read by the second. Stages that may
-//! fail stay as they are, so that the first failure is the same one.
+//! A load is replaced by the stored value if the store fills the elements that the load reads, at the same tick, and
+//! the load has no other variant. The merged nest keeps the stores that something else reads. Both nests run in one
+//! unit: a node, or a stage of a node over all ticks. Such a stage moves into a loop that reads it or that it reads;
+//! two loops with the same order are merged. No other stage may have to run between the two. Stages that may fail are
+//! not changed, so that the first failure stays the same.
 //!
 //! The pair that saves most bytes of loads and stores is first, then that of the slot with the lower number.
 //!
-//! Before that, what some arithmetic makes of much fewer elements is computed again in other nodes that load it, as
-//! sums of rows and columns are. After it, loops with the same order are one where the second one reads what the first
-//! one fills at the same tick, so that values of one tick are kept and not those of all.
+//! Before that, a cheap nest that expands few elements to many is computed again in other nodes that load it, such as
+//! sums of rows and columns. After it, loops with the same order are merged if the second one reads the first one at
+//! the same tick, so that only the values of one tick are kept.
 
 use rml_ir::check::{checked, is_verifying};
 
@@ -73,7 +73,7 @@ struct Edge {
     ids: (usize, usize),
 }
 
-/// Merges pairs while there are any, in their order. Whether there was one.
+/// Merges pairs in order until none is left. Returns whether there was one.
 fn round(graph: &mut Graph) -> bool {
     let mut merged = false;
     let mut uses = graph.uses();

@@ -1,4 +1,4 @@
-//! Where the dimensions of a nest are among those of another one, which reads what the first one stores.
+//! Maps the dimensions of a nest to those of another nest that reads what it stores.
 
 use crate::{Access, Def, Dim, Nest, Source, Val};
 
@@ -16,8 +16,9 @@ struct Index {
 }
 
 impl Map {
-    /// The points of nest `a` at which it stores what nest `b` loads; none if it does not store all of it. Dimensions
-    /// that the store does not move along are those of `b` with as many points, or new ones, which are added to `dims`.
+    /// Maps each element that nest `b` loads to the point at which nest `a` stores it; none if `a` does not store all
+    /// of them. A dimension along which the store does not move becomes one of `b` with the same number of points, or a
+    /// new one, which is added to `dims`.
     pub(super) fn new(
         a: &Nest,
         store: &Access,

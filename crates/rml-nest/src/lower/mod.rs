@@ -358,12 +358,12 @@ impl<'a> Lowering<'a> {
         view
     }
 
-    /// Whether readers of a tape may read what it is made of in its place.
+    /// Whether readers of a tape may read the views of its cases instead.
     fn may_be_seen(&self, tape: Tape, cases: &[Case], views: &[View]) -> bool {
         let Use { plainly, chosen, early } = self.uses[tape];
         let accesses = || views.iter().flat_map(|view| crate::accesses(&view.source));
         let is_register = |slot: Slot| matches!(self.program.slots[slot].home, Home::Register { .. });
-        // What is at another tick there cannot be seen from yet another one.
+        // A view of another tick cannot itself be read at another tick.
         let is_near = |access: &Access| access.tick != Tick::Before && access.tick != Tick::After;
         let is_plain = views.len() == 1 && views[0].is_plain();
         let in_turn = |slot: Slot| {
@@ -374,7 +374,8 @@ impl<'a> Lowering<'a> {
             && (!plainly || is_plain && accesses().all(|(_, access)| is_near(&access)))
             && (!chosen || views.iter().all(View::has_no_tests))
             && !accesses().any(|(_, access)| in_turn(access.slot))
-            // What waits is filled later than what it is made of is available, unless it is the same element.
+            // In a program that waits, a tape may be filled later than its operands are available; so only a view of
+            // the same element at the same tick is allowed.
             && (!self.plan.waits
                 || is_plain
                     && cases.iter().all(|case| case.when.is_empty() && case.at == Positions::ALL)

@@ -59,8 +59,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether loops multiply matrices of these sizes as well as a kernel does: matrices by vectors and columns by rows, of
-/// which there are several or which a loop needs at each tick, and small ones.
+/// Whether loops multiply matrices of these sizes as fast as a kernel does: small products, and matrices by vectors or
+/// columns by rows if there are several, or if a loop needs them at each tick.
 fn is_small([stack, rows, inner, columns]: [usize; 4], is_loop: bool) -> bool {
     let size = rows * inner * columns;
     let is_thin = rows == 1 || inner == 1 || columns == 1;

@@ -20,7 +20,7 @@ impl Lowering<'_> {
         terms: &[Term],
     ) -> View {
         let init = self.start(data, init);
-        // What is added may be filled by the node that is made; in a loop nothing is.
+        // If the node under construction is over all ticks, it may fill what the sum adds, so it ends first.
         let mut around = std::mem::replace(&mut self.node, node(Order::Over));
         if around.order == Order::Over && !around.stages.is_empty() {
             self.program.nodes.push(std::mem::replace(&mut around, node(Order::Over)));
@@ -99,8 +99,8 @@ impl Lowering<'_> {
         self.copy(&view, target);
     }
 
-    /// Whether what a sum begins with has no zeros with a sign: then what is added at some positions leaves all other
-    /// elements as they are.
+    /// Whether the start value of a sum contains no -0: then adding zeros leaves elements unchanged, so `scatter_add`
+    /// need not touch all of them.
     fn keeps_others(&self, data: &TapeData) -> bool {
         let has_sign = |value: &Value| match value.to_data() {
             Data::F32(all) => all.iter().any(|x| *x == 0.0 && x.is_sign_negative()),
@@ -121,7 +121,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// What is known and a term. A product continues from what is known, and so does what is added at some positions.
+    /// Adds a term to the partial sum `known`. Products and `scatter_add` continue from `known` themselves.
     fn added(&mut self, term: &Term, known: View, target: &Target<'_>) {
         let operands: Vec<View> = term.args.iter().map(|arg| self.view(*arg, target.at)).collect();
         let product = |operands, start| {

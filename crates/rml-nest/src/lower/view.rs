@@ -146,7 +146,7 @@ pub(super) fn moved(offset: usize, steps: usize, stride: isize) -> usize {
     offset.wrapping_add_signed(stride * steps as isize)
 }
 
-/// The strides of the same elements under other dimensions; none if they have no single stride along one of them.
+/// The strides of the same elements under other dimensions; none if a new dimension would need more than one stride.
 #[allow(clippy::cast_possible_wrap, reason = "elements in memory are counted in isize")]
 fn reshape(from: &[usize], strides: &[isize], to: &[usize]) -> Option<Vec<isize>> {
     if from.contains(&0) {

@@ -1,8 +1,8 @@
 //! For how many ticks executors keep the values of a slot.
 //!
-//! A value that is read at its own tick alone needs one place, which the next tick takes. So does one that is read when
-//! its loop has passed the tick, before the loop fills it again; or after the loop, at the tick that it filled last.
-//! All others need a place for each tick of a window.
+//! A value that is read only at its own tick needs space for one tick, which the next tick reuses. So does a value that
+//! its loop reads one tick later, before it is filled again, and a value that is read after the loop, at the last tick
+//! at which the loop filled it. All other values need space for each tick of a window.
 
 mod settled;
 
@@ -13,21 +13,21 @@ use crate::{
 };
 pub use settled::{First, filled_when, firsts, same};
 
-/// For how many ticks a slot has values.
+/// How much space a slot needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// One, which all ticks share.
+    /// For one value, which all ticks share.
     One,
-    /// One, as far as a tick is over before the next one begins: its node reads it at its own tick, and nothing else
-    /// does.
+    /// For one value, provided that a tick ends before the next one begins: only its own node reads it, at its own
+    /// tick.
     Tick,
-    /// All ticks of a window.
+    /// For a value at each tick of a window.
     Ticks,
 }
 
-/// A read of a slot: by which stage of which node, at which tick, at which positions and under which conditions. What
-/// is read by the writes of a node, or tells the end of a window, comes after its stages; what is read when all nodes
-/// have run, after the last node.
+/// A read of a slot: the node and the stage that read, the tick, the positions and the conditions. Reads by writes of a
+/// node, or by the end of a window, count as a stage after all others; reads after all nodes count as a node after the
+/// last one.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// The node.
@@ -91,7 +91,7 @@ impl Uses {
     /// The room of a slot that stages fill.
     pub fn room(&self, program: &Program, slot: Slot, firsts: &[First]) -> Room {
         let fills = &self.fills[slot];
-        // What is filled at one tick of a window is read there, or seen from other ticks.
+        // A slot that is filled at only one tick of a window has a single value.
         let filled = fills.iter().map(|(node, stage)| program.nodes[*node].stages[*stage].at);
         let Some((own, _)) = fills.first().copied() else { return Room::One };
         if filled.fold(Positions::NONE, Positions::or).is_edge() {
@@ -140,8 +140,8 @@ impl Uses {
     }
 }
 
-/// A node over all ticks as several nodes of that order, in each of which stages read no tick of each other that the
-/// node has not passed.
+/// Splits a node over all ticks into nodes of the given order, such that no stage reads a tick of its own node that has
+/// not run yet.
 pub fn parted(node: Node, order: Order) -> Vec<Node> {
     if node.order != Order::Over {
         return vec![node];

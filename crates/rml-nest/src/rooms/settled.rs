@@ -1,8 +1,8 @@
 //! Reads of the last value that a loop fills under a condition.
 //!
-//! A gradient that is added up where `c` is true is taken where `c` is true for the first time: the loop backward has
-//! no later tick with `c`. What tells the first time is a register that is true when the window begins, and becomes
-//! false where `c` is true.
+//! A backward loop that accumulates a gradient where `c` is true has its final value at the first tick where `c` is
+//! true: in its order, that is the last one. The program recognises this tick by a register that is true when the
+//! window begins, and becomes false where `c` is true.
 
 use crate::{
     Access, Def, Guard, Home, Kind, Node, Order, Positions, Program, Slot, Stage, Tick, Work, Write,

@@ -1,4 +1,4 @@
-//! Terms as what nests compute with, and what conditions are.
+//! The symbolic run: elements are terms, and conditions get chosen truth values.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Conditions {
 }
 
 impl Symbols {
-    /// Forgets what was asked for, and begins with other values.
+    /// Starts a run with a new choice of truth values.
     pub(super) fn begin(&self, given: BTreeMap<Term, bool>, first: Vec<bool>, seed: Option<u64>) {
         *self.conditions.borrow_mut() = Conditions { given, first, seed, ..Conditions::default() };
         self.failing.borrow_mut().clear();

@@ -9,17 +9,17 @@
 //! their equations. Reading an element that is not there is a difference, too.
 //!
 //! **Conditions** (guards, tests of variants, registers that are set or not, ends of sequences) need truth values, not
-//! terms. The first time that a condition is asked for, it is false; then the window runs again with the last one
-//! that was false as true, and so on, until all [`PATHS`] first choices or the last one was tried; more are drawn.
-//! `not`, `and`, `or`, `where`, `any` and `all` have the value that follows from their operands. Both programs get the
-//! same values, since they ask for the same terms. Some choices cannot happen, as `x < 1` together with `x > 2`: that
-//! asks for more than is needed, except that such a window may read what is not there; then the choice says nothing,
-//! and is left out, if the first program reads it.
+//! terms. In the first run of a window, every condition is false. In each further run, the last condition that was
+//! false becomes true, until no such condition is left or [`PATHS`] choices were tried; then as many more are drawn.
+//! `not`, `and`, `or`, `where`, `any` and `all` have the value that follows from their operands. Both programs request
+//! the same terms, so they get the same values. Some choices cannot happen, such as `x < 1` together with `x > 2`;
+//! comparing them, too, is stricter than necessary. Such a window may read missing elements; if the first program does,
+//! the choice is left out.
 //!
-//! **Windows** have 1 to 5 ticks. A stage is run by the position of its tick alone, which is first, middle, last or
-//! only, and accesses are to the tick before or after, or to an edge. So with two middle ticks next to each other each
-//! pair of neighbours occurs, and longer windows repeat them. Nests have no blocks of ticks; sums over ticks add term
-//! by term. What a register holds at the start is any value, so one window stands for all.
+//! **Windows** have 1 to 5 ticks. Which stages run at a tick depends only on its position (first, middle, last or
+//! only), and accesses reach only the tick before or after, or an edge. So a window with two middle ticks contains
+//! every pair of neighbours, and longer windows repeat them. Nests have no blocks of ticks; sums over ticks add term by
+//! term. The start value of a register is an arbitrary term, so a single window is enough.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,11 +47,11 @@ const ELEMENTS: usize = 1 << 20;
 /// What was compared.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Extent {
-    /// How many windows, for each length all choices of conditions.
+    /// The number of windows: for each length, one for each choice of conditions.
     pub windows: usize,
-    /// How many choices say nothing, since the first program reads what is not there.
+    /// The number of choices without a result, because the first program reads a missing element.
     pub impossible: usize,
-    /// How many lengths were left out, because they have too many elements.
+    /// The number of lengths left out because their windows have too many elements.
     pub large: usize,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn bounded(expected: &Program, found: &Program, most: usize) -> Resul
     Ok(checker.extent)
 }
 
-/// The names and types of what goes in and out.
+/// The names and types of inputs, registers and outputs.
 fn ports(program: &Program) -> Vec<String> {
     let head = format!("{:?} {:?}", program.precision, (program.waits, program.ahead));
     let ends = match &program.ends {

@@ -240,8 +240,8 @@ impl Emitter<'_> {
         self.add(place, turn, data)
     }
 
-    /// Sorts what loops compute into phases, of scalars and of vectors by turns, so that the largest number possible of
-    /// one sort follow each other.
+    /// Sorts the tapes of loops into phases, alternately of scalars and of vectors, so that runs of either are as long
+    /// as possible.
     fn phases(&mut self) {
         let mut phases: Vec<Option<usize>> = vec![None; self.plan.tapes.len()];
         for (place, turn, tape) in &self.turns {

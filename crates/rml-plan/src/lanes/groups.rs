@@ -31,7 +31,7 @@ pub(super) struct Groups {
 
 /// The key by which tapes are grouped.
 struct Node {
-    /// Tapes of one kind have the same rules, but for their operands.
+    /// The number of its rule with the operands left out: tapes with equal numbers may form a group.
     kind: usize,
     slots: Vec<Atom>,
 }
@@ -119,7 +119,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A case without what differs from lane to lane.
+    /// A case with its operands left out; these are added to `found`.
     fn bare(&self, mut case: Case, found: &mut Vec<Atom>) -> Case {
         case.when.clear();
         slots(&mut case.rule, |atom| {
@@ -215,8 +215,9 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The first lane among the operands of a tape, the tapes that read them, and the other operands of those that read
-    /// the tape. Sweeps forward and backward may name the same states in opposite orders; this is what they share.
+    /// The first lane in the neighbourhood of a tape: among its operands, the other readers of these, and the other
+    /// operands of its own readers. Forward and backward loops may order the same states differently, but have this
+    /// lane in common.
     fn nearest(&self, tape: Tape, groups: &Groups) -> Option<(usize, usize)> {
         let operands = |tape: Tape| {
             self.slots(tape)
@@ -224,7 +225,7 @@ impl<'a> Finder<'a> {
                 .filter_map(|atom| if let Atom::Tape(x, _) = atom { Some(*x) } else { None })
         };
         let own = operands(tape);
-        // A tape with many readers belongs to none of them.
+        // Operands with many readers say nothing about the order.
         let own_users = |x: &Tape| self.users[x.0 as usize].len() <= 8;
         let beside = operands(tape).filter(own_users).flat_map(|x| self.users[x.0 as usize].iter().copied());
         let others = self.users[tape.0 as usize].iter().flat_map(|user| operands(*user));
@@ -279,8 +280,8 @@ impl<'a> Finder<'a> {
         found
     }
 
-    /// Groups of tapes that read lanes of a group. How far the lanes of their operands are from each other is the same
-    /// for all of them.
+    /// Groups of tapes that read lanes of a group. In such a group, the operands of each tape have the same distances
+    /// between their lanes.
     fn readers(&self, group: usize, groups: &Groups) -> Vec<Vec<Tape>> {
         type Key = (usize, Vec<Option<(usize, isize)>>);
         let mut found: BTreeMap<Key, BTreeMap<usize, Tape>> = BTreeMap::new();

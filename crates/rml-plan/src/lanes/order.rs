@@ -20,11 +20,11 @@ pub(super) struct Place {
     pub(super) segment: usize,
     pub(super) stage: usize,
     pub(super) section: Section,
-    /// How many parts before it, at least, wait for each other.
+    /// The length of the longest chain of parts that depend on each other, up to this part.
     pub(super) depth: usize,
 }
 
-/// Regions as they are, or those of a segment.
+/// A region that is not changed, or a segment of merged regions.
 #[derive(Debug)]
 pub(super) enum Piece {
     Fixed(Region),

@@ -11,7 +11,7 @@ use crate::{Atom, Guard, Output, Part, Plan, Reg, Region, Rule, Tape, Tick, Writ
 pub(super) struct Waits {
     /// At which ticks each tape is available: it has a value, or is known to be absent.
     there: IndexVec<Tape, Vec<bool>>,
-    /// Registers of which it is not known what they hold.
+    /// Registers whose value is not known.
     unknown: IndexVec<Reg, bool>,
 }
 

@@ -162,8 +162,8 @@ fn made_with(before: &Position, program: &Program) -> String {
     format!("the checkpoint was made with {}", with.join(", "))
 }
 
-/// A state of the checkpoint that the program lacks, and that may be what a parameter was called there: of the same
-/// type, with most names of the path in common, from its end on and from its beginning on.
+/// The state of the checkpoint that a missing parameter probably corresponds to: unused by the program, of the same
+/// type, and with the most names of the path in common, from its end and then from its beginning.
 fn near<'c>(checkpoint: &'c Checkpoint, program: &Program, key: &str, ty: &Type) -> Option<&'c Arc<str>> {
     let states = &program.flat().states;
     let free =

@@ -80,8 +80,9 @@ impl Given {
         }
     }
 
-    /// The input that is in each of its cycles what this one is in the next: `init` where `ends` is true, if there is
-    /// one, and anything in the last cycle otherwise. Absent if this one is absent anywhere.
+    /// An input with the values of this one in the next cycle. Where `ends` is true, it has the value `init`, if that
+    /// is given; in the last cycle, it has an arbitrary one. If this input is absent anywhere, the result is absent
+    /// everywhere.
     pub(super) fn next(&self, cycles: usize, ends: &[bool], init: Option<bool>) -> Self {
         if cycles == 0 || !(0..cycles).all(|t| self.present.at(t)) {
             return Self { present: Present::Never, on_demand: false, data: Data::Bool(Vec::new()) };

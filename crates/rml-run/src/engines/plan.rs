@@ -19,8 +19,9 @@ use rml_sim::SimulatorEngine;
 use super::clocks::InputClocks;
 use super::windows::{Planned, Windows};
 
-/// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch,
-/// each gradient, each number of windows that are stacked. So their plans are kept as long as they are, ready to run.
+/// Runs programs that have a plan; windows that may contain an error run again in the simulator. Programs are opened
+/// often: for each epoch, each gradient, each number of stacked windows. So their plans are kept, ready to run, as long
+/// as the programs exist.
 #[derive(Debug)]
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
@@ -122,8 +123,8 @@ impl PlanEngine {
     }
 }
 
-/// The plan of a program that is known. Where the ends of its windows look ahead, whole windows may tell
-/// them, which saves that blocks wait for them.
+/// The plan of a program that was analysed before. If the ends of its windows depend on the next cycle, a program that
+/// gets data of the next cycle as inputs is planned instead, so that blocks need not wait.
 pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
     let found = planned_alone(program, analyses, fed);
     if fed == Fed::Windows

@@ -28,7 +28,7 @@ pub(super) struct Planned {
     /// What the last inputs of the plan are, which the program does not have; none if it is the plan of the program as
     /// it is.
     pub(super) next: Option<Arc<[NextInput]>>,
-    /// How many outputs the program has; those behind tell conditions of clocks.
+    /// How many outputs the program has; further outputs of the plan are conditions of clocks.
     pub(super) outputs: usize,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Windows {
     /// The inputs of the cycles that are not done.
     given: Vec<Given>,
     cycles: usize,
-    /// How the last of these inputs are made of the others, and how many of the cycles have them.
+    /// How the additional inputs are computed from the others, and for how many of the cycles they are known.
     next: Arc<[NextInput]>,
     known: usize,
     /// How many of these were looked at for inputs that end a window.
@@ -126,8 +126,8 @@ impl Windows {
             return Ok(ran);
         }
         let ticks = match &self.plan.ends {
-            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are
-            // not many of them.
+            // Any number of cycles is a window, and a short one needs little memory. But the cycles ahead are fed
+            // again, so they should be a small part of it.
             Ends::Nothing if self.plan.waits => match self.known - from {
                 few if few < self.wanted => return Ok(Next::Open),
                 ticks => ticks.min(self.block),
@@ -164,8 +164,8 @@ impl Windows {
         self.tried = tried;
     }
 
-    /// Runs windows that are as long as the last ones were: some in one call where many were, or one whose end was not
-    /// searched for. None where it cannot be, or they are not.
+    /// Guesses that the next windows are as long as the last ones, and runs them: several in one call, or one without
+    /// searching for its end. None if it does not guess, or the guess was wrong.
     fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
         let (ticks, alike) = self.last;
         let one = self.ahead > 0 || self.plan.ends == Ends::Nothing || self.checks.computes();
@@ -203,7 +203,8 @@ impl Windows {
     /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
     fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         let all = self.known - from;
-        // The last window is what the next one is like; where lengths are compiled, there are few of them.
+        // The next window is probably as long as the last one; if lengths are compiled, only a few of them should be
+        // used.
         let first = if self.guesses || self.last.0 == 0 { Self::SOME } else { self.last.0 };
         let mut ticks = all.min(self.searched.max(first));
         loop {
@@ -261,9 +262,9 @@ impl Windows {
         self.last = (ticks, if ticks == self.last.0 { self.last.1 + count } else { count });
     }
 
-    /// Whether a plan that waits continues after a block of that many cycles, of which that many are done, and how.
-    /// What waits for more than the block had is run again with twice as many, and what waits for more than there is,
-    /// when there is a quarter more: so each cycle comes again few times, however long it waits.
+    /// Decides whether and how a plan that waits continues after a block. If a value waits for cycles after the block,
+    /// the next block has twice as many cycles. If it waits for cycles that have no inputs yet, the plan is tried again
+    /// when a quarter more are available. So each cycle is run only a few times, however long values wait.
     fn goes_on(&mut self, (ticks, done): (usize, usize), all: usize) -> bool {
         self.wanted = 0;
         if ticks == all {

@@ -120,7 +120,7 @@ impl Stream {
         }
     }
 
-    /// The states, but for parameters, that it begins with as they were at the end of training, by path.
+    /// The paths of the states, other than parameters, that start with their values from the end of training.
     pub fn continued(&self) -> Vec<String> {
         self.checkpoint.continued(&self.program)
     }

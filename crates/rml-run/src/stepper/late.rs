@@ -52,7 +52,7 @@ impl Late {
         }
     }
 
-    /// How many cycles there are with the next ones.
+    /// How many cycles run at once, if `cycles` more come.
     pub(super) fn ticks(&self, cycles: usize) -> usize {
         self.waiting + cycles
     }
@@ -70,7 +70,7 @@ impl Late {
         }
     }
 
-    /// Forgets what is done of that many cycles, of which the last `cycles` came last.
+    /// Drops the finished cycles of `ticks`, of which the last `cycles` came last.
     pub(super) fn done(&mut self, ticks: usize, cycles: usize) {
         let done = ticks.saturating_sub(self.ahead);
         for (width, data) in &mut self.inputs {

@@ -32,7 +32,7 @@ pub(super) fn grouped(found: Vec<At>) -> Vec<Case> {
     cases
 }
 
-/// The rule in the form of another one, if they are the same at this position and the other one reads an edge.
+/// A rule, rewritten to read the first or last tick as `pattern` does, if the two are equal at this position.
 fn matching(rule: &Rule, pattern: &Rule, p: Position) -> Option<Rule> {
     let (ours, theirs) = (rule.operands(), pattern.operands());
     if ours.len() != theirs.len() {

@@ -247,7 +247,8 @@ impl<'a> Demand<'a> {
         Ok(Some(open.into_iter().map(|(cond, value)| (self.need(cond, p), value)).collect()))
     }
 
-    /// What the end of a window depends on, as far as it is computed before it is known whether a tick is the last one.
+    /// Demands what the end of the window depends on, as far as it is computed while it is still unknown whether a tick
+    /// is the last one.
     fn head(&mut self, open: &'a Window<'a>) -> Result<(), Declined> {
         let past = Resolver::new(self.window);
         let (window, resolver) = (
@@ -318,7 +319,7 @@ impl<'a> Demand<'a> {
         self.window.line(v)
     }
 
-    /// How a value of its own comes about.
+    /// The rule of a variable that is not resolved to another one.
     fn own(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
         let Some(rhs) = self.window.rhs(v) else {
             return Ok(Rule::Input(self.inputs.get(&v).copied().unwrap_or_default()));

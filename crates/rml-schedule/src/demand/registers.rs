@@ -55,7 +55,7 @@ impl Demand<'_> {
     pub(super) fn writes_of(&mut self, v: Var) -> Result<(), Declined> {
         let (next, restart, tick) = match self.window.rhs(v) {
             Some(Rhs::Fby { next, window, .. }) => (next, self.window.restart(*window), Tick::Now),
-            // After the end at the tick before: what stands before that sees nothing of this tick.
+            // The ends are those of the tick before: a window that ends there does not see this tick.
             Some(Rhs::FbyBack { next, window, .. }) => (next, self.window.restart(*window), Tick::Before),
             // After the last tick of a window it is never known.
             Some(Rhs::Post { next, .. }) => (next, Restart::Never, Tick::After),

@@ -9,7 +9,7 @@ use rml_validate::{Claim, Cut};
 
 use super::edit::Edit;
 
-/// How many concatenations within each other are looked through.
+/// The deepest nesting of concatenations that is searched.
 const DEEPEST: usize = 16;
 
 /// A product of a matrix that does not change in the loop with a concatenation that is made there.
@@ -23,7 +23,8 @@ struct Found {
     tick: Tick,
     /// What is joined, by position.
     pieces: Vec<(Positions, Vec<Piece>)>,
-    /// How many elements do not come from the loop, of how many; and along which axes they stand.
+    /// How many of the `inner` elements of the concatenated axis do not come from the loop; and which axis that is in
+    /// each of the two factors.
     upto: usize,
     inner: usize,
     axes: [usize; 2],
@@ -36,7 +37,7 @@ struct Piece {
     end: usize,
 }
 
-/// Takes out of a loop what products over concatenations make of the tapes before it.
+/// Moves the leading parts of products over concatenations out of a loop, if they do not depend on it.
 pub(super) fn concatenations(edit: &mut Edit, region: usize) {
     let Some(parts) = edit.looped(region) else { return };
     let mut is_split = false;
@@ -132,7 +133,8 @@ fn find(edit: &Edit, product: Tape, region: usize) -> Option<Found> {
     (0 < upto && upto < inner && found.pieces.iter().all(ends_there)).then_some(found)
 }
 
-/// What a concatenation joins along an axis at a position, in order; none if it joins nothing there.
+/// Collects the operands of nested concatenations along an axis at a position, in order; none if there is no
+/// concatenation.
 fn leaves(
     edit: &Edit,
     joined: Tape,

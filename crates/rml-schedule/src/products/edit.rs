@@ -83,7 +83,7 @@ impl Edit {
         }
     }
 
-    /// Adds a tape like another one, but for its cases and what it holds.
+    /// Adds a copy of a tape with other cases and another claim.
     pub(super) fn tape(&mut self, like: Tape, claim: Claim, cases: Vec<Case>) -> Tape {
         let data = &self.plan.tapes[like];
         let ty = claim.ty(&data.ty).unwrap_or_else(|| data.ty.clone());

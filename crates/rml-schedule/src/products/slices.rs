@@ -8,13 +8,13 @@ use rml_validate::Cut;
 
 use super::edit::Edit;
 
-/// Has what is read of the products of a region computed from as much of their factors.
+/// Computes only those elements of the products of a region that are read.
 pub(super) fn slices(edit: &mut Edit, region: usize) {
     let is_loop = matches!(edit.plan.regions[region], Region::Loop { .. });
     for part in edit.plan.regions[region].parts().to_vec() {
         let Some(found) = find(edit, part.tape, is_loop.then_some(region)) else { continue };
         let inside = found.keys().filter(|tape| edit.region(**tape) == Some(region)).count();
-        // Of what a loop computes, others read what is then computed over all ticks.
+        // Slices that other regions read are then computed over all ticks.
         if if is_loop { inside == 1 } else { found.len() == 1 } {
             for (slice, cut) in found {
                 compute(edit, part.tape, slice, cut, is_loop.then_some(region));
@@ -23,8 +23,8 @@ pub(super) fn slices(edit: &mut Edit, region: usize) {
     }
 }
 
-/// The slices through which a product is read, if nothing else of it is read, and the part that each takes. In a loop,
-/// what they take of the factors is available before.
+/// The slices of a product, and the part that each takes; none if something reads the product in another way. For a
+/// loop, the parts of the factors that they need must be available before it.
 fn find(edit: &Edit, product: Tape, in_loop: Option<usize>) -> Option<BTreeMap<Tape, Cut>> {
     let (data, readers) = (&edit.plan.tapes[product], &edit.readers[product]);
     if readers.others || edit.region(product).is_none() {

@@ -59,7 +59,7 @@ struct Stopped<'a> {
     cycle: usize,
 }
 
-/// Windows that run to their end, and one that does not.
+/// The cycles of windows that run to their end, and those of one that is stopped.
 type Windows = (Vec<Range<usize>>, Range<usize>);
 
 impl Stopped<'_> {

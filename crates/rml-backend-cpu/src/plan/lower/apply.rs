@@ -112,7 +112,7 @@ impl Lower<'_> {
         true
     }
 
-    /// Operators that want elements one after the other. False if there is no kernel.
+    /// Operators that need dense operands. False if there is no kernel.
     fn dense(&mut self, op: &Op, args: &[View], types: &[Type], ty: &Type, out: &View) -> bool {
         let kernel = match (op, args) {
             (Op::MatMul, [a, b]) => match product(&a.dims, &b.dims) {

@@ -61,7 +61,7 @@ pub(super) fn lower(plan: &Plan) -> Code {
 
 pub(super) struct Lower<'a> {
     plan: &'a Plan,
-    /// At how many ticks after those that are done tapes are filled at most, and each register is written.
+    /// How far the plan looks past the last finished tick, and how far past it each register is written.
     ahead: u32,
     reaches: IndexVec<Reg, u32>,
     views: Views,

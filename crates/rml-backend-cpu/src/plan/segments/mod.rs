@@ -40,8 +40,8 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// How windows of a plan run in segments, with room for that many elements of each type that threads have for
-    /// themselves. What a later sweep needs is stored if it `is_stored`; else it is computed again.
+    /// Plans how windows run in segments, with space for the elements of each type that belong to single threads.
+    /// Values that a later sweep needs are stored if `is_stored`, else computed again.
     ///
     /// # Errors
     /// Why they cannot.
@@ -81,14 +81,14 @@ impl Segments {
         elements.fold(packs::<N>(code), |sum, (dtype, n)| sum.saturating_add(bytes_of(n, bytes::<N>(*dtype))))
     }
 
-    /// How a window of that many ticks is cut into at least that many segments.
+    /// Cuts a window of `ticks` ticks into at most `count` segments, none but the last shorter than the halo beside it.
     fn cut(&self, ticks: usize, count: usize) -> Cut {
         let least = self.rooms.halo.0.max(self.rooms.halo.1).max(1);
         Cut { ticks, size: ticks.div_ceil(count.max(1)).max(least) }
     }
 
-    /// How long the segments are with which a window takes the fewest bytes, and how many these are. They are nearly
-    /// the quickest, too, since most of what a segment computes is still in a cache when it is read.
+    /// The segment length for which a window needs the fewest bytes, and those bytes. It is nearly the fastest length,
+    /// too, because most values are still in a cache when they are read.
     pub(super) fn least<N>(&self, code: &Listed, ticks: usize) -> (usize, u64) {
         // With more segments there is less of each, and more is kept of all.
         let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));

@@ -32,8 +32,8 @@ pub(super) enum Kind {
     Once,
 }
 
-/// All nodes, and for each operand the tick that it means. What reads at the first tick or the last one alone says so:
-/// `Here` becomes `First` or `Last`.
+/// All nodes, and for each operand its tick. If a reader runs only at the first or last tick, `Here` becomes `First` or
+/// `Last`.
 pub(super) struct Nodes {
     pub(super) nodes: Vec<Node>,
     pub(super) ats: Vec<At>,

@@ -11,8 +11,8 @@ use super::super::scalar::{Spot, Step};
 use super::nodes::Nodes;
 use super::sweeps::{Class, Side, Sweeps};
 
-/// What is kept of each segment, or of the last one that ran alone: rows of a place at its first ticks, or at its last
-/// ones.
+/// Boundary rows of a place: its values at the first or last ticks of a segment, kept for every segment (`each`) or for
+/// the latest one only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keep {
     pub(super) slot: Slot,
@@ -21,7 +21,7 @@ pub(super) struct Keep {
     pub(super) rows: usize,
     /// Whether it is kept of each segment.
     pub(super) each: bool,
-    /// Where it is stored among what is kept of each segment, or among what there is once.
+    /// The offset among the rows kept for each segment, or among the values that exist once.
     at: usize,
 }
 
@@ -147,7 +147,7 @@ impl Rooms {
         rooms
     }
 
-    /// Places the values of one type. What is available between windows is stored where it is in other windows.
+    /// Places the values of one type. Values kept between windows stay where windows without segments have them.
     fn place(&mut self, code: &Code, placement: &Placement, spans: &[Life], dtype: DType) {
         let stays = |i: usize| {
             let slot = &code.slots[i];
@@ -244,8 +244,8 @@ impl Rooms {
         self.sizes.map(|size| size.segment)
     }
 
-    /// Where a place begins in a segment that begins at that tick: its value at the first tick of the window would be
-    /// there.
+    /// The base address of a place for a segment that begins at tick `from`, such that tick `t` is at
+    /// `base + t * width`.
     fn base(&self, code: &Code, slot: Slot, cut: Cut, from: usize) -> usize {
         let data = code.slot(slot);
         let (size, at) = (self.sizes[index(data.dtype)], self.at[slot.0]);

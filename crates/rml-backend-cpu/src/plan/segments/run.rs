@@ -82,7 +82,8 @@ impl Segments {
         orders.iter().enumerate().map(of).collect()
     }
 
-    /// What is kept of a place, with its rows in this segment and where they are kept, if there is such a neighbour.
+    /// The kept rows of the neighbouring segment: the tick at which they begin, and the number of that segment; none if
+    /// there is no neighbour.
     fn neighbour(keep: &Keep, place: Place) -> Option<(usize, usize)> {
         let (from, to) = place.cut.part(place.segment);
         match keep.side {

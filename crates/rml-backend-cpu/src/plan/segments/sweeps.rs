@@ -47,8 +47,8 @@ pub(super) struct Order {
     pub(super) halos: BTreeSet<(Slot, Side)>,
 }
 
-/// All sweeps of a window. The first one is no sweep; what is available before the first segment is in the first
-/// sweep's `before`, and the last one has nothing else.
+/// All sweeps of a window, from number 1 on; entry 0 is unused. Values that are available before the first segment are
+/// computed in `before` of sweep 1; the last entry may have only a `before`.
 pub(super) struct Sweeps {
     pub(super) orders: Vec<Order>,
     pub(super) classes: Vec<Class>,
@@ -99,8 +99,8 @@ impl Sweeps {
         sweeps
     }
 
-    /// Says what each sweep does, from the last one on: what runs again in one has to leave what that needs in an
-    /// earlier one.
+    /// Decides what each sweep does, starting with the last one: a node that runs again in a sweep may need rows that
+    /// an earlier sweep has to leave.
     fn fill(&mut self, code: &Code, all: &Nodes, when: &[usize]) {
         let is_once = |i: usize| all.nodes[i].kind == Kind::Once;
         let nodes = 0..all.nodes.len();
@@ -199,7 +199,7 @@ impl Levels<'_> {
         let sweep = (1..).find(ready).unwrap_or(1);
         for slot in &node.fills {
             self.level[slot.0] = self.level[slot.0].max(sweep);
-            // What there is once of a loop or a sum is sure to be there when the sweep is over.
+            // Values of a loop or sum that exist once are final when the sweep is over.
             self.time[slot.0] = 2 * (sweep + 1);
         }
         sweep

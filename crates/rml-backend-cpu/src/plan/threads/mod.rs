@@ -98,7 +98,7 @@ struct Shard {
     ran: Result<(), Suspect>,
 }
 
-/// Something to share: among how many threads at most, in which ways, and how many nanoseconds it takes at each tick.
+/// Work that can be shared: the ways to divide it, and its cost per tick in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Job {
     cost: f64,
@@ -136,8 +136,8 @@ fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
 }
 
 impl Team {
-    /// That many threads for code; none if there is nothing to share, or one thread only. Room for what threads have
-    /// for themselves is added to the placement.
+    /// Creates the threads for code; none if there is nothing to share, or only one thread. Adds space to the placement
+    /// for the values that each thread has for itself.
     pub(super) fn new(
         code: &mut Listed,
         placement: &mut Placement,
@@ -343,12 +343,13 @@ fn group(instr: &Instr) -> Option<usize> {
     (instr.width >= 2 * group).then_some(group)
 }
 
-/// Where threads have places of their own: those that a loop that is shared writes and needs in one tick alone.
+/// The places of which each thread has its own copy: values that a shared loop writes and uses only within single
+/// ticks.
 struct Own {
     is_own: Vec<bool>,
-    /// So far from where the room of a thread begins.
+    /// The offset of each place from the start of its thread's space.
     offsets: Vec<usize>,
-    /// Where the rooms of threads begin, by type, and how large each is.
+    /// For each type, the start of the threads' spaces, and the size of one.
     rooms: [(usize, usize); 3],
 }
 
@@ -375,7 +376,7 @@ impl Own {
         own
     }
 
-    /// Adds the places of a loop of that many rows, of which a thread has that many at most.
+    /// Adds the places of loop `k`, which has `rows` rows, of which a thread computes `most` at most.
     fn add(&mut self, code: &Code, placement: &Placement, k: usize, (rows, most): (usize, usize)) {
         let written = code.units[code.passes[k].units.clone()].iter().flat_map(|unit| unit.instrs.clone());
         for slot in written.map(|i| code.refs[code.instrs[i].out].slot.0) {

@@ -11,8 +11,7 @@ use super::super::code::{Code, Instr, Kernel};
 use super::super::operand::Arg;
 use super::super::walk::{Dim, Walk};
 
-/// The elements of an operand that an instruction touches in a row: it begins that many elements further in each row,
-/// and touches that many from there on.
+/// The elements of an operand that an instruction touches in row `r`: `len` elements from `r * step` on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Reach {
     step: usize,
@@ -106,7 +105,7 @@ fn kernel(kernel: &Kernel, rows: usize, some: usize) -> Kernel {
     kernel
 }
 
-/// The number of rows of which units compute each by itself; none if there is no such number.
+/// The number of rows that all units compute independently of each other; none if there is no such number.
 pub(super) fn rows(code: &Code, units: Range<usize>, least: usize) -> Option<usize> {
     let instrs = || code.units[units.clone()].iter().flat_map(|unit| &code.instrs[unit.instrs.clone()]);
     let candidates = instrs().map(most).collect::<Option<BTreeSet<usize>>>()?;
@@ -128,8 +127,8 @@ pub(super) fn rows(code: &Code, units: Range<usize>, least: usize) -> Option<usi
     (instrs().all(fits) && conds.into_iter().all(|guard| !is_written(guard.cond))).then_some(rows)
 }
 
-/// Has instructions of a unit compute the rows `some` of `rows`. The places that `own` says have the first of these
-/// rows where others have the first of all. For each operand that is added, `origins` gets the one that it comes from.
+/// Restricts the instructions of a unit to the rows `some` of `rows`. Places in `own` begin with the first of these
+/// rows, other places with row 0. For each operand added, `origins` gets the operand that it comes from.
 pub(super) fn cut(
     (code, origins): (&mut Code, &mut Vec<Arg>),
     unit: usize,

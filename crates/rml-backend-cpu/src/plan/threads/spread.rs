@@ -40,7 +40,7 @@ impl<N: Number> Run<'_, N> {
                 return Ok(());
             }
             let pass = &run.code.passes[k];
-            // The first thread stands for all; no other one asks for the lock.
+            // Only the first thread measures, so the lock is never contended.
             if i == 0
                 && let Some(probe) = probe.lock().unwrap_or_else(PoisonError::into_inner).as_deref_mut()
             {

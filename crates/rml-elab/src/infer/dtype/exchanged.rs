@@ -117,8 +117,8 @@ impl Infer<'_, '_, '_> {
         true
     }
 
-    /// Whether a class has that type, as far as is known. Where an argument is moved to, what nothing determines yet is
-    /// a num, as it is in the end: an unknown argument is no reason to take it for a label.
+    /// Whether a class has that type, as far as is known. An argument that is moved to another place counts as a num if
+    /// nothing else determines its type, as it finally does: an unknown argument must not be taken for a label.
     fn has_type(&mut self, class: Class, dtype: DType, moved: bool) -> bool {
         match self.classes.get(class) {
             _ if self.classes.is_lost(class) => true,

@@ -1,7 +1,7 @@
 //! Quotients: `7 / 2` is 3 for ints and 3.5 for nums, so that a literal must not become a num unseen.
 //!
-//! The quotient of operands of which literals alone say anything is that of ints, whatever it meets. So what meets the
-//! quotient tells nothing of its operands until all else is known.
+//! If only literals determine the operands of a quotient, it is a quotient of ints, whatever it is combined with. So
+//! types do not flow from a quotient to its operands until all other types are known.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};

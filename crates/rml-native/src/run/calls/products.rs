@@ -99,7 +99,7 @@ impl Products {
 }
 
 impl Products {
-    /// Among how many threads they are divided at most, the rows of the result, and what else they read.
+    /// The largest number of threads that can share the products, the rows of the result, and those of the operands.
     pub(super) fn rows<'v>(&'v self, start: Option<&'v View>) -> Option<Shares<'v>> {
         let [m, k, n] = self.size;
         if self.result.is_some() || m * k * n == 0 {
@@ -125,7 +125,7 @@ impl Products {
     }
 }
 
-/// Among how many threads work is divided at most, the rows of its result, and those of its operands.
+/// The largest number of threads that can share the work, the rows of its result, and those of its operands.
 type Shares<'v> = (usize, Option<Rows>, Vec<(&'v View, Option<Rows>)>);
 
 /// Rows of a product for each thread: fewer make it slow.
@@ -338,7 +338,7 @@ fn only(view: &View, at: At) -> Option<&Access> {
     variant.any.is_empty().then_some(&variant.access)
 }
 
-/// Whether the products of these ticks are added up where they are, and the rows of their operands follow each other.
+/// Whether the products of these ticks add to one sum in place, and the rows of their operands are contiguous.
 fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> bool {
     let Some(start) = &products.start else { return false };
     let [m, k, n] = products.size;
@@ -407,7 +407,7 @@ fn is_joined<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
         && starts
 }
 
-/// Runs products of that many rows at a tick, or those of them that are the thread's.
+/// Runs products of `rows` rows at a tick, or the part of them that belongs to this thread.
 fn one<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
