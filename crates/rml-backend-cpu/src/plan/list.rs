@@ -6,8 +6,7 @@ use std::ops::Range;
 use rml_ir::Position;
 
 use super::code::{Code, Guard, Instr, Kernel, Unit};
-use super::listed::{Do, Entry, Listed, OverStep, Pack, Scalar};
-use super::slides::Moving;
+use super::listed::{Do, Entry, Listed, Moving, OverStep, Pack, Scalar};
 
 /// Units of more elements run by themselves, since threads may share them.
 const SHORT: usize = 1024;

@@ -4,9 +4,8 @@ use std::ops::{Deref, Range};
 
 use rml_ir::op::{Binary, Compare, Unary};
 
-use super::code::{Code, Ref};
+use super::code::{Code, Ref, Slot};
 use super::operand::Arg;
-use super::slides::Moving;
 use super::walk::Dim;
 
 /// Code, and what runs at each tick: its last form that does not depend on the length of a window.
@@ -48,6 +47,30 @@ impl Deref for Listed {
 
     fn deref(&self) -> &Code {
         &self.code
+    }
+}
+
+/// The operands, scalar instructions and links that move with a register that slides.
+#[derive(Clone, Debug)]
+pub(super) struct Moving {
+    pub(super) slot: Slot,
+    pub(super) refs: Vec<usize>,
+    pub(super) scalars: Vec<usize>,
+    pub(super) links: Vec<usize>,
+}
+
+impl Moving {
+    /// Those of the registers that slide.
+    pub(super) fn of(code: &Listed) -> Vec<Self> {
+        let one = |register: &usize| {
+            let slot = code.register(*register);
+            let has = |arg: &Option<usize>| arg.is_some_and(|arg| code.refs[arg].slot == slot);
+            let refs = (0..code.refs.len()).filter(|arg| code.refs[*arg].slot == slot).collect();
+            let scalars = (0..code.scalars.len()).filter(|i| code.scalars[*i].args.iter().any(has)).collect();
+            let links = (0..code.links.len()).filter(|i| code.links[*i].args.iter().any(has)).collect();
+            Self { slot, refs, scalars, links }
+        };
+        code.sliding.iter().map(one).collect()
     }
 }
 

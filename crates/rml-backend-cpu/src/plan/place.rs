@@ -6,7 +6,6 @@ use rml_ir::DType;
 
 use super::code::{Added, Addend, At, Code, Kernel, Put, Unit};
 use super::operand::Arg;
-use super::slides;
 
 /// The place of a value: at element `fixed + per_tick * ticks` in a window of `ticks` ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -64,7 +63,7 @@ pub(super) fn place(code: &mut Code) -> Placement {
         let mut end = Room { fixed: size, per_tick };
         // Registers that slide come last, since what they need has a part for each tick.
         for (slot, data) in code.slots.iter().enumerate().filter(|(_, s)| s.dtype == dtype && s.slides != 0) {
-            let room = slides::room(data.width, data.slides);
+            let room = sliding_room(data.width, data.slides);
             placement.rooms[slot] = end;
             end = Room { fixed: end.fixed + room.fixed, per_tick: end.per_tick + room.per_tick };
         }
@@ -76,6 +75,12 @@ pub(super) fn place(code: &mut Code) -> Placement {
     placement.early.sort_by_key(|i| placement.rooms[*i].per_tick);
     placement.lives = lives;
     placement
+}
+
+/// The room of a register of `width` elements that slides by `step` elements a tick: two values, and what is new in a
+/// window.
+pub(super) fn sliding_room(width: usize, step: isize) -> Room {
+    Room { fixed: 2 * width, per_tick: step.unsigned_abs() }
 }
 
 /// When values are needed.

@@ -11,14 +11,14 @@ use rml_plan::{Case, Plan, Reader, Rule, Slide, Tape};
 use super::arena::Arena;
 use super::bind::Bound;
 use super::code::{Code, Slot};
-use super::listed::Listed;
-use super::place::Room;
+use super::listed::{Listed, Moving};
+use super::place::sliding_room;
 
 /// To copy fewer elements is quicker than to move places.
 const SHORT: usize = 512;
 
 /// The registers that are stored so: those of which a tick reads some entries. What reads all of one takes as long as
-/// a copy, and is quicker where the values of all ticks lie one after the other.
+/// a copy, and is quicker where the values of all ticks are stored one after the other.
 pub(super) fn of(plan: &Plan) -> Vec<Slide> {
     let mut slides = plan.slides();
     slides.retain(|slide| {
@@ -27,7 +27,7 @@ pub(super) fn of(plan: &Plan) -> Vec<Slide> {
     slides
 }
 
-/// Whether all that is read of a register at a tick is entries at positions from the data, or a small part.
+/// Whether a tick reads only a small part of a register, or entries at positions from the data.
 fn is_read_in_part(plan: &Plan, slide: &Slide) -> bool {
     let len = |tape: Tape| plan.tapes[tape].ty.shape.len();
     let (mut whole, mut next) = (vec![slide.before, slide.rest, slide.after], 0);
@@ -65,38 +65,9 @@ pub(super) fn step(slide: &Slide) -> isize {
     if slide.newest_first { -fresh } else { fresh }
 }
 
-/// How many elements the room of a register of that width has: two values, and what is new in a window.
-pub(super) fn room(width: usize, step: isize) -> Room {
-    Room { fixed: 2 * width, per_tick: step.unsigned_abs() }
-}
-
-/// So far from where its room begins a register is at first, in windows of that many ticks.
+/// The offset in its room at which a register begins, in windows of `ticks` ticks.
 fn start(width: usize, step: isize, ticks: usize) -> usize {
-    if step < 0 { room(width, step).at(ticks) - width } else { 0 }
-}
-
-/// The operands, scalar instructions and links that move with a register.
-#[derive(Clone, Debug)]
-pub(super) struct Moving {
-    pub(super) slot: Slot,
-    refs: Vec<usize>,
-    scalars: Vec<usize>,
-    links: Vec<usize>,
-}
-
-impl Moving {
-    /// Those of the registers that slide.
-    pub(super) fn of(code: &Listed) -> Vec<Self> {
-        let one = |register: &usize| {
-            let slot = code.register(*register);
-            let has = |arg: &Option<usize>| arg.is_some_and(|arg| code.refs[arg].slot == slot);
-            let refs = (0..code.refs.len()).filter(|arg| code.refs[*arg].slot == slot).collect();
-            let scalars = (0..code.scalars.len()).filter(|i| code.scalars[*i].args.iter().any(has)).collect();
-            let links = (0..code.links.len()).filter(|i| code.links[*i].args.iter().any(has)).collect();
-            Self { slot, refs, scalars, links }
-        };
-        code.sliding.iter().map(one).collect()
-    }
+    if step < 0 { sliding_room(width, step).at(ticks) - width } else { 0 }
 }
 
 impl Bound {
@@ -119,7 +90,7 @@ impl Bound {
         for (i, moving) in code.moving.iter().enumerate() {
             let data = code.slot(moving.slot);
             let far = data.slides * ticks.cast_signed();
-            let (head, room) = (self.heads[i], room(data.width, data.slides).at(ticks));
+            let (head, room) = (self.heads[i], sliding_room(data.width, data.slides).at(ticks));
             let next = head.wrapping_add_signed(far);
             // The next window needs as much again.
             let end = next.checked_add_signed(far).filter(|end| end + data.width <= room);
@@ -182,7 +153,7 @@ mod tests {
 
     use crate::plan::Machine;
 
-    /// A memory whose newest entries come first, one whose newest come last, rows that are drawn, and what else is read.
+    /// A memory whose newest entries come first, one whose newest come last, and several ways to read them.
     const MEMORIES: &str = include_str!("slides/memories.plan");
 
     fn plan() -> Arc<Plan> {
