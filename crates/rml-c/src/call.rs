@@ -123,7 +123,7 @@ impl Function<'_> {
         Operand::array(Base::array(name), dtype, shape)
     }
 
-    /// Whether to read an operand where it is takes less than to copy it: it is used once at each tick.
+    /// Whether reading an operand in place is cheaper than copying it, because each tick uses it only once.
     fn is_copy_vain(&self, access: &Access, want: Want) -> bool {
         matches!(want, Want::Ordered(0 | 1))
             && access.strides.iter().all(|stride| *stride >= 0)

@@ -8,12 +8,12 @@ use crate::loops::Base;
 use crate::scope::{DONE, Scope};
 use crate::store::Arrays;
 
-/// How many bytes a checkpoint has: what it is of, and the states.
+/// The size of a checkpoint in bytes: its header and the states.
 pub(crate) fn bytes(scope: &Scope<'_>) -> u64 {
     8 + scope.memory(&Arrays::default()).state
 }
 
-/// What states a checkpoint has: their names, types and shapes, by the FNV-1a hash.
+/// A hash (FNV-1a) of the names, types and shapes of the states in a checkpoint.
 pub(crate) fn fingerprint(scope: &Scope<'_>) -> u64 {
     let mut text = String::new();
     for (id, flagged) in kept(scope) {

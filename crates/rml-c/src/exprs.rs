@@ -13,7 +13,7 @@ pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelud
     let checked = |name: &str| format!("{}({}, &bad)", prelude.helper(name), args.join(", "));
     let math = |name: &str| call(&prelude.math(name));
     let int = dtype == DType::Int;
-    // What is exact compares in one way with itself, and compilers warn of it.
+    // Comparing an exact value with itself has a constant result, and compilers warn about it.
     let compared = |symbol: &str, with_itself: bool| match args[0] == args[1] && dtype != DType::Num {
         true => format!("((void){}, {with_itself})", args[0]),
         false => infix(symbol),

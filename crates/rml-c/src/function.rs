@@ -23,11 +23,11 @@ pub(crate) struct Function<'a> {
     pub(crate) ticks: Ticks,
     /// What runs before all ticks, if the function has a loop over them.
     pub(crate) once: Lines,
-    /// Copies that are made there: of what, and their names.
+    /// Copies made before all ticks: what they copy, and their names.
     pub(crate) copies: Vec<(String, String)>,
-    /// Registers that are read as they were: from a copy, and whether that has a value.
+    /// Registers that commits read with their value from before all commits: the copy, and whether it has a value.
     pub(crate) before: BTreeMap<Reg, (Base, String)>,
-    /// The number of the property that the stage checks which is written.
+    /// The number of the assertion that the current stage checks.
     pub(crate) asserts: Option<usize>,
     room: Room,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Function<'a> {
 /// Elements that a function needs, by type.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Room {
-    /// Those that the stage has which is written.
+    /// The elements of the current stage.
     stage: [usize; 3],
     /// The most that a stage has.
     pub(crate) most: [usize; 3],
@@ -67,14 +67,14 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// What is written into lines of its own.
+    /// Collects what `write` writes in separate lines.
     pub(crate) fn aside(&mut self, write: impl FnOnce(&mut Self)) -> Lines {
         let outer = std::mem::take(&mut self.lines);
         write(self);
         std::mem::replace(&mut self.lines, outer)
     }
 
-    /// Stops the window where an operator has no result.
+    /// Stops the window if an operator fails.
     pub(crate) fn check(&mut self, text: &str) {
         let prefix = self.scope.name.to_uppercase();
         let outside = self.asserts.map_or_else(|| "OUTSIDE".to_owned(), |k| format!("ASSERT_{k}"));
@@ -114,14 +114,14 @@ impl<'a> Function<'a> {
         format!("{} *const restrict {name} = kept_{}{plus};", num(dtype), array_name(dtype))
     }
 
-    /// The conditions under which something happens at a tick: at these positions, if all guards hold, and at up to
-    /// `ahead` ticks after those that are done. None if it always does.
+    /// The C condition under which something happens at a tick: at these positions, if all guards hold, and at no more
+    /// than `ahead` ticks past the finished ones. None if it always happens.
     pub(crate) fn condition(&self, at: Positions, when: &[Guard], ahead: u32) -> Option<String> {
         let mut all: Vec<String> = self.scope.position(at, Positions::ALL).into_iter().collect();
         if all.iter().any(|position| position == "false") {
             return Some("false".to_owned());
         }
-        // What is the same at all ticks is computed before the first one.
+        // Values that are the same at all ticks are computed before the first one.
         if ahead < self.scope.program.ahead && self.ticks.now != ONCE.now {
             all.push(if ahead == 0 { "t < done".to_owned() } else { format!("t < done + {ahead}") });
         }
@@ -274,11 +274,11 @@ impl Places<'static> {
 const PARAMETERS: usize = 100;
 
 impl Written {
-    /// The text, with the places of what it uses, and what its last parameters are.
+    /// The text with the addresses filled in, and the arguments for its last parameters.
     ///
-    /// Compilers believe `restrict` of parameters, and hardly of variables.
+    /// Compilers make use of `restrict` on parameters, but hardly on variables.
     pub(crate) fn text(&self, scope: &Scope<'_>, places: &Places<'_>) -> (String, String) {
-        // Those to nothing may be equal.
+        // Pointers to no elements may be equal, so they do not become `restrict` parameters.
         let (mut pointers, mut variables): (Vec<Pointer>, Vec<Pointer>) =
             self.pointers(scope, places).into_iter().partition(|pointer| !pointer.is_empty);
         let most = if self.says.is_empty() { 0 } else { PARAMETERS.min(pointers.len()) };
@@ -380,7 +380,7 @@ pub(crate) fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Whether a text has a variable of that name: fields of structs and what stands in comments are none.
+/// Whether a text uses a variable of that name. Fields of structs and words in comments do not count.
 pub(crate) fn mentions(text: &str, name: &str) -> bool {
     let code = text.split("/*").map(|piece| piece.split_once("*/").map_or(piece, |(_, code)| code));
     code.flat_map(|code| code.match_indices(name).map(move |(at, _)| code.split_at(at))).any(

@@ -10,7 +10,7 @@ use rml_ir::Value;
 use rml_nest::rooms::{Room, Uses, parted, write_reads};
 use rml_nest::{Access, Ends, Home, Node, Order, Positions, Program, Slot, Stage, Test, Tick, Work};
 
-/// How many elements the stages of a function fill in a program of one tick, unless one stage fills more.
+/// The most elements that the stages of one function fill in a program of one tick; a single stage may fill more.
 const LARGE: usize = 32;
 
 /// The nodes that C runs: none is over all ticks at once.
@@ -105,11 +105,11 @@ pub(crate) type Span = (usize, usize);
 /// What is known about the slots of a program.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Whether a slot has room for one tick.
+    /// Whether a slot has space for only one tick.
     pub(crate) one: IndexVec<Slot, bool>,
     /// Whether a slot has the same value at all ticks, and may be filled before them.
     pub(crate) steady: IndexVec<Slot, bool>,
-    /// Where a slot is needed; none of what nothing reads, or what is elsewhere.
+    /// For each slot, the nodes during which it is needed; none if nothing reads it, or it is stored elsewhere.
     pub(crate) spans: IndexVec<Slot, Option<Span>>,
     /// The registers that nodes write.
     pub(crate) in_turn: BTreeSet<Slot>,

@@ -55,7 +55,7 @@ const HEADERS: &[&str] = &[
     "wctype",
 ];
 
-/// The field of an input, an output or a state of that name. Names of variables that differ have fields that differ:
+/// The C field for an input, an output or a state. Different names get different fields:
 ///
 /// - A name that C or C++ does not allow gets `_` at its end: a keyword, a macro, or a name of two or more characters
 ///   without a lower-case letter, since macros look like that. So does a name that ends in `_present`, since fields

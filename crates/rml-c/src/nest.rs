@@ -110,7 +110,7 @@ impl Function<'_> {
         self.lines.line(comment(&format!("{}{what}", names.join(", "))));
     }
 
-    /// The loops of a nest at these positions, of which some stores may go nowhere.
+    /// The loops of a nest at these positions. A store without a base goes nowhere.
     pub(crate) fn nest(&mut self, nest: &Nest, at: Positions, stores: &[Option<Base>]) {
         let mut nest = nest.clone();
         let types = rml_nest::dtypes(&self.scope.program, &nest).expect("N5: values have types");
@@ -138,7 +138,7 @@ impl Function<'_> {
         self.check(&text);
     }
 
-    /// What a load reads at ticks of these positions. The source keeps its variants that may apply.
+    /// What a load reads at ticks of these positions. Variants that cannot apply are removed from the source.
     pub(crate) fn chosen(&self, source: &mut Source, at: Positions) -> Place {
         let (mut rest, mut place) = (at.and(self.scope.all()), Place::new());
         let mut kept = Source::new();
@@ -166,7 +166,7 @@ impl Function<'_> {
         place
     }
 
-    /// That one of some tests holds; none if it is certain.
+    /// The C condition that one of some tests holds; none if it always does.
     fn tests(&self, tests: &[Test]) -> Option<String> {
         let mut all = Vec::new();
         for test in tests {
@@ -218,8 +218,8 @@ impl Function<'_> {
         *place = vec![(String::new(), elements)];
     }
 
-    /// Copies what a load reads before long loops, unless its variants are all in memory: compilers make no vectors of
-    /// loops that choose at each element.
+    /// Copies what a load reads to an array before long loops, unless all variants are in memory with the same strides:
+    /// compilers do not vectorise loops that choose between variants at each element.
     fn beside_loops(
         &mut self,
         name: &str,
@@ -258,8 +258,8 @@ impl Function<'_> {
         is_other || !stored.contains(&access.slot)
     }
 
-    /// Chooses where a load reads before its loops, if its variants differ in that alone. `is_apart`: from what the
-    /// loops store.
+    /// Chooses between the variants of a load before its loops, by a pointer, if they differ only in their address.
+    /// `is_apart`: the loops do not store what the load reads.
     pub(crate) fn pointer(&mut self, name: &str, is_apart: bool, source: &mut Source, place: &mut Place) {
         let is_alike = source.iter().all(|v| v.access.strides == source[0].access.strides);
         let address = |(variant, (_, elements)): (&rml_nest::Variant, &(String, Elements))| match elements {
@@ -306,8 +306,8 @@ impl Function<'_> {
             }
     }
 
-    /// Lets chains read the columns of matrices that stay the same and that the plan transposes, too: these are turned
-    /// before the ticks.
+    /// Lets chains read the columns of matrices that do not change and that the plan transposes anyway: these are
+    /// transposed before the ticks.
     fn turn(&mut self, nest: &mut Nest, places: &mut IndexVec<Val, Option<Place>>) {
         for matrix in turnable(nest) {
             let Some(source) = nest.body[matrix.val].source() else { continue };

@@ -5,8 +5,8 @@ use rml_ir::op::Around;
 use crate::function::Function;
 use crate::operand::{Operand, linear, sum};
 
-/// Adds rows to those at positions. The first position outside of the axis ends the window. Where they are added to
-/// what is known, rows at the same position are added up first.
+/// Adds rows to the rows at given positions. The first position outside of the axis ends the window. With `add`, rows
+/// with the same position are added up before they are added to the result.
 pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: &Operand, add: bool) {
     let Around { outer, n, inner } = Around::axis(out.dims(), Some(axis));
     let count = args[0].len();
@@ -47,7 +47,7 @@ pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: 
     f.check(&line);
 }
 
-/// Checks the positions at which nothing is read, since rows have no elements.
+/// Checks positions when rows have no elements and nothing is read.
 pub(crate) fn check(f: &mut Function<'_>, axis: usize, args: &[Operand]) {
     let n = args[0].dims()[axis];
     if args[1].len() == 0 {

@@ -99,5 +99,5 @@ impl Prelude {
     }
 }
 
-/// Stands among what is used for `math.h`.
+/// The entry that marks a use of `math.h`.
 const LIBRARY: &str = "math.h";

@@ -12,14 +12,15 @@ struct Axis {
     of: Vec<usize>,
 }
 
-/// As many sums are kept in variables of their own: a processor has registers for them.
+/// Up to this many sums are kept in variables, since a processor has registers for them.
 const FEW: usize = 16;
 
 /// Adds up the products of two operands, or one operand; with `add`, to the values in the result. The axes are those of
 /// the result without the last one, then those summed over, then the last one.
 fn products(f: &mut Function<'_>, mut axes: Vec<Axis>, args: &[Operand], out: &Operand, add: bool) {
     if let Some(last) = axes.pop() {
-        // Chains side by side, or one after the other, if no operand has the elements of a row side by side.
+        // Chains run side by side along the last axis, unless no operand has contiguous rows; then they run one after
+        // the other.
         let is_row = last.out == 0 || last.of.contains(&1);
         let at = if is_row { axes.len() } else { axes.iter().take_while(|axis| axis.out != 0).count() };
         axes.insert(at, last);
@@ -54,7 +55,7 @@ fn products(f: &mut Function<'_>, mut axes: Vec<Axis>, args: &[Operand], out: &O
     in_variables(f, (&before[..outer], &before[outer..], last), (&to, &sum), &line, add);
 }
 
-/// Adds up in variables of their own: for each row, what is summed over, and columns.
+/// Adds up in variables: loops over rows, then over what is summed, then over columns.
 fn in_variables(
     f: &mut Function<'_>,
     (rows, inner, last): (&[Axis], &[Axis], &[Axis]),
@@ -91,7 +92,7 @@ fn each(f: &mut Function<'_>, sizes: &[(String, usize)], line: &str) {
     f.lines.close_all(depth);
 }
 
-/// NumPy's product; added to what the result holds, if so.
+/// NumPy's product; with `add`, added to the values in the result.
 pub(crate) fn matmul(f: &mut Function<'_>, args: &[Operand], out: &Operand, add: bool) {
     products(f, of_matmul(&args[0], &args[1], out), args, out, add);
 }
@@ -124,8 +125,8 @@ fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
     axes
 }
 
-/// A contraction; added to what the result holds, if so. Axes of one operand alone that the result lacks are summed
-/// first.
+/// A contraction; with `add`, added to the values in the result. Axes that only one operand has and the result lacks
+/// are summed first.
 pub(crate) fn einsum(f: &mut Function<'_>, labels: &Einsum, args: &[Operand], out: &Operand, add: bool) {
     let operands = labels.operands();
     let mut summed = Vec::new();

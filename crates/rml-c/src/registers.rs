@@ -14,7 +14,7 @@ pub(crate) struct Register {
     pub(crate) name: String,
     /// Whether its value never changes, so that it is a constant.
     pub(crate) fixed: bool,
-    /// Whether it is written at single ticks of a window, and so has a copy that counts if the window succeeds.
+    /// Whether it is written at single ticks. Then it has a copy, which replaces it only if the window succeeds.
     pub(crate) looped: bool,
     /// Whether it may be unset; its readers have a start value for that case.
     pub(crate) flagged: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Register {
     pub(crate) start: Option<Value>,
 }
 
-/// What follows the names of registers in the names of fields that keep more than a value.
+/// Suffixes that turn the name of a register into the names of its additional fields.
 const BESIDE: &[&str] = &["_set", "_done", "_done_set"];
 
 /// All registers of a plan, with names that other fields of the work do not have.

@@ -30,7 +30,7 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
     f.written(&head, &["(void)state;"]).text(scope, &Places::nowhere()).0
 }
 
-/// The function that runs a window, by those of nodes of these numbers.
+/// The function that runs a window, by calling the functions of these nodes.
 pub(crate) fn run(scope: &Scope<'_>, nodes: &[usize]) -> Written {
     let (name, upper) = (&scope.name, scope.name.to_uppercase());
     let mut f = Function::new(scope, DONE);
@@ -77,7 +77,7 @@ pub(crate) fn call(scope: &Scope<'_>, node: usize) -> String {
     format!("{}_{node}(in, state, work, ticks, done)", scope.name)
 }
 
-/// Finds how many ticks run; whether the first group does that.
+/// Computes how many ticks run. Returns whether the first group does that.
 fn length(f: &mut Function<'_>, upper: &str) -> bool {
     let ahead = f.scope.plan.ahead();
     f.lines.line(format!("ticks = cycles > {upper}_CYCLES ? {upper}_CYCLES : cycles;"));
@@ -185,7 +185,7 @@ fn commits(f: &mut Function<'_>) {
     f.enclose(lines, None);
 }
 
-/// Copies the registers that others are written from, since all are written with what they held before.
+/// Copies registers that commits both read and write, since all commits read the values from before the commits.
 fn keep(f: &mut Function<'_>) {
     let scope = f.scope;
     let commits = &scope.program.commits;

@@ -32,7 +32,7 @@ impl Scalars {
         Self::with(precision, Math::Own)
     }
 
-    /// The same, with functions from there.
+    /// The same, with elementary functions from `math`.
     pub(crate) fn with(precision: Precision, math: Math) -> Self {
         Self(Prelude::new(precision, math))
     }

@@ -43,7 +43,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) tables: RefCell<BTreeSet<Slot>>,
 }
 
-/// The ticks that a text is about.
+/// The variables for ticks in the current text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
     /// The tick.
@@ -74,7 +74,7 @@ impl<'a> Scope<'a> {
         let mut output = |name: &str| names.fresh(field(name), &["_present"]);
         let outputs = plan.outputs.iter().map(|o| output(&o.name)).collect();
         let mut names = Names::default();
-        // No word of C ends so, and no other name in the source.
+        // Neither a keyword of C nor another name in the source ends like that.
         let slots =
             program.slots.iter().map(|data| names.fresh(field(&format!("{}_", data.name)), &[])).collect();
         let mut numbers = IndexVec::filled(0, program.slots.len());
@@ -125,7 +125,8 @@ impl<'a> Scope<'a> {
         if self.cycles == 1 { Positions::NONE.with(rml_ir::Position::Only) } else { Positions::ALL }
     }
 
-    /// The condition that a tick, which is at one of the positions `of`, is at one of `at`; none if it always is.
+    /// The condition under which a tick at one of the positions `of` is at one of the positions `at`; none if it always
+    /// is.
     pub(crate) fn position(&self, at: Positions, of: Positions) -> Option<String> {
         const TEXTS: [(u8, &str); 14] = [
             (0b1010, "t == 0"),
@@ -221,7 +222,7 @@ impl<'a> Scope<'a> {
         format!("{}_{kind}_{}", self.name, self.registers[id].name)
     }
 
-    /// What of a register outlives windows.
+    /// The part of a register that outlives windows.
     pub(crate) fn state(&self, id: Reg) -> Base {
         base(format!("state->{}", self.registers[id].name), &self.plan.registers[id].ty.shape)
     }
@@ -252,7 +253,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The same plan, where registers that all start with a constant are set: C gives them this value at the start.
+/// The same plan, with registers counted as set if all readers see the same constant as their start value: C stores
+/// this value at the start.
 fn started(plan: &Plan) -> Plan {
     let starts = plan.starts();
     let mut plan = plan.clone();

@@ -6,7 +6,7 @@ use rml_ir::op::{Around, Op};
 use crate::function::Function;
 use crate::operand::{Operand, linear};
 
-/// The elements of the last operand in the order of the first one, or their positions.
+/// Sorts the elements of the last operand by the keys in the first one; or gives the positions of that order.
 pub(crate) fn sort(
     f: &mut Function<'_>,
     op: &Op,
@@ -17,7 +17,7 @@ pub(crate) fn sort(
 ) {
     let (keys, x) = (&args[0], &args[args.len() - 1]);
     let positions = matches!(op, Op::ArgSort { .. });
-    // Equal keys stay where they are.
+    // If all keys are equal, nothing moves.
     if keys.is_alike() && !positions {
         return f.copy_all(x, out);
     }

@@ -7,9 +7,9 @@ use crate::loops::Base;
 use crate::operand::{Operand, linear, sum};
 use crate::{picked, products, sliding, sort};
 
-/// Computes a value. For a product, what the result holds is where its chains begin, if `add`.
+/// Computes a value. With `add`, the chains of a product begin with the values in the result.
 pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add: bool) {
-    // What begins with 0, and adds terms one after the other.
+    // These operators begin with 0 and add terms one by one.
     let is_sum = matches!(
         op,
         Op::ScatterAdd { .. }
@@ -64,7 +64,7 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
     }
 }
 
-/// Refuses what is a nest.
+/// Panics for operators that are lowered to nests.
 fn nest(op: &Op) -> ! {
     unreachable!("{op} is a nest")
 }
@@ -117,8 +117,8 @@ fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, column
     let row = linear(&[(if out.len() == columns { "0" } else { "i0" }.to_owned(), columns)], 0);
     let beside = x.is_alike();
     let from = if beside {
-        // All rows are the same. One of them is an array beside the result, which the function writes before it has
-        // read all of a row.
+        // All rows are equal. One row is copied to a separate array, because the function writes the result before it
+        // has read the whole row.
         f.lines.open("");
         f.lines.line(format!("num row[{columns}];"));
         let one = Operand::array(Base::array("row"), x.dtype, [columns].into_iter().collect());

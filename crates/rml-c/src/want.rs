@@ -1,16 +1,16 @@
-//! How the elements of the operands of calls have to be apart.
+//! Which strides calls require of their operands.
 
 use rml_ir::op::{Einsum, Op};
 use rml_nest::{Call, dense};
 
-/// How the elements of an operand have to be apart.
+/// The strides that a call requires of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
     /// As in a row-major tensor.
     Dense,
     /// In any way.
     Any,
-    /// In the order of a row-major tensor, with gaps or repeated. They are used for that many rows.
+    /// In row-major order, but with gaps or repetitions. The operand is used for that many rows.
     Ordered(usize),
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn wants(call: &Call) -> Vec<Want> {
     }
 }
 
-/// Axes that one operand alone has are summed first, of a dense tensor.
+/// Axes that only one operand has are summed first, which requires a dense tensor.
 fn of_einsum(labels: &Einsum) -> Vec<Want> {
     let operands = labels.operands();
     let want = |(k, own): (usize, &Vec<char>)| {

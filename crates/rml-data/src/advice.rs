@@ -280,7 +280,7 @@ fn numbered_like<'a>(input: &InputInfo, names: &[&'a str]) -> Option<(&'a str, &
     Some((run.first()?, run.last()?))
 }
 
-/// How a column of another shape than that of its input comes about.
+/// Explains why a column has another shape than its input.
 pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
     let dims = column.shape.dims();
     let (rest, cell) = (dims.get(1..).unwrap_or_default(), row_shape(input));

@@ -335,7 +335,8 @@ fn round(v: &[f64]) -> Result<Vec<f32>, usize> {
     }
 }
 
-/// One column an input, read by cycle, and how many cycles there are. Texts are classes that the preparation knows.
+/// Reads a column by cycle for each input; also returns the number of cycles. Texts are classes that the preparation
+/// knows.
 ///
 /// # Errors
 /// All columns that are missing or do not fit their inputs.

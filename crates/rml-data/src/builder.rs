@@ -12,7 +12,7 @@ use crate::dates::{self, Date};
 use crate::labels::{Numbered, Texts};
 use crate::malformed::{GAP, Malformed, Wrong};
 
-/// What stands in one place of a cell.
+/// The value at one place of a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Scalar {
     Bool(bool),
@@ -203,7 +203,7 @@ impl Builder {
         Self { texts, has_gaps, ..self }
     }
 
-    /// Whether it takes a text, which is a number otherwise or not.
+    /// Whether it accepts a text, depending on whether the text could also be a number.
     pub(crate) fn takes(&self, is_number: bool) -> bool {
         match self.texts {
             Texts::Refused => false,
@@ -347,7 +347,7 @@ pub(crate) fn gaps_in_sequences() -> Malformed {
         .help("give each row a sequence, an empty one included, or leave the row out")
 }
 
-/// A column while it is read, up to the first cell that cannot be.
+/// A column while it is read; it is refused at the first cell that cannot be read.
 #[derive(Debug)]
 pub(crate) enum Reading {
     Cells(Builder),
@@ -361,8 +361,8 @@ impl Reading {
         matches!(self, Self::Refused(_))
     }
 
-    /// Reads a cell, if all before could be read. Of a cell that cannot be, `place` says where it is; it refuses the
-    /// column.
+    /// Reads a cell, if all cells before it could be read. A cell that cannot be read refuses the column; `place` adds
+    /// its place to the message.
     ///
     /// # Errors
     /// Too little memory.

@@ -78,7 +78,7 @@ impl Cells {
         }
     }
 
-    /// Looks at cells that are on disk; `place` names one of them in a message.
+    /// Checks cells on disk; `place` names a cell in a message.
     ///
     /// # Errors
     /// As [`convert`].

@@ -128,7 +128,7 @@ impl Column {
         place(self.present.as_deref(), row)
     }
 
-    /// Whether shape, rows and elements fit each other; in a column that was read they do.
+    /// Whether shape, rows and elements are consistent; they are for every column that was read from a file.
     pub(crate) fn fits(&self) -> bool {
         let rows = |present: &Vec<usize>| {
             present.is_sorted_by(|a, b| a < b) && present.last().is_none_or(|row| *row < self.rows())
@@ -149,7 +149,7 @@ impl Column {
     }
 }
 
-/// Where a row stands among those that are present.
+/// The index of a row among those that are present.
 pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
     match present {
         None => Some(row),
@@ -187,7 +187,7 @@ pub struct Columns {
     /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks
     /// for them.
     pub unusable: IndexMap<String, Unusable>,
-    /// The columns that feed inputs of other names, each by its name.
+    /// For each input with another name than its columns: these columns.
     pub(crate) resolved: Box<Named>,
     /// The bytes that the elements took when they were read.
     pub(crate) memory: Reservation,

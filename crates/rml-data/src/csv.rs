@@ -290,7 +290,7 @@ fn mapped<'a>(
             return Err(twice_in_header(name, input, &names));
         }
     }
-    // What feeds an input under another name is no column of its own.
+    // A column that only feeds an input under another name is not kept under its own name.
     let fed: BTreeSet<usize> =
         resolved.iter().flat_map(|(_, fields, _)| fields.iter().map(|field| field.0)).collect();
     groups.retain(|name, parts| own.has(name) || !parts.iter().all(|(field, _)| fed.contains(&field.0)));

@@ -137,7 +137,7 @@ impl Cut {
         matches!((self.window, self.stride), (Some(window), Some(stride)) if stride < window)
     }
 
-    /// The same, with what `other` says where this one says nothing.
+    /// The same settings, completed by those of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

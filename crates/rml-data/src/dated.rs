@@ -29,7 +29,7 @@ pub(crate) fn dated(aspect: Aspect, column: &Column, names: Option<&[String]>) -
     Ok(Column { elements, ..column.clone() })
 }
 
-/// A number of seconds in which there is no date.
+/// A number of seconds that is outside the range of dates.
 fn beyond() -> Malformed {
     Malformed::of_type("a number of seconds is beyond the year 9999, or NaN").help(
         "a number is read as seconds since the beginning of 1970: divide milliseconds by 1000 in the data",

@@ -18,7 +18,7 @@ pub(crate) use sample::{SAMPLE, sample_of};
 pub(crate) const MISSING: [&str; 13] =
     ["NA", "N/A", "#N/A", "n/a", "<NA>", "null", "NULL", "Null", "None", "none", "?", "-", "--"];
 
-/// What the user says about the tables in text files. What is left open is found in each file.
+/// The format of tables in text files, as given by the user. Settings that are not given are detected in each file.
 ///
 /// ```
 /// # use rml_base::Error;
@@ -48,12 +48,12 @@ pub struct Dialect {
     pub missing: Option<Vec<String>>,
     /// Whether the first line names the columns. Columns without names are called `0`, `1`, ..
     pub header: Option<bool>,
-    /// What a line begins with that is a comment.
+    /// The characters with which a comment line begins.
     pub comment: Option<String>,
 }
 
 impl Dialect {
-    /// The same, with what another one says where this one says nothing.
+    /// The same settings, completed by those of another dialect.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             separator: self.separator.or(other.separator),
@@ -81,7 +81,7 @@ impl Dialect {
     }
 }
 
-/// What separates the cells of a table in a file of that name; `None` = nothing is usual.
+/// The usual separator of cells in a file of that name; none if there is no usual one.
 pub(crate) fn usual(path: &Path) -> Option<char> {
     match extension(path)?.as_str() {
         "tsv" | "tab" => Some('\t'),
@@ -108,7 +108,7 @@ pub(crate) struct Known {
     pub(crate) missing: Option<Vec<String>>,
     pub(crate) comment: Option<String>,
     pub(crate) names: Names,
-    /// What was found in the file, and is not what CSV has by default.
+    /// Settings that were detected in the file and differ from the defaults of CSV.
     pub(crate) assumed: Vec<String>,
 }
 
@@ -151,14 +151,14 @@ impl Known {
         begin.is_some_and(|begin| line.trim_start_matches([' ', '\t']).starts_with(begin))
     }
 
-    /// A cell as numbers are written elsewhere: without separators of thousands, with a decimal point. `None` if a
-    /// point or a separator is where the numbers of this file have none.
+    /// A cell in the usual notation of numbers: without separators of thousands, and with a decimal point. None if a
+    /// separator or a point is where numbers of this file cannot have one.
     pub(crate) fn plain<'t>(&self, cell: &'t str) -> Option<Cow<'t, str>> {
         plain(cell, self.decimal, self.thousands)
     }
 }
 
-/// As [`Known::plain`], of numbers that are written in that way.
+/// As [`Known::plain`], for numbers in that notation.
 pub(crate) fn plain(cell: &str, decimal: char, thousands: Option<char>) -> Option<Cow<'_, str>> {
     if decimal == '.' && thousands.is_none_or(|mark| !cell.contains(mark)) {
         return Some(Cow::Borrowed(cell));
@@ -181,7 +181,7 @@ pub(crate) fn plain(cell: &str, decimal: char, thousands: Option<char>) -> Optio
     })
 }
 
-/// Digits without the separators of groups; `None` if a group but the first has not three digits.
+/// Digits without separators of groups; none if a group other than the first does not have three digits.
 fn ungrouped(whole: &str, mark: char) -> Option<String> {
     let digits = whole.trim_start_matches(['-', '+']);
     let mut groups = digits.split(mark);

@@ -24,8 +24,7 @@ impl Half {
         (1 << self.fraction) - 1
     }
 
-    /// The number that those bits stand for, exactly. Every number that is not a number becomes the same one, with its
-    /// sign.
+    /// The exact value of those bits. Every NaN becomes the same NaN, with its sign.
     #[allow(clippy::cast_possible_truncation, reason = "single precision has every number of 16 bits")]
     pub fn to_f32(self, bits: u16) -> f32 {
         let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
@@ -46,8 +45,8 @@ impl Half {
         (sign * magnitude) as f32
     }
 
-    /// The bits of the nearest number, of two equally near ones that with an even fraction. What is too large becomes
-    /// infinity.
+    /// The bits of the nearest number; of two equally near ones, that with an even fraction. A number that is too large
+    /// becomes infinity.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers below 2^16")]
     pub fn nearest(self, x: f64) -> u16 {
         let sign = if x.is_sign_negative() { 0x8000 } else { 0 };

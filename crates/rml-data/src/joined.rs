@@ -87,7 +87,8 @@ impl Columns {
         Ok(all)
     }
 
-    /// Whether another table has as many rows, and no column of the same name.
+    /// Whether another table has the same number of rows, and no column with the same name: then the files probably
+    /// belong side by side.
     fn is_apart(&self, other: &Self) -> bool {
         !self.columns.is_empty()
             && !other.columns.is_empty()

@@ -34,7 +34,7 @@ pub struct Layout {
     spans: (usize, usize),
     /// How many rows after the last whole window of a series are in no window.
     dropped: usize,
-    /// How many windows are such rests.
+    /// How many windows consist of the rest of a series.
     shorter: usize,
     cut: Cut,
     #[allow(dead_code, reason = "held, not read")]

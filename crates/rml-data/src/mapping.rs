@@ -34,18 +34,18 @@ use crate::parts::{Named, Part, counts, parts};
 #[serde(transparent)]
 pub struct ColumnMapping {
     inputs: BTreeMap<String, Vec<Part>>,
-    /// The inputs of which a training says it, not the user: other data may lack their columns.
+    /// Inputs whose columns were recorded by a training, not given by the user: other data may lack these columns.
     #[serde(skip)]
     recorded: BTreeSet<String>,
 }
 
-/// The place of a column, and what is read of it, if it has dates.
+/// The index of a column, and which part of its dates is read, if any.
 pub(crate) type Field = (usize, Option<Aspect>);
 
 /// An input, the places of its columns, and whether it takes one column alone.
 type Fed<'m> = (&'m str, Vec<Field>, bool);
 
-/// What a mapping is in a table.
+/// A mapping, applied to a table.
 #[derive(Default)]
 pub(crate) struct Resolved<'m> {
     pub(crate) fed: Vec<Fed<'m>>,
@@ -83,7 +83,7 @@ impl ColumnMapping {
         self.inputs.is_empty()
     }
 
-    /// Whether a column may feed that input, as far as its name says it.
+    /// Whether a column may feed that input, judged by names only.
     pub(crate) fn gives(&self, column: &str, input: &str) -> bool {
         let feeds = |part: &Part| match part {
             Part::One(name) | Part::Date(_, name) => name == column,
@@ -148,7 +148,7 @@ impl ColumnMapping {
         })
     }
 
-    /// Whether an input has what dates of a column say.
+    /// Whether an input reads dates of a column.
     pub(crate) fn reads_dates(&self, column: &str) -> bool {
         let is_it = |part: &Part| part.aspect().is_some() && part.names().any(|name| name == column);
         self.inputs.values().flatten().any(is_it)
@@ -264,7 +264,7 @@ fn not_as_trained((input, parts): (&str, &[Part]), name: &str, names: &[&str]) -
     if has_own(input, names) {
         return why.help(own(input));
     }
-    // All columns of the input, with another name in the place of that one.
+    // The columns of the input, with another name in place of the missing one.
     let with = |other: &str| {
         let parts = parts.iter().map(|part| match part {
             Part::One(one) if one == name => other.to_owned(),

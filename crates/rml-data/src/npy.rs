@@ -175,7 +175,7 @@ fn stored(descr: &str) -> Option<(Stored, bool)> {
     Some((stored, big))
 }
 
-/// What the elements of a type are that no input takes.
+/// A description of elements that no input accepts.
 fn foreign(descr: &str) -> &'static str {
     match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
         Some('O') => " (Python objects, as from rows of different lengths: fill the rows up to one length)",

@@ -193,8 +193,8 @@ fn array(
     Ok(header.column(&data))
 }
 
-/// Reads the elements of an array in pieces. That many bytes of elements of that many bytes each are declared, of which
-/// some were read.
+/// Reads the elements of an array in pieces. `declared` bytes of elements are declared, `width` bytes each; `piece`
+/// holds those that are already read.
 fn in_pieces(
     entry: &mut dyn Read,
     header: &Header,
@@ -203,7 +203,7 @@ fn in_pieces(
     (piece_bytes, put): Piece<'_>,
 ) -> Result<Result<Column, String>, Malformed> {
     let whole = ((piece_bytes / width).max(1) * width) as u64;
-    // What is no column is read, too: its bytes may be damaged.
+    // Elements that cannot be a column are read, too, because their bytes may be damaged.
     let mut none = header.piece(&[], 0);
     let (mut done, mut first) = (0, 0);
     while done < declared {

@@ -43,7 +43,7 @@ pub struct Selection {
     cases: BTreeMap<String, Vec<String>>,
     /// The inputs that take texts.
     texts: BTreeMap<String, Texts>,
-    /// The inputs that take elements that are absent among others.
+    /// The inputs whose values may have absent elements.
     filled: BTreeSet<String>,
     /// The inputs that are lists, if they are known.
     lists: BTreeMap<String, List>,
@@ -60,13 +60,13 @@ impl Selection {
         Self { names: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
     }
 
-    /// The same, where a node takes numbers or classes of those names.
+    /// The same, for a node whose inputs of these names accept numbers or classes.
     #[must_use]
     pub fn feeding<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
         Self { feeding: inputs.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The same, where columns of some inputs hold texts, and elements of others may be absent.
+    /// The same; columns of the inputs in `texts` hold texts, and elements of those in `filled` may be absent.
     pub(crate) fn taking(self, texts: BTreeMap<String, Texts>, filled: BTreeSet<String>) -> Self {
         Self { texts: self.texts.into_iter().chain(texts).collect(), filled, ..self }
     }

@@ -135,8 +135,7 @@ pub(crate) fn padded_starts(
     }
 }
 
-/// The cells of windows that were filled up, one window after the other and without what fills them. That many elements
-/// a cell has.
+/// The cells of windows without their padding, one window after the other.
 ///
 /// # Errors
 /// Too little memory.

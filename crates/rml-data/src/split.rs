@@ -63,7 +63,7 @@ impl Amount {
     }
 }
 
-/// What is asked to be kept for a purpose.
+/// A request to keep windows for a purpose.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Wish {
     /// How many windows; of data with groups that are drawn, how many groups.
@@ -95,7 +95,7 @@ impl Ranges {
         of.iter().map(|(first, end)| end.saturating_sub(*first)).sum()
     }
 
-    /// Whether they can be ranges of that many windows.
+    /// Whether these can be ranges of data with `windows` windows.
     pub fn is_possible(&self, windows: usize) -> bool {
         let mut all: Vec<_> = [&self.test[..], &self.validation, &self.left_out].concat();
         all.sort_unstable();
@@ -103,7 +103,7 @@ impl Ranges {
         all.iter().all(is_range) && all.windows(2).all(|pair| pair[0].1 <= pair[1].0)
     }
 
-    /// The windows of each part, of that many windows.
+    /// The windows of each part, for data with `windows` windows.
     pub fn parts(&self, windows: usize) -> Parts {
         let all = |of: &[(usize, usize)]| of.iter().flat_map(|(first, end)| *first..*end).collect::<Vec<_>>();
         let mut is_free = vec![true; windows];

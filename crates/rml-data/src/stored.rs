@@ -204,7 +204,7 @@ fn add_missing(table: &mut Columns, other: &Columns, rows: usize) {
     }
 }
 
-/// Gives a column the same form in two pieces of a file, as it has where they are read as one.
+/// Makes the form of a column in two pieces of a file agree, as if the file had been read as a whole.
 ///
 /// # Errors
 /// Why it has none.

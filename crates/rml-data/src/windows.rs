@@ -55,7 +55,7 @@ struct Bound {
     clock: Option<Clock>,
     /// The names of its values.
     classes: Option<Classes>,
-    /// What happens to its values.
+    /// The preparation of its values.
     steps: Steps,
 }
 
@@ -63,7 +63,7 @@ struct Bound {
 enum Role {
     /// A value a cycle.
     Cycle(Cells),
-    /// A value a cycle, the cycles of all windows one after the other; where each window begins.
+    /// A value per cycle, stored window after window; and where each window begins.
     Sequence(Cells, Vec<usize>),
     /// A value a window.
     Window(Cells),
@@ -79,7 +79,7 @@ enum Role {
 
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// That input has that value.
+    /// It ticks where that input has that value.
     Input(usize, bool),
     /// The program computes it.
     Program,
@@ -125,7 +125,8 @@ impl Windows {
         windows.first().map_or(self.cycles, |window| self.length(*window))
     }
 
-    /// Input `i` alone in all cycles of those windows, as in their [`block`](Self::block) where they are not the last.
+    /// The values of input `i` alone in all cycles of these windows, as in their [`block`](Self::block) if they are not
+    /// the last windows.
     ///
     /// # Errors
     /// Those of [`block`](Self::block).
@@ -213,7 +214,7 @@ impl Windows {
         Ok(Some(steps.applied(value)))
     }
 
-    /// Those cells of the column of an input, with classes in place of texts, as a value of that shape.
+    /// These cells of an input's column as a value of that shape, with classes in place of texts.
     fn gathered(&self, i: usize, cells: &[usize], shape: Shape) -> Result<Value, Diagnostic> {
         let Bound { info, classes, .. } = &self.inputs[i];
         let Some(data) = self.inputs[i].cells() else { return Err(self.lacking(i, &[], &[])) };
@@ -243,7 +244,7 @@ impl Windows {
         Ok(())
     }
 
-    /// What an input without a column has in those cycles.
+    /// The values that an input without a column has in these cycles.
     fn driven(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
         let begins = |window: &usize| self.layout.as_ref().is_none_or(|layout| layout.begins_series(*window));
         let is_true = match &self.inputs[i].role {
@@ -274,8 +275,8 @@ impl Windows {
         }
     }
 
-    /// Those of some cycles in which an input has a value, where cycles are rows of a long table: one of the windows
-    /// has a value there, or gaps are filled.
+    /// Those of the cycles in which an input has a value. In a long table, that is where one of the windows has a
+    /// value, or gaps are filled.
     fn valued(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Vec<usize> {
         let bound = &self.inputs[i];
         let has_value = |t: &usize| match &bound.role {
@@ -343,7 +344,7 @@ impl Windows {
         }
     }
 
-    /// What is to happen to the values of an input, as far as it depends on those of some windows.
+    /// The preparation of an input that is computed from the values of some windows.
     ///
     /// # Errors
     /// Data that cannot be read; values that cannot be prepared so.
@@ -363,8 +364,8 @@ impl Windows {
         let is_used = scales || fill == Some(&Fill::Mean);
         let mut counted = 0;
         for window in set.iter().filter(|_| is_used) {
-            // A value a window counts once, however many cycles it is given in, and a row of a long table, in however
-            // many windows.
+            // A value per window counts once, however many cycles it is used in. A row of a long table counts once,
+            // however many windows contain it.
             let cycles = match (&bound.role, &self.layout) {
                 (Role::Window(_), _) => 0..1,
                 (Role::Row(_), Some(layout)) => {
@@ -398,7 +399,7 @@ impl Bound {
     }
 }
 
-/// In those cycles, whether it is that one; `None` = there are no cycles.
+/// For each of these cycles, whether it is the cycle `is_true`; none if there are no cycles.
 fn one_true(cycles: &[usize], is_true: usize) -> Option<Value> {
     let values = cycles.iter().map(|t| *t == is_true).collect();
     (!cycles.is_empty()).then(|| Value::new(Shape::new(&[cycles.len()]), Data::Bool(values)))

@@ -78,7 +78,7 @@ pub(crate) fn add(
     sound.then_some((root, add.adjoints))
 }
 
-/// What a node calls.
+/// The nodes that a node calls.
 fn calls(builder: &Builder, id: NodeId) -> Vec<Callee> {
     let exprs = builder.nodes[id].exprs.iter();
     exprs
@@ -480,7 +480,7 @@ fn is_within(inner: Span, outer: Span) -> bool {
     inner.to(outer) == outer
 }
 
-/// What updates a parameter declares types that it does not have, as `misfit` says.
+/// The optimiser declares types that the parameter does not have; `misfit` says which.
 fn no_optimiser(name: &str, ty: &Type, misfit: &Diagnostic, parameter: Span) -> Diagnostic {
     let mut d = Diagnostic::error(NO_OPTIMISER, format!("no node `{name}` updates parameters of type {ty}"));
     d.labels.clone_from(&misfit.labels);

@@ -48,11 +48,11 @@ pub(crate) enum Builtin {
     Stack,
     /// `einsum(labels, a, b, ..)`
     Einsum,
-    /// `a, b = split(x[, axis])`: one of equal parts. `of` is 0 where no equation takes the parts.
+    /// `a, b = split(x[, axis])`: one of several equal parts. `of` is 0 if no equation names the parts.
     Split {
-        /// Which.
+        /// The index of the part.
         part: usize,
-        /// Of how many.
+        /// The number of parts.
         of: usize,
     },
     /// `range(n)`
@@ -277,7 +277,7 @@ impl Builtin {
         )
     }
 
-    /// Whether the first argument is the name of a variable of which only the type counts.
+    /// Whether the first argument is the name of a variable, and only its type matters.
     pub(crate) fn takes_type(self) -> bool {
         matches!(self, Builtin::Shape | Builtin::ZerosLike)
     }

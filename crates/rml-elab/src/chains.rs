@@ -16,9 +16,9 @@ const MAX_CHAIN: usize = 64;
 enum Clock {
     /// Not known yet.
     Open,
-    /// The same as another.
+    /// The same clock as another one.
     Same(usize),
-    /// That of the inputs.
+    /// The clock of the inputs.
     Base,
     /// Sampled from another by a condition.
     On(usize, Var, bool),
@@ -29,7 +29,7 @@ enum Clock {
 /// The clock of an input or output of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Port {
-    /// That of the node.
+    /// The clock of the node.
     Base,
     /// Sampled from it by that input or output, where it has that value.
     On(Place, bool),
@@ -194,7 +194,7 @@ impl Clocks {
         self.clocks.len() - 1
     }
 
-    /// What a clock is the same as, with a shorter way to it.
+    /// The clock that a clock is the same as; shortens the path to it.
     fn shortened(&mut self, mut clock: usize) -> usize {
         while let Clock::Same(other) = self.clocks[clock] {
             if let Clock::Same(further) = self.clocks[other] {

@@ -109,16 +109,16 @@ pub(crate) struct States {
 /// Where equations of an automaton run: in the cycles in which a variable has a number.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The state that the automaton stands in.
+    /// The state that contains the automaton.
     pub(crate) outer: Option<usize>,
     /// The variable, and its number here.
     pub(crate) value: Local,
     pub(crate) number: usize,
     /// The names of all numbers.
     pub(crate) names: Arc<[Arc<str>]>,
-    /// What is true where the delays here restart.
+    /// The flag that is true where the delays in this state restart.
     pub(crate) restart: Option<Local>,
-    /// What the paths of instances begin with.
+    /// The prefix of the paths of instances.
     pub(crate) path: Arc<str>,
 }
 

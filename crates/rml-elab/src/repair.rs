@@ -244,8 +244,8 @@ fn resized(
     Some(format!("{}({})", typed.tree.program.nodes[call.callee].name, args?.join(", ")))
 }
 
-/// The same elements in another shape. `open` = whether the shapes depend on dimensions that have names: then the first
-/// axis stays, which may be one of these, and no size is written.
+/// The same elements in another shape. If shapes depend on named dimensions (`open`), the first axis is kept, since it
+/// may be one of these, and no size is written.
 fn reshaped(text: &str, found: &Shape, expected: &Shape, open: bool) -> Option<String> {
     if found.rank() == 2 && found.dims().iter().rev().eq(expected.dims()) {
         return Some(format!("transpose({text})"));

@@ -29,7 +29,7 @@ pub(crate) fn resolve(nodes: &mut Nodes<'_>, node: Node, mut tags: Tags) -> Resu
     edit.tags.restarts = restarted;
     edit.fix_names(&nodes.called());
     edit.name_conditions();
-    // the argument that stands for the flags says nothing of the clock of a call
+    // the argument for the restart flags does not determine the clock of a call
     for call in edit.tags.restarts.keys().copied().collect::<Vec<_>>() {
         if let Some(at) = flag_argument(nodes, &edit.node, call) {
             let none = edit.fill(&Type::condition(), 0.0, edit.node.exprs[call].span);
@@ -143,7 +143,8 @@ impl Restart {
     }
 }
 
-/// Which argument of a call is what restarts it: the last input of its node. An adjoint has others after it.
+/// The position of the argument that restarts a call: the last input of its node. An adjoint has further inputs after
+/// it.
 fn flag_argument(nodes: &Nodes<'_>, node: &Node, call: ExprId) -> Option<usize> {
     let ExprKind::Call { callee, .. } = node.exprs[call].kind else { return None };
     let (Callee::Node(of) | Callee::Diff { node: of, .. }) = callee;

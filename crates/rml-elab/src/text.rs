@@ -22,7 +22,7 @@ pub(crate) fn short(node: &Node, expr: ExprId) -> Option<String> {
         .filter(|text| text.chars().count() <= SHORT)
 }
 
-/// The same of an operand, which is put into parentheses unless it binds more strongly than all operators.
+/// The same for an operand; parentheses are added unless it binds more strongly than all operators.
 pub(crate) fn operand(node: &Node, expr: ExprId) -> Option<String> {
     let text = short(node, expr)?;
     let kind = &node.exprs[expr].kind;

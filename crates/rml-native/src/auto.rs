@@ -1,4 +1,4 @@
-//! The embedded executor, which compiled code takes over from in programs that run for long.
+//! Starts plans on the embedded executor, and switches to compiled code in programs that run for a long time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -31,11 +31,11 @@ pub struct Auto {
 /// How long windows run before the plan is compiled.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long compiled code is tried at least, and in how many windows.
+/// The shortest time, and the fewest windows, for which compiled code is timed.
 const TRIAL: (Duration, u32) = (Duration::from_millis(100), 8);
 
 impl Auto {
-    /// Opens both.
+    /// Opens both executors.
     ///
     /// # Errors
     /// If another device than `cpu` is asked for.
@@ -45,7 +45,7 @@ impl Auto {
         Ok(Auto { embedded: Cpu::open(options)?, native, patience: PATIENCE })
     }
 
-    /// The same, where windows run so long before the plan is compiled.
+    /// The same, with this time before the plan is compiled.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Auto {
         Auto { patience, ..self }
@@ -130,14 +130,14 @@ struct Later {
     native: Native,
     patience: Duration,
     job: Mutex<Option<JoinHandle<()>>>,
-    /// Whether the compiler is to end.
+    /// Tells the compiler process to stop.
     stop: Arc<AtomicBool>,
-    /// None inside if it cannot be compiled.
+    /// Set when the compiler has ended; contains none if the plan cannot be compiled.
     ready: Arc<OnceLock<Option<Arc<dyn Prepared>>>>,
 }
 
 impl Later {
-    /// Begins to compile, unless that has begun.
+    /// Starts the compiler, unless it was started before.
     fn begin(&self) {
         let mut job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
         if job.is_some() {
@@ -155,7 +155,7 @@ impl Later {
     }
 }
 
-/// The compiler ends before the program does, and none of its files stays.
+/// Stops the compiler before the program ends, so that none of its files remains.
 impl Drop for Later {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -184,18 +184,18 @@ impl Clock {
     }
 }
 
-/// How far compiled code has come.
+/// The progress of the switch to compiled code.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stage {
-    /// It does not exist yet.
+    /// Compiled code is not available yet.
     Embedded,
-    /// It runs, beside that many seconds a tick of the embedded executor.
+    /// Compiled code is timed; the embedded executor took that many seconds per tick.
     Tried(f64),
-    /// What runs stays.
+    /// The choice is made.
     Settled,
 }
 
-/// Goes over to compiled code when that exists, and back if it takes longer.
+/// Switches to compiled code when that is available, and back if it is slower.
 #[derive(Debug)]
 struct Adaptive {
     /// The embedded executor while compiled code is tried.
@@ -237,7 +237,7 @@ impl Adaptive {
 impl Choice for Adaptive {
     fn ask(&mut self, now: &mut Box<dyn Running>, ticks: usize) -> Result<(), TooLong> {
         if self.stage != Stage::Settled {
-            // Some windows take less time than to look at a clock.
+            // Some windows take less time than reading a clock, so the clock is read only at some of them.
             if self.clock.windows.is_power_of_two() || self.clock.windows.is_multiple_of(256) {
                 self.turn(now);
             }

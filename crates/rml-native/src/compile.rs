@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-/// What the compiler is asked for: the bits of the text, whatever it vectorises.
+/// The options of the compiler: results have the bits that the text defines, even where the compiler vectorises.
 const FLAGS: [&str; 9] = [
     "-std=gnu11",
     "-O3",
@@ -46,7 +46,7 @@ pub(crate) fn compiler() -> Option<&'static Compiler> {
         .as_ref()
 }
 
-/// What the processor is, as far as code compiled for it depends on it.
+/// A description of the processor that covers everything that code compiled for it depends on.
 fn processor() -> String {
     let all = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let lines =
@@ -54,7 +54,7 @@ fn processor() -> String {
     lines.take(2).collect::<Vec<_>>().join("\n")
 }
 
-/// The shared library of a program, compiled unless it exists.
+/// The shared library of a program. Compiles the program unless the library exists.
 ///
 /// # Errors
 /// Why there is none.
@@ -93,7 +93,7 @@ fn create(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Compiles into a folder; a library has its name when it is complete.
+/// Compiles into a folder. The library gets its name only when it is complete.
 fn compile(
     text: &str,
     compiler: &Compiler,
@@ -109,7 +109,7 @@ fn compile(
     command.args(FLAGS).arg("-o").arg(&made).arg(&source).arg("-lm");
     let said = work.path().join("said.txt");
     let to = std::fs::File::create(&said).map_err(|e| failed("write", e))?;
-    // Files of the compiler go when the folder does.
+    // The folder is deleted in the end, and with it the compiler's own files.
     command.env("TMPDIR", work.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
     let status =
         ended(&mut command, stop).map_err(|e| format!("`{}` does not run: {e}", compiler.command))?;

@@ -29,7 +29,7 @@ struct Window<N> {
     shard: c_long,
 }
 
-/// What a thread runs of a function: some ticks, and the rows of one of several parts.
+/// The part of a function that a thread runs: some ticks, and the rows of one of several parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
     pub(crate) ticks: Range<usize>,
@@ -40,7 +40,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A window of that many ticks as a whole.
+    /// A whole window of `ticks` ticks.
     pub(crate) fn all(ticks: usize) -> Part {
         Part { ticks: 0..ticks, part: 0, parts: 1, shard: 0 }
     }
@@ -49,11 +49,11 @@ impl Part {
 /// A function of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
-    /// All of a node.
+    /// A whole node.
     Node(usize),
     /// Some stages of a node over all ticks.
     Phase(usize),
-    /// What is left of the first node when the end of a window is found.
+    /// The rest of the first node, after the end of a window was found.
     Rest,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Code {
     _library: Library,
     nodes: Vec<*const c_void>,
     phases: Vec<*const c_void>,
-    /// What finds the end of a window, and what runs the rest of the first node then.
+    /// The function that searches for the end of a window, and the one that then runs the rest of the first node.
     search: Option<[*const c_void; 2]>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Memory<N> {
     pub(crate) ticks: usize,
 }
 
-/// The memory of a window as several threads use it at once, each for what is its part.
+/// The memory of a window, used by several threads at once, each for its own part.
 ///
 /// Elements borrowed for writing are not used by anyone else meanwhile: an operator does not write what it reads
 /// (invariant N9), and parts that run at the same time touch different elements ([`parts`](crate::parts)).
@@ -139,7 +139,7 @@ impl<T> Elements<T> {
 }
 
 impl<N> Memory<N> {
-    /// The memory, for threads that share it.
+    /// Lends the memory to threads that share it.
     pub(crate) fn lent(&mut self) -> Lent<'_, N> {
         Lent {
             nums: Elements::of(&mut self.nums),
@@ -153,7 +153,7 @@ impl<N> Memory<N> {
     }
 }
 
-/// What borrows elements of an array.
+/// Defines the functions that borrow elements of an array.
 macro_rules! borrowed {
     ($($array:ident: $type:ty, $read:ident, $write:ident;)*) => {$(
         /// That many elements, to be read.
@@ -191,10 +191,10 @@ impl<'m, N> Lent<'m, N> {
     }
 }
 
-/// What runs the calls of a part of a program.
+/// Runs the calls of a part of a program.
 pub(crate) trait Calls<N> {
-    /// Runs a call at `ticks` ticks from `tick` on, of a block that begins at `block`, or does something with
-    /// registers, as the number says. False if it may have no result.
+    /// Runs call `id` at `ticks` ticks from `tick` on, of a block that begins at `block`. Negative numbers mean
+    /// operations on registers instead. False if the call may have failed.
     fn call(&mut self, memory: Lent<'_, N>, id: i64, tick: usize, ticks: usize, block: isize) -> bool;
 }
 
@@ -286,12 +286,12 @@ impl Code {
         Ok(Code { _library: library, nodes, phases, search })
     }
 
-    /// Whether it finds the ends of windows.
+    /// Whether the program finds the ends of its windows.
     pub(crate) fn finds(&self) -> bool {
         self.search.is_some()
     }
 
-    /// Runs a part of a window. False if an operator may have no result.
+    /// Runs a part of a window. False if an operator may have failed.
     pub(crate) fn run<N: Number>(
         &self,
         memory: Lent<'_, N>,
@@ -310,8 +310,8 @@ impl Code {
         })
     }
 
-    /// Searches for the end of a window in the ticks from `from` on, before `to`: how many ticks it has, or 0. None if
-    /// an operator may have no result.
+    /// Searches for the end of a window among the ticks `from..to`. Returns the length of the window, or 0; none if an
+    /// operator may have failed.
     pub(crate) fn find<N: Number>(
         &self,
         memory: Lent<'_, N>,
@@ -333,7 +333,7 @@ impl Code {
     }
 }
 
-/// Lets code run with a window. A panic of what the code has called is resumed after it.
+/// Runs code on a window. If a call from the code panics, the panic continues after the code has returned.
 fn with_window<N: Number, T>(
     memory: Lent<'_, N>,
     calls: &mut dyn Calls<N>,

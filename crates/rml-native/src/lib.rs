@@ -83,7 +83,7 @@ impl Native {
         !shared.nodes.iter().all(Sharing::is_alone)
     }
 
-    /// The C text of a plan; or why it is not printed.
+    /// The C text of a plan; an error if the embedded executor runs it.
     ///
     /// # Errors
     /// Why the embedded executor runs it.
@@ -145,13 +145,13 @@ impl Executor for Native {
 
 /// Why a plan is not compiled.
 enum Why {
-    /// It is not printed.
+    /// The embedded executor runs it.
     Embedded,
     /// It cannot be compiled or loaded.
     Failed(String),
 }
 
-/// The nests of a plan, ready to be printed, and what its registers start with.
+/// The nests of a plan, ready to be printed, and the start values of its registers.
 fn nests(plan: &Plan) -> Result<(Program, Vec<Option<Value>>), &'static str> {
     let program = rml_nest::lower(plan);
     if let Some(why) = prepare::refusal(&program) {
@@ -161,7 +161,7 @@ fn nests(plan: &Plan) -> Result<(Program, Vec<Option<Value>>), &'static str> {
     Ok((prepare::simplified(rml_nest::fuse(&program), &starts), starts))
 }
 
-/// The places of a program in memory, how threads share it, and its calls.
+/// The layout of a program in memory, how threads share its work, and its calls.
 fn shared(
     program: &Program,
     starts: &[Option<Value>],
@@ -196,7 +196,7 @@ struct Module {
     /// The outputs that read registers.
     early: Vec<usize>,
     footprint: Footprint,
-    /// The folder of the library, if nothing keeps it.
+    /// The folder of the library, if that is deleted at the end.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -231,7 +231,7 @@ impl Module {
             (nums * num + ints * 8 + bools) as u64
         };
         let (one, many) = (bytes(1), bytes(65));
-        // While the end of a window is searched for, there is room for up to twice as many ticks.
+        // While the end of a window is searched for, there is memory for up to twice as many ticks.
         let per_tick = many.saturating_sub(one).div_ceil(64) * if finds { 2 } else { 1 };
         let footprint = Footprint { fixed: one.saturating_sub(per_tick), per_tick };
         let early = early(&program);

@@ -21,9 +21,9 @@ use crate::run::Ready;
 /// Thresholds above which sharing work pays off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Nanoseconds of work that pay for telling other threads of it.
+    /// The nanoseconds of work above which it pays off to hand a part to other threads.
     job: f64,
-    /// Nanoseconds of work in a window that pay for waking other threads.
+    /// The nanoseconds of work in a window above which it pays off to wake other threads.
     window: f64,
     /// Whether one thread runs all parts, one after the other, in a different order in every other window.
     in_turn: bool,
@@ -45,11 +45,11 @@ impl Limits {
 pub(crate) struct Rows {
     /// How many rows there are.
     pub(crate) n: usize,
-    /// How many elements are between two rows.
+    /// The distance between two rows, in elements.
     pub(crate) step: usize,
 }
 
-/// What a stage reads or writes of a slot, if its rows are divided: some rows, or any elements.
+/// An access by a stage whose rows are divided: the slot, and the rows; without rows, any elements of the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Touch {
     pub(crate) slot: Slot,
@@ -62,27 +62,27 @@ pub(crate) struct Touch {
 pub(crate) struct Divided {
     /// The dimension of a nest whose points are the rows.
     pub(crate) dim: Option<Dim>,
-    /// Among how many threads at most.
+    /// The largest number of threads among which it can be divided.
     pub(crate) most: usize,
-    /// Nanoseconds at a tick.
+    /// The estimated nanoseconds per tick.
     pub(crate) cost: f64,
     pub(crate) touches: Vec<Touch>,
 }
 
-/// Some stages of a node, which run before the next ones begin.
+/// Consecutive stages of a node; all threads finish them before the next phase begins.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Phase {
     pub(crate) stages: std::ops::Range<usize>,
-    /// Among how many threads at most.
+    /// The largest number of threads among which it can be divided.
     pub(crate) most: usize,
-    /// Nanoseconds at a tick.
+    /// The estimated nanoseconds per tick.
     pub(crate) cost: f64,
 }
 
 /// How a node can be shared.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Sharing {
-    /// Each thread runs some of the ticks, which take that many nanoseconds each.
+    /// Each thread can run some of the ticks; the estimated nanoseconds per tick.
     ticks: Option<f64>,
     /// Each thread can run some of the rows, at all ticks.
     rows: Option<Phase>,
@@ -92,7 +92,7 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Whether one thread runs it.
+    /// Whether only a single thread can run it.
     pub(crate) fn is_alone(&self) -> bool {
         self.ticks.is_none() && self.rows.is_none() && self.phases.is_empty()
     }
@@ -114,18 +114,18 @@ pub(crate) struct Shared {
 /// How threads divide the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Share {
-    /// One does all.
+    /// A single thread does everything.
     Alone,
-    /// Each has some of the ticks.
+    /// Each thread runs some of the ticks.
     Ticks,
-    /// That many threads have some of the rows.
+    /// This many threads each run some of the rows.
     Rows(usize),
-    /// Phases run one after the other.
+    /// The threads run one phase after the other.
     Phases,
 }
 
 impl Shared {
-    /// For that many threads. `calls` are the calls of the program, by node and stage.
+    /// Decides how `threads` threads share a program. `calls` are its calls, by node and stage.
     pub(crate) fn new(
         program: &Program,
         layout: &Layout,
@@ -172,13 +172,13 @@ impl Shared {
         Shared { threads, nodes, divided, orders, blocks: layout.blocks.clone(), limits }
     }
 
-    /// The phases of all nodes that may run them, in the order of their numbers.
+    /// The phases of all nodes, in the order of their numbers.
     pub(crate) fn phases(&self) -> impl Iterator<Item = (usize, &Phase)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(k, node)| node.phases.iter().map(move |phase| (k, phase)))
     }
 
-    /// How a node runs in a window of that many ticks.
+    /// How the work of a node is divided in a window of `ticks` ticks.
     pub(crate) fn share(&self, k: usize, ticks: usize) -> Share {
         let Sharing { ticks: by_ticks, rows, phases } = &self.nodes[k];
         let is_over = self.orders[k] == Order::Over;
@@ -233,7 +233,8 @@ pub(crate) fn part(n: usize, parts: usize, i: usize) -> std::ops::Range<usize> {
     n * i / parts..n * (i + 1) / parts
 }
 
-/// A stage with the conditions under which it runs, and slots by their places in memory.
+/// Completes a stage whose rows are divided: adds the accesses of its conditions, and replaces slots by those whose
+/// memory they use.
 fn placed(mut divided: Divided, stage: &Stage, layout: &Layout) -> Divided {
     let conds = stage.when.iter().map(|guard| Touch { slot: guard.cond.slot, rows: None, writes: false });
     divided.touches.extend(conds);
@@ -316,7 +317,7 @@ fn is_apart(touches: &[Touch]) -> bool {
     })
 }
 
-/// The rows of an access along a dimension, if they follow each other in memory.
+/// The rows of an access along a dimension, if each row ends before the next one begins.
 fn rows_of(dims: &[usize], access: &Access, dim: usize) -> Option<Rows> {
     let step = usize::try_from(*access.strides.get(dim)?).ok().filter(|step| *step > 0)?;
     let mut reach = access.offset;
@@ -358,7 +359,7 @@ fn nest_rows(nest: &Nest) -> Option<Divided> {
     Some(Divided { dim: Some(dim), most: dims[dim.index()], cost: nest_cost(nest), touches })
 }
 
-/// Nanoseconds of a nest at a tick, roughly.
+/// The estimated nanoseconds of a nest per tick.
 fn nest_cost(nest: &Nest) -> f64 {
     let spans = nest.spans();
     let points = |dims: &[Dim]| dims.iter().map(|dim| nest.dims[*dim]).product::<usize>() as f64;

@@ -12,7 +12,7 @@ use rml_nest::{
 };
 use rml_plan::{Plan, Start};
 
-/// Why a program is left to the embedded executor; none if it is printed.
+/// The reason why a program is left to the embedded executor; none if it is printed.
 pub(crate) fn refusal(program: &Program) -> Option<&'static str> {
     program.waits.then_some("its blocks wait for values")
 }
@@ -37,7 +37,7 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
     };
     let certain = |source: &mut Source| {
         source.iter_mut().filter(|v| v.any.iter().any(is_held)).for_each(|variant| variant.any.clear());
-        // What follows a variant without conditions applies nowhere.
+        // Variants after one without conditions never apply.
         let mut taken = Positions::NONE;
         source.retain(|variant| {
             let is_left = !variant.at.is_within(taken);
@@ -70,7 +70,7 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
     program
 }
 
-/// Lets the stages of a loop read a register itself where they read a copy of it.
+/// Where stages of a loop read a copy of a register, lets them read the register itself.
 fn forward(program: &mut Program, n: usize) {
     let copies: Vec<(usize, Slot, Slot)> =
         program.nodes[n].stages.iter().enumerate().filter_map(copy).collect();

@@ -21,7 +21,7 @@ impl Contraction {
         let product = match (op.class(), op) {
             (Class::Product, Op::MatMul) => matmul(dims)?,
             (Class::Product, Op::Einsum(labels)) => einsum(labels)?,
-            // Factorisations and what solves by them are of this class, too.
+            // This class also contains factorisations, and operators that solve systems of equations.
             (Class::Product, _) => return None,
             (Class::Identity | Class::Pointwise | Class::Layout | Class::Fold | Class::Along, _)
             | (Class::Sliding | Class::Lookup | Class::Random, _) => return None,
@@ -53,7 +53,7 @@ impl Contraction {
 fn matmul([a, b]: [&[usize]; 2]) -> Option<Contraction> {
     let stack = b.len().saturating_sub(2);
     let letters: Vec<char> = ('A'..='Z').collect();
-    // The axes before the last two of a stack meet from the right.
+    // The leading axes of stacks are aligned from the right.
     let (own, rows) = if stack == 0 { (0, a.len().checked_sub(1)?) } else { (a.len().saturating_sub(2), 1) };
     let deepest = own.max(stack);
     let (all, more) = (letters.get(..deepest)?, letters.get(deepest..deepest + rows.min(a.len() - 1))?);
@@ -64,7 +64,7 @@ fn matmul([a, b]: [&[usize]; 2]) -> Option<Contraction> {
     Some(Contraction { left, right, out })
 }
 
-/// Two operands of which every axis is in the other one or in the result, once.
+/// An einsum of two operands, if each axis occurs once per operand, and also in the other operand or in the result.
 fn einsum(labels: &Einsum) -> Option<Contraction> {
     let [left, right] = labels.operands() else { return None };
     let out = labels.result();

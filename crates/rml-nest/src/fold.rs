@@ -1,4 +1,4 @@
-//! Folds: what makes one value of those along a dimension.
+//! Folds: they reduce the values along a dimension to one value.
 
 use rml_ir::DType;
 use rml_ir::op::Reduction;
@@ -17,9 +17,9 @@ pub enum Fold {
     Largest,
     /// The smallest one, likewise.
     Smallest,
-    /// The position of the largest one; 0 of nothing.
+    /// The position of the largest one; 0 if there are none.
     LargestAt,
-    /// The position of the smallest one; 0 of nothing.
+    /// The position of the smallest one; 0 if there are none.
     SmallestAt,
     /// Whether any is true.
     Any,
@@ -56,7 +56,7 @@ impl Fold {
         }
     }
 
-    /// The fold of a reduction of that type; that of a mean is its sum. None of one that takes several.
+    /// The fold of a reduction on that type; a mean folds as its sum. None for reductions that take several folds.
     pub fn of(by: Reduction, dtype: DType) -> Option<Fold> {
         Some(match by {
             Reduction::Sum if dtype == DType::Int => Fold::Serial,

@@ -15,9 +15,9 @@
 //! }
 //! ```
 //!
-//! A value `v2` has one element for each point of the dimensions that it depends on, and a body says nothing about the
-//! order of its loops: which loops are shared, which values are kept in rows and which are computed again is free. Only
-//! a [fold](Fold) fixes an order, that of its terms, because it decides the bits of the result.
+//! A value `v2` has one element for each point of the dimensions that it depends on. The body says nothing about the
+//! order of its loops: an executor decides which loops are shared, which values are kept in rows and which are computed
+//! again. Only a [fold](Fold) fixes an order, that of its terms, because it decides the bits of the result.
 //!
 //! A choice between whole tensors is part of the load: its [variants](Variant) are tried in order, and the first one
 //! that applies, at this position and under its conditions, says where the elements are. The initial value of a delay,
@@ -34,10 +34,10 @@
 //! - **N1** each element of a slot is filled once at each tick at which the slot may be present: at a position, all
 //!   stages that fill it have the same guards, and their stores are injective, disjoint and complete.
 //! - **N2** an access stays within its slot.
-//! - **N3** what is read is available: it is filled at the same tick by an earlier node or stage, or at a tick that an
-//!   earlier node, or the direction of its own, has passed.
-//! - **N4** exactly one variant applies: at each position of the reader a last one has no conditions, and nothing
-//!   follows it there.
+//! - **N3** what is read is available: an earlier node or stage has filled it at the same tick; or it is at another
+//!   tick, which an earlier node has filled, or which its own node has already passed.
+//! - **N4** exactly one variant applies: at each position of the reader, one variant has no conditions, and it is the
+//!   last one there.
 //! - **N5** each value has a type and the dimensions it depends on: operands have the types that operators take, a fold
 //!   takes the type of its operand and removes its dimension, and a store has a stride for each dimension of its value.
 //! - **N6** the slots that one stage fills are filled equally far ahead, and not farther than what it reads; where the
@@ -47,10 +47,10 @@
 //! - **N8** a stage says that it may fail if, and only if, one of its operators may.
 //! - **N9** the operands of a call are tensors of the types that its operator takes, and its result is a whole slot
 //!   that it does not read at the same tick.
-//! - **N10** a node by sequences reads its own slots at other ticks only in a variant that follows one with all the
-//!   conditions of the node.
-//! - **N11** the first node finds the end of a window that the program ends: it is forward, its head has
-//!   stages, and these are alike at a tick whether it is the last one or not.
+//! - **N10** a node with `by` conditions reads its own slots at other ticks only through a variant that follows one
+//!   whose tests include all these conditions.
+//! - **N11** if the program finds the end of its windows, the first node does: it is forward, its head is not empty,
+//!   and the stages of the head do not distinguish the last tick.
 
 use std::sync::Arc;
 
@@ -125,14 +125,14 @@ pub struct Program {
 pub enum Ends {
     /// Nothing: any block of cycles is a window.
     Nothing,
-    /// The data: the first tick at which one of these holds, of inputs, is the last one.
+    /// The data: the first tick at which one of these conditions on inputs holds is the last one.
     Given(Vec<Guard>),
     /// The program: the first tick at which one of the conditions holds is the last one.
     Found {
         /// The conditions.
         conds: Vec<Guard>,
-        /// How many stages of the first node decide them. The others run when it is known whether the tick is the last
-        /// one.
+        /// How many stages of the first node compute them. The other stages run once it is known whether the tick is
+        /// the last one.
         head: usize,
     },
 }
@@ -140,15 +140,15 @@ pub enum Ends {
 /// Elements, row-major.
 #[derive(Clone, Debug)]
 pub struct SlotData {
-    /// Its name, which no other slot has.
+    /// Its unique name.
     pub name: Arc<str>,
     /// The type of its value.
     pub ty: Type,
     /// What it holds.
     pub home: Home,
-    /// In the source.
+    /// Its place in the source.
     pub span: Span,
-    /// The name of the property that the stage checks which fills it: it has no result where that does not hold.
+    /// The name of the assertion that its stage checks: the stage fails where the assertion does not hold.
     pub asserts: Option<Arc<str>>,
 }
 
@@ -161,14 +161,14 @@ pub enum Home {
     Const(Value),
     /// A register: one value, which outlives ticks.
     Register {
-        /// How it survives.
+        /// How long its value is kept.
         kind: Kind,
-        /// The truth value that it has whenever a window begins, if the program relies on one.
+        /// The truth value that it has at the start of every window, if the program relies on one.
         known: Option<bool>,
     },
-    /// What stages fill, for each tick.
+    /// A value that stages fill at each tick.
     Tick {
-        /// At how many ticks it is filled after those that are done.
+        /// How many ticks past the last finished one it is filled.
         ahead: u32,
     },
 }
@@ -182,7 +182,7 @@ pub struct Node {
     pub by: Vec<Access>,
     /// The stages, in order.
     pub stages: Vec<Stage>,
-    /// The registers that are written at each tick after them.
+    /// The registers written at each tick, after the stages.
     pub writes: Vec<Write>,
 }
 
@@ -202,9 +202,10 @@ pub enum Order {
 pub struct Stage {
     /// The positions at which it runs.
     pub at: Positions,
-    /// It runs where all of these hold, in that order: a later one may be absent where an earlier one does not hold.
+    /// It runs where all of these hold. They are tested in order: a later one may be absent where an earlier one does
+    /// not hold.
     pub when: Vec<Guard>,
-    /// Whether it may have no result. Then it runs whether anything reads it or not.
+    /// Whether it may fail. Then it runs even if nothing reads it.
     pub may_fail: bool,
     /// What it does.
     pub work: Work,
@@ -230,20 +231,20 @@ pub struct Nest {
     pub stores: Vec<(Access, Val)>,
 }
 
-/// How a value in a nest comes about.
+/// The definition of a value in a nest.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Def {
     /// Elements of slots.
     Load(Source),
-    /// Elements of slots at positions that come with the data; it fails where one is outside of the axis.
+    /// Elements of slots at positions known only at run time; it fails if a position is outside of the axis.
     Take {
         /// The elements at position 0.
         source: Source,
         /// The positions.
         at: Val,
-        /// How many there are.
+        /// The length of the axis.
         size: usize,
-        /// How far apart.
+        /// The stride of the axis.
         stride: isize,
     },
     /// An operator of scalars.
@@ -256,7 +257,7 @@ pub enum Def {
         dim: Dim,
         /// The factors.
         of: [Val; 2],
-        /// What the first product is added to, which does not depend on the dimension; without it, 0.
+        /// The value to which the first product is added; it does not depend on the dimension. None means 0.
         start: Option<Val>,
     },
 }
@@ -266,28 +267,28 @@ pub enum Def {
 pub struct Call {
     /// The operator.
     pub op: Op,
-    /// For a product: the value from which the chain of each element starts. For what is added at positions: the value
-    /// that it is added to, in which no zero has a sign.
+    /// For a product: the value at which the chain of each element starts. For `scatter_add`: the value to which rows
+    /// are added, which contains no -0.
     pub start: Option<Operand>,
     /// The operands.
     pub operands: Vec<Operand>,
-    /// What is filled.
+    /// The slot that is filled.
     pub out: Slot,
 }
 
 /// A tensor that is read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Operand {
-    /// Its shape, one stride of each access for each dimension.
+    /// Its shape; each access has a stride for each dimension.
     pub dims: Vec<usize>,
-    /// Its elements.
+    /// The places of its elements.
     pub source: Source,
 }
 
-/// Where elements are read: in the first variant that applies at a tick.
+/// A list of variants: elements are read from the first one that applies at a tick.
 pub type Source = Vec<Variant>;
 
-/// One of several places of which a tick reads one.
+/// One of several places from which a tick may read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variant {
     /// The positions at which it may apply.
@@ -301,13 +302,13 @@ pub struct Variant {
 /// A condition of a variant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Test {
-    /// That a condition has a value.
+    /// A condition has a value.
     Is(Guard),
-    /// That a register is set.
+    /// A register is set.
     IsSet(Slot),
 }
 
-/// That a condition has a value.
+/// A condition, and the value that it must have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guard {
     /// The condition: one truth value.
@@ -316,12 +317,12 @@ pub struct Guard {
     pub value: bool,
 }
 
-/// Elements of a slot: at point `p` that at `offset + Σ strides[d] · p[d]`.
+/// Elements of a slot: the one at point `p` has the index `offset + Σ strides[d] · p[d]`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Access {
     /// The slot.
     pub slot: Slot,
-    /// At which tick; of a constant or a register it does not count, and is `Now`.
+    /// The tick of the elements; always `Now` for constants and registers, which do not depend on it.
     pub tick: Tick,
     /// The element at the point 0.
     pub offset: usize,
@@ -329,14 +330,14 @@ pub struct Access {
     pub strides: Vec<isize>,
 }
 
-/// That a register gets a value.
+/// The write of a register.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Write {
     /// The register.
     pub register: Slot,
-    /// The positions at which it does.
+    /// The positions at which it is written.
     pub at: Positions,
-    /// Where all of these hold.
+    /// It is written where all of these hold.
     pub when: Vec<Guard>,
     /// Where one of these holds, it becomes unset instead, whether or not it would be written.
     pub unless: Vec<Access>,
@@ -369,8 +370,7 @@ impl Program {
             .map(|(id, _)| id)
     }
 
-    /// For each register: how many ticks past the last one that is done it is written in its node, the maximum over its
-    /// readers.
+    /// For each register: how many ticks past the last finished one its node writes it (the maximum over its readers).
     pub fn reaches(&self) -> IndexVec<Slot, u32> {
         let mut reaches = IndexVec::filled(0, self.slots.len());
         for stage in self.nodes.iter().flat_map(|node| &node.stages) {
@@ -408,7 +408,7 @@ impl Stage {
         }
     }
 
-    /// Everything that it reads, guards and conditions of variants among it, and at which positions.
+    /// Everything that it reads, including guards and tests, and the positions at which it does.
     pub fn reads(&self) -> Vec<(Positions, Access)> {
         let guards = self.when.iter().map(|g| (self.at, g.cond.clone()));
         let sources = self.sources().into_iter().flat_map(accesses);
@@ -452,7 +452,7 @@ pub fn dense(dims: &[usize]) -> Vec<isize> {
 }
 
 impl Def {
-    /// The values that it is made of.
+    /// The values that it is computed from.
     pub fn operands(&self) -> Vec<Val> {
         match self {
             Def::Load(_) => Vec::new(),
@@ -531,7 +531,7 @@ impl Nest {
     }
 }
 
-/// Whether an access goes to other elements along a dimension.
+/// Whether an access moves along a dimension.
 pub(crate) fn moves(access: &Access, dim: Dim) -> bool {
     access.strides.get(dim.0 as usize).is_some_and(|stride| *stride != 0)
 }

@@ -22,7 +22,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
             if !case.at.ignores_end() {
                 reach.fail(&tape, "is something else where a tick is the last one");
             }
-            // The first tick is done.
+            // The first tick is always finished.
             let last = if case.at.contains(Position::Middle) { data.ahead } else { 0 };
             case.reads().for_each(|atom| reach.read(atom, last));
         }
@@ -57,7 +57,7 @@ impl Reach<'_> {
         self.found.push(format!("P7: {who} {what}"));
     }
 
-    /// An operand is read from the tick on that is `last` after the last one that is done, and from all before.
+    /// Records that an operand is read at all ticks up to `last` ticks past the last finished one.
     fn read(&mut self, atom: Atom, last: u32) {
         let Atom::Tape(tape, tick) = atom else { return };
         match tick.offset() {

@@ -11,9 +11,9 @@ use super::{Atom, Case, Const, Part, Plan, Reg, Region, Rule, Tape, Tick};
 pub enum Start {
     /// There is none: it is always set where it is read, or is never read.
     Set,
-    /// This constant, whatever reads it.
+    /// This constant, for every reader.
     Const(Const),
-    /// It depends on the reader, or is computed.
+    /// It differs between readers, or is computed.
     Varies,
 }
 
@@ -25,7 +25,7 @@ impl Start {
 }
 
 impl Plan {
-    /// For each register, its value where it is read before it is set.
+    /// For each register, the value that readers see while it is not set.
     pub fn starts(&self) -> IndexVec<Reg, Start> {
         let mut starts = IndexVec::filled(Start::Set, self.registers.len());
         for case in self.tapes.iter().flat_map(|tape| &tape.cases) {
@@ -41,7 +41,7 @@ impl Plan {
         starts
     }
 
-    /// For each register, the region of the loop that writes it; none if no loop does. It is one alone (P5).
+    /// For each register, the region of the loop that writes it; none if no loop does. At most one loop does (P5).
     pub fn loops_of_registers(&self) -> IndexVec<Reg, Option<usize>> {
         let mut loops = IndexVec::filled(None, self.registers.len());
         for (i, region) in self.regions.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Plan {
     }
 
     /// Which tapes may be computed once, at any of their ticks: they have the same value at all ticks at which they are
-    /// present, and to compute them where they are not present is harmless.
+    /// present, and computing them at other ticks is harmless.
     ///
     /// Such a tape is in a region over all ticks and has one case. It is a sum, or it reads only constants, registers
     /// that no loop writes, elements of a first or last tick, and other such tapes. If guards decide where it is

@@ -123,7 +123,7 @@ pub struct Plan {
 pub enum Ends {
     /// Nothing: any block of cycles is a window.
     Nothing,
-    /// The data: the tick at which one of these inputs has that value is the last one.
+    /// The data: a tick is the last one if one of these inputs has the given value.
     Given(Vec<(u32, bool)>),
     /// The program: a tick is the last one if one of the conditions holds. The first region runs tick by tick until
     /// then, while `T` is not yet known.
@@ -191,13 +191,13 @@ pub struct TapeData {
     pub name: Option<Arc<str>>,
     /// The type of an element.
     pub ty: Type,
-    /// In the source.
+    /// Its place in the source.
     pub span: Span,
-    /// The name of the property that it checks: it has no result where that does not hold.
+    /// The name of the assertion that it checks: its operator fails where the assertion does not hold.
     pub asserts: Option<Arc<str>>,
     /// How many ticks past the last finished one it is filled.
     pub ahead: u32,
-    /// How it comes about; at other positions it is never present.
+    /// Its rules, by position. At positions without a case it is never present.
     pub cases: Vec<Case>,
 }
 
@@ -207,25 +207,25 @@ impl TapeData {
         self.cases.iter().find(|c| c.at.contains(at))
     }
 
-    /// Where it may be present.
+    /// The positions at which it may be present.
     pub fn place(&self) -> Positions {
         self.cases.iter().fold(Positions::NONE, |all, c| all.or(c.at))
     }
 }
 
-/// How a tape comes about at some positions.
+/// The rule of a tape at some positions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
     /// The positions.
     pub at: Positions,
-    /// It is present where all of these hold, in that order: a later one may be absent where an earlier one does not
-    /// hold.
+    /// The tape is present where all of these hold. They are tested in order: a later one may be absent where an
+    /// earlier one does not hold.
     pub when: Vec<Guard>,
-    /// How its value comes about.
+    /// The rule that computes its value.
     pub rule: Rule,
 }
 
-/// That a condition has a value.
+/// A condition, and the value that it must have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Guard {
     /// The condition.
@@ -234,7 +234,7 @@ pub struct Guard {
     pub value: bool,
 }
 
-/// How a value comes about.
+/// How a value is computed.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rule {
     /// An operator.
@@ -244,9 +244,9 @@ pub enum Rule {
         /// Its operands.
         args: Vec<Atom>,
     },
-    /// A matrix product that continues from a start: each element is the chain of the product, which begins with the
-    /// element of `start`. So a product over a concatenation is the product of its rear that continues from the product
-    /// of its front, bit by bit.
+    /// A matrix product that continues from a start: the chain of each element begins with the element of `start`. So
+    /// the product over a concatenation equals, bit by bit, the product over its leading part, continued over its
+    /// trailing part.
     Product {
         /// The value that the product is added to.
         start: Atom,
@@ -266,18 +266,18 @@ pub enum Rule {
     },
     /// A delay that restarts where one of the `ends` holds.
     Restart {
-        /// The ends.
+        /// The conditions.
         ends: Vec<Atom>,
-        /// What it starts with.
+        /// Its value where it restarts.
         init: Atom,
-        /// What it is otherwise.
+        /// Its value elsewhere.
         next: Atom,
     },
     /// The sum of the terms over all ticks.
     Sum {
         /// Its start value; none if it is the first term.
         init: Option<Atom>,
-        /// Whether it is taken from the last tick to the first.
+        /// Whether the terms are added from the last tick to the first.
         backward: bool,
         /// The terms, by position.
         terms: Vec<Term>,
@@ -332,7 +332,7 @@ pub enum Tick {
 }
 
 impl Tick {
-    /// The positions that the tick of the element may have, as seen from one at that position.
+    /// The positions that the element's tick may have, for a reader at position `p`.
     pub fn seen_from(self, p: Position) -> Positions {
         match self {
             Tick::Now => Positions::NONE.with(p),
@@ -344,19 +344,19 @@ impl Tick {
     }
 }
 
-/// A value that outlives ticks.
+/// A value that is kept from tick to tick, or from window to window.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Register {
     /// The type of its value.
     pub ty: Type,
-    /// How it survives.
+    /// How long its value is kept.
     pub kind: Kind,
-    /// The truth value that it has whenever a window begins, if the plan relies on one. A run from loaded states that
-    /// have another one is not for the plan.
+    /// The truth value that it has at the start of every window, if the plan relies on one. The plan cannot continue
+    /// from loaded states with another value.
     pub known: Option<bool>,
 }
 
-/// How a register survives.
+/// How long a register keeps its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Within a window; it is not set when the window begins.
@@ -365,7 +365,7 @@ pub enum Kind {
     Hidden,
     /// From window to window, and in checkpoints.
     State {
-        /// The key there.
+        /// The key in checkpoints.
         key: Arc<str>,
         /// Whether it is a parameter.
         parameter: bool,
@@ -392,9 +392,9 @@ pub struct Write {
 pub enum Region {
     /// Parts that run over all ticks at once: no tick depends on another one.
     Over(Vec<Part>),
-    /// Tapes that are filled tick by tick.
+    /// Parts that run tick by tick.
     Loop {
-        /// From the last tick to the first.
+        /// Whether it runs from the last tick to the first.
         backward: bool,
         /// Conditions that end sequences within the window: a sequence ends after each tick at which one of them
         /// holds. Nothing that the loop fills is read at a tick of another sequence, so sequences may be filled in any
@@ -408,7 +408,7 @@ pub enum Region {
 }
 
 impl Rule {
-    /// Its operands, in order, but for those of a sum.
+    /// Its operands, in order, without those of the terms of a sum.
     pub fn operands(&self) -> Vec<Atom> {
         match self {
             Rule::Apply { args, .. } => args.clone(),
@@ -421,7 +421,7 @@ impl Rule {
         }
     }
 
-    /// Changes its operands, those of a sum among them.
+    /// Calls `f` on its operands, including those of the terms of a sum, to change them.
     pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Atom)) {
         match self {
             Rule::Apply { args, .. } => args.iter_mut().for_each(f),
@@ -466,7 +466,7 @@ impl Region {
     }
 }
 
-/// A tape, or what of it is filled at some positions.
+/// A tape, or its cases at some positions, as filled by one region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
     /// The tape.

@@ -15,16 +15,16 @@ pub struct Outline {
     pub backward: usize,
     /// How many tapes are sums over ticks.
     pub sums: usize,
-    /// How many tapes are computed at all ticks at once, inputs and sums apart.
+    /// How many tapes are computed over all ticks at once, without inputs and sums.
     pub over: usize,
-    /// The bytes of what there is once: registers, constants, and tapes that have one element a window.
+    /// The bytes of values that exist once: registers, constants, and tapes with one element per window.
     pub bytes: u64,
     /// The bytes of one tick of all other tapes.
     pub bytes_per_tick: u64,
 }
 
 impl Outline {
-    /// That of a plan.
+    /// The outline of a plan.
     pub fn of(plan: &Plan) -> Self {
         let mut outline = Self { waits: plan.waits, ..Self::default() };
         for region in &plan.regions {

@@ -18,7 +18,7 @@ use super::{
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
 ///
 /// # Errors
-/// The first line that is none of a plan.
+/// The first line that is not part of a plan.
 pub fn parse(text: &str) -> Result<Plan, String> {
     let lines = || text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
     let (plan, ends) = head(&mut lines().next().ok_or("the text is empty")?)?;
@@ -86,12 +86,12 @@ struct Reader<'a> {
     looped: Option<Looped>,
 }
 
-/// The words that begin a line outside of loops that declares something.
+/// The words that begin a declaration, outside of loops.
 const DECLARED: [&str; 6] = ["in", "const", "parameter", "state", "carried", "local"];
 
 impl<'a> Reader<'a> {
-    /// Reads a line that declares an input, a constant or a register, and of one that fills a tape the tape's name and
-    /// type. Returns whether the next line is in a loop.
+    /// Reads only the declaration in a line: an input, a constant or a register; or the name and type of a tape that
+    /// the line fills. Returns whether the next line is in a loop.
     fn declare(&mut self, c: &mut Cursor<'a>, in_loop: bool) -> Read<bool> {
         if in_loop && c.eat("}") {
             return Ok(false);
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         Ok(in_loop)
     }
 
-    /// Where a tape is filled, and which one it is: `at last loss: num []`.
+    /// The start of a line that fills a tape: `at last loss: num []`.
     fn tape(&mut self, c: &mut Cursor<'a>) -> Read<Part> {
         let at = place(c)?;
         let name = c.word("the name of a tape")?;
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a line whose tapes are declared.
+    /// Reads a line, once all tapes are declared.
     fn line(&mut self, c: &mut Cursor<'a>) -> Read<()> {
         if let Some(mut looped) = self.looped.take() {
             if c.eat("}") {
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
             let at = place(c)?;
             self.taken(at, c)?;
         } else {
-            // It was read as a declaration.
+            // The first pass has read it.
             return if DECLARED.into_iter().any(|w| c.eat(w)) {
                 Ok(())
             } else {
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         c.end()
     }
 
-    /// Reads a case; cases of one tape that follow each other are one part.
+    /// Reads a case; consecutive cases of one tape form one part.
     fn part(&mut self, c: &mut Cursor<'a>, parts: &mut Vec<Part>) -> Read<()> {
         let Part { tape, at } = self.tape(c)?;
         c.expect("=")?;
@@ -423,10 +423,10 @@ fn tick(c: &mut Cursor<'_>) -> Read<Tick> {
     c.expect("]").map(|()| tick)
 }
 
-/// Reads positions as [`place`](super::place) prints them, such as ` at behind first`; all of them if nothing is said.
+/// Reads positions as [`place`](super::place) prints them, such as ` at behind first`. Without `at`, all positions.
 ///
 /// # Errors
-/// If `at` is followed by something else.
+/// If `at` is not followed by positions.
 pub fn place(c: &mut Cursor<'_>) -> Read<Positions> {
     if !c.eat("at") {
         return Ok(Positions::ALL);

@@ -4,10 +4,10 @@ use rml_ir::{Position, Positions};
 
 use super::{Atom, Case, Guard, Output, Part, Plan, Reg, Region, Rule, Tape, TapeData, Term, Tick, Write};
 
-/// An operand, and where and for what it is read.
+/// A read: the operand, its positions and its reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read {
-    /// The operand, as seen from the ticks of its reader.
+    /// The operand, relative to the ticks of its reader.
     pub atom: Atom,
     /// The positions at which it is read.
     pub at: Positions,
@@ -20,7 +20,7 @@ pub struct Read {
 pub enum Reader {
     /// A guard of a case of that tape.
     Guard(Tape),
-    /// The rule of a case of that tape; the start value of a sum is read so too.
+    /// The rule of a case of that tape, or the start value of a sum.
     Rule(Tape),
     /// A term of a sum, or its guard: at each tick of the window.
     Term(Tape),
@@ -35,7 +35,7 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// The tape that is filled with the operand, if it is read for one.
+    /// The tape whose cases read the operand; none for other readers.
     pub fn tape(self) -> Option<Tape> {
         match self {
             Reader::Guard(tape) | Reader::Rule(tape) | Reader::Term(tape) => Some(tape),
@@ -49,7 +49,7 @@ fn conds(when: &[Guard]) -> impl Iterator<Item = Atom> + '_ {
 }
 
 impl Plan {
-    /// Everything that is read: by tapes, in their order, and then by what is not a tape.
+    /// All reads: those of tapes, in order, then all others.
     pub fn reads(&self) -> impl Iterator<Item = Read> + '_ {
         let cases =
             self.tapes.iter_enumerated().flat_map(|(id, tape)| tape.cases.iter().map(move |c| (id, c)));
@@ -75,24 +75,24 @@ impl Plan {
         writes.chain(put_out).chain(ends)
     }
 
-    /// All writes of registers: first those of loops, then those behind all regions.
+    /// All writes of registers: first those in loops, then those after all regions.
     pub fn writes(&self) -> impl Iterator<Item = &Write> {
         self.regions.iter().flat_map(Region::writes).chain(&self.commits)
     }
 
-    /// The cases of which a part fills a tape.
+    /// The cases of a tape that a part fills.
     pub fn cases_of(&self, part: Part) -> impl Iterator<Item = &Case> {
         self.tapes[part.tape].cases.iter().filter(move |case| !case.at.and(part.at).is_empty())
     }
 }
 
 impl Case {
-    /// What it reads at each of its ticks: its guards, then the operands of its rule, but for the terms of a sum.
+    /// What it reads at each of its ticks: its guards, then the operands of its rule, without the terms of a sum.
     pub fn reads(&self) -> impl Iterator<Item = Atom> + '_ {
         conds(&self.when).chain(self.rule.operands())
     }
 
-    /// The same, and what the terms of a sum read at other ticks.
+    /// The same, including what the terms of a sum read at other ticks.
     pub fn all_reads(&self) -> impl Iterator<Item = Atom> + '_ {
         self.reads().chain(self.rule.terms().iter().flat_map(Term::reads))
     }
@@ -148,8 +148,7 @@ impl Atom {
 }
 
 impl Tick {
-    /// How many ticks after its reader's the tick of the element is. None if it is the first or the last one, wherever
-    /// the reader is.
+    /// How many ticks after the reader's tick the element is. None if it is always at the first or the last tick.
     pub fn offset(self) -> Option<isize> {
         match self {
             Tick::Now => Some(0),
@@ -159,7 +158,7 @@ impl Tick {
         }
     }
 
-    /// Whether it is the tick of the reader itself, if that is at this position.
+    /// Whether it is the reader's own tick, for a reader at position `p`.
     pub fn is_here(self, p: Position) -> bool {
         match self {
             Tick::Now => true,

@@ -17,14 +17,14 @@ mod waits;
 pub enum Fault {
     /// An operator has none.
     Operator {
-        /// Which one.
+        /// The place of the operator in the source.
         span: Span,
         /// Why.
         error: EvalError,
     },
     /// A value is read that is not there: the plan, or the data, do not fit.
     Missing {
-        /// What is read.
+        /// The tape that is read.
         tape: Tape,
     },
 }
@@ -75,7 +75,7 @@ impl Machine {
                 Ok((0..cycles).find(|t| ends.iter().any(|end| is(end, *t))).map(|t| t + 1))
             }
             (Ends::Found { conds, head }, Some(Region::Loop { parts, writes, .. })) => {
-                // No tick is the last one before it is found.
+                // Until the end is found, no tick counts as the last one.
                 let mut window = Window { ticks: cycles + 1, ..self.begin(cycles, inputs) };
                 for t in 0..cycles {
                     parts[..*head].iter().try_for_each(|part| window.fill(part, t))?;
@@ -150,12 +150,12 @@ struct Window<'a> {
     ticks: usize,
     /// How many of these are done; the others are ahead.
     done: usize,
-    /// How many ticks after these each register is written.
+    /// For each register: how many ticks past the last finished one it is written.
     reaches: IndexVec<Reg, u32>,
     inputs: &'a [Column],
     tapes: IndexVec<Tape, Column>,
     registers: IndexVec<Reg, Option<Value>>,
-    /// Their values after the last tick that is done.
+    /// The values of registers after the last finished tick.
     kept: IndexVec<Reg, Option<Value>>,
     waits: waits::Waits,
 }

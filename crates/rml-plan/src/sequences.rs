@@ -32,7 +32,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     }
 }
 
-/// Whether a tape is a condition that regions fill without guards at all ticks but, perhaps, the last one.
+/// Whether a tape is a condition that these regions fill without guards, at all ticks except perhaps the last one.
 fn is_known_before(plan: &Plan, tape: Tape, regions: &[Region]) -> bool {
     let data = &plan.tapes[tape];
     let parts = regions.iter().flat_map(Region::parts).filter(|part| part.tape == tape);
@@ -42,7 +42,7 @@ fn is_known_before(plan: &Plan, tape: Tape, regions: &[Region]) -> bool {
         && Positions::BEFORE_END.is_within(filled.and(data.place()))
 }
 
-/// Whether what a part reads at other ticks of its loop is read by delays that restart with each condition.
+/// Whether a part reads its loop at other ticks only through delays that restart with every condition.
 fn reads_its_sequence_alone(
     plan: &Plan,
     part: Part,

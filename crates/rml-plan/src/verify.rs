@@ -37,7 +37,7 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     if verifier.found.is_empty() { Ok(()) } else { Err(verifier.found) }
 }
 
-/// An id that stands for nothing, as text; then nothing else can be checked.
+/// Text about an id that the plan does not define, if there is one; nothing else can be checked then.
 pub fn dangling(plan: &Plan) -> Option<String> {
     let is_there = |atom: Atom| match atom {
         Atom::Const(k) => k.index() < plan.consts.len(),
@@ -58,15 +58,15 @@ pub fn dangling(plan: &Plan) -> Option<String> {
 
 struct Verifier<'a> {
     plan: &'a Plan,
-    /// Whether it looks ahead, or waits: then the last tick of a block has a tick after it.
+    /// Whether the plan looks ahead or waits: then a tick after the last one of a block may be read.
     is_open: bool,
-    /// Where each tape is filled by the regions so far.
+    /// For each tape, the positions at which earlier regions fill it.
     filled: IndexVec<Tape, Positions>,
-    /// Where the loop around fills it, at all its ticks.
+    /// For each tape, the positions at which the current loop fills it.
     body: IndexVec<Tape, Positions>,
-    /// Where that loop has filled it in the same tick.
+    /// For each tape, the positions at which earlier parts of the current loop fill it.
     earlier: IndexVec<Tape, Positions>,
-    /// Whether there is a loop around, and whether it is backward.
+    /// Whether the current region is a backward loop; none if it is no loop.
     way: Option<bool>,
     found: Vec<String>,
 }
@@ -207,7 +207,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Where a part gives a tape elements.
+    /// The positions at which a part fills a tape.
     fn holds(&self, part: Part) -> Positions {
         self.plan.tapes[part.tape].place().and(part.at)
     }
@@ -248,11 +248,11 @@ impl Verifier<'_> {
         }
     }
 
-    /// Where the loop around has filled a tape when the element of a tick is read.
+    /// The positions at which the current loop has filled a tape when its element at `tick` is read.
     fn looped_at(&self, tape: Tape, tick: Tick, p: Position) -> Positions {
         match (self.way, tick) {
             (None, _) => Positions::NONE,
-            // Parts of a plan that waits may lag behind others: that is checked for itself.
+            // In a plan that waits, parts may lag behind others; P9 checks these.
             (Some(false), _) if self.plan.waits => self.body[tape],
             (Some(_), _) if tick.is_here(p) => self.earlier[tape],
             (Some(false), Tick::Before | Tick::First) | (Some(true), Tick::After | Tick::Last) => {

@@ -30,7 +30,7 @@ impl Plan {
             if !changed {
                 return Some(lags.into_iter().map(isize::unsigned_abs).collect());
             }
-            // No path is longer than one through all parts.
+            // If the lags have a solution, none exceeds that of a path through all parts.
             if lags.iter().any(|lag| lag.unsigned_abs() > 2 * parts.len()) {
                 return None;
             }

@@ -121,9 +121,9 @@ impl From<Checkpoint> for Parameters {
 pub(crate) enum Policy {
     /// All states that have a value, and no others.
     Exact,
-    /// The parameters; other states, which must fit, are taken where they are present.
+    /// The parameters. Other states are loaded if the checkpoint has them, and must then fit.
     Inference,
-    /// The parameters; other states are taken where they are present and fit.
+    /// The parameters. Other states are loaded if the checkpoint has them and they fit.
     Available,
 }
 
@@ -149,8 +149,7 @@ impl Checkpoint {
         self.position.as_ref().map_or(&self.preparation, |position| &position.preparation).clone()
     }
 
-    /// The options by which its training was compiled, where these say nothing else: static parameters, and double
-    /// precision.
+    /// The given options, completed by those of the training: static parameters and double precision.
     #[must_use]
     pub fn settings(&self, mut options: Options) -> Options {
         let Some(position) = &self.position else { return options };
@@ -304,7 +303,7 @@ impl Checkpoint {
         if mismatch.is_empty() { Ok(selected) } else { Err(mismatch.diagnostic(self, program, policy)) }
     }
 
-    /// The states of a program, but for its parameters, that are here.
+    /// The states of a program, other than parameters, that the checkpoint has.
     pub(crate) fn continued(&self, program: &Program) -> Vec<String> {
         let states = program.flat().states.iter().filter(|(_, state)| !state.parameter);
         states.map(|(key, _)| key.to_string()).filter(|key| self.states.contains_key(&**key)).collect()

@@ -166,8 +166,8 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     })
 }
 
-/// A plan of fixed memory of a program whose own plan waits: what restarts with a condition of the next cycle does so
-/// when that has come.
+/// For a program whose own plan waits: a plan with fixed memory, of the same program with delays that restart when a
+/// condition of the next cycle arrives. None if there is none.
 pub(crate) fn at_once(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Option<Plan> {
     let flat = rml_schedule::restarts(flat, &analyses.clocks.clocks)?;
     rml_schedule::schedule(&flat, fed).ok().filter(|plan| !plan.waits)

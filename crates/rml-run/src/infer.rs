@@ -349,7 +349,7 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
     Ok(Some(d))
 }
 
-/// An error of inputs that the data lacks, where the program has another node that does without them: the one that has
+/// If data lacks inputs, an error that points to another node of the program that does not need them: the one that has
 /// the parameters.
 fn without_label(error: Error, source: &Source, program: &Program, data: &dyn Dataset) -> Error {
     let missing = missing(program.inputs(), data.table());

@@ -27,7 +27,7 @@ pub(crate) struct Rollout {
     fetched: u64,
 }
 
-/// How far to run: to the end of the last of that many windows, or to the first end after that many cycles, whatever
+/// How far to run: to the end of the last of `windows` windows, or to the first end after `cycles` cycles, whichever
 /// comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
@@ -36,7 +36,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// How many of the windows that end after these numbers of cycles belong to it: those that do, and at least one.
+    /// How many windows are within reach, if windows end after these numbers of cycles; at least one.
     fn windows_of(self, ends: &[usize]) -> usize {
         let within = ends.iter().take_while(|cycles| (**cycles as u64) < self.cycles).count();
         let all = usize::try_from(self.windows).unwrap_or(usize::MAX);
@@ -133,7 +133,7 @@ impl Rollout {
         Ok(Stretch { windows: windows as u64, cycles: cycles as u64, outputs: tried.outputs })
     }
 
-    /// As many cycles as end with a window that is within reach, if windows are as long as the shortest one was.
+    /// The number of cycles to feed first: whole windows within reach, if all are as long as the shortest one so far.
     fn first_piece(&self, reach: Reach) -> usize {
         let most = usize::try_from(reach.windows).unwrap_or(usize::MAX);
         let shortest = self.shortest.unwrap_or(1);
@@ -145,7 +145,7 @@ impl Rollout {
     fn feed(&mut self, cycles: usize, tried: &mut Tried) -> Result<(), Error> {
         self.session.feed_block(&Block::new(cycles, Vec::new()))?;
         tried.cycles += cycles;
-        // Outputs of cycles that are open are not fetched, so that they come again when these are taken back.
+        // Outputs of open cycles are not fetched, because these cycles may be taken back and run again.
         let complete = self.session.cycles() - self.session.open_cycles();
         while self.fetched < complete {
             let Some(outputs) = self.session.next_known() else { break };

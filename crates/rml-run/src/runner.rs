@@ -45,11 +45,11 @@ pub(crate) struct Family {
     programs: IndexMap<usize, Program>,
     /// What `rml check` finds wrong with the node, by the number of stacked windows.
     checked: IndexMap<usize, Checked>,
-    /// Inputs to do without.
+    /// Inputs to leave out.
     without: Vec<String>,
     /// What runs the programs.
     engine: Engine,
-    /// What follows the number of stacked windows, once that is asked.
+    /// Which outputs and states depend on the number of stacked windows; computed on first use.
     stacked: Option<Stacked>,
 }
 
@@ -137,8 +137,8 @@ pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> R
     }
 }
 
-/// Whether a condition or the clock of another input has a say in which cycles an input without a declared clock is
-/// present.
+/// Whether a condition, or the clock of another input, helps to decide in which cycles an input without a declared
+/// clock is present.
 fn has_sampled_input(flat: &Flat) -> bool {
     let classes = ClockClasses::new(flat);
     let mut open = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| classes.of(i.var));

@@ -10,7 +10,7 @@ use crate::Declined;
 pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
     let mut reach = Reach { ahead: IndexVec::filled(0, plan.tapes.len()) };
     plan.root_reads().for_each(|read| reach.read(read.atom, 0));
-    // Who reads a tape stands after it.
+    // Readers of a tape come after it.
     for region in plan.regions.iter().rev() {
         match region {
             Region::Over(parts) => parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape)),
@@ -20,7 +20,7 @@ pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
                 return Err(why.help("call the node that looks ahead with `every end`"));
             }
             Region::Loop { parts, writes, .. } => loop {
-                // In a loop forward nobody reads the tick after: two or three rounds are enough.
+                // In a forward loop no part reads the tick after, so two or three rounds are enough.
                 let before = reach.ahead.clone();
                 parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape));
                 for write in writes {
@@ -51,13 +51,13 @@ struct Reach {
 impl Reach {
     fn tape(&mut self, plan: &Plan, tape: Tape) {
         for case in &plan.tapes[tape].cases {
-            // The first tick is done.
+            // The first tick is always finished.
             let ahead = if case.at.is_within(Positions::STARTS) { 0 } else { self.ahead[tape] };
             case.reads().for_each(|atom| self.read(atom, ahead));
         }
     }
 
-    /// An operand is read at all ticks that are done and at that many more.
+    /// Records that an operand is read at all finished ticks and at `ahead` more.
     fn read(&mut self, atom: Atom, ahead: u32) {
         let Atom::Tape(tape, tick) = atom else { return };
         let by = i32::try_from(tick.offset().unwrap_or(0)).unwrap_or(0);

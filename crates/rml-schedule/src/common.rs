@@ -54,10 +54,10 @@ struct Common<'a> {
     instead: BTreeMap<Var, Var>,
 }
 
-/// What variables that are one have in common.
+/// The operators and operands that equal variables have in common.
 type Key<'a> = (Vec<Made<'a>>, Vec<Operand>);
 
-/// What makes a variable of operands.
+/// How a value is computed from its operands: by an operator, or as a choice.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Made<'a> {
     Apply(&'a Op),
@@ -81,7 +81,7 @@ impl<'a> Common<'a> {
                 }
             }
         }
-        // Those that have a name in the source come first, so that they are left.
+        // Variables with a name in the source come first, so that these remain.
         let mut pending: Vec<Var> = self.demanded.cases.keys().copied().collect();
         pending.sort_by_key(|v| std::cmp::Reverse((self.window.name(*v).is_none(), *v)));
         let mut seen: BTreeMap<Key<'a>, BTreeSet<Var>> = BTreeMap::new();
@@ -112,7 +112,7 @@ impl<'a> Common<'a> {
         self.window.as_told(v).is_none()
             && !self.demanded.head.contains(&v)
             && cases.iter().all(|case| made(case).is_some())
-            // A block continues from what is not known in it.
+            // A recurrence in a block continues from an unknown value, so it equals no other one.
             && !(self.window.is_block && recurs())
     }
 

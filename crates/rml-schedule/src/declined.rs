@@ -11,14 +11,14 @@ use rml_ir::flat::{Flat, Var};
 pub struct Declined {
     /// The reason.
     pub why: String,
-    /// Where.
+    /// The place in the source.
     pub span: Option<Span>,
     /// A form of the program that has a plan.
     pub help: Option<String>,
 }
 
 impl Declined {
-    /// As a diagnostic, if the plan of that node was requested.
+    /// A diagnostic for a request to plan that node.
     pub fn diagnostic(&self, node: &str) -> Diagnostic {
         let d = Diagnostic::error(
             codes::backend::ENGINE_DECLINES,
@@ -40,12 +40,12 @@ impl Declined {
         Self { why: why.into(), span: Some(span), help: None }
     }
 
-    /// The same with a way out.
+    /// The same, with a help text.
     pub(crate) fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// As a finding of an analysis says it.
+    /// With the words of a finding of an analysis.
     pub(crate) fn found(found: &Diagnostic) -> Self {
         Self { why: found.message.clone(), span: found.span(), help: found.help.first().cloned() }
     }
@@ -67,7 +67,7 @@ impl Declined {
         }
     }
 
-    /// Some value is known at the end of the trace at the earliest.
+    /// Some value cannot be known before the end of the trace.
     pub(crate) fn closed(causality: &Causality) -> Self {
         let found = causality.findings.iter().find(|d| d.code == codes::analysis::CLOSED_ONLY);
         Self {
@@ -77,13 +77,13 @@ impl Declined {
         }
     }
 
-    /// Nothing is proved of when values are known.
+    /// Nothing is proved about when values are known.
     pub(crate) fn dynamic(flat: &Flat, causality: &Causality) -> Self {
         let reason = causality.reasons.first();
         let own = reason.and_then(|r| r.spans.iter().copied().find(|span| is_own(flat, *span)));
         let late = flat.outputs.iter().copied().chain(flat.vars.ids());
         let late = late.filter(|v| causality.latency[*v] == Latency::Dynamic);
-        // Of many that are late, some of the first ones are read in the node.
+        // If many values are late, prefer one of the first that is read in the node itself.
         let late = late.take(20).map(|v| line(flat, v)).find(|span| is_own(flat, *span));
         let declined =
             Self { span: own.or(late), ..Self::new("when its values are known depends on the data") };

@@ -8,8 +8,8 @@ use rml_ir::Type;
 use rml_ir::flat::{ConstKind, Constant, Drawn, Equation, Flat, Rhs, Var, VarData};
 use rml_ir::{DType, Shape, Value};
 
-/// The same program, in which the outermost windows end on the base clock: an end is false where it was absent
-/// (WINDOW-4). None if all of them do.
+/// Moves the ends of outermost windows to the base clock: an end is false wherever it was absent (WINDOW-4). None if
+/// all of them are on the base clock.
 ///
 /// Ensures: F1 to F8; variables, equations, windows and states keep their ids.
 pub(crate) fn on_base(drawn: &Drawn, clocks: &Clocks) -> Option<Drawn> {
@@ -43,7 +43,7 @@ fn tells(flat: &mut Flat, end: Var, samplings: &[(Var, bool)]) -> Var {
     })
 }
 
-/// A variable that is false wherever it is asked for.
+/// A variable with the constant value false.
 fn never(flat: &mut Flat, span: Span) -> Var {
     let ty = condition();
     let value = flat.consts.push(Constant { kind: ConstKind::Value(Value::Bool(false)), ty, text: None });

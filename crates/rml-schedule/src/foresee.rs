@@ -1,4 +1,4 @@
-//! Windows whose ends data of the next cycle tell, in a form that has these data in its own cycle.
+//! Programs whose windows end by data of the next cycle, rewritten so that they get these data as additional inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use rml_ir::op::Op;
 /// How deep a condition is followed.
 const DEPTH: usize = 100;
 
-/// A program that has data of the next cycle as inputs of its own.
+/// A program with additional inputs for data of the next cycle.
 #[derive(Clone, Debug)]
 pub struct Foreseen {
     /// The program. Its new inputs follow the others, and have a value in every cycle.
     pub program: Drawn,
-    /// What each new input is.
+    /// The meaning of each additional input.
     pub next: Vec<NextInput>,
 }
 
@@ -25,9 +25,9 @@ pub struct Foreseen {
 pub struct NextInput {
     /// The other input.
     pub of: usize,
-    /// The input in whose true cycles no next cycle is needed: a window ends there.
+    /// An input: in cycles in which it is true, a window ends and the next cycle is not needed.
     pub end: Option<usize>,
-    /// The value in these cycles; if none, it may be anything.
+    /// The value in those cycles; if none, any value will do.
     pub init: Option<bool>,
 }
 
@@ -36,7 +36,7 @@ pub struct NextInput {
 /// the delay ends. None if there is no such delay, or if one needs more of the next cycle than inputs and the values
 /// that delays remember.
 ///
-/// A cycle is determined if the next one is there, or if the input [`NextInput::end`] is true in it.
+/// A cycle is determined if the next cycle is known, or if the input [`NextInput::end`] is true in it.
 ///
 /// Requires: clocks of that program. Ensures: F1 to F8; variables and states keep their ids and keys. All outputs and
 /// states are those of the program in the cycles that are determined, but an operator that may fail may do so a cycle
@@ -71,14 +71,15 @@ struct Foresee<'a> {
     defs: IndexVec<Var, Option<Eq>>,
     flat: Flat,
     next: Vec<NextInput>,
-    /// What variables are in the next cycle, by the window at whose end that may be anything.
+    /// For a variable, and the window at whose end any value will do: the variable that has its value in the next
+    /// cycle.
     after: BTreeMap<(Var, Option<usize>), Var>,
-    /// The delays that are inputs now.
+    /// The delays that were replaced by inputs.
     given: BTreeSet<Eq>,
 }
 
 impl Foresee<'_> {
-    /// The delays back that the ends of outermost windows are computed from, by operators; none if there is none.
+    /// The backward delays from which operators compute the ends of outermost windows; none if there are none.
     fn delays(&self) -> Option<Vec<Eq>> {
         let outermost = self.drawn.windows.iter().filter(|window| window.parent.is_none());
         let mut pending: Vec<Var> = outermost.map(|window| window.end).collect();
@@ -96,7 +97,7 @@ impl Foresee<'_> {
         Some(delays).filter(|delays| !delays.is_empty())
     }
 
-    /// Makes a delay an input, or computes it from what exists in the next cycle.
+    /// Replaces a delay by an input, or computes it from values of the next cycle that exist already.
     fn delay(&mut self, eq: Eq) -> Option<()> {
         let Equation { lhs, rhs, span } = self.drawn.equations[eq].clone();
         let (init, next, window) = match rhs {
@@ -143,7 +144,7 @@ impl Foresee<'_> {
         self.input(end).filter(|_| parent.is_none())
     }
 
-    /// Which input a variable is that has a value in every cycle.
+    /// The number of the input that a variable is, if it has a value in every cycle.
     fn input(&self, v: Var) -> Option<usize> {
         let at = self.drawn.inputs.iter().position(|input| input.var == v && input.clock.is_none())?;
         self.is_on_base(v).then_some(at)
@@ -153,7 +154,7 @@ impl Foresee<'_> {
         self.clocks.of[v] == Clocks::BASE
     }
 
-    /// What a variable is in the next cycle.
+    /// A variable with the value that `v` has in the next cycle.
     fn after(&mut self, v: Var, end: Option<usize>, depth: usize) -> Option<Var> {
         if let Some(known) = self.after.get(&(v, end)) {
             return Some(*known);
@@ -215,7 +216,7 @@ fn drop_equations(flat: &mut Flat, dropped: &BTreeSet<Eq>) {
     }
 }
 
-/// Drops the windows in which nothing is delayed.
+/// Removes windows that contain no delay.
 fn drop_windows(flat: &mut Flat) {
     let mut used = BTreeSet::new();
     for equation in &flat.equations {

@@ -45,10 +45,10 @@ pub use declined::Declined;
 pub use foresee::{Foreseen, NextInput, foreseen};
 pub use restarts::restarts;
 
-/// What a run is fed with.
+/// How a run is fed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fed {
-    /// Whole windows, where the program has any.
+    /// By whole windows, if the program has windows.
     Windows,
     /// Any blocks of cycles, a single one among them. A program that looks ahead has windows anyway.
     Blocks,
@@ -64,9 +64,9 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
     known(flat, &Analyses::of(flat), fed).map(|made| made.plan)
 }
 
-/// The plan of a program of which all is known already, and the delay or parameter that each of its registers keeps.
+/// The plan of a program that is already analysed, and for each of its registers the delay or parameter that it keeps.
 ///
-/// Requires: analyses of that program; what they know about its constants may be less. Ensures: P1 to P9, V1 to V8.
+/// Requires: analyses of that program, which may know less about its constants. Ensures: P1 to P9, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -78,19 +78,19 @@ pub fn schedule_known(
     known(flat, analyses, fed).map(|made| (made.plan, made.witness.registers))
 }
 
-/// A plan, and what it is proved with.
+/// A plan, and the witness that proves it.
 #[derive(Clone, Debug)]
 pub struct Proved {
     /// The plan.
     pub plan: Plan,
-    /// Which variable of the program each tape and each register is.
+    /// For each tape and each register, the variable of the program that it holds.
     pub witness: Witness,
-    /// The program that it is proved to compute, if that is another one with the same meaning: its windows end on the
-    /// base clock.
+    /// The program that the plan is proved to compute, if it differs from the given one: its windows end on the base
+    /// clock, and its meaning is the same.
     pub program: Option<Drawn>,
 }
 
-/// The plan of a program with its proof, for who checks plans.
+/// The plan of a program with its proof, for callers that check plans.
 ///
 /// Ensures: P1 to P9, V1 to V8.
 ///
@@ -125,12 +125,11 @@ fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Proved, Declined
         Fed::Blocks => None,
     };
     let blocks = plan(flat, known, Shape::Blocks).or_else(|_| plan(flat, known, Shape::Waiting));
-    // What is wrong with its windows says more.
+    // If both fail, the reason for windows is more helpful.
     blocks.map_err(|why| windows.filter(|_| !flat.windows.is_empty()).unwrap_or(why))
 }
 
-/// The plan of a program whose windows are on a sampled clock: of the same program, with ends that are false where they
-/// were absent.
+/// Plans a program whose windows end on a sampled clock, by moving these ends to the base clock.
 fn on_base(flat: &Drawn, analyses: &Analyses, why: Declined) -> Result<Proved, Declined> {
     let Some(program) = ends::on_base(flat, &analyses.clocks.clocks) else { return Err(why) };
     let analyses = Analyses::of(&program);
@@ -146,11 +145,11 @@ fn on_base(flat: &Drawn, analyses: &Analyses, why: Declined) -> Result<Proved, D
 /// What a plan runs at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// Windows, where the program has any.
+    /// A window, if the program has windows.
     Windows,
-    /// Any block of cycles, with as many more as values wait for.
+    /// Any block of cycles, plus the fixed number of cycles that values wait for.
     Blocks,
-    /// Any block of cycles, as far as values are known.
+    /// Any block of cycles, up to the first with an unknown value.
     Waiting,
 }
 
@@ -173,7 +172,7 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<Proved, Declined
     let plan = regions::plan(&window, demanded)?;
     let plan = if window.looks_ahead && !window.waits { ahead::ahead(plan)? } else { plan };
     checked("regions", || verify(&plan));
-    // Single steps are quicker with products as they are.
+    // For single cycles, splitting products does not pay off.
     let (plan, witness) =
         if shape == Shape::Windows { products::products(plan, witness) } else { (plan, witness) };
     checked("products", || verify(&plan));

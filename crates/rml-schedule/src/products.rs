@@ -14,7 +14,7 @@ mod slices;
 
 use edit::Edit;
 
-/// The plan with products split where a part of them leaves a loop, or is not read.
+/// Splits products of which one part does not depend on the loop, or is not read.
 ///
 /// Requires, ensures: P1 to P8.
 pub(crate) fn products(plan: Plan, witness: Witness) -> (Plan, Witness) {
@@ -23,7 +23,7 @@ pub(crate) fn products(plan: Plan, witness: Witness) -> (Plan, Witness) {
 }
 
 fn split(plan: Plan, witness: Witness, pass: impl Fn(&mut Edit, usize)) -> (Plan, Witness) {
-    // What finds the end of a window runs tick by tick.
+    // The region that finds the end of a window has to run tick by tick.
     let first = usize::from(matches!(plan.ends, Ends::Found { .. }));
     let regions = first..plan.regions.len();
     let mut edit = Edit::new(plan, witness);

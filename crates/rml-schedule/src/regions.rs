@@ -13,14 +13,14 @@ use crate::demand::{Case, Demanded, Rule, Write};
 use crate::resolve::Source;
 use crate::window::Window;
 
-/// A variable, or what of it is computed at some positions.
+/// A variable, at all or some of its positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Node {
     v: Var,
     at: Positions,
 }
 
-/// An edge: the node that is needed, and at which tick, as seen from the one that needs it.
+/// A dependence: the node that is needed, and at which tick relative to the reader.
 #[derive(Clone, Copy, Debug)]
 struct Need {
     to: usize,
@@ -76,7 +76,8 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
                 }
             })
             .collect();
-        // What waits is not split: how far it is filled is said for all of its positions.
+        // In a plan that waits, variables cannot be split by positions: how far a tape is filled is known only for all
+        // of them together.
         if parts.len() == nodes.len() || window.waits {
             return Err(circular(window, &nodes, &split, &graph));
         }
@@ -115,7 +116,7 @@ fn search(nodes: &[Node], graph: &Graph<Need>, demanded: &Demanded) -> Vec<usize
             continue;
         }
         pending.extend(graph.of(i).iter().map(|need| need.to));
-        // A register that is written in turn is read in one loop.
+        // A register that is read and written at each tick belongs to one loop.
         let v = nodes[i].v;
         if demanded.registers.get(&v).is_some_and(|r| r.in_turn) {
             pending.extend((0..nodes.len()).filter(|j| nodes[*j].v == v));
@@ -124,7 +125,7 @@ fn search(nodes: &[Node], graph: &Graph<Need>, demanded: &Demanded) -> Vec<usize
     (0..nodes.len()).filter(|i| found[*i]).collect()
 }
 
-/// What each node needs.
+/// The nodes that each node needs.
 fn graph(nodes: &[Node], demanded: &Demanded) -> Graph<Need> {
     let mut of: BTreeMap<Var, Vec<usize>> = BTreeMap::new();
     for (i, node) in nodes.iter().enumerate() {
@@ -157,7 +158,7 @@ fn graph(nodes: &[Node], demanded: &Demanded) -> Graph<Need> {
             for source in values(write) {
                 let Source::Kept(u, at) = source else { continue };
                 let of = of.get(&u).map_or(&[][..], Vec::as_slice);
-                // What is written may itself be of another tick.
+                // The written value may itself be read at another tick.
                 let own = matches!(at, Tick::Before | Tick::After).then_some(at);
                 for tick in std::iter::once(tick).chain(own) {
                     edges.extend(of.iter().map(|to| (i, Need { to: *to, tick })));
@@ -184,7 +185,7 @@ enum Way {
     Loop { backward: bool, order: Vec<usize> },
 }
 
-/// Which way members of a component are computed; none if they need each other both ways, or within a tick.
+/// The way to compute the members of a component; none if they need each other in both directions, or within a tick.
 fn direction(members: &[usize], nodes: &[Node], graph: &Graph<Need>, demanded: &Demanded) -> Option<Way> {
     let inside = |i: usize| members.binary_search(&i).ok();
     let (mut now, mut before, mut after) = (Vec::new(), false, false);
@@ -215,8 +216,8 @@ fn direction(members: &[usize], nodes: &[Node], graph: &Graph<Need>, demanded: &
         .then(|| Way::Loop { backward: after, order: order.members.iter().map(|c| members[c[0]]).collect() })
 }
 
-/// A loop forward in which some members lag ticks behind others, whose next ticks they read, if every circle leads to
-/// ticks before.
+/// A forward loop in which members that read the next tick of others lag some ticks behind these; none if a circle of
+/// reads does not lead to earlier ticks.
 fn staggered(members: &[usize], graph: &Graph<Need>, demanded: &Demanded, nodes: &[Node]) -> Option<Way> {
     let inside = |i: usize| members.binary_search(&i).ok();
     if members.iter().any(|m| demanded.registers.get(&nodes[*m].v).is_some_and(|r| r.in_turn)) {
@@ -304,7 +305,7 @@ impl<'a> Builder<'a> {
         for (v, register) in &demanded.registers {
             let (ty, kind) = (flat.vars[*v].ty.clone(), register.kind.clone());
             registers.push(plan::Register { ty, kind, known: window.truth_at_start(*v) });
-            // What nothing reads need not be written in turn.
+            // A register that nothing reads need not be written in the loop.
             if !register.in_turn || !demanded.cases.contains_key(v) {
                 commits.extend(register.writes.iter().map(|w| self.write(*v, w)));
             }

@@ -1,4 +1,4 @@
-//! What a variable is at a position of a window.
+//! Resolves a variable at a position of a window: to a constant, another variable, or itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use rml_plan::Tick;
 
 use crate::window::{Restart, Window};
 
-/// What a variable is at a position.
+/// The value of a variable at a position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Source {
     /// A constant.
     Const(ConstId),
-    /// A variable, which is kept, at that tick. The variable itself at the same tick if it has a value of its own.
+    /// The value of a tape at that tick: of another variable, or of the variable itself if it has to be computed.
     Kept(Var, Tick),
     /// False, where the end of a window is absent.
     Never,
 }
 
-/// How many copies are followed: beyond that a copy is kept.
+/// The longest chain of copies that is followed; a copy beyond it gets a tape of its own.
 const DEPTH: usize = 2000;
 
-/// Finds out what variables are, once each.
+/// Resolves variables, each only once.
 pub(crate) struct Resolver<'a> {
     pub(crate) window: &'a Window<'a>,
     known: BTreeMap<(Var, Position), Source>,
     path: BTreeSet<(Var, Position)>,
-    /// What variables are at ticks that have passed, if the window is [open](Window::open).
+    /// The resolver for earlier ticks, if the window is [open](Window::open).
     past: Option<Box<Resolver<'a>>>,
 }
 
@@ -37,13 +37,13 @@ impl<'a> Resolver<'a> {
         Self { window, known: BTreeMap::new(), path: BTreeSet::new(), past: None }
     }
 
-    /// For a window that is open; in `past` it is not.
+    /// A resolver for an open window. `past` resolves earlier ticks, for which the window is not open.
     pub(crate) fn open(window: &'a Window<'a>, past: Resolver<'a>) -> Self {
         Self { past: Some(Box::new(past)), ..Self::new(window) }
     }
 
-    /// What a variable is where it is present at a position. A circle of copies is cut: there the variable has a value
-    /// of its own.
+    /// The value of a variable where it is present at a position. In a circle of copies, one variable gets a tape of
+    /// its own.
     pub(crate) fn source(&mut self, v: Var, p: Position) -> Source {
         let p = self.window.canonical(p);
         if let Some(known) = self.known.get(&(v, p)) {
@@ -71,7 +71,7 @@ impl<'a> Resolver<'a> {
         Position::ALL.into_iter().any(|p| self.path.contains(&(u, p)))
     }
 
-    /// What the facts say that it equals.
+    /// The value that the facts prove.
     fn held(&mut self, v: Var, p: Position) -> Option<Source> {
         let [first, last] = self.window.holds(v, p);
         match (first, last) {
@@ -85,13 +85,13 @@ impl<'a> Resolver<'a> {
     fn at_edge(&mut self, u: Var, p: Position, edge: Position, tick: Tick) -> Source {
         match self.source(u, edge) {
             Source::Kept(w, Tick::Now) if p != edge => Source::Kept(w, tick),
-            // The neighbour of the edge: the copy is kept.
+            // It is a neighbour of the edge, which other positions cannot read, so the copy gets a tape.
             Source::Kept(_, Tick::Before | Tick::After) if p != edge => Source::Kept(u, tick),
             other => other,
         }
     }
 
-    /// What its equation copies.
+    /// The value that its equation copies.
     fn copied(&mut self, v: Var, p: Position) -> Option<Source> {
         match self.window.rhs(v)? {
             Rhs::Const(k) => Some(Source::Const(*k)),
@@ -114,7 +114,7 @@ impl<'a> Resolver<'a> {
                 (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
                     .then(|| self.neighbour(*next, p, Tick::Before))
             }
-            // Whether there is a tick after is not known.
+            // It is not known whether there is a tick after this one.
             Rhs::FbyBack { .. } | Rhs::Post { .. } if self.past.is_some() => None,
             Rhs::FbyBack { init, next, window } => {
                 let restart = self.window.restart(*window);
@@ -138,12 +138,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Whether a variable is present at every tick of a window, or at the first or last one alone, whatever the data.
+    /// Whether a variable is present at every tick of a window, independently of data.
     pub(crate) fn is_steady(&self, v: Var) -> bool {
         self.window.place(v) == self.window.all && self.is_unguarded(v)
     }
 
-    /// Whether the position alone tells where a variable is present.
+    /// Whether the position alone decides where a variable is present.
     pub(crate) fn is_unguarded(&self, v: Var) -> bool {
         let at = |p| self.window.guards(v, p).is_some_and(|g| g.is_empty());
         self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
@@ -165,7 +165,7 @@ impl<'a> Resolver<'a> {
         }
         match found {
             Some(Source::Kept(u, Tick::Now)) => Source::Kept(u, tick),
-            // Where the trace may end, only what is read at the tick after shows that there is one.
+            // If the trace may end, only a read of the tick after shows whether there is one.
             _ if self.window.looks_ahead && tick == Tick::After => Source::Kept(next, tick),
             // There and back.
             Some(Source::Kept(u, Tick::Before)) if tick == Tick::After => Source::Kept(u, Tick::Now),

@@ -9,7 +9,7 @@ use rml_ir::flat::{
 };
 use rml_ir::{DType, Shape, Type, Value};
 
-/// How deep conditions are followed.
+/// The most steps for which a condition is followed.
 const DEPTH: usize = 100;
 
 /// Rewrites the delays of windows that end where `false fby back r` or `post r` does: they restart where `r` holds
@@ -44,7 +44,7 @@ pub fn restarts(drawn: &Drawn, clocks: &Clocks) -> Option<Drawn> {
     Drawn::new(restarts.flat).ok()
 }
 
-/// For each variable, whether it is a later one, or made of one by operators.
+/// For each variable, whether it is a value of a later cycle, or computed from one by operators.
 fn ahead(flat: &Flat) -> IndexVec<Var, bool> {
     let mut ahead = IndexVec::filled(false, flat.vars.len());
     let mut readers: Vec<Vec<Eq>> = vec![Vec::new(); flat.vars.len()];
@@ -74,14 +74,14 @@ fn around(flat: &Flat, window: Option<Window>) -> Vec<Window> {
 struct Restarts {
     flat: Flat,
     ahead: IndexVec<Var, bool>,
-    /// What conditions were in the cycle before.
+    /// For each condition, a variable with its value in the cycle before.
     before: BTreeMap<Var, Var>,
     /// A window that never ends: delays in it are no states of the program.
     never: Option<Window>,
 }
 
 impl Restarts {
-    /// Writes a delay as a choice.
+    /// Replaces a delay by a choice.
     fn delay(&mut self, eq: Eq) {
         let Equation { lhs, rhs, span } = self.flat.equations[eq].clone();
         let Rhs::Fby { init, next, window } = rhs else { return };
@@ -99,7 +99,7 @@ impl Restarts {
         self.flat.equations[eq].rhs = Rhs::If { cond: first, then: starts, other: delayed };
     }
 
-    /// What a condition was in the cycle before; whatever it is in the first one.
+    /// A variable with the value of a condition in the cycle before; its value in the first cycle does not matter.
     fn before(&mut self, v: Var, depth: usize) -> Var {
         if let Some(known) = self.before.get(&v) {
             return *known;

@@ -31,7 +31,7 @@ pub(crate) fn sequences(mut plan: Plan) -> Plan {
     plan
 }
 
-/// The conditions that cut everything that a loop reads of its own at other ticks.
+/// The conditions at which a loop restarts all delays through which it reads itself at other ticks.
 fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
     let Region::Loop { backward, parts, writes, .. } = region else { return BTreeSet::new() };
     if !writes.is_empty() {
@@ -51,8 +51,7 @@ fn ends(plan: &Plan, region: &Region) -> BTreeSet<Tape> {
     common.unwrap_or_default()
 }
 
-/// The conditions with which a case restarts, rather than to read its loop at another tick; none if it reads only
-/// what is available.
+/// The conditions at which a case restarts; none if it does not read its loop at another tick.
 fn cut(case: &Case, at: Positions, own: &BTreeSet<Tape>, backward: bool) -> Option<BTreeSet<Tape>> {
     let carried = |atom: Atom| match atom {
         Atom::Const(_) => false,

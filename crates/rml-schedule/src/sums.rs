@@ -12,7 +12,7 @@ use rml_plan::{
 #[derive(Clone, Copy, Default)]
 struct Reads {
     count: usize,
-    /// Whether it is read at its first tick alone, or at its last.
+    /// Whether it is read only at its first tick, or only at its last.
     first_only: bool,
     last_only: bool,
     by: By,
@@ -31,7 +31,7 @@ enum By {
 ///
 /// Requires, ensures: P1 to P8.
 pub(crate) fn sums(mut plan: Plan) -> Plan {
-    // The loop that finds the end of a window stays one.
+    // The loop that finds the end of a window cannot become a sum.
     let reads = reads(&plan);
     for i in usize::from(matches!(plan.ends, Ends::Found { .. }))..plan.regions.len() {
         let Some((tape, backward)) = single(&plan.regions[i]) else { continue };
@@ -41,7 +41,7 @@ pub(crate) fn sums(mut plan: Plan) -> Plan {
         plan.tapes[tape].cases = vec![Case { at, when: Vec::new(), rule }];
         plan.regions[i] = Region::Over(vec![Part { tape, at }]);
     }
-    // A sum reads what its loop did.
+    // The reads counted above still apply: a sum reads the same tapes as its loop did.
     let ids: Vec<Tape> = plan.tapes.ids().collect();
     for tape in ids {
         let Some(Case { rule: Rule::Sum { init, backward, terms }, at, .. }) = plan.tapes[tape].cases.first()
@@ -159,8 +159,8 @@ fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
     Some(Rule::Sum { init, backward, terms })
 }
 
-/// A term that is zero where a condition does not hold, as terms that are added where it does, if nothing else reads
-/// it.
+/// Replaces a term that is zero where a condition does not hold by terms with that condition, if nothing else reads the
+/// term.
 fn given_where(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Option<Vec<Term>> {
     let cases = private(plan, reads, term)?;
     let terms = cases.iter().map(|case| {
@@ -187,7 +187,7 @@ fn is_zero(plan: &Plan, atom: Atom) -> bool {
     }
 }
 
-/// Whether a sum may be -0: then zeros may not be left out.
+/// Whether a sum may be -0: then zeros must not be left out.
 fn starts_from_negative_zero(plan: &Plan, init: Atom) -> bool {
     let Atom::Const(k) = init else { return true };
     match plan.consts[k].to_data() {
@@ -223,7 +223,7 @@ fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term, all: &[Term])
     terms
 }
 
-/// Terms that add the same at several positions together.
+/// Merges terms that add the same value at several positions.
 fn joined(terms: impl Iterator<Item = Term>) -> Vec<Term> {
     let mut joined: Vec<Term> = Vec::new();
     for term in terms {
@@ -235,7 +235,8 @@ fn joined(terms: impl Iterator<Item = Term>) -> Vec<Term> {
     joined
 }
 
-/// The cases of the tape that a term copies, if that is available where the term is added, and nothing else reads it.
+/// The cases of the tape that a term copies, if the tape is present wherever the term is added, and nothing else reads
+/// it.
 fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Option<&'a [Case]> {
     let [Atom::Tape(tape, Tick::Now)] = term.args[..] else { return None };
     let (data, tape) = (&plan.tapes[tape], &tape);
@@ -247,7 +248,7 @@ fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Op
     .then_some(&data.cases)
 }
 
-/// The terms of a product; the transpose of a matrix is part of it.
+/// The terms for a product. If its first factor is a transposed matrix, the terms read the matrix itself.
 fn product(plan: &Plan, at: Positions, when: &[Guard], args: &[Atom]) -> Vec<Term> {
     let plain = Term { at, when: when.to_vec(), op: Op::MatMul, args: args.to_vec() };
     let matrix = |atom: Atom| plan.ty(atom).shape.rank() == 2;
@@ -270,7 +271,7 @@ fn product(plan: &Plan, at: Positions, when: &[Guard], args: &[Atom]) -> Vec<Ter
     terms
 }
 
-/// Regions over all ticks that follow each other are one.
+/// Merges consecutive regions over all ticks.
 fn merged(plan: &mut Plan) {
     let mut done: Vec<Region> = Vec::new();
     for region in plan.regions.drain(..) {

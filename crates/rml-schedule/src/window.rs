@@ -18,16 +18,15 @@ use crate::{Declined, Known, Shape, declined};
 pub(crate) struct Window<'a> {
     pub(crate) flat: &'a Drawn,
     pub(crate) clocks: &'a Clocks,
-    /// The facts about the segments that the windows are, or about the trace.
+    /// The facts about these windows; for blocks, about the whole trace.
     table: Cow<'a, IndexVec<Var, VarFacts>>,
-    /// What ends a window; nothing if any block of cycles is one.
+    /// The conditions that end a window; none if any block of cycles is one.
     pub(crate) ends: Vec<Guard>,
-    /// The windows of `every` that end where these do.
+    /// The windows of `every` with the same ends.
     own: BTreeSet<flat::Window>,
     /// Whether any block of cycles is a window.
     pub(crate) is_block: bool,
-    /// Whether a block has ticks after it that are looked at. Then it makes no difference whether a tick is the last
-    /// one.
+    /// Whether blocks look ahead. Then it makes no difference whether a tick is the last one.
     pub(crate) looks_ahead: bool,
     /// Whether a block is filled only as far as what is read is available.
     pub(crate) waits: bool,
@@ -35,7 +34,8 @@ pub(crate) struct Window<'a> {
     pub(crate) all: Positions,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
-    /// Where variables never have a value, although they may be present: what waits for a tick that never comes.
+    /// Variables and positions without a value, although the variable may be present: they wait for a tick that never
+    /// comes.
     never: BTreeSet<(Var, usize)>,
     /// Additional variables of plans; their ids follow those of the program.
     told: Vec<Told>,
@@ -117,7 +117,7 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// The position that stands for this one, where some make no difference.
+    /// The position that represents `p`, where some positions make no difference.
     pub(crate) fn canonical(&self, p: Position) -> Position {
         match (self.looks_ahead, p.is_start()) {
             (false, _) => p,
@@ -202,12 +202,12 @@ impl<'a> Window<'a> {
         self.defs[v].map_or(self.flat.vars[v].span, |eq| self.flat.equations[eq].span)
     }
 
-    /// The place of a variable, or of what reads it, in the file of the node that runs: a reader knows that one.
+    /// The place in the file of the node that is run: of a variable, or of its reader there.
     pub(crate) fn line(&self, v: Var) -> Span {
         declined::line(self.flat, self.origin(v))
     }
 
-    /// The variable of the program that one is, or reports.
+    /// The variable of the program: `v` itself, or the end that `v` reports.
     fn origin(&self, v: Var) -> Var {
         self.as_told(v).map_or(v, |told| told.end)
     }
@@ -223,7 +223,7 @@ impl<'a> Window<'a> {
         self.defs[v].map(|eq| &self.flat.equations[eq].rhs)
     }
 
-    /// What is known about a variable at a position: every tick of a block is somewhere in the trace.
+    /// The index of the facts for a position; the ticks of a block may be anywhere in the trace.
     fn facts(&self, p: Position) -> usize {
         if self.is_block { Position::Middle.index() } else { p.index() }
     }
@@ -241,17 +241,17 @@ impl<'a> Window<'a> {
         Position::ALL.into_iter().filter(|p| self.may_be_present(v, *p)).collect()
     }
 
-    /// What operators that may fail compute.
+    /// The results of operators that may fail.
     pub(crate) fn failing(&self) -> impl Iterator<Item = Var> + use<'a> {
         failing(self.flat)
     }
 
-    /// Whether a variable has no value at a position, where it may be present.
+    /// Whether a variable never has a value at a position at which it may be present.
     pub(crate) fn is_never(&self, v: Var, p: Position) -> bool {
         self.never.contains(&(v, self.facts(p)))
     }
 
-    /// Whether it is known when the window has ended where a variable is present, and its value at a position.
+    /// Whether the value of a variable at a position, and where it is present, is known when the window has ended.
     pub(crate) fn is_known(&self, v: Var, p: Position) -> bool {
         let within = |v: Var| self.table[v].within.contains(p);
         let conditions = self.clocks.samplings(self.clocks.of[v]);
@@ -282,7 +282,7 @@ impl<'a> Window<'a> {
         [own(self.table[v].first[i]), own(self.table[v].last[i])]
     }
 
-    /// Whether a condition may be there and hold at a position.
+    /// Whether a condition may be present and true at a position.
     pub(crate) fn may_hold(&self, cond: Var, p: Position) -> bool {
         self.may_be_present(cond, p) && self.guards(cond, p).is_some() && self.truth(cond, p) != Some(false)
     }
@@ -301,12 +301,12 @@ impl<'a> Window<'a> {
         Some(open)
     }
 
-    /// Whether the clock of a variable is known before the program runs, up to conditions.
+    /// Whether the clock of a variable is the base clock, or is sampled from it by conditions.
     pub(crate) fn has_known_clock(&self, v: Var) -> bool {
         self.clocks.clocks[self.clocks.root(self.clocks.of[self.origin(v)])] == ClockData::Base
     }
 
-    /// Whether a condition has a value at its first tick in a window of the plan at most, as one that tells that tick.
+    /// Whether a condition has this value at most at its first tick in a window of the plan.
     pub(crate) fn is_first(&self, cond: Var, value: bool) -> bool {
         let Some(Rhs::Fby { next, window, .. }) = self.rhs(cond) else { return false };
         self.restart(*window) == Restart::Edge
@@ -373,7 +373,7 @@ fn of_ends(flat: &Drawn, ends: &[Guard], why: impl Into<String>) -> Declined {
     }
 }
 
-/// Why a program has no plan whose windows end independently of each other.
+/// The reason why a program has no plan if its outermost windows end independently of each other.
 fn beside(flat: &Drawn, facts: &Facts, outermost: &[Segments]) -> Declined {
     let mut ends = outermost.iter().map(|s| &facts.segments[*s].cut.ends);
     let mut names: Vec<String> = ends.clone().map(|ends| names(flat, ends)).collect();
@@ -401,7 +401,7 @@ fn told(flat: &Drawn, clocks: &Clocks) -> Vec<Told> {
     ends.into_iter().flat_map(depths).collect()
 }
 
-/// What operators that may fail compute.
+/// The results of operators that may fail.
 fn failing(flat: &Drawn) -> impl Iterator<Item = Var> + use<'_> {
     let may_fail = |equation: &&flat::Equation| match &equation.rhs {
         Rhs::Apply { op, args } => op.may_fail(args.iter().map(|arg| flat.vars[*arg].ty.dtype)),
@@ -454,7 +454,7 @@ fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     })
 }
 
-/// What is known about a variable at each position that a tick may have as long as it may be the last one.
+/// The facts about a variable at positions of ticks that may turn out to be the last one.
 fn open(facts: &VarFacts) -> VarFacts {
     let twin = |p: Position| match p {
         Position::First => Position::Only,
@@ -474,7 +474,7 @@ fn open(facts: &VarFacts) -> VarFacts {
         place: both(&|p| facts.place.contains(p) || facts.place.contains(twin(p))),
         truths: Position::ALL.map(|p| facts.truths[p.index()].or(facts.truths[twin(p).index()])),
         first: holds(&facts.first),
-        // The last tick is not there yet.
+        // No value of the last tick is available yet.
         last: holds(&facts.last).map(constant),
         constant: facts.constant,
         before: both(&|p| facts.before.contains(p) && facts.before.contains(twin(p))),
@@ -489,7 +489,7 @@ pub(crate) enum Restart {
     Never,
     /// It restarts in each window.
     Edge,
-    /// It restarts after a tick where one of these holds, too.
+    /// It restarts after each tick at which one of these holds.
     Inner {
         ends: Vec<Var>,
         /// Whether it restarts in each window of the plan.

@@ -19,7 +19,7 @@ impl<N: Number> Arena<N> {
         Self { nums: Cells::new(), ints: Cells::new(), bools: Cells::new() }
     }
 
-    /// Takes at least that many elements of each type, of `num`, `int` and `bool`.
+    /// Makes room for at least that many `num`, `int` and `bool` elements.
     pub(super) fn reserve(&mut self, [nums, ints, bools]: [usize; 3]) {
         self.nums.reserve(nums);
         self.ints.reserve(ints);
@@ -60,7 +60,7 @@ impl<N: Number> Arena<N> {
         Value::new(shape.clone(), data)
     }
 
-    /// Puts a value at a place. One of another type is left out, which types rule out (P2).
+    /// Stores a value at a place. A value of another type is ignored; P2 rules this out.
     pub(super) fn set(&mut self, dtype: DType, at: usize, value: &Value) {
         match (dtype, value) {
             (DType::Int, Value::Int(x)) => self.ints[at] = *x,
@@ -73,8 +73,8 @@ impl<N: Number> Arena<N> {
         }
     }
 
-    /// Puts elements of `data`, `len` from `offset` on, at a place. Those of another type are left out, which types
-    /// rule out (P2).
+    /// Stores `len` elements of `data`, from `offset` on, at a place. Elements of another type are ignored; P2 rules
+    /// this out.
     pub(super) fn set_data(&mut self, dtype: DType, at: usize, data: &Data, offset: usize, len: usize) {
         match (dtype, data) {
             (DType::Num, data) => {

@@ -11,15 +11,15 @@ use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
 use super::single::Single;
 
-/// Where everything is in windows of one length.
+/// The addresses of all values in windows of one length.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     pub(super) ticks: usize,
     /// The ticks that are bound: all, or those of a segment.
     pub(super) part: (usize, usize),
-    /// How many ticks a segment has, if the window runs in segments, and whether these store what is needed later.
+    /// If the window runs in segments: the ticks per segment, and whether values for later sweeps are stored.
     pub(super) cut: Option<(usize, bool)>,
-    /// Where each value is stored; at the first tick, if there is one for each.
+    /// The address of each value; at the first tick, if it has one for each tick.
     pub(super) bases: Vec<usize>,
     /// Where each operand is stored.
     pub(super) spots: Vec<Spot>,
@@ -34,9 +34,10 @@ pub(super) struct Bound {
 /// How the code of a thread differs from that of the window.
 #[derive(Clone, Debug)]
 pub(super) struct Mine {
-    /// For each operand, which one of the window it is, if for fewer rows.
+    /// For each operand of the thread's code: the operand of the window's code that it comes from. It is another one if
+    /// the thread computes only some rows.
     pub(super) origins: Vec<Arg>,
-    /// For each place that the thread has for itself, where it is stored among all such places of its type.
+    /// For each place that belongs to this thread alone: its offset among all such places of its type.
     pub(super) places: Vec<Option<usize>>,
 }
 
@@ -65,7 +66,7 @@ impl Bound {
             let (data, room) = (&code.slots[*slot], placement.rooms[*slot]);
             arena.copy(data.dtype, room.at(ticks), room.at(self.ticks), done.min(ticks) * data.width);
         };
-        // Nothing is overwritten that is still to be moved.
+        // In this order, no move overwrites a value that still has to be moved.
         if ticks > self.ticks {
             placement.early.iter().rev().for_each(&mut go);
         } else {

@@ -20,10 +20,10 @@ use super::{Machine, compiled};
 /// segment that computes them.
 const LARGE: u64 = 14 << 20;
 
-/// Each segment binds all operands of the code; of more than these, that takes a part of the time that segments save.
+/// Code with more operands runs as a whole if that fits in memory: each segment binds all operands, which costs time.
 const OPERANDS: usize = 2048;
 
-/// Code, where its values are stored, and how many elements of each type threads have for themselves.
+/// Code, the placement of its values, and how many elements of each type belong to single threads.
 type Compiled<'a> = (&'a Listed, &'a Placement, [usize; 3]);
 
 /// How windows fit in memory.
@@ -31,12 +31,12 @@ type Compiled<'a> = (&'a Listed, &'a Placement, [usize; 3]);
 pub(super) struct Fit {
     /// For each [`Way`]: how windows run in segments, or why they cannot. Computed on first use.
     ways: [OnceCell<Result<Arc<Segments>, &'static str>>; 2],
-    /// The length of the windows that run in segments, how, and how many ticks these have.
+    /// For windows that run in segments: their length, the segments, and the ticks per segment.
     cut: Option<(usize, Arc<Segments>, usize)>,
 }
 
 impl Fit {
-    /// How a window of that many ticks runs in segments, and how many ticks these have; none if it runs as a whole.
+    /// The segments of a window of `ticks` ticks, and the ticks per segment; none if it runs as a whole.
     pub(super) fn cut(&self, ticks: usize) -> Option<(Arc<Segments>, usize)> {
         let (_, segments, size) = self.cut.as_ref().filter(|(cut, ..)| *cut == ticks)?;
         Some((Arc::clone(segments), *size))
@@ -93,9 +93,9 @@ enum Way {
 pub struct Budget {
     /// The bytes of the window as a whole.
     pub whole: u64,
-    /// The fewest bytes with which it runs, in segments; or why it does not run in segments.
+    /// The fewest bytes in which the window runs, in segments; or why it cannot run in segments.
     pub least: Result<u64, &'static str>,
-    /// How it runs in segments with the bytes that there are, if it does.
+    /// The segments chosen for the available bytes; none if the window runs as a whole, or does not fit.
     pub cut: Option<Cut>,
 }
 
@@ -106,7 +106,7 @@ pub struct Cut {
     pub ticks: usize,
     /// The bytes that the window takes.
     pub bytes: u64,
-    /// How many loops run again, of how many.
+    /// How many loops run more than once, and how many loops there are.
     pub again: (usize, usize),
 }
 
@@ -137,11 +137,11 @@ impl Budget {
 }
 
 impl<N: Number> Machine<N> {
-    /// Asks for the memory of windows of that many ticks. They run in segments from now on if they are large, or do not
-    /// fit as a whole.
+    /// Requests memory for windows of `ticks` ticks. From now on they run in segments if they are large, or do not fit
+    /// as a whole.
     ///
     /// # Errors
-    /// They fit in no way.
+    /// The window fits neither as a whole nor in segments.
     pub fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
         let (used, limit) = (memory::used(), memory::limit());
         let available = limit.saturating_sub(used);

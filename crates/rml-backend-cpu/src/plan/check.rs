@@ -12,10 +12,10 @@ use super::listed::Listed;
 use super::operand::Arg;
 use super::place::Placement;
 
-/// A value: that of a place at a tick, if it has one for each.
+/// The name of a value: its place and, if it has a value for each tick, the tick.
 type Name = Option<(usize, usize)>;
 
-/// Checks windows of up to `ticks` ticks. Gives the first operand that is not there any more.
+/// Checks windows of up to `ticks` ticks. The error names the first operand whose value has been overwritten.
 pub(super) fn check(code: &Listed, placement: &Placement, ticks: usize) -> Result<(), String> {
     for ticks in 1 + code.ahead..=ticks + code.ahead {
         let mut bound = Bound::default();
@@ -246,7 +246,7 @@ mod tests {
         assert!(size.per_tick < of(true) && size.fixed < of(false), "{size:?}");
     }
 
-    /// Values that are needed at the same time are put at the same place, and values a little beside theirs.
+    /// Moves values onto others that are needed at the same time, or past the end of the memory: the check must notice.
     #[test]
     fn values_in_the_way_of_others_are_found() {
         let (code, placement) = placed();

@@ -41,18 +41,18 @@ impl SlotData {
     }
 }
 
-/// A tick, as seen from another one.
+/// The tick of an operand: relative to the current tick, or to an end of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum At {
-    /// So far from it.
+    /// This many ticks after the current tick.
     Here(isize),
-    /// So far from the first one.
+    /// This many ticks after the first tick.
     First(isize),
-    /// So far from the last one.
+    /// This many ticks after the last tick.
     Last(isize),
 }
 
-/// An operand: from an element of the value in a place at a tick on.
+/// An operand: elements of a place, from `offset` on, at a tick.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Ref {
     pub(super) slot: Slot,
@@ -65,25 +65,25 @@ pub(super) struct Ref {
 pub(super) enum Kernel {
     /// Element by element; the type is that of the first operand that is no condition.
     Point(Op, DType, Walk),
-    /// Elements as they are.
+    /// A copy.
     Copy(DType, Walk),
     /// Operands are conditions, then two values: the first value if any condition holds, else the second.
     Choose(DType),
-    /// A register, if it is set; else what it starts with.
+    /// A register, if it is set; else its start value.
     Read(DType, usize),
     /// Zeros.
     Clear(DType),
     /// `a x b` for `(m, k, n)`, and which [`Pack`] `b` is, if it is one.
     Product([usize; 3], Option<usize>),
-    /// The same product, which continues from a third operand.
+    /// The same product, added to a third operand: each element continues the chain that begins there.
     Further([usize; 3], Option<usize>),
-    /// As many products, one for each pair of matrices.
+    /// That many products of pairs of matrices.
     Products(usize, [usize; 3]),
     /// `sum`, `mean`, `max`, `min`, `any` or `all`.
     Reduce(Reduction, DType, Around),
-    /// Positions of the largest elements, or the smallest.
+    /// Positions of the largest (true) or smallest elements.
     Position(bool, DType, Around),
-    /// Softmax, or its logarithm, of rows of that many columns.
+    /// Softmax, or its logarithm (true), of rows of that many columns.
     Softmax(bool, usize),
     /// One element of each row of that many columns.
     Pick(DType, usize),
@@ -99,7 +99,7 @@ pub(super) enum Kernel {
     Draw(Op),
     /// A sum over ticks.
     Sum { backward: bool, init: bool, terms: Vec<Addend> },
-    /// Whatever has no kernel: through values.
+    /// Any operator without a kernel: the reference evaluation, on values.
     General(Op, Vec<(DType, Shape)>, DType),
 }
 
@@ -118,7 +118,7 @@ pub(super) enum Added {
     Rows(Arg, usize),
     /// `aᵀ x b` for `(m, k, n)`.
     Outer([usize; 3], [Arg; 2]),
-    /// The value that instructions leave in a place.
+    /// The value that these instructions compute, and where they leave it.
     Made(Range<usize>, Arg),
 }
 
@@ -132,7 +132,7 @@ pub(super) struct Instr {
     pub(super) args: Vec<Arg>,
 }
 
-/// That a condition has a value.
+/// A condition, and the value that it must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Guard {
     pub(super) cond: Arg,
@@ -146,7 +146,7 @@ pub(super) struct Unit {
     pub(super) at: Positions,
     pub(super) when: Vec<Guard>,
     pub(super) instrs: Range<usize>,
-    /// At how many of the last ticks it is not filled, where a plan looks ahead.
+    /// If the plan looks ahead: at how many of the last ticks the tape is not filled.
     pub(super) short: usize,
     /// Whether its value is the same at all ticks.
     pub(super) once: bool,
@@ -154,7 +154,7 @@ pub(super) struct Unit {
     pub(super) in_turn: bool,
 }
 
-/// That a register gets a value, or is left unset.
+/// The write of a register: it gets a value, or is left unset.
 #[derive(Clone, Debug)]
 pub(super) struct Put {
     pub(super) register: usize,
@@ -162,28 +162,28 @@ pub(super) struct Put {
     pub(super) when: Vec<Guard>,
     pub(super) unless: Vec<Arg>,
     pub(super) value: Arg,
-    /// At how many of the last ticks it is not written, where a plan looks ahead.
+    /// If the plan looks ahead: at how many of the last ticks the register is not written.
     pub(super) short: usize,
-    /// Its needs, in a plan that waits.
+    /// If the plan waits: the operands that the write needs.
     pub(super) wants: Wants,
     pub(super) lazy: LazyWrite,
 }
 
-/// A tape that a pass of a plan that waits fills.
+/// A tape that a pass fills, in a plan that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) tape: usize,
     pub(super) units: Range<usize>,
     pub(super) wants: Wants,
-    /// How many ticks it lags behind other parts of a loop forward.
+    /// In a forward loop: how many ticks it lags behind other parts.
     pub(super) lag: usize,
     /// The register that it reads.
     pub(super) reads: Option<usize>,
-    /// In a loop backward: what decides its value at the first tick, and at those after it.
+    /// In a backward loop: the operands that decide its value, at the first tick and at later ones.
     pub(super) lazy: [Option<Lazy>; 2],
 }
 
-/// Instructions that are computed together.
+/// A region as instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     /// True if each unit runs for all ticks before the next one; false if all units run tick by tick.
@@ -205,7 +205,7 @@ pub(super) struct Pass {
 pub(super) struct Given {
     pub(super) input: usize,
     pub(super) slot: Slot,
-    /// Where it is read.
+    /// The positions at which it is read.
     pub(super) place: Positions,
 }
 
@@ -217,12 +217,12 @@ pub(super) struct Taken {
     pub(super) value: Arg,
 }
 
-/// How the end of a window is found: by the first pass, tick by tick.
+/// The search for the end of a window: the first pass runs tick by tick until a condition holds.
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
     /// The conditions, one of which holds at the last tick.
     pub(super) conds: Vec<Guard>,
-    /// After these units the conditions are known.
+    /// The conditions are known once the units before this number have run.
     pub(super) head: usize,
 }
 
@@ -246,7 +246,7 @@ pub(super) struct Code {
     pub(super) taken: Vec<Wants>,
     /// How many ticks of a window are ahead of those that are done.
     pub(super) ahead: usize,
-    /// Where registers that change within the window are kept as they were before.
+    /// For each register that changes within a window: the place of its value from before the window.
     pub(super) backups: Vec<(usize, Slot)>,
     /// For each register that ticks ahead write: the place of its value after the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,

@@ -7,7 +7,7 @@ use rml_ir::DType;
 use super::listed::Listed;
 use super::place::{Placement, Room, TYPES};
 
-/// That of code for numbers of that type.
+/// The memory of code that computes with numbers of type `N`.
 pub(super) fn footprint<N>(code: &Listed, placement: &Placement) -> Footprint {
     let sum = |room: fn(&Room) -> usize| {
         let sizes = TYPES.iter().zip(&placement.sizes);

@@ -31,7 +31,7 @@ impl Linked {
 }
 
 impl Lister<'_> {
-    /// The link that does what an instruction does, if there is one.
+    /// The link that computes the same as an instruction, if there is one.
     pub(super) fn link(&mut self, unit: usize, i: usize) -> Option<Link> {
         let instr = &self.code.instrs[i];
         let (Kernel::Point(_, _, walk) | Kernel::Copy(_, walk)) = &instr.kernel else {
@@ -53,7 +53,7 @@ impl Lister<'_> {
         Some(Link { unit, does, args, rows, row })
     }
 
-    /// None for what has no link: most of ints.
+    /// None if there is no link for the operator; most operators on ints have none.
     fn does(op: &Op, dtype: DType) -> Option<Does> {
         Some(match (op, dtype) {
             (Op::Unary(f), DType::Num) => match f {

@@ -8,10 +8,10 @@ use rml_ir::Position;
 use super::code::{Code, Guard, Instr, Kernel, Unit};
 use super::listed::{Do, Entry, Listed, Moving, OverStep, Pack, Scalar};
 
-/// Units of more elements run by themselves, since threads may share them.
+/// Units with more elements are not listed but run by themselves, since threads may share them.
 const SHORT: usize = 1024;
 
-/// The lists of what runs at a tick, for code whose products share those matrices.
+/// Lists what runs at each tick. The products of the code share the matrices `packs`.
 pub(super) fn list(code: Code, packs: Vec<Pack>) -> Listed {
     let mut listed = Listed::new(code, packs);
     let code = &mut listed;
@@ -50,7 +50,7 @@ pub(super) fn list(code: Code, packs: Vec<Pack>) -> Listed {
     listed
 }
 
-/// The scalar instructions of a unit over all ticks that cannot run for all ticks at once.
+/// The scalar steps of a unit over all ticks; none if the unit can run for all ticks at once, or is not scalar.
 fn scalar_steps(code: &mut Listed, unit: usize) -> Option<Range<usize>> {
     let Unit { when, instrs, at, .. } = &code.units[unit];
     let is_at_once = |i: usize| matches!(code.instrs[i].kernel, Kernel::Point(..) | Kernel::Copy(..));
@@ -82,7 +82,7 @@ fn steps(code: &mut Listed, units: Range<usize>) -> Vec<OverStep> {
     steps
 }
 
-/// At which tick a short unit runs in windows of several ticks, if it is one.
+/// The tick at which a unit runs, if it is short and runs at one tick only of a window of several ticks.
 fn tick(code: &Code, unit: usize) -> Option<Position> {
     let Unit { at, instrs, once, .. } = &code.units[unit];
     let is_short = |i: usize| {
@@ -98,7 +98,7 @@ fn tick(code: &Code, unit: usize) -> Option<Position> {
     }
 }
 
-/// The lists for the ticks of a loop that are ahead: shorter with each tick.
+/// The lists of a loop for the ticks ahead: the later the tick, the fewer units run.
 fn tails(code: &mut Listed, units: &Range<usize>) -> Vec<(usize, Vec<Entry>)> {
     let shorts: BTreeSet<usize> = code.units[units.clone()].iter().map(|unit| unit.short).collect();
     let list = |short: usize| {
@@ -120,7 +120,7 @@ pub(super) struct Lister<'a> {
     /// Where the last entry began: among scalars, or among links.
     scalars: usize,
     links: usize,
-    /// The conditions of the steps before, and where they were tested.
+    /// The conditions of the last step, and the steps that test them.
     open: (Vec<Guard>, Vec<usize>),
 }
 

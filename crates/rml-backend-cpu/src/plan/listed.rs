@@ -8,13 +8,14 @@ use super::code::{Code, Ref, Slot};
 use super::operand::Arg;
 use super::walk::Dim;
 
-/// Code, and what runs at each tick: its last form that does not depend on the length of a window.
+/// Code, and the lists of what runs at each tick. This is the last stage that does not depend on the length of a
+/// window.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     code: Code,
     pub(super) scalars: Vec<Scalar>,
     pub(super) links: Vec<Link>,
-    /// Those of each pass.
+    /// The lists of each pass.
     pub(super) lists: Vec<Lists>,
     /// For each unit over all ticks: the scalar instructions that run at each tick, if it cannot run for all ticks at
     /// once.
@@ -94,7 +95,7 @@ pub(super) enum Entry {
     Chain(Range<usize>),
 }
 
-/// The units over all ticks.
+/// A step of a region over all ticks.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum OverStep {
     Unit(usize),
@@ -106,7 +107,7 @@ pub(super) enum OverStep {
 /// The operation of a step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Do {
-    /// Continues after that many steps unless the condition has that value.
+    /// Skips that many steps unless the condition has that value.
     Skip(bool, usize),
     AddNum,
     SubNum,

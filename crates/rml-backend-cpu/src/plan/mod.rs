@@ -68,7 +68,7 @@ use slides::Lifted;
 use stages::compiled;
 use threads::{Limits, Team};
 
-/// A window has no result that is sure: an operator failed.
+/// A window has no reliable result, because an operator failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspect;
 
@@ -88,17 +88,17 @@ pub struct Machine<N: Number> {
     arena: Arena<N>,
     /// Which registers are set.
     set: Vec<bool>,
-    /// Which were at the start of the window.
+    /// Which registers were set at the start of the window.
     before: Vec<bool>,
-    /// Which of those that change at ticks that are ahead are set after the last tick that is done.
+    /// For the registers that ticks ahead write (`Code::done`): whether each is set after the last finished tick.
     done: Vec<bool>,
-    /// Where a plan waits: how far the block has come.
+    /// If the plan waits: the progress of the block.
     reached: Reached,
     /// How many ticks of the window that ran last are done.
     finished: usize,
     /// Whether registers that slide are still where they were before that window, so that its outputs can be read.
     is_behind: bool,
-    /// How far the end of a window was searched for.
+    /// The progress of the search for the end of a window.
     search: Search,
     packs: Vec<Layout<N>>,
     /// How windows fit in memory.
@@ -299,7 +299,7 @@ impl<N: Number> Machine<N> {
         Ok(done)
     }
 
-    /// Runs a window of one tick by its list; none if it has to run otherwise.
+    /// Runs a window of one tick by its single list; none if it has to run region by region.
     fn single(&mut self) -> Option<Result<usize, Suspect>> {
         let is_plain = self.search == Search::None && self.probe.is_none() && self.team.is_none();
         if !is_plain || self.code.waits || self.code.ahead > 0 {
@@ -319,8 +319,8 @@ impl<N: Number> Machine<N> {
         Some(Ok(1))
     }
 
-    /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are after
-    /// these.
+    /// Counts the finished ticks of a block, and sets the registers that forward loops write to their values after
+    /// these ticks.
     fn rewrite(&mut self, ticks: usize) -> usize {
         let done = reached::done(&self.code, &self.reached, ticks);
         self.undo();
@@ -396,7 +396,8 @@ impl<N: Number> Machine<N> {
         taken.when.iter().all(holds).then(at)
     }
 
-    /// The value of a register, as it was before a window whose end is searched for; none if it is not set.
+    /// The value of a register; none if it is not set. While the end of a window is searched for, the value from before
+    /// that window.
     pub fn register(&self, register: usize) -> Option<Value> {
         let ty = &self.plan.registers.as_slice()[register].ty;
         let searching = self.search != Search::None;
@@ -405,7 +406,7 @@ impl<N: Number> Machine<N> {
         self.is_set(register).then(|| self.arena.value(ty.dtype, &ty.shape, at))
     }
 
-    /// Whether a register is set, before a window whose end is searched for.
+    /// Whether a register is set. While the end of a window is searched for, whether it was set before that window.
     pub fn is_set(&self, register: usize) -> bool {
         let is_set = if self.search == Search::None { &self.set } else { &self.before };
         is_set[register]
@@ -426,10 +427,10 @@ impl<N: Number> Machine<N> {
     }
 }
 
-/// Builds for tests check placements with fewer elements than this.
+/// In debug builds, placements with fewer elements than this are checked.
 const CHECKED: usize = 1 << 20;
 
-/// The tick at which a value is read that is read at one only.
+/// The tick of a value that is read at one tick only.
 fn only(place: Positions, ticks: usize) -> usize {
     if place.is_within(Positions::STARTS) { 0 } else { ticks - 1 }
 }

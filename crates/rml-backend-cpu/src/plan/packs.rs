@@ -6,8 +6,8 @@ use rml_kernels::Packed;
 use super::code::{At, Code, Kernel, Slot};
 use super::listed::{Listed, Pack};
 
-/// The matrices that products share since they stay the same while the pass runs that they are in. Each product says
-/// which one is its own.
+/// Chooses the right-hand factors of products that do not change while their pass runs; products with the same factor
+/// share a pack. Each product records the number of its pack.
 pub(super) fn choose(code: &mut Code) -> Vec<Pack> {
     let mut packs: Vec<Pack> = Vec::new();
     for pass in &code.passes {
@@ -36,7 +36,7 @@ pub(super) fn choose(code: &mut Code) -> Vec<Pack> {
     packs
 }
 
-/// How far a matrix is laid out.
+/// Whether a matrix is laid out.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
     /// It has changed since it was used.
@@ -53,7 +53,7 @@ pub(super) struct Layout<N: Number> {
     state: State,
 }
 
-/// That many rows are worth the work.
+/// A product with at least this many rows justifies laying out the matrix for it alone.
 const WORTH: usize = 8;
 
 impl<N: Number> Layout<N> {
@@ -65,7 +65,7 @@ impl<N: Number> Layout<N> {
         self.state = State::Changed;
     }
 
-    /// Lays the matrix out, if that pays for a product with that many rows.
+    /// Lays the matrix out if it was used before, or if this product has enough rows.
     fn prepare(&mut self, rows: usize, size: (usize, usize), b: &[N]) {
         if self.state == State::Changed && rows < WORTH {
             self.state = State::Used;
@@ -103,7 +103,7 @@ impl<N: Number> Packs<'_, N> {
         self.all()[pack].packed()
     }
 
-    /// The matrices in a place are others now.
+    /// The value in a place has changed: matrices laid out from it are out of date.
     pub(super) fn change(&mut self, code: &Listed, slot: Slot) {
         if let Packs::Own(layouts) = self {
             for (_, layout) in code.packs.iter().zip(&mut **layouts).filter(|(pack, _)| pack.of.slot == slot)

@@ -21,24 +21,24 @@ impl Room {
     }
 }
 
-/// Where all values are stored, and how much memory there is of each type.
+/// The places of all values, and the memory needed for each type.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Placement {
     pub(super) rooms: Vec<Room>,
     pub(super) sizes: [Room; 3],
-    /// From which step to which one each value is needed, and the last step of all.
+    /// The live range of each value, in steps, and the last step.
     pub(super) lives: Vec<Option<Life>>,
     pub(super) end: usize,
-    /// Values of the first pass for each tick, and inputs: by place, so that those that come first are nearest.
+    /// Inputs and per-tick values of the first pass, in the order of their places.
     pub(super) early: Vec<usize>,
-    /// Which loop alone needs a value in one tick.
+    /// For each value: the loop that alone uses it, and only within single ticks.
     pub(super) within: Vec<Alone>,
 }
 
 /// The types of elements, in the order of [`Placement::sizes`].
 pub(super) const TYPES: [DType; 3] = [DType::Num, DType::Int, DType::Bool];
 
-/// From which step to which one a value is needed.
+/// A live range: the first and the last step that use a value.
 pub(super) type Life = (usize, usize);
 
 /// For a value used only within single ticks of one loop: that loop, and its live range within a tick.
@@ -166,10 +166,11 @@ fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>, usize) {
         pass.puts.iter().for_each(|put| lives.put(code, put, Step { step, pass: i, around }));
         step += 1;
     }
-    // Outputs and what is committed are read in the end.
+    // Outputs and commits are read last.
     let end = Step { step, pass: code.passes.len(), around: None };
     code.commits.iter().for_each(|put| lives.put(code, put, end));
-    // Where a plan waits, what loops forward write is written again at the ticks that are done.
+    // If the plan waits, the registers that forward loops write are written again at the end, for the finished ticks
+    // only.
     for pass in code.passes.iter().filter(|pass| code.waits && !pass.backward) {
         pass.puts.iter().for_each(|put| lives.put(code, put, end));
     }
@@ -198,7 +199,7 @@ fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>, usize) {
     (lives.lives, within, step)
 }
 
-/// Rows that are long enough begin at a multiple of this many elements.
+/// Rows of at least this many elements begin at a multiple of it.
 pub(super) const ALIGNED: usize = 16;
 
 /// First-fit placement of values with a width and a live range; also returns the number of elements that they need

@@ -71,7 +71,7 @@ impl<N: Number> Run<'_, N> {
     }
 }
 
-/// Elements of a column that are repeated at a time, so that an operator has long rows.
+/// The size of the buffer in which a column operand is expanded, so that an operator works on long rows.
 const REPEATED: usize = 256;
 
 impl<N: Number> Arena<N> {
@@ -203,7 +203,7 @@ impl<N: Number> Arena<N> {
 struct Turn {
     /// Rows and columns of the result.
     size: [usize; 2],
-    /// From row to row of the result, and of the operand; and how many elements they span.
+    /// The row strides of the result and of the operand, and how many elements each of the two spans.
     strides: [usize; 2],
     lens: [usize; 2],
 }

@@ -42,7 +42,7 @@ impl<N: Number> Machine<N> {
         self.bind(ticks);
     }
 
-    /// Sets an input of the window from tick `t` on to elements of successive ticks.
+    /// Sets an input at successive ticks, from tick `t` on.
     ///
     /// # Panics
     /// If the input is of another type, or there are too many elements.

@@ -19,12 +19,12 @@ pub(super) struct Probe {
     windows: Sampler,
     /// For each pass, which of its ticks are timed.
     ticks: Vec<Sampler>,
-    /// For how many windows the one that is timed counts.
+    /// How many windows the timed window stands for.
     weight: u64,
     start: u64,
     /// How often the clock was read in this window.
     reads: u64,
-    /// The time of each unit of a loop in ticks that were timed, in proportion to that of all of them.
+    /// The measured time of each unit of a loop, scaled up from the timed ticks to all ticks.
     shares: Vec<f64>,
     calls: Vec<f64>,
 }
@@ -83,7 +83,7 @@ impl Probe {
         end
     }
 
-    /// Adds to what a loop's time is shared by.
+    /// Adds the time since `start` to a unit's share of its loop.
     fn share(&mut self, unit: usize, start: u64, weight: u64) -> u64 {
         let end = self.now();
         self.shares[unit] += ((end - start) as f64 - self.windows.clock() as f64) * weight as f64;
@@ -91,7 +91,7 @@ impl Probe {
         end
     }
 
-    /// Adds the time of a product of many ticks to what its loop's time is shared by.
+    /// Adds the time of a product over many ticks to its unit's share of the loop.
     pub(super) fn joined(&mut self, unit: usize, start: u64) {
         let end = self.share(unit, start, 1);
         self.recorder.event(Name::Site(unit), start, end);
@@ -102,7 +102,7 @@ impl Probe {
         (self.now(), self.reads)
     }
 
-    /// Shares the time of a loop among its units.
+    /// Divides the time of a loop among its units in proportion to their shares.
     pub(super) fn looped(&mut self, pass: &Pass, (start, reads): (u64, u64)) {
         let end = self.now();
         let clock = self.windows.clock();
@@ -135,14 +135,15 @@ fn site(plan: &Plan, unit: &Unit) -> Site {
 }
 
 impl<N: Number> Machine<N> {
-    /// Has the windows measured from now on.
+    /// Measures all further windows.
     pub fn measure(&mut self, scope: &Scope) {
         self.probe = Some(Box::new(Probe::new(&self.plan, &self.code, scope)));
     }
 }
 
 impl<N: Number> Run<'_, N> {
-    /// Runs the regions of a window, from the end of the first one on if that found the end of the window.
+    /// Runs the regions of a window. If the first region found the end of the window (`is_found`), it runs only the
+    /// rest of its last tick.
     pub(super) fn regions(&mut self, is_found: bool, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
         let code = self.code;
         if is_found {
@@ -205,7 +206,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// Runs a loop at the ticks that run, timed if there is a probe.
+    /// Runs a loop at the ticks of `self.part`, timed if there is a probe.
     pub(super) fn ticks(
         &mut self,
         k: usize,
@@ -225,7 +226,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// Runs what a loop has at a tick; if the tick is chosen, timed.
+    /// Runs the entries of a loop at a tick. The tick is timed if the sampler chooses it.
     pub(super) fn timed_tick(
         &mut self,
         probe: &mut Probe,

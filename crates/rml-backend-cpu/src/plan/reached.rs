@@ -6,11 +6,11 @@ use super::wants::Wants;
 /// How far a block has come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reached {
-    /// The first tick at which each tape waits.
+    /// For each tape, the first tick at which it is not available.
     pub(super) tapes: Vec<usize>,
     /// In a loop backward: whether each tape is available at this tick, and at the one after.
     pub(super) there: [Vec<bool>; 2],
-    /// Whether it is known what each register holds.
+    /// Whether the value of each register is known.
     pub(super) known: Vec<bool>,
 }
 
@@ -37,7 +37,7 @@ impl Reached {
     }
 }
 
-/// How many of the ticks of a block are done: those at which all is available that is put out or written.
+/// How many ticks of a block are done: those by which all outputs and register writes are available.
 pub(super) fn done(code: &Code, reached: &Reached, ticks: usize) -> usize {
     let written = code.passes.iter().filter(|pass| !pass.backward).flat_map(|pass| &pass.puts);
     let written = written.chain(&code.commits).map(|put| &put.wants);

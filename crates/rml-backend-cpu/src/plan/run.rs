@@ -25,7 +25,7 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) arena: &'a mut Arena<N>,
     /// Which registers are set.
     pub(super) set: &'a mut [bool],
-    /// Which of those that change at ticks that are ahead are set after the last tick that is done.
+    /// For the registers that ticks ahead write (`Code::done`): whether each is set after the last finished tick.
     pub(super) done: &'a mut [bool],
     pub(super) reached: &'a mut Reached,
     pub(super) precision: Precision,
@@ -34,7 +34,7 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) team: Option<&'a mut Team>,
     /// The ticks that run: all, or those of a segment.
     pub(super) part: (usize, usize),
-    /// Whether sums begin in these ticks.
+    /// Whether sums over ticks begin at these ticks, instead of being continued from earlier ones.
     pub(super) begins: bool,
 }
 
@@ -77,7 +77,7 @@ impl<'a, N: Number> Run<'a, N> {
         }
         let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
         self.at_tick(k, at(0))?;
-        // Of many ticks, all but two are in the middle.
+        // All ticks but the first and the last have the position `Middle`.
         let middle = &self.code.lists[k].at[Position::Middle.index()];
         match &middle[..] {
             _ if ticks <= 2 => {}
@@ -145,7 +145,7 @@ impl<'a, N: Number> Run<'a, N> {
         Ok(())
     }
 
-    /// Takes registers back to what they were after the last tick that is done.
+    /// Sets registers back to their values after the last finished tick.
     pub(super) fn go_back(&mut self, code: &Code) {
         for (i, (register, slot)) in code.done.iter().enumerate() {
             self.set[*register] = self.done[i];
@@ -156,12 +156,12 @@ impl<'a, N: Number> Run<'a, N> {
         }
     }
 
-    /// The matrix in a place is another one now.
+    /// Marks matrices laid out from a place as out of date.
     pub(super) fn changed(&mut self, slot: Slot) {
         self.packs.change(self.code, slot);
     }
 
-    /// A loop forward: the ticks that are done, then those that are ahead.
+    /// Runs a forward loop in a plan that looks ahead: the finished ticks, then the ticks ahead.
     fn ahead(&mut self, k: usize) -> Result<(), Suspect> {
         let code = self.code;
         (0..self.bound.ticks).try_for_each(|t| {
@@ -224,7 +224,7 @@ impl<'a, N: Number> Run<'a, N> {
         rml_kernels::run(Chain { links, arena: &mut *self.arena, t });
     }
 
-    /// Runs a unit at a tick, with the threads that there are.
+    /// Runs a unit at a tick, shared among threads if that pays off.
     pub(super) fn unit_of(&mut self, id: usize, t: usize) -> Result<(), Suspect> {
         match self.spread_unit(id, t, t + 1) {
             Some(ran) => ran,
@@ -332,7 +332,8 @@ impl<'a, N: Number> Run<'a, N> {
         }
     }
 
-    /// Whether an instruction computes row by row, and the rows of all ticks are stored one after the other.
+    /// Whether an instruction computes row by row and its rows at all ticks are contiguous, so that it can run at many
+    /// ticks at once.
     fn is_joined(&self, instr: &Instr) -> bool {
         let lens = match &instr.kernel {
             Kernel::Reduce(_, _, around) | Kernel::Position(_, _, around) => {
@@ -346,7 +347,7 @@ impl<'a, N: Number> Run<'a, N> {
         [self.spot(instr.out).step, self.spot(instr.args[0]).step] == lens
     }
 
-    /// Where the result and the operands of a walk begin, and how far they move on with the tick.
+    /// The addresses of the result and the operands of a walk at tick `t`, and how far each moves per tick.
     #[inline]
     pub(super) fn walk(&self, instr: &Instr, t: usize) -> ([usize; 4], [usize; 4]) {
         let (mut base, mut step) = ([0; 4], [0; 4]);
@@ -359,7 +360,7 @@ impl<'a, N: Number> Run<'a, N> {
 
     fn product(&mut self, [m, k, n]: [usize; 3], pack: Option<usize>, instr: &Instr, from: usize, to: usize) {
         let (base, tick) = self.walk(instr, from);
-        // One product of all ticks, if it is always with the same matrix.
+        // If the right matrix is the same at all ticks, the products of all ticks are one product.
         let add = matches!(instr.kernel, Kernel::Further(..));
         let joined = tick[..3] == [m * n, m * k, 0] && (!add || tick[3] == m * n);
         let (m, times) = if joined { (m * (to - from), 1) } else { (m, to - from) };
@@ -371,7 +372,7 @@ impl<'a, N: Number> Run<'a, N> {
             let split = Split::new(&mut self.arena.nums, o, m * n);
             let (a, b) = (split.row(a, m * k), split.row(b, k * n));
             let rows = m * if joined { 1 } else { self.bound.ticks };
-            // Where all rows are the same, as those of a state before a window, they are computed once.
+            // If all rows of the left operand are equal, as in an initial state, one row is computed and copied.
             let same = m > 1 && k > 0 && n > 0 && self.code.data(instr.args[0]).1.uniform;
             if same && add && a[0] == N::default() {
                 N::product_of_zeros((k, n), &a[..k], b, split.out);
@@ -388,7 +389,7 @@ impl<'a, N: Number> Run<'a, N> {
         }
     }
 
-    /// Through values, for what has no kernel.
+    /// Evaluates an operator without a kernel, by the reference evaluation.
     pub(super) fn general(
         &mut self,
         op: &Op,

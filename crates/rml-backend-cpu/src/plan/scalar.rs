@@ -35,7 +35,7 @@ pub(super) struct Step {
 }
 
 impl Lister<'_> {
-    /// The step that does what an instruction does, if it is scalar.
+    /// The scalar step that computes the same as an instruction, if there is one.
     pub(super) fn step(&mut self, unit: usize, i: usize) -> Option<Scalar> {
         let Instr { kernel, width, args, .. } = &self.code.instrs[i];
         let by = |num, int, bool, dtype: &DType| match dtype {
@@ -64,7 +64,7 @@ impl Lister<'_> {
         Some(Scalar { unit, what, args: [Some(out), arg(0), arg(1), arg(2)] })
     }
 
-    /// None for what takes no scalar of the type.
+    /// None if no scalar step computes the operator on this type.
     fn point(op: &Op, dtype: DType) -> Option<Do> {
         let by = |num, int, bool| match dtype {
             DType::Num => num,

@@ -16,7 +16,7 @@ use super::{Machine, Suspect};
 pub(super) enum Search {
     #[default]
     None,
-    /// It is none of that many first ticks.
+    /// The end is not among the first ticks; this many were tried.
     Past(usize),
     /// The window has that many ticks.
     Found(usize),
@@ -33,9 +33,9 @@ impl Search {
 }
 
 impl<N: Number> Machine<N> {
-    /// Searches for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks`
-    /// ticks, whose inputs were set. How many ticks it has; none if it does not end with these. The search continues
-    /// from call to call until a window is run.
+    /// Searches for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it, among its first `ticks`
+    /// ticks, whose inputs are set. Returns the length of the window; none if it does not end within these ticks.
+    /// Further calls continue the search, until a window is run.
     ///
     /// # Errors
     /// If an operator has no result. Then no register has changed.
@@ -80,7 +80,7 @@ impl<N: Number> Machine<N> {
         found
     }
 
-    /// Gives up a window whose end is searched for.
+    /// Abandons the search for the end of a window.
     pub fn abandon(&mut self) {
         if self.search != Search::None {
             self.undo();
@@ -89,7 +89,8 @@ impl<N: Number> Machine<N> {
 }
 
 impl<N: Number> Run<'_, N> {
-    /// Runs a tick of the first loop; only until the end is known, if it is the last one: then, true.
+    /// Runs a tick of the first loop. If it turns out to be the last one, stops as soon as that is known, and returns
+    /// true.
     fn seek(&mut self, pass: &Pass, t: usize, mut probe: Option<&mut Probe>) -> Result<bool, Suspect> {
         let code = self.code;
         let Some(ending) = &code.ending else { return Ok(false) };

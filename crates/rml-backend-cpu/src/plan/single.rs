@@ -17,7 +17,7 @@ pub(super) enum Now {
     Unit(usize),
     /// The registers that a loop writes.
     Puts(usize),
-    /// A register gets a value whatever the data.
+    /// An unconditional write of a register.
     Put {
         register: usize,
         dtype: DType,

@@ -146,7 +146,7 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
-    /// Computes some elements of a sum over ticks, as far as it goes at those that run; of a sum of outer products,
+    /// Computes some elements of a sum over ticks, for the ticks that run now. A sum of outer products is computed by
     /// whole rows.
     pub(super) fn sum(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
         if self.begins {

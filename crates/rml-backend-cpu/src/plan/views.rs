@@ -75,7 +75,7 @@ impl View {
         is_long.then_some(Self { dims, strides, ..self })
     }
 
-    /// The same, of the tick that an operand means.
+    /// The same view, at the tick of an operand that reads it.
     fn seen(mut self, tick: Tick) -> Self {
         if let At::Here(n) = self.at {
             self.at = match tick {
@@ -105,7 +105,7 @@ enum Home {
     Own,
     /// In the place of a concatenation that it is a part of, or of a register that slides.
     Part,
-    /// It is another tape.
+    /// In the place of another tape.
     Other,
 }
 
@@ -123,7 +123,7 @@ impl Views {
         self.homes[tape.0 as usize] == Home::Own
     }
 
-    /// Where a tape is to be filled, if it is no other one.
+    /// Where a tape has to be filled; none if it is a view of another tape.
     pub(super) fn filled(&self, tape: Tape) -> Option<View> {
         let id = tape.0 as usize;
         (self.homes[id] != Home::Other).then(|| self.tapes[id].clone())
@@ -134,7 +134,7 @@ impl Views {
 struct Uses {
     /// By an operator that wants its elements one after the other.
     dense: Vec<bool>,
-    /// When the window is over.
+    /// Read when all regions have run.
     late: Vec<bool>,
 }
 
@@ -175,9 +175,9 @@ struct Finder<'a> {
     plan: &'a Plan,
     uses: Uses,
     steady: Vec<bool>,
-    /// In which region tapes were last filled whose views are known.
+    /// For each tape whose view is known, the region that filled it last.
     seen: Vec<Option<usize>>,
-    /// Places in which other tapes are seen.
+    /// Places of which other tapes are views.
     shared: Vec<bool>,
     views: Views,
 }

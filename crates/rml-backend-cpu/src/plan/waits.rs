@@ -81,7 +81,7 @@ impl<N: Number> Run<'_, N> {
             for part in &pass.parts {
                 let mut end = self.reached.end(&part.wants, ticks);
                 if let Some(register) = part.reads {
-                    // It is read after the tick at which it was written.
+                    // A register is read at the tick after its write.
                     let written = pass.puts.iter().filter(|put| put.register == register);
                     let written = written.map(|put| self.reached.end(&put.wants, ticks) + 1);
                     end = written.fold(end, usize::min);
@@ -112,7 +112,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    /// A tick of a loop backward, part by part. Whether all is available.
+    /// Runs a tick of a backward loop, part by part. Returns whether all parts are available.
     fn step_back(&mut self, pass: &Pass, t: usize) -> Result<bool, Suspect> {
         let (code, p) = (self.code, Position::of(t, self.bound.ticks));
         self.reached.there.swap(0, 1);
@@ -143,7 +143,7 @@ impl<N: Number> Run<'_, N> {
         Ok(all && pass.puts.iter().all(|put| self.reached.known[put.register]))
     }
 
-    /// The ticks from that one back, at which all is available.
+    /// Runs the ticks from `from` back to the first one. Everything is available at these ticks.
     fn go_on_back(&mut self, k: usize, pass: &Pass, from: usize) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         for t in (1..=from).rev() {

@@ -22,12 +22,12 @@ impl Want {
         Some(Self { tape: tape.0 as usize, by: tick.offset().unwrap_or(0) })
     }
 
-    /// The tick of the element, as seen from one.
+    /// The tick of the element, for a reader at tick `t`.
     pub(super) fn far(self, t: usize) -> usize {
         t.saturating_add_signed(self.by)
     }
 
-    /// The first tick that has no such element, if the tape has that many.
+    /// The first tick at which the element does not exist, if the tape has `elements` elements.
     pub(super) fn before(self, elements: usize) -> usize {
         elements.saturating_add_signed(-self.by)
     }

@@ -18,7 +18,7 @@ pub struct Form {
     pub(super) vector: Option<Dim>,
     /// All dimensions, from the outermost loop to the innermost.
     pub(super) order: Vec<Dim>,
-    /// The dimension whose loops run from `lo` to `hi`.
+    /// The dimension that is divided: its loops run from `lo` to `hi`.
     pub(super) parted: Option<Dim>,
 }
 
@@ -46,7 +46,7 @@ impl Form {
         Form { nest, types, spans, vector, order, parted }
     }
 
-    /// The dimensions that a store goes through.
+    /// The dimensions over which a store loops.
     pub(super) fn span_of_store(&self, store: usize) -> Vec<Dim> {
         let (access, val) = &self.nest.stores[store];
         let moves = |dim: &Dim| access.strides[dim.index()] != 0 || self.spans[*val].contains(dim);
@@ -95,7 +95,7 @@ fn join(nest: &mut Nest, dim: Dim) {
     renumber(nest, |own| if own > at { own - 1 } else { own });
 }
 
-/// The dimension to be cut, if there are partial sums of too many points, and into how many parts.
+/// The dimension to split, if there are too many partial sums, and the number of parts.
 fn cut(nest: &Nest) -> Option<(Dim, usize)> {
     let dim = vector(nest)?;
     let n = nest.dims[dim];

@@ -129,7 +129,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         }
     }
 
-    /// The dimension that a value folds in a loop: a chain of one product needs none.
+    /// The dimension that a value folds in a loop; a chain of a single product needs no loop.
     fn folded(&self, val: Val) -> Option<Dim> {
         match self.form.nest.body[val] {
             Def::Chain { dim, .. } if self.form.nest.dims[dim] == 1 || self.is_aside(val) => None,
@@ -309,7 +309,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         Array { name, dims }
     }
 
-    /// Has a sum for each point that is left of a chain: what it starts from.
+    /// Declares the sums of a chain, one for each remaining point, with their start values.
     fn open_chain(&mut self, val: Val, name: &str, dims: &[Dim], scope: &Scope) {
         let Def::Chain { start, .. } = self.form.nest.body[val] else { unreachable!("it is a chain") };
         self.declare(name, DType::Num, self.points(dims));

@@ -15,14 +15,14 @@ pub trait Dialect {
     fn variable(&self, dtype: DType) -> &'static str;
     /// Declares an array of `n` elements.
     fn array(&mut self, name: &str, dtype: DType, n: usize) -> String;
-    /// Whether a function folds a row of terms, so that these are collected first; else each term is taken in the loop
-    /// that computes it.
+    /// Whether a function folds a row of terms, so that the terms have to be collected first; otherwise each term is
+    /// folded in the loop that computes it.
     fn has_row(&self, by: Fold) -> bool;
     /// The fold of a row of `n` terms from the address `x` on, `apart` elements apart, as an expression.
     fn row(&self, by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String;
     /// Whether there is a function `chains`, which computes chains of elements in memory side by side.
     fn has_chains(&self) -> bool;
-    /// What is set where a position is outside of its axis.
+    /// The C text for the address of the flag to set where a position is outside of its axis.
     fn outside(&self) -> &'static str;
 }
 
@@ -48,7 +48,7 @@ pub enum Elements {
     At(Base),
 }
 
-/// What a load reads: for each of its variants a condition, which that of the last one has not.
+/// What a load reads: its variants with their conditions. The last one has no condition.
 pub type Place = Vec<(String, Elements)>;
 
 impl Base {

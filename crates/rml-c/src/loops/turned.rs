@@ -14,8 +14,8 @@ pub struct Matrix {
     folded: Dim,
 }
 
-/// The matrices of a nest that chains fold row by row. Each is read for one chain alone, in its first variant as in all
-/// others.
+/// The matrices of a nest that chains fold row by row. Each is read by a single chain. The variants of a load must have
+/// equal strides, since only the first one is examined.
 pub fn turnable(nest: &Nest) -> Vec<Matrix> {
     let mut found = Vec::new();
     for def in nest.body.iter() {
@@ -33,8 +33,8 @@ pub fn turnable(nest: &Nest) -> Vec<Matrix> {
     found
 }
 
-/// The rows and the columns of a matrix that a load reads row by row: the dimension that chains fold is that of the
-/// elements of a row.
+/// The dimension of the rows of a matrix, and its size, if a load reads it row by row: `folded`, the dimension that
+/// chains fold, runs along the rows.
 fn matrix(nest: &Nest, access: &Access, folded: Dim) -> Option<(Dim, [usize; 3])> {
     let moving: Vec<Dim> = nest.dims.ids().filter(|dim| access.strides[dim.index()] != 0).collect();
     let rows = match moving[..] {

@@ -5,7 +5,7 @@ use super::sample::{Record, is_number, records};
 use super::{BLANKS, Dialect, Known, MISSING, Names, plain, shown};
 use crate::malformed::Malformed;
 
-/// What may separate cells if nobody says it.
+/// The separators of cells that detection tries, besides blanks.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
 /// Finds how the file that begins with `sample` writes its table. `usual` separates the cells of files with its name.
@@ -63,7 +63,7 @@ fn separator(
     usual: Option<char>,
 ) -> Result<char, Malformed> {
     let is_in_numbers = |separator: char| [given.decimal, given.thousands].contains(&Some(separator));
-    // What stands in numbers separates cells only if such numbers are in quotes.
+    // A character that occurs in numbers is a separator only if such numbers are in quotes.
     let in_quotes = |separator: char| {
         let mut cells = records.iter().flat_map(|record| record.raw(separator));
         cells.any(|cell| cell.starts_with('"') && cell.contains(separator))
@@ -76,7 +76,7 @@ fn separator(
     let candidates: Vec<char> = SEPARATORS.into_iter().filter(usable).filter(|s| first(*s) > 1).collect();
     let best = candidates.iter().map(|separator| fit(*separator)).max().unwrap_or(0);
     let fitting: Vec<char> = candidates.into_iter().filter(|separator| fit(*separator) == best).collect();
-    // A cell without quotes that is no number and has another of them in it speaks against a separator.
+    // An unquoted cell that is not a number and contains another separator is evidence against this separator.
     let is_clean = |separator: &char| {
         let has_other = |cell: &str| fitting.iter().any(|other| other != separator && cell.contains(*other));
         let mut cells = records.iter().flat_map(|record| record.raw(*separator));
@@ -94,7 +94,7 @@ fn separator(
     }
 }
 
-/// Whether blanks divide all records into as many cells each, more than one, and a row has a number among them.
+/// Whether blanks divide all records into the same number of cells, more than one, and some row contains a number.
 fn are_blank(records: &[Record<'_>]) -> bool {
     let Some((first, rows)) = records.split_first() else { return false };
     let count = first.cells(BLANKS).len();
@@ -192,7 +192,7 @@ fn numbers(cells: &[&str], given: &Dialect, known: &mut Known) {
         cells.iter().any(|cell| cell.contains(mark) && is_so(cell))
     };
     let (by_comma, by_point) = (is_grouped('.', ','), is_grouped(',', '.'));
-    // Other groups than three digits after a comma are a fraction; so are they after a point.
+    // Digits after a comma, or after a point, are a fraction unless there are exactly three.
     let has_fraction =
         has(',', &|cell| reads(cell, ',', None) && (!reads(cell, '.', Some(',')) || cell.starts_with('0')));
     let has_points = has('.', &|cell| reads(cell, '.', None));

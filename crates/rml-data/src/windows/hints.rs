@@ -9,7 +9,7 @@ use super::{Role, Windows};
 const LOOKED_AT: usize = 1000;
 
 impl Windows {
-    /// The input of which a column says that those windows do not end with their last cycle; `None` = they end there.
+    /// An input whose column says that these windows do not end with their last cycle; none if they do.
     ///
     /// # Errors
     /// The column cannot be read.
@@ -71,8 +71,8 @@ impl Windows {
         })
     }
 
-    /// An integer input that reads the rows of its column as cycles, though the rows look one-hot (zeros and a single
-    /// one) and no other input has a value a cycle; and how many cycles these are.
+    /// An integer input whose rows are read as cycles although they look one-hot (zeros and a single one), while no
+    /// other input has a value per cycle; and the number of these cycles.
     pub fn one_hot(&self) -> Option<(&str, usize)> {
         let by_cycle = |bound: &super::Bound| matches!(bound.role, Role::Cycle(_) | Role::Sequence(..));
         let mut sequences = self.inputs.iter().enumerate().filter(|(_, bound)| by_cycle(bound));

@@ -82,7 +82,7 @@ fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<()
         .help(format!("or leave the column out: `--columns '{}=..'` names another one", info.name)))
 }
 
-/// What an input takes of its column.
+/// The role of an input in windows of a long table.
 fn row(
     info: &InputInfo,
     inputs: &[InputInfo],

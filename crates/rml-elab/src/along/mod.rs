@@ -30,7 +30,7 @@ pub(crate) const MAX_ENTRIES: usize = 4096;
 /// A call along an axis in a typed node, with the types that its entries have.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries {
-    /// The axis of each argument; `None` = all entries take it as it is.
+    /// The axis of each argument; none if all entries get the whole argument.
     pub(crate) axes: Vec<Option<usize>>,
     /// The axis of each result.
     pub(crate) results: Vec<usize>,
@@ -51,7 +51,7 @@ pub(crate) struct Unrolled {
 /// Replaces the calls along axes of a node by calls for each entry.
 ///
 /// # Errors
-/// What does not permit it.
+/// The reason why a call cannot run along an axis.
 pub(crate) fn unroll(nodes: &mut Nodes<'_>, work: Unrolled) -> Result<(Node, Tags), Diagnostic> {
     let Unrolled { node, mut tags, along, source } = work;
     if along.is_empty() {

@@ -33,7 +33,7 @@ pub(super) type Mode = [Start; 2];
 /// The only entry.
 pub(super) const ONLY: Mode = [Start::First; 2];
 
-/// What a node hands from entry to entry.
+/// The values that a node passes from entry to entry.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     /// The states of delays, those forward and those backward.
@@ -48,8 +48,8 @@ impl Carried {
     }
 }
 
-/// A node as it is for some entries. Its further inputs are: for each direction a condition if [`Start::Either`], and
-/// the states if not [`Start::First`]; then the constants. Its further results are the states.
+/// A node, changed to run for some entries. It has additional inputs: for each direction a condition if
+/// [`Start::Either`], and the states if not [`Start::First`]; then the constants. The states are additional results.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
     pub(super) id: NodeId,
@@ -99,7 +99,7 @@ impl Nodes<'_> {
         Ok(!self.variant(id, ONLY)?.carried.is_empty())
     }
 
-    /// A node as it is for some entries; the node itself if it hands on nothing.
+    /// A node, changed to run for some entries; the node itself if it passes on nothing.
     pub(super) fn variant(&mut self, id: NodeId, mode: Mode) -> Result<Variant, Diagnostic> {
         if let Some(known) = self.known.variants.get(&(id, mode)) {
             return Ok(known.clone());

@@ -202,7 +202,8 @@ impl Emitter<'_, '_> {
         Err(d.into())
     }
 
-    /// A variable that takes the first result of an adjoint which gives several, and the variable that takes the next.
+    /// For a variable that receives the first result of an adjoint with several results: it, and the variable that
+    /// receives the next result.
     fn first_result_of(&self, arg: ExprId) -> Option<(String, String)> {
         let ExprKind::Local(local) = self.node.exprs[arg].kind else { return None };
         let first = |equation: &&Equation| equation.lhs.first().is_some_and(|(v, _)| *v == Some(local));

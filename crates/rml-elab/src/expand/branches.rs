@@ -18,18 +18,18 @@ pub(super) struct Branch {
 /// A variable, and the branches that it is sampled by.
 pub(super) type Sampled = (Local, Vec<Branch>);
 
-/// What is sampled, and which conditions there are.
+/// The variables that are sampled by branches, and the conditions of these.
 #[derive(Debug, Default)]
 pub(super) struct Branches {
-    /// Those that are looked at, outermost first.
+    /// The branches around the current expression, outermost first.
     pub(super) open: Vec<Branch>,
     pub(super) sampled: IndexMap<Sampled, Local>,
     pub(super) conditions: IndexMap<(Sampled, usize, usize), Local>,
     /// In how many branches variables are defined; those that are not here, in none.
     pub(super) depths: IndexMap<Local, usize>,
-    /// What restarts states, by the branches.
+    /// For each restart flag and the branches around: the flag, sampled by these branches.
     pub(super) flags: IndexMap<Sampled, Local>,
 }
 
-/// What restarts delays: a variable, and in how many branches it is sampled.
+/// A flag that restarts delays: a variable, and in how many branches it is sampled.
 pub(super) type Flag = (Local, usize);

@@ -16,7 +16,7 @@ use crate::builtins::Builtin;
 use crate::hir::{Apply, Clauses, Passed, Structure, Target as Written};
 use crate::hir::{Call, ExprId, ExprKind, LocalKind, Node, Order, Role, Share, SourceId};
 
-/// What is made of a call.
+/// The result of expanding a call.
 pub(super) enum Made {
     /// A call, and the kinds of its results.
     Call(Call, Vec<Option<Kind>>),
@@ -144,7 +144,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A call of a node that is an argument, where that many results are expected.
+    /// Expands a call of a node that is an argument; `results` results are expected.
     pub(super) fn apply(&mut self, apply: &Apply, span: Span, results: usize) -> Made {
         let value = self.node_of(apply.formal).cloned();
         let mut args: Vec<Arg> = apply.args.iter().map(|arg| self.arg(*arg)).collect();

@@ -32,7 +32,7 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) depth: usize,
     /// The user's call that a copy of a library node is made for, and what it calls.
     pub(super) via: Option<(Span, Arc<str>)>,
-    /// What is copied, and the call of it by another node.
+    /// The node that is copied, and the place where another node calls it.
     pub(super) source: SourceId,
     pub(super) first: Option<Span>,
     /// The index of the equation that is copied.
@@ -53,13 +53,13 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) fields: IndexMap<Local, Value<Local>>,
     /// The flags that restart the delays of the current equation: an input, and those of the states around it.
     pub(super) flags: Vec<Flag>,
-    /// By delay, what restarts it.
+    /// For each delay, the flags that restart it.
     pub(super) restarts: IndexMap<ExprId, Vec<Local>>,
     /// Where expressions of `match` run.
     pub(super) branches: Branches,
     /// The literals that are cases.
     pub(super) cases: IndexMap<ExprId, SourceId>,
-    /// What updates parameters.
+    /// The update rules of parameters.
     pub(super) rules: IndexMap<ExprId, Rule>,
     /// The first variable of the equation that is copied.
     pub(super) target: Arc<str>,
@@ -75,7 +75,7 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) lacking: Vec<(Local, i64)>,
 }
 
-/// An equation of the copy before its expressions are.
+/// An equation of the copy whose expressions are not copied yet.
 struct Planned {
     /// Of the template.
     equation: usize,

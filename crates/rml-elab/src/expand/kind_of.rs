@@ -16,7 +16,7 @@ use crate::scope::Program;
 #[derive(Clone, Copy)]
 enum Port {
     Record(Kind),
-    /// Whether it is a num, if that is written.
+    /// A value; whether it is a num, if its type is written.
     Plain(Option<bool>),
 }
 

@@ -1,4 +1,4 @@
-//! What tells records from values.
+//! Decides which names are records and which are values.
 
 use std::sync::Arc;
 

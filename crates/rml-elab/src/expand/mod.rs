@@ -87,7 +87,7 @@ struct Job {
     first: Option<Span>,
 }
 
-/// What the static names of a copy stand for.
+/// The meaning of the static names of a copy.
 #[derive(Clone, Debug, Default)]
 struct Env {
     /// By position of the formal.
@@ -99,7 +99,7 @@ struct Env {
     restarts: bool,
     /// How many of its adjoints, the first ones, hold its parameters, and those of what it calls.
     held: u8,
-    /// What updates its parameters, and those of what it calls, if that is not `diff_param`.
+    /// The rule that updates its parameters and those of nodes that it calls, if that is not `diff_param`.
     rule: Option<Rule>,
     /// Whether it is the node that runs, whose inputs may be anything.
     is_root: bool,
@@ -129,7 +129,7 @@ impl<'p> Expansion<'p> {
         }
     }
 
-    /// The node as it is written that a node is, or is a copy of.
+    /// The node in the source of which a node is a copy; the node itself if it is none.
     pub(crate) fn written(&self, id: SourceId) -> SourceId {
         let copy = (id.0 as usize).checked_sub(self.original.nodes.len());
         copy.and_then(|copy| self.templates.get(copy).copied()).unwrap_or(id)

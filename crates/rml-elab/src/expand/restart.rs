@@ -9,7 +9,7 @@ use super::{Expansion, advice};
 use crate::hir::{Expr, ExprId, ExprKind, Local, Node, SourceId, Structure};
 
 impl Copy<'_, '_> {
-    /// What restarts the delays of a call: what restarts those around it, and its own condition.
+    /// The flags that restart the delays of a call: those of the delays around it, and its own condition.
     pub(super) fn restarted_by(&mut self, restart: Option<ExprId>, callee: SourceId) -> Vec<Local> {
         if !self.expansion.has_delay(callee) {
             if let Some(cond) = restart {
@@ -28,7 +28,8 @@ impl Copy<'_, '_> {
         flags
     }
 
-    /// The argument for what restarts a callee: one flag, in place of which all are written when clocks are known.
+    /// The argument by which a callee is restarted: for now a single flag, which is replaced by all of them once clocks
+    /// are known.
     pub(super) fn restart_argument(&mut self, restarts: &[Local], span: Span) -> Option<ExprId> {
         restarts.first().map(|flag| self.push(ExprKind::Local(*flag), span))
     }

@@ -25,7 +25,7 @@ const INPUTS: usize = 3;
 /// A node that updates parameters.
 #[derive(Debug)]
 pub(crate) struct Updating {
-    /// What tells it from others.
+    /// A key that identifies it.
     key: String,
     pub(crate) name: Arc<str>,
     /// The node `diff_param` that calls it.
@@ -91,7 +91,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// What updates the parameters in a call with these nodes; `None` if it has an error.
+    /// The rule that updates parameters in a call with these nodes; none if there is an error.
     pub(super) fn rule_of(
         &mut self,
         callee: SourceId,

@@ -22,7 +22,7 @@ use crate::shared;
 use crate::statics::{Evaluated, Failure};
 use crate::typed::{Failed, Typed};
 
-/// After that many changes of one shape it is taken to grow for ever.
+/// A shape that changed this often is assumed to grow without end.
 const MAX_CHANGES: u32 = 64;
 
 /// Which equations use a name, and which shapes statics depend on.

@@ -1,8 +1,7 @@
-//! Calls whose arguments stand in another order than their callee takes them, as `reshape(x, [2, 2])` and `lstm(x,
-//! 64)`.
+//! Calls whose arguments are not in the order of the callee's inputs, such as `reshape(x, [2, 2])` and `lstm(x, 64)`.
 //!
-//! An argument that cannot stand in its place says that a call is in error; if the same arguments fit in another order,
-//! the message gives that call.
+//! If an argument cannot be in its position, the call is in error; if the same arguments fit in another order, the
+//! message shows that call.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
@@ -16,7 +15,7 @@ use crate::text;
 /// Calls with more arguments are not looked at: all their orders would be tried.
 pub(crate) const MAX_ARGUMENTS: usize = 6;
 
-/// What an argument is by its form.
+/// The kind of an argument, judged by its form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Int,
@@ -62,7 +61,7 @@ impl Place {
 struct Interface<'a> {
     name: String,
     places: Vec<(Place, String)>,
-    /// Where a node is declared.
+    /// The declaration of the node, if it is one.
     span: Option<Span>,
     args: &'a [ExprId],
     usage: Option<String>,

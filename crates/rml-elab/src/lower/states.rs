@@ -30,12 +30,12 @@ pub(super) struct Automaton<'a> {
     /// The state whose equations run, and whether they restart.
     pub(super) value: Local,
     pub(super) restart: Option<Local>,
-    /// The same before strong transitions; no other variables if there are none.
+    /// The same, before strong transitions are taken; the same variables if there are none.
     pub(super) entry: Local,
     pub(super) entry_restart: Option<Local>,
     /// Whether the conditions of strong transitions restart.
     pub(super) strong_restart: Option<Local>,
-    /// The variables that all states define, as they are read outside.
+    /// The variables that all states define, for readers outside the automaton.
     pub(super) exports: IndexMap<Symbol, Local>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Own {
 pub(super) struct Param {
     pub(super) name: Symbol,
     pub(super) value: Local,
-    /// The same before strong transitions.
+    /// The same, before strong transitions are taken.
     pub(super) held: Local,
     pub(super) first: Local,
 }

@@ -15,7 +15,7 @@ use crate::hir::{Equation, Expr, ExprId, ExprKind, Local, LocalKind, Structure};
 /// The strong or the weak transitions of a state.
 #[derive(Default)]
 pub(super) struct Taken {
-    /// The number of the one that is taken, from 1; 0 for none.
+    /// The number of the transition that is taken, from 1; 0 for none.
     chosen: Option<Local>,
     to: Vec<To>,
 }

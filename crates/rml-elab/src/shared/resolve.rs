@@ -65,7 +65,7 @@ pub(super) struct Variant {
     pub(super) own: Vec<Own>,
     /// Parameters of instances that are shared further out, the inputs after these.
     pub(super) free: Vec<Free>,
-    /// Those of them that it has gradients of, as results: a condition and a gradient for each.
+    /// The free parameters whose gradients are results: a condition and a gradient for each.
     pub(super) trained: Vec<Key>,
 }
 

@@ -8,8 +8,8 @@ use rml_nest::rooms::{filled_when, is_added, last_reads, same, write_reads};
 
 use super::Room;
 
-/// For each slot that takes the place of a register: which one. All reads of the register come before the slot is
-/// filled, and no operator may fail from then on.
+/// For each slot: the register whose memory it uses, if it does. All reads of the register come before the slot is
+/// filled, and from then on no operator may fail.
 pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec<Slot, Option<Slot>> {
     let mut taken = IndexVec::filled(None, program.slots.len());
     for write in &program.commits {
@@ -30,7 +30,7 @@ pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec
     taken
 }
 
-/// Whether a node writes a register with a slot at each tick at which it fills the slot, and reads the register before
+/// Whether a node writes a register from a slot at every tick that fills the slot, and reads the register only before
 /// that.
 fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
     let register = write.register;
@@ -66,7 +66,7 @@ fn only_source(program: &Program, write: &Write) -> Option<Slot> {
     whole(program, write).filter(|_| is_certain && happens)
 }
 
-/// The slot that a register is written with, element by element.
+/// The slot whose whole value is written to a register, without a change of order.
 fn whole(program: &Program, write: &Write) -> Option<Slot> {
     let [variant] = &write.value[..] else { return None };
     let Access { slot, tick, offset, strides } = &variant.access;
@@ -76,7 +76,7 @@ fn whole(program: &Program, write: &Write) -> Option<Slot> {
     (is_whole && is_tick && variant.any.is_empty() && *tick == Tick::Now).then_some(*slot)
 }
 
-/// Whether a slot may take the place of a register.
+/// Whether a slot may use the memory of a register.
 fn is_free(program: &Program, slot: Slot, register: Slot) -> bool {
     let fills = |stage: &Stage| stage.fills().any(|own| own == slot);
     let mut nodes = program.nodes.iter().enumerate().filter(|(_, node)| node.stages.iter().any(fills));
@@ -101,7 +101,8 @@ fn is_read_first(node: &Node, slot: Slot, register: Slot) -> bool {
     let begin = if node.order == Order::Backward { Positions::ENDS } else { Positions::STARTS };
     let fills = |stage: &Stage| stage.fills().any(|own| own == slot);
     let Some(filler) = node.stages.iter().position(fills) else { return false };
-    // Later ticks would read what the first one has filled; and stages over all ticks run block by block.
+    // Only the first tick may read the register: later ones would read the new value, and stages over all ticks run in
+    // blocks.
     let reads = |stage: &Stage| stage.reads().into_iter().filter(|(_, access)| access.slot == register);
     node.stages.iter().enumerate().all(|(s, stage)| {
         let mut reads = reads(stage).peekable();

@@ -24,7 +24,7 @@ pub(crate) struct Layout {
     pub(crate) rooms: IndexVec<Slot, Room>,
     /// The ticks of a block, for each node.
     pub(crate) blocks: Vec<usize>,
-    /// From the first node that uses a slot to the last one; none of what lives longer than a window.
+    /// The first and the last node that use a slot; none for slots that outlive the window.
     lives: IndexVec<Slot, Option<(usize, usize)>>,
     widths: IndexVec<Slot, usize>,
     dtypes: IndexVec<Slot, DType>,
@@ -32,31 +32,31 @@ pub(crate) struct Layout {
     block_of: IndexVec<Slot, usize>,
     /// How many threads have memory of their own for blocks.
     shards: usize,
-    /// The registers whose places slots take.
+    /// For each slot, the register whose memory it uses, if it does.
     taken: IndexVec<Slot, Option<Slot>>,
 }
 
-/// Places of all slots for a window: where each begins, and how many elements there are of each type.
+/// The placement of all slots for a window length: the first element of each, and the number of elements of each type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
     pub(crate) at: Vec<usize>,
     pub(crate) sizes: [usize; 3],
 }
 
-/// Bytes that the values of a block may take, unless products with large matrices need more ticks.
+/// The bytes that the values of a block may take. Products with large matrices may need longer blocks.
 const BLOCK: usize = 96 << 10;
 
-/// Rows that a product needs, so that reading its matrix from memory takes less time than multiplying by it.
+/// With this many rows, a product takes longer than reading its matrix from memory.
 const ROWS: usize = 64;
 
 /// The most ticks of a block.
 const LONGEST: usize = 64;
 
-/// Elements that places are multiples of.
+/// Slots begin at multiples of this many elements.
 const ALIGNED: usize = 16;
 
 impl Layout {
-    /// For that many threads. `starts` is what registers hold when they are not set, if that is a constant.
+    /// The layout for `threads` threads. `starts` gives the constants that registers hold while they are not set.
     pub(crate) fn new(program: &Program, starts: &[Option<Value>], threads: usize) -> Layout {
         let uses = Uses::of(program);
         let firsts = rooms::firsts(program, starts);
@@ -106,7 +106,7 @@ impl Layout {
         Layout { rooms, blocks, lives, widths, dtypes, block_of, shards, taken }
     }
 
-    /// The elements of a slot for a window of that many ticks.
+    /// How many elements a slot has in a window of `ticks` ticks.
     fn len(&self, slot: Slot, ticks: usize) -> usize {
         let values = match self.rooms[slot] {
             Room::One => 1,
@@ -117,7 +117,7 @@ impl Layout {
         (self.widths[slot] * values).next_multiple_of(ALIGNED)
     }
 
-    /// Places for a window of that many ticks: slots that are never needed at once may share them.
+    /// Places all slots for a window of `ticks` ticks. Slots that are never needed at the same time may share memory.
     pub(crate) fn places(&self, ticks: usize) -> Places {
         let mut places = Places { at: vec![0; self.rooms.len()], sizes: [0; 3] };
         let kind = |slot: Slot| kind(self.dtypes[slot]);
@@ -161,12 +161,12 @@ impl Layout {
         places
     }
 
-    /// The slot in whose place the elements of a slot are: itself, or the register that it is committed to.
+    /// The slot whose memory a slot uses: its own, or that of the register that it is committed to.
     pub(crate) fn place(&self, slot: Slot) -> Slot {
         self.taken[slot].unwrap_or(slot)
     }
 
-    /// How many elements are between two ticks.
+    /// The distance between the values of successive ticks, in elements.
     pub(crate) fn step(&self, slot: Slot) -> usize {
         if self.rooms[slot] == Room::One { 0 } else { self.widths[slot] }
     }
@@ -180,8 +180,8 @@ impl Layout {
     }
 }
 
-/// The largest matrix of a product that all ticks share: with how many rows a tick multiplies it, or how many rows it
-/// adds to it, and its elements.
+/// The largest matrix of a product that all ticks share, as a factor or as the sum: the number of rows that each tick
+/// contributes, and the number of elements of the matrix.
 fn matrix(
     stage: &Stage,
     rooms: &IndexVec<Slot, Room>,

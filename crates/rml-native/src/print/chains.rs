@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-/// The numbers of bytes of a vector, and whether this compiler and processor have it and can multiply and add in it.
+/// For each vector size in bytes: the C condition under which compiler and processor have such vectors, with a fused
+/// multiply-add.
 const VECTORS: [(usize, &str); 2] =
     [(64, "defined(__AVX512F__)"), (32, "defined(__FMA__) && defined(__AVX__)")];
 

@@ -1,4 +1,5 @@
-//! Windows whose end the program finds: a search that runs the first node until it ends, and the rest of its last tick.
+//! Windows whose end the program finds: one function runs the first node until the end is found, another one runs the
+//! rest of its last tick.
 
 use rml_ir::Position;
 use rml_nest::{Ends, Guard};

@@ -36,7 +36,7 @@ typedef struct {
 #define LOOPS static __attribute__((noinline))
 ";
 
-/// The functions of `math.h` whose bits the kernels define, which whoever loads the code gives it.
+/// Functions of `math.h` whose bits are defined by the kernels; whoever loads the code has to provide them.
 const MATH: &str = "
 num (*math_sin)(num), (*math_cos)(num), (*math_pow)(num, num), (*math_atan2)(num, num);
 #define sinf math_sin
@@ -67,12 +67,12 @@ fn c_type(dtype: DType) -> &'static str {
     }
 }
 
-/// The type of a variable: truth values that are selected on are ints, which compilers vectorise better.
+/// The C type of a variable. Truth values that select a value are ints, since compilers vectorise these better.
 fn var_type(dtype: DType) -> &'static str {
     if dtype == DType::Bool { "int" } else { c_type(dtype) }
 }
 
-/// A program as C, for threads that share it like that.
+/// A program as C, with its work divided as `shared` says.
 pub(crate) fn print(program: &Program, layout: &Layout, shared: &Shared) -> String {
     let scalars = Scalars::new(program.precision);
     let mut printer = Printer {
@@ -114,7 +114,7 @@ struct Printer<'a> {
     program: &'a Program,
     layout: &'a Layout,
     shared: &'a Shared,
-    /// The dimension of which threads compute parts.
+    /// The dimension that is divided among threads.
     parted: Option<Dim>,
     scalars: &'a Scalars,
     registers: Vec<Slot>,
@@ -122,7 +122,7 @@ struct Printer<'a> {
     functions: BTreeMap<String, String>,
     body: String,
     calls: Vec<(usize, usize)>,
-    /// Matrices that the node turns before its ticks.
+    /// Matrices that are transposed before the ticks of the node.
     turned: turned::Turned,
     /// Whether variables hold which registers were set before the writes of a tick.
     holds_sets: bool,
@@ -189,7 +189,7 @@ impl Printer<'_> {
         self.function(&head, node, &format!("{begin}{unused}{text}    return bad;\n"));
     }
 
-    /// What a node does at a tick of that position, from a stage on.
+    /// The text of a node at a tick of that position, from stage `first` on.
     fn tick(&mut self, k: usize, node: &Node, first: usize, p: Position) -> String {
         let mut text = String::new();
         for (s, stage) in node.stages.iter().enumerate().skip(first) {
@@ -198,7 +198,7 @@ impl Printer<'_> {
         text + &self.writes(node, p)
     }
 
-    /// A function of the ticks of a node, which begins with the places of what it uses.
+    /// A function that runs ticks of a node; it begins by computing the addresses that it uses.
     fn function(&mut self, head: &str, node: &Node, text: &str) {
         let mut used: Vec<Slot> = Vec::new();
         for stage in &node.stages {
@@ -265,7 +265,7 @@ impl Printer<'_> {
     /// A stage at all ticks of a block.
     fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
         let mut text = String::new();
-        // Calls look at their conditions themselves, and compute what they can of many ticks at once.
+        // A call tests its conditions itself, and computes many ticks at once if it can.
         let is_call = matches!(stage.work, Work::Call(_));
         if is_call && self.short(stage) > 0 {
             let call = self.calls.iter().position(|known| *known == id).expect("it was numbered");
@@ -346,8 +346,8 @@ impl Printer<'_> {
         Some(format!("        if ({}) {{\n{text}        }}\n", conds.join(" && ")))
     }
 
-    /// At how many of the last ticks of a window a stage does not run: it fills its slots less far ahead than the
-    /// program looks.
+    /// At how many of the last ticks of a window a stage does not run, because its slots are filled less far ahead than
+    /// the program looks.
     fn short(&self, stage: &Stage) -> u32 {
         let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
         self.program.ahead.saturating_sub(ahead)
@@ -371,7 +371,7 @@ impl Printer<'_> {
         self.registers.iter().position(|own| *own == register).expect("it is a register")
     }
 
-    /// Where the elements of a slot are at a tick.
+    /// The C text for the address of a slot's elements at a tick.
     fn address(&self, access: &Access) -> String {
         let (slot, width) = (access.slot, self.layout.width(access.slot));
         let tick = match (self.layout.rooms[slot], access.tick) {
@@ -411,7 +411,7 @@ impl Printer<'_> {
         text
     }
 
-    /// Has the registers of a node kept after the last tick that is done, if ticks ahead write them.
+    /// If ticks ahead write registers of a node, saves these registers after the last finished tick.
     fn keeps(&self, k: usize, node: &Node) -> String {
         if self.program.ahead == 0 || node.writes.is_empty() {
             return String::new();
@@ -435,7 +435,7 @@ impl Printer<'_> {
             body: [Def::Load(Self::variants(&write.value, p))].into_iter().collect(),
             stores: vec![(access, Val(0))],
         };
-        // What takes the register's place needs no copy.
+        // A slot that uses the memory of the register needs no copy.
         let is_there = write.value.iter().all(|v| self.layout.place(v.access.slot) == register);
         let copy = if is_there { String::new() } else { self.chosen(nest) };
         let holds: Vec<String> = write.when.iter().map(|guard| self.guard(guard)).collect();
@@ -467,7 +467,7 @@ fn is_sum(node: &Node, layout: &Layout) -> bool {
         })
 }
 
-/// Whether a nest copies elements to where they are.
+/// Whether a nest copies elements onto themselves.
 fn is_same(nest: &Nest, layout: &Layout) -> bool {
     let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return false };
     let is_there = |from: &Access| {

@@ -1,4 +1,4 @@
-//! Nests as C functions: which elements their loads read at a position, and the parameters of their loops.
+//! Nests as C functions: the variants of loads that apply at a position, and the parameters of the loops.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use super::{Printer, c_type, folds, var_type};
 /// The most bytes of an array on the stack.
 const STACK: usize = 16 << 10;
 
-/// Loops as this executor has them: with vectors, and with arrays beside the stack.
+/// The dialect of loops of this executor: with vectors, and with large arrays outside of the stack.
 struct Native<'a>(&'a Scalars);
 
 impl Dialect for Native<'_> {
@@ -52,7 +52,7 @@ impl Dialect for Native<'_> {
     }
 }
 
-/// From the address in a parameter on.
+/// Elements from the address in parameter `at` on.
 fn param(at: usize) -> Base {
     Base::array(format!("p{at}"))
 }
@@ -185,7 +185,7 @@ impl Printer<'_> {
         format!("({text})")
     }
 
-    /// The number that all elements are.
+    /// The number that all elements equal, as a literal.
     fn literal(&self, source: &Source) -> Option<String> {
         let [variant] = &source[..] else { return None };
         let Home::Const(value) = &self.program.slots[variant.access.slot].home else { return None };
@@ -201,7 +201,7 @@ struct Param {
     address: String,
     dtype: DType,
     stored: bool,
-    /// Whether another parameter may be the same address.
+    /// Whether another parameter may have the same address.
     shared: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Matrices that stay the same while a node runs its ticks, and whose columns chains need side by side: they are turned
-//! once, before the ticks.
+//! Matrices that do not change while a node runs, and whose columns chains read side by side: they are transposed once,
+//! before the ticks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,17 +12,18 @@ use super::Printer;
 /// The most elements of such a matrix.
 const MOST: usize = 1 << 16;
 
-/// The matrices of a node.
+/// The matrices that a node transposes.
 #[derive(Default)]
 pub(super) struct Turned {
-    /// What may change while the node runs: what it fills or writes. None if the node runs stage by stage.
+    /// The slots that may change while the node runs: those that it fills or writes. None if the node is over all
+    /// ticks.
     changing: Option<Vec<Slot>>,
     /// The address of each matrix, its numbers of rows and columns, and its row stride.
     matrices: Vec<(String, [usize; 3])>,
 }
 
 impl Turned {
-    /// None so far, of a node.
+    /// No matrices yet, for a node.
     pub(super) fn of(node: &Node) -> Turned {
         let changing = || {
             let filled = node.stages.iter().flat_map(|stage| stage.fills());
@@ -50,7 +51,7 @@ impl Turned {
         format!("turned_{at}")
     }
 
-    /// What turns them.
+    /// The C text that transposes them.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for (at, (address, [rows, columns, stride])) in self.matrices.iter().enumerate() {

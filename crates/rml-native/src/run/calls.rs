@@ -1,4 +1,4 @@
-//! Operators of whole tensors, which compiled code calls back for.
+//! Operators of whole tensors: compiled code calls back into Rust to run them.
 
 use std::ops::Range;
 
@@ -25,21 +25,21 @@ pub(super) enum Kernel {
     /// Softmax, or its logarithm, of rows of that many columns.
     Softmax(bool, usize),
     ScatterAdd(Around),
-    /// A fold of an axis that no nest has.
+    /// A fold of an axis that is not printed as a nest.
     Reduce(Reduction, Around),
     Draw(Op),
-    /// Through values.
+    /// Any other operator: the reference evaluation, on values.
     General(Op),
 }
 
-/// A call whose kernel and operands are known.
+/// A call, with its kernel and its operands prepared.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(super) out: Slot,
     pub(super) dtype: DType,
     pub(super) width: usize,
     pub(super) operands: Vec<View>,
-    /// What the result of [`Kernel::ScatterAdd`] is added to.
+    /// The value to which [`Kernel::ScatterAdd`] adds.
     pub(super) start: Option<View>,
     pub(super) kernel: Kernel,
     /// The order of the ticks.
@@ -107,7 +107,7 @@ impl Ready {
         let mut touches = vec![Touch { slot: self.out, rows: out, writes: true }];
         for (view, rows) in operands {
             for (_, access) in rml_nest::accesses(&view.source) {
-                // Rows follow each other only in what is stored row by row, from its first element on.
+                // Rows are contiguous only in a tensor that is stored row by row, from its first element on.
                 let rows = rows.filter(|_| view.is_dense && access.offset == 0);
                 touches.push(Touch { slot: access.slot, rows, writes: false });
             }
@@ -128,7 +128,7 @@ impl Ready {
     }
 }
 
-/// What the calls of a thread need besides the memory of the window.
+/// The memory that the calls of a thread need besides that of the window.
 #[derive(Debug)]
 pub(super) struct State<N: Number> {
     /// Matrices laid out for products, one for each call.
@@ -145,7 +145,7 @@ impl<N: Number> State<N> {
     }
 }
 
-/// Which values a window sees.
+/// Counters that tell whether a value has changed.
 #[derive(Clone, Debug)]
 pub(super) struct Versions {
     /// How often each register has changed.
@@ -160,7 +160,7 @@ pub(super) struct Runner<'a, N: Number> {
     pub(super) slots: Slots<'a>,
     pub(super) state: &'a mut State<N>,
     pub(super) versions: &'a Versions,
-    /// What registers are after the last tick that is done, if ticks ahead write them.
+    /// If ticks ahead write registers: their values after the last finished tick.
     pub(super) kept: super::Kept,
     /// The number of the part that this thread computes, and how many there are.
     pub(super) part: (usize, usize),
@@ -212,17 +212,17 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
 }
 
 impl<N: Number> Runner<'_, N> {
-    /// Of `n` rows those that this thread computes.
+    /// The rows, of `n`, that this thread computes.
     pub(super) fn rows(&self, n: usize) -> Range<usize> {
         part(n, self.part.1, self.part.0)
     }
 
-    /// Leaves a register unset: it holds what it starts with.
+    /// Makes a register unset, and stores its start value in it.
     fn unset(&mut self, memory: Lent<'_, N>, register: usize) {
         super::put_start(self.module, memory, register);
     }
 
-    /// Computes a call at a tick. False if it may have no result.
+    /// Computes a call at a tick. False if it may have failed.
     fn one(&mut self, memory: Lent<'_, N>, ready: &Ready, at: At) -> bool {
         let out = self.slots.base(memory, ready.out, Tick::Now, at);
         match &ready.kernel {
@@ -323,7 +323,7 @@ impl<N: Number> Runner<'_, N> {
         true
     }
 
-    /// Where a tensor of numbers is row by row: in memory, or none if it was copied to that scratch array.
+    /// The address of a tensor that is stored row by row; none if it had to be copied, to the scratch array `scratch`.
     pub(super) fn operand(
         &mut self,
         memory: Lent<'_, N>,
@@ -355,7 +355,7 @@ pub(super) fn piece<'a, N>(
     }
 }
 
-/// Whether a slot keeps its value while nodes read it.
+/// Whether a slot does not change while nodes run.
 pub(super) fn is_kept(program: &Program, slot: Slot) -> bool {
     match program.slots[slot].home {
         Home::Const(_) => true,
@@ -366,7 +366,7 @@ pub(super) fn is_kept(program: &Program, slot: Slot) -> bool {
     }
 }
 
-/// Whether the value of a slot is the same at all ticks, in memory.
+/// Whether an access reads the same address at all ticks.
 pub(super) fn is_single(room: Room, tick: Tick) -> bool {
     room == Room::One || matches!(tick, Tick::First | Tick::Last)
 }

@@ -35,26 +35,26 @@ pub(crate) struct Machine<N: Number> {
     /// The number of ticks for which memory is placed.
     room: usize,
     search: Search,
-    /// The registers that nodes write, as they were before the window.
+    /// The values, from before the window, of the registers that nodes write.
     saved: Kept,
-    /// The outputs of the last window that read registers, which have changed since: at each tick.
+    /// The values at each tick of outputs that read registers, saved before the registers changed.
     early: Vec<(usize, Vec<Option<Data>>)>,
 }
 
 /// Registers: their numbers, whether each is set, and its elements.
 type Kept = Vec<(usize, u8, Data)>;
 
-/// How far the end of a window was searched for.
+/// The progress of the search for the end of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Search {
     None,
-    /// It is none of that many first ticks.
+    /// The end is not among the first ticks; this many were tried.
     Past(usize),
     /// The window has that many ticks.
     Found(usize),
 }
 
-/// Registers as they are.
+/// A copy of registers.
 fn kept<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize]) -> Kept {
     let one = |register: &usize| {
         let slot = module.registers[*register];
@@ -63,7 +63,7 @@ fn kept<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize]) ->
     registers.iter().map(one).collect()
 }
 
-/// Takes registers back to what they were.
+/// Sets registers back to saved values.
 fn put_kept<N: Number>(module: &Module, memory: Lent<'_, N>, kept: &Kept) {
     for (register, set, value) in kept {
         let slot = module.registers[*register];
@@ -79,7 +79,7 @@ fn elements<N: Number>(module: &Module, memory: Lent<'_, N>, slot: Slot) -> Data
     gathered(memory, ty.dtype, at, &[1], &[ty.shape.len()])
 }
 
-/// Puts what a register starts with where it is, and leaves it unset.
+/// Stores the start value of a register in its place, and makes it unset.
 fn put_start<N: Number>(module: &Module, memory: Lent<'_, N>, register: usize) {
     memory.sets_mut(register, 1)[0] = 0;
     if let Some(start) = &module.starts[register] {
@@ -154,7 +154,7 @@ impl<N: Number> Machine<N> {
         self.room = room;
     }
 
-    /// Before the first tick of a window.
+    /// Prepares for the first tick of a window.
     fn begin(&mut self) {
         let module = Arc::clone(&self.module);
         for (register, slot) in module.registers.iter().enumerate() {
@@ -166,7 +166,7 @@ impl<N: Number> Machine<N> {
         self.versions.windows += 1;
     }
 
-    /// Takes registers back to before a window.
+    /// Sets registers back to their values before the window.
     fn undo(&mut self) {
         let saved = std::mem::take(&mut self.saved);
         put_kept(&Arc::clone(&self.module), self.memory.lent(), &saved);
@@ -174,14 +174,14 @@ impl<N: Number> Machine<N> {
         self.search = Search::None;
     }
 
-    /// Gives up a window whose end is searched for.
+    /// Abandons the search for the end of a window.
     fn give_up(&mut self) {
         if self.search != Search::None {
             self.undo();
         }
     }
 
-    /// A register before a window whose end is searched for.
+    /// While the end of a window is searched for: a register as it was before that window.
     fn before(&self, register: usize) -> Option<&(usize, u8, Data)> {
         let is_own = |(own, ..): &&(usize, u8, Data)| *own == register;
         (self.search != Search::None).then(|| self.saved.iter().find(is_own)).flatten()
@@ -191,7 +191,7 @@ impl<N: Number> Machine<N> {
         At { t, ticks: self.memory.ticks, block: 0 }
     }
 
-    /// What registers get when all nodes have run.
+    /// Writes registers after all nodes have run.
     fn commit(&mut self) {
         let module = Arc::clone(&self.module);
         let slots = module.slots();
@@ -341,7 +341,7 @@ impl<N: Number> Running for Machine<N> {
                 0
             }
         };
-        // No tick is the last one before it is found.
+        // Until the end is found, no tick counts as the last one.
         self.memory.ticks = ticks + 1;
         let found = self.threads.find(&module, self.memory.lent(), &self.versions, from..ticks);
         self.memory.ticks = ticks;

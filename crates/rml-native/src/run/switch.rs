@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rml_executor::{Choice, Prepared, Running, TooLong, take_over};
 
-/// Compiled code runs as long as there is memory for whole windows, then the embedded executor, which runs windows in
-/// segments. The bits are the same.
+/// Compiled code runs as long as there is enough memory for whole windows. After that, the embedded executor runs
+/// windows in segments. The bits are the same.
 #[derive(Debug)]
 pub(crate) struct Switch {
-    /// What takes over; none if it has.
+    /// The embedded executor; none once it has taken over.
     other: Option<Arc<dyn Prepared>>,
     registers: usize,
 }

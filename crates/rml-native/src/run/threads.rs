@@ -11,7 +11,7 @@ use super::{Kept, Module};
 use crate::ffi::{Entry, Lent, Part};
 use crate::parts::{Share, part};
 
-/// The state of a thread, and whether every operator that it ran had a result.
+/// The state of a thread, and whether all operators that it ran succeeded.
 #[derive(Debug)]
 struct Seat<N: Number> {
     state: State<N>,
@@ -42,7 +42,7 @@ struct Window<'a, N> {
 }
 
 impl<N: Number> Window<'_, N> {
-    /// Runs a part on one thread: what it keeps of registers; none if an operator may have no result.
+    /// Runs a part on one thread. Returns the registers that it saved; none if an operator may have failed.
     fn run(&self, seat: &mut Seat<N>, (function, part): (Entry, Part)) -> Option<Kept> {
         let mut runner = self.runner(seat, (part.part, part.parts));
         let is_done = self.module.code.run(self.memory, &mut runner, (function, part));
@@ -127,7 +127,7 @@ impl<N: Number> Threads<N> {
         seats.iter().all(|seat| seat.is_done).then_some(())
     }
 
-    /// Whether windows of that many ticks are shared. Where the system gives no more threads, one does all.
+    /// Whether threads share windows of `ticks` ticks. If the system gives no more threads, they do not.
     fn is_awake(&mut self, module: &Module, ticks: usize) -> bool {
         if self.is_awake.0 != ticks {
             let is_worth = self.seats.len() > 1 && module.shared.is_worth(ticks);

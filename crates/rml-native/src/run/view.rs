@@ -48,7 +48,7 @@ impl View {
         view.looked_at()
     }
 
-    /// Whether all variants have these strides, as far as they count.
+    /// Whether all variants have these strides; strides of axes of length one are ignored.
     pub(super) fn lies(&self, strides: &[isize]) -> bool {
         let same = |own: &[isize]| (0..strides.len()).all(|i| self.dims[i] <= 1 || own[i] == strides[i]);
         self.source.iter().all(|variant| same(&variant.access.strides))
@@ -77,7 +77,7 @@ pub(super) struct Slots<'a> {
 }
 
 impl Slots<'_> {
-    /// Where the value of a slot begins, as seen from a tick.
+    /// The address of a slot's value, read from a tick.
     pub(super) fn base<N>(&self, memory: Lent<'_, N>, slot: Slot, tick: Tick, at: At) -> usize {
         let first = memory.at(slot.index());
         let t = match tick {
@@ -118,7 +118,7 @@ impl Slots<'_> {
         &found.expect("N4: one variant applies").access
     }
 
-    /// The first element of a tensor, and its strides.
+    /// The address of the first element of a tensor, and its strides.
     pub(super) fn find<'s, N>(
         &self,
         memory: Lent<'_, N>,
@@ -154,7 +154,7 @@ pub(super) fn gathered<N: Number>(
     }
 }
 
-/// The elements at strided places of an array of which pieces are read.
+/// The elements at strided places of an array that is borrowed in pieces.
 pub(super) fn strided<'m, T: Copy + 'm>(
     read: impl Fn(usize, usize) -> &'m [T],
     first: usize,
@@ -166,7 +166,7 @@ pub(super) fn strided<'m, T: Copy + 'm>(
     to
 }
 
-/// Appends the elements at strided places of an array of which pieces are read.
+/// Appends the elements at strided places of an array that is borrowed in pieces.
 pub(super) fn append_strided<'m, T: Copy + 'm>(
     read: impl Fn(usize, usize) -> &'m [T],
     first: usize,
@@ -185,7 +185,8 @@ pub(super) fn append_strided<'m, T: Copy + 'm>(
     gather(read(first - before, before + after + 1), before, strides, dims, to);
 }
 
-/// Copies the elements at strided places to `to` and what follows; they do not overlap, or are there.
+/// Copies the elements at strided places to `to` and the following places. The two must not overlap, unless they are
+/// identical.
 pub(super) fn copy<N: Number>(
     memory: Lent<'_, N>,
     dtype: DType,
@@ -198,7 +199,7 @@ pub(super) fn copy<N: Number>(
     if is_row && first == to {
         return;
     }
-    // A row that does not overlap its copy needs no place between.
+    // A contiguous source that does not overlap its copy needs no intermediate copy.
     if is_row && (first + n <= to || to + n <= first) {
         match dtype {
             DType::Num => memory.nums_mut(to, n).copy_from_slice(memory.nums(first, n)),

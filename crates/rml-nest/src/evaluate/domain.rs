@@ -15,7 +15,7 @@ pub(crate) trait Domain {
     /// Whether a condition holds.
     fn truth(&self, x: &Self::Element) -> bool;
 
-    /// An operator of scalars, which may fail or not.
+    /// An operator of scalars; `fails` says whether it may fail.
     fn apply(
         &self,
         op: &rml_ir::op::Op,
@@ -54,7 +54,7 @@ pub(crate) trait Domain {
     ) -> Result<Vec<Self::Element>, Fault>;
 }
 
-/// Whether an operator may have no result, and of which equation it is then said.
+/// Whether an operator may fail, and the equation to report then.
 #[derive(Clone, Copy)]
 pub(crate) struct Fails {
     pub(crate) may: bool,

@@ -56,8 +56,7 @@ fn worst(by: Fold, dtype: DType, precision: Precision) -> Value {
     }
 }
 
-/// Whether a term that comes later takes the place of the best one: NaN beats all numbers, and the first among equals
-/// stays.
+/// Whether a later term replaces the best one so far: NaN beats all numbers, and of equal terms the first one stays.
 fn beats(x: &Value, best: &Value, by: Fold) -> bool {
     let largest = matches!(by, Fold::Largest | Fold::LargestAt);
     if let (Value::Int(x), Value::Int(best)) = (x, best) {

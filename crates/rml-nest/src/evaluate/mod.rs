@@ -25,14 +25,14 @@ pub(crate) use domain::{Domain, Fails, Tensor};
 pub enum Fault {
     /// An operator has none.
     Operator {
-        /// Of which equation.
+        /// The place of the equation in the source.
         span: Span,
         /// Why.
         error: EvalError,
     },
     /// A nest reads an element that was not computed: the program and the data do not fit each other.
     Missing {
-        /// What is read.
+        /// The slot that is read.
         slot: Slot,
     },
 }
@@ -47,7 +47,7 @@ type Elements = Vec<Value>;
 #[derive(Debug)]
 pub struct Machine {
     program: Arc<Program>,
-    /// The constants, and what registers hold.
+    /// The values of constants and registers.
     kept: IndexVec<Slot, Option<Elements>>,
     registers: Vec<Slot>,
 }
@@ -92,7 +92,7 @@ impl Machine {
                 Ok((0..cycles).find(|t| holds(*t)).map(|t| t + 1))
             }
             (Ends::Found { conds, head }, Some(node)) => {
-                // No tick is the last one before it is found.
+                // Until the end is found, no tick counts as the last one.
                 window.ticks = cycles + 1;
                 for t in 0..cycles {
                     node.stages[..*head].iter().try_for_each(|stage| window.run(stage, t))?;
@@ -133,17 +133,17 @@ impl Machine {
     }
 }
 
-/// What a window gives.
+/// The results of a window.
 pub(crate) struct Ran<E> {
     /// The cells of each output.
     pub(crate) outputs: Vec<Vec<Option<Vec<E>>>>,
-    /// What constants and registers hold then.
+    /// The values of constants and registers after the window.
     pub(crate) kept: IndexVec<Slot, Option<Vec<E>>>,
     /// How many ticks are done.
     pub(crate) done: usize,
-    /// The conditions that a program finds the end of its windows by, at each tick.
+    /// For a program that finds the end of its windows: the values of the end conditions at each tick.
     pub(crate) ends: Vec<Vec<E>>,
-    /// What stages have filled, at each tick.
+    /// The elements that stages have filled, at each tick.
     pub(crate) cells: IndexVec<Slot, Vec<Vec<Option<E>>>>,
 }
 
@@ -154,13 +154,13 @@ pub(crate) struct Window<'a, D: Domain> {
     ticks: usize,
     /// How many of these are done; the others are ahead.
     done: usize,
-    /// How many ticks after these each register is written.
+    /// For each register: how many ticks past the last finished one it is written.
     reaches: IndexVec<Slot, u32>,
-    /// The elements of inputs and of what is filled, at each tick: none while nothing is there.
+    /// The elements of inputs and of filled slots, at each tick; none as long as they are not available.
     cells: IndexVec<Slot, Vec<Vec<Option<D::Element>>>>,
-    /// Constants, and what registers hold.
+    /// The values of constants and registers.
     kept: IndexVec<Slot, Option<Vec<D::Element>>>,
-    /// What registers hold after the last tick that is done.
+    /// The values of registers after the last finished tick.
     after: IndexVec<Slot, Option<Vec<D::Element>>>,
     waits: waits::Waits,
 }
@@ -169,7 +169,7 @@ pub(crate) struct Window<'a, D: Domain> {
 type Written<E> = (Slot, Option<Vec<E>>);
 
 impl<'a, D: Domain> Window<'a, D> {
-    /// Before the first stage: with the elements of each input at each tick, and those of constants and registers.
+    /// A window before its first stage, with the elements of inputs at each tick, of constants and of registers.
     pub(crate) fn new(
         program: &'a Program,
         domain: &'a D,
@@ -204,7 +204,7 @@ impl<'a, D: Domain> Window<'a, D> {
         }
     }
 
-    /// Runs all nodes, writes registers, and puts out.
+    /// Runs all nodes, writes registers, and collects the outputs.
     pub(crate) fn finish(mut self) -> Result<Ran<D::Element>, Fault> {
         let program = self.program;
         for (n, node) in program.nodes.iter().enumerate() {
@@ -290,7 +290,7 @@ impl<'a, D: Domain> Window<'a, D> {
         Ok(order.into_iter().map(|(_, t)| t).collect())
     }
 
-    /// Runs a stage at a tick, where it is to run.
+    /// Runs a stage at a tick, unless its positions, its guards or its look-ahead exclude that tick.
     fn run(&mut self, stage: &Stage, t: usize) -> Result<(), Fault> {
         let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
         if t >= self.done + ahead as usize
@@ -309,7 +309,7 @@ impl<'a, D: Domain> Window<'a, D> {
         Ok(())
     }
 
-    /// What registers get at a tick.
+    /// The values that registers get at a tick.
     fn written(&self, writes: &[Write], t: usize) -> Result<Vec<Written<D::Element>>, Fault> {
         let p = self.position(t);
         let mut written = Vec::new();
@@ -364,7 +364,7 @@ impl<'a, D: Domain> Window<'a, D> {
         Ok(variant.any.is_empty())
     }
 
-    /// An element of a slot, as an access sees its tick.
+    /// An element of a slot, read by an access at tick `t`.
     fn element(&self, access: &Access, t: usize, index: usize) -> Result<D::Element, Fault> {
         let slot = access.slot;
         let found = match self.program.slots[slot].home {
@@ -420,7 +420,7 @@ fn points(dims: &[usize], mut f: impl FnMut(&[usize]) -> Result<(), Fault>) -> R
     Ok(())
 }
 
-/// The number of an element at a point: an offset, and steps along each dimension.
+/// The index of the element at a point: an offset plus a stride for each dimension.
 fn step(offset: usize, steps: &[isize], point: &[usize]) -> usize {
     let moved = steps.iter().zip(point).map(|(step, at)| step.wrapping_mul(at.cast_signed()));
     offset.wrapping_add_signed(moved.fold(0, isize::wrapping_add))

@@ -24,7 +24,7 @@ impl<D: Domain> Window<'_, D> {
             }
         };
         for slot in stage.fills() {
-            // There is something, even if it has no elements.
+            // A slot without elements counts as filled, too.
             let width = self.program.slots[slot].ty.shape.len();
             self.cells[slot][t].resize(width, None);
         }
@@ -152,7 +152,7 @@ impl<D: Domain> Window<'_, D> {
 }
 
 impl<E> Computed<E> {
-    /// How far its elements are apart along some dimensions, those that it depends on among them.
+    /// The strides of its elements along some dimensions, which include all that it depends on.
     fn steps(&self, nest: &Nest, along: &[Dim]) -> Vec<isize> {
         let dims: Vec<usize> = self.span.iter().map(|dim| nest.dims[*dim]).collect();
         let own = dense(&dims);
@@ -161,7 +161,7 @@ impl<E> Computed<E> {
     }
 }
 
-/// How far the elements of an access are apart along some dimensions.
+/// The strides of an access along some dimensions.
 fn steps(access: &Access, along: &[Dim]) -> Vec<isize> {
     along.iter().map(|dim| access.strides[dim.0 as usize]).collect()
 }

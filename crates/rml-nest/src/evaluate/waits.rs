@@ -57,7 +57,7 @@ impl<D: Domain> Window<'_, D> {
                 }
             }
             Order::Forward if node.writes.is_empty() => {
-                // Some may lag behind others, whose next ticks they read.
+                // Some stages may lag behind others, because they read their next ticks.
                 let mut next = vec![0; node.stages.len()];
                 loop {
                     let before = next.clone();
@@ -99,7 +99,7 @@ impl<D: Domain> Window<'_, D> {
             }
             node.writes.iter().try_for_each(|write| self.write_back(write, t))?;
         }
-        // After a tick that waits, all others do.
+        // Once a tick waits, all further ticks wait, too.
         for ticks in &mut self.waits.passed[n] {
             let end = ticks.iter().position(|passed| !passed).unwrap_or(ticks.len());
             ticks[end..].fill(false);
@@ -107,7 +107,7 @@ impl<D: Domain> Window<'_, D> {
         Ok(())
     }
 
-    /// Counts the ticks that are done, and writes at these what is written in loops forward.
+    /// Counts the finished ticks, and writes the registers of forward loops at these.
     pub(super) fn write_done(&mut self) -> Result<(), Fault> {
         let program = self.program;
         let forward = program.nodes.iter().filter(|node| node.order == Order::Forward);
@@ -130,8 +130,8 @@ impl<D: Domain> Window<'_, D> {
         (0..self.done).try_for_each(|t| self.write(&writes, t))
     }
 
-    /// Runs a stage at a tick, if it is done at all ticks before, and everything that it reads is available. Whether it
-    /// is.
+    /// Runs a stage at a tick, if it is done at all earlier ticks and everything that it reads is available. Returns
+    /// whether it is done.
     fn advance(&mut self, (n, i): (usize, usize), stage: &Stage, t: usize) -> Result<bool, Fault> {
         if t > 0 && !self.waits.passed[n][i][t - 1] {
             return Ok(false);
@@ -146,7 +146,7 @@ impl<D: Domain> Window<'_, D> {
         Ok(is_there)
     }
 
-    /// Whether a stage of a loop backward runs, by what decides that alone.
+    /// Whether a stage of a backward loop runs at a tick, judged only by the operands that decide this.
     fn known(&self, stage: &Stage, t: usize) -> Result<Known, Fault> {
         if !stage.at.contains(self.position(t)) {
             return Ok(Known::Rests);
@@ -163,7 +163,7 @@ impl<D: Domain> Window<'_, D> {
         Ok(Known::Runs)
     }
 
-    /// Whether guards hold, as far as they are looked at.
+    /// Whether guards hold. They are tested in order, up to the first that does not hold or is not available.
     fn guarded(&self, when: &[Guard], t: usize) -> Result<Known, Fault> {
         for guard in when {
             if !self.is_there(&guard.cond, t) {
@@ -176,7 +176,8 @@ impl<D: Domain> Window<'_, D> {
         Ok(Known::Runs)
     }
 
-    /// Writes a register at a tick of a loop backward; where it is not known what is written, neither is the register.
+    /// Writes a register at a tick of a backward loop. If it is not known what is written, the register becomes
+    /// unknown.
     fn write_back(&mut self, write: &Write, t: usize) -> Result<(), Fault> {
         if !write.at.contains(self.position(t)) {
             return Ok(());
@@ -200,7 +201,7 @@ impl<D: Domain> Window<'_, D> {
         if is_known { self.write(std::slice::from_ref(write), t) } else { Ok(()) }
     }
 
-    /// Whether all is available that a write needs at a tick, which may be the last one that is done.
+    /// Whether everything that a write needs at a tick is available. The tick may turn out to be the last finished one.
     fn is_ready(&self, write: &Write, t: usize) -> bool {
         let at = if t == 0 { Positions::STARTS } else { Positions::AFTER_START };
         write.at.and(at).is_empty()
@@ -220,18 +221,18 @@ impl<D: Domain> Window<'_, D> {
         }
     }
 
-    /// Whether all variants of a tick are available, whichever applies.
+    /// Whether all variants of a source that may apply at a tick are available.
     fn is_all_there(&self, source: &Source, t: usize) -> bool {
         self.are_all_there(source, Positions::NONE.with(self.position(t)), t)
     }
 
-    /// The same of a tick that may be at any of those positions.
+    /// The same, for variants at any of these positions.
     fn are_all_there(&self, source: &Source, at: Positions, t: usize) -> bool {
         let mut here = source.iter().filter(|variant| !variant.at.and(at).is_empty());
         here.all(|v| v.any.iter().all(|test| self.is_tested(test, t)) && self.is_there(&v.access, t))
     }
 
-    /// Whether the variant that applies is known, and available.
+    /// Whether it is known which variant applies, and that one is available.
     fn is_chosen_there(&self, source: &Source, t: usize) -> Result<bool, Fault> {
         let p = self.position(t);
         for variant in source.iter().filter(|variant| variant.at.contains(p)) {

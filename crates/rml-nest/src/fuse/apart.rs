@@ -1,10 +1,11 @@
-//! Values that one node fills and another one reads: computed again, or kept for one tick.
+//! Values that one node fills and another node reads: they are computed again in the reader, or the two loops become
+//! one, so that the values of only one tick are kept.
 
 use super::graph::{Graph, Uses};
 use super::merge::{Pair, width};
 use crate::{Home, Nest, Order, Slot, Stage, Tick, Work};
 
-/// How many times more bytes than it is made of a value has to have to be computed again.
+/// A value is computed again only if it has at least this many times the bytes of the values that it is computed from.
 const LARGER: usize = 2;
 
 /// If a cheap nest expands few elements to many, stages of other units compute its elements themselves.
@@ -34,7 +35,8 @@ pub(super) fn again(graph: &mut Graph) {
     }
 }
 
-/// Whether the slots that fill a slot have much fewer bytes than it, and keep them while a window runs.
+/// Whether a slot has many more bytes than the slots that it is computed from, and these keep their values while a
+/// window runs.
 fn is_expanded(graph: &Graph, slot: Slot, filler: usize) -> bool {
     let Some(placed) = &graph.stages[filler] else { return false };
     let Work::Nest(nest) = &placed.stage.work else { return false };
@@ -56,7 +58,7 @@ fn read(nest: &Nest) -> Vec<Slot> {
     all
 }
 
-/// Makes one loop of two where a slot is read by these alone.
+/// Merges two loops if a slot is filled and read only by them.
 pub(super) fn loops(graph: &mut Graph) {
     while let Some((u, v)) = pair(graph, &graph.uses()) {
         let Some(unit) = graph.united(&graph.uses(), u, v) else { return };
@@ -64,7 +66,7 @@ pub(super) fn loops(graph: &mut Graph) {
     }
 }
 
-/// Two loops that may be one, and keep fewer values then.
+/// Two loops that can be merged, and then keep fewer values.
 fn pair(graph: &Graph, uses: &Uses) -> Option<(usize, usize)> {
     let is_tick = |slot: &Slot| matches!(graph.slots()[*slot].home, Home::Tick { .. });
     for slot in graph.slots().ids().filter(is_tick).filter(|slot| !uses.outside[*slot]) {
@@ -86,7 +88,7 @@ fn pair(graph: &Graph, uses: &Uses) -> Option<(usize, usize)> {
     None
 }
 
-/// Whether a unit is a loop that is no sum of products: executors make one product of all ticks of these.
+/// Whether a unit is a loop, but no sum of products: executors compute such a sum as one product over all ticks.
 fn is_loop(graph: &Graph, unit: usize) -> bool {
     let sums = |stage: &Stage| matches!(&stage.work, Work::Call(call) if call.start.is_some());
     let mut own = graph.placed().filter(|(_, placed)| placed.unit == unit);

@@ -1,11 +1,11 @@
-//! Removes what nothing reads: values, dimensions, stores, stages, slots.
+//! Removes unused values, dimensions, stores, stages and slots.
 
 use rml_base::IndexVec;
 
 use super::graph::Graph;
 use crate::{Access, Def, Dim, Ends, Guard, Home, Nest, Program, Slot, Source, Test, Val, Work, Write};
 
-/// Puts dimensions with longer strides first, so that the elements of the last one are near each other.
+/// Sorts dimensions by stride, the longest first, so that the innermost loop visits neighbouring elements.
 pub(super) fn order(nest: &mut Nest) {
     let far = |dim: Dim| {
         let stride = |access: &Access| access.strides[dim.0 as usize].unsigned_abs();
@@ -18,7 +18,7 @@ pub(super) fn order(nest: &mut Nest) {
     choose(nest, &dims);
 }
 
-/// Removes values that are not stored and of which nothing is made, and dimensions that nothing depends on.
+/// Removes values that are neither stored nor used by others, and dimensions that nothing depends on.
 pub(super) fn nest(nest: &mut Nest) {
     let mut used = IndexVec::<Val, bool>::filled(false, nest.body.len());
     nest.stores.iter().for_each(|(_, val)| used[*val] = true);
@@ -54,7 +54,7 @@ fn dims(nest: &mut Nest) {
     choose(nest, &kept);
 }
 
-/// Some dimensions of a nest, in that order; nothing depends on the others.
+/// Restricts a nest to some dimensions, in that order; nothing depends on the others.
 fn choose(nest: &mut Nest, kept: &[Dim]) {
     let strides = |access: &mut Access| {
         access.strides = kept.iter().map(|dim| access.strides[dim.0 as usize]).collect();

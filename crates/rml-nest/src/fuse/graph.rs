@@ -11,9 +11,10 @@ use crate::{
 pub(super) struct Graph {
     /// The program without its nodes.
     pub(super) rest: Program,
-    /// The nodes; of a node over all ticks, stages that fill the same slot are a unit, and all others by themselves.
+    /// The nodes. A node over all ticks is split into units: stages that fill the same slot stay together, all others
+    /// are units of their own.
     pub(super) units: Vec<Unit>,
-    /// The stages, by number; none where one has moved into another one.
+    /// The stages, by number; none for a stage that was merged into another one.
     pub(super) stages: Vec<Option<Placed>>,
     /// The stages that may fail, in the order in which they do.
     failing: Vec<usize>,
@@ -25,11 +26,11 @@ pub(super) struct Unit {
     pub(super) order: Order,
     by: Vec<Access>,
     writes: Vec<Write>,
-    /// Units with lower numbers come first, where nothing else decides.
+    /// Breaks ties in the order of units: lower numbers come first.
     key: usize,
     /// Whether it finds the end of the window, and has to stay the first one.
     search: bool,
-    /// Whether it has moved into another one.
+    /// Whether it was merged into another one.
     gone: bool,
 }
 
@@ -38,11 +39,11 @@ pub(super) struct Unit {
 pub(super) struct Placed {
     pub(super) stage: Stage,
     pub(super) unit: usize,
-    /// Whether it is among those that find the end of the window.
+    /// Whether it belongs to the stages that find the end of the window.
     pub(super) head: bool,
 }
 
-/// What is read, and by whom.
+/// Which stages fill and read each slot, and the order of stages and units.
 pub(super) struct Uses {
     /// For each slot, the stages that fill it.
     pub(super) fillers: IndexVec<Slot, Vec<usize>>,
@@ -50,9 +51,9 @@ pub(super) struct Uses {
     pub(super) readers: IndexVec<Slot, Vec<usize>>,
     /// Whether something other than a stage reads it.
     pub(super) outside: IndexVec<Slot, bool>,
-    /// For each stage, those of its unit that run before it at a tick.
+    /// For each stage, the stages of its unit that have to run before it at a tick.
     before: Vec<Vec<usize>>,
-    /// For each unit, those that run before it.
+    /// For each unit, the units that have to run before it.
     units: Vec<Vec<usize>>,
 }
 
@@ -101,7 +102,7 @@ impl Graph {
         &self.rest.slots
     }
 
-    /// What units, writes, outputs and ends read.
+    /// All accesses outside of stages: by units, writes, outputs and ends.
     fn others(&self) -> Vec<(Option<usize>, Access)> {
         let mut all = Vec::new();
         for (u, unit) in self.units.iter().enumerate().filter(|(_, unit)| !unit.gone) {
@@ -178,7 +179,7 @@ impl Graph {
         self.stages[id].as_ref().map_or(usize::MAX, |placed| placed.unit)
     }
 
-    /// The unit in which two stages, of which the second one reads the first one, may be one stage.
+    /// The unit in which stage `b`, which reads stage `a`, can be merged with it; none if they cannot.
     pub(super) fn together(&self, uses: &Uses, a: usize, b: usize) -> Option<Unit> {
         let (u, v) = (self.unit(a), self.unit(b));
         if u == v {
@@ -188,7 +189,7 @@ impl Graph {
         (!self.inside(uses, (a, u), (b, v))).then_some(unit)
     }
 
-    /// One unit of two, of which the second one reads the first one.
+    /// The unit into which unit `u` and unit `v`, which reads it, can be merged; none if they cannot.
     pub(super) fn united(&self, uses: &Uses, u: usize, v: usize) -> Option<Unit> {
         let (first, then) = (&self.units[u], &self.units[v]);
         let order = match (first.order, then.order) {
@@ -207,7 +208,7 @@ impl Graph {
             Order::Forward => Some(Tick::Before),
             Order::Backward => Some(Tick::After),
         };
-        // What they read of each other is of the same tick, or of one that is run before.
+        // They may read each other only at the same tick, or at a tick that has already run.
         let filled = |slot: Slot| uses.fillers[slot].iter().any(|id| self.unit(*id) == u);
         let is_near = |access: &Access| access.tick == Tick::Now || Some(access.tick) == passed;
         let reads_near = |from: usize, of: usize| {
@@ -232,7 +233,7 @@ impl Graph {
         Some(Unit { order, by: by.clone(), writes, key, search: false, gone: false })
     }
 
-    /// Whether, in one unit, something would run between two stages of two units.
+    /// Whether something would have to run between two stages, if their units were one.
     fn inside(&self, uses: &Uses, (a, u): (usize, usize), (b, v): (usize, usize)) -> bool {
         let mut before = uses.before.clone();
         for (id, placed) in self.placed().filter(|(_, placed)| placed.unit == v) {
@@ -244,14 +245,14 @@ impl Graph {
         between(&before, a, b)
     }
 
-    /// Makes one unit of two.
+    /// Merges two units into `unit`.
     pub(super) fn unite(&mut self, u: usize, v: usize, unit: Unit) {
         self.units[u].gone = true;
         self.units[v] = unit;
         self.stages.iter_mut().flatten().filter(|placed| placed.unit == u).for_each(|placed| placed.unit = v);
     }
 
-    /// Makes one stage of two, in that unit.
+    /// Merges two stages into `stage`, in that unit.
     pub(super) fn join(&mut self, a: usize, b: usize, unit: Unit, stage: Stage) {
         self.unite(self.unit(a), self.unit(b), unit);
         self.stages[a] = None;
@@ -260,7 +261,7 @@ impl Graph {
         }
     }
 
-    /// The program, with all units and stages in an order that fits.
+    /// The program, with units and stages in an order that respects their dependences.
     pub(super) fn program(&self) -> Program {
         let uses = self.uses();
         let mut program = self.rest.clone();
@@ -330,7 +331,7 @@ fn groups(stages: &[Stage]) -> Vec<usize> {
     });
     let edges: Vec<Vec<usize>> = edges.collect();
     let components = rml_base::components(stages.len(), |v, i| edges[v].get(i).map(|next| Some(*next)));
-    // In the order of their first stages.
+    // Units are numbered in the order of their first stages.
     let mut known: Vec<usize> = Vec::new();
     let number = |component: &usize| {
         known.iter().position(|other| other == component).unwrap_or_else(|| {
@@ -351,7 +352,7 @@ fn is_same_tick(at: Positions, tick: Tick) -> bool {
     }
 }
 
-/// Whether there is something that runs after `a` and before `b`.
+/// Whether something has to run after `a` and before `b`.
 fn between(before: &[Vec<usize>], a: usize, b: usize) -> bool {
     let mut seen = vec![false; before.len()];
     let mut open: Vec<usize> = before[b].iter().copied().filter(|id| *id != a).collect();
@@ -366,7 +367,7 @@ fn between(before: &[Vec<usize>], a: usize, b: usize) -> bool {
     false
 }
 
-/// All numbers so that each comes after those before it, and otherwise by their keys.
+/// Sorts numbers so that each one follows those in `before`, and otherwise by their keys.
 fn sorted(before: &[Vec<usize>], keys: &[(bool, usize)]) -> Vec<usize> {
     let mut waits: Vec<usize> = before.iter().map(Vec::len).collect();
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); before.len()];

@@ -1,4 +1,4 @@
-//! One nest of two, of which the second one loads what the first one stores.
+//! Merges two nests, of which the second one loads what the first one stores.
 
 use rml_base::IndexVec;
 use rml_ir::op::{Binary, Op, Unary};
@@ -12,7 +12,8 @@ use crate::{Access, Def, Home, Nest, Order, Positions, Program, Slot, Source, St
 /// How many values a nest may have.
 const VALUES: usize = 200;
 
-/// How many bytes a nest may keep of values before a fold that are needed after it: what the second cache holds well.
+/// The most bytes of values that a nest may keep from before a fold until after it: they should fit in the second-level
+/// cache.
 const KEPT: usize = 1 << 18;
 
 /// How many operators may be computed again.
@@ -23,7 +24,7 @@ pub(super) struct Pair<'a> {
     graph: &'a Graph,
     uses: &'a Uses,
     ids: (usize, usize),
-    /// The order of the unit in which they are one stage.
+    /// The order of the unit in which they are merged.
     order: Order,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Pair<'a> {
         is_cheap(first).then(|| self.combined(first, &[], b)).flatten()
     }
 
-    /// A stage that computes the values of a nest where it loads them, and stores some of them.
+    /// The second stage with the values of nest `first` in place of its loads; it also stores those in `kept`.
     fn combined(&self, first: &Nest, kept: &[&(Access, Val)], b: Stage) -> Option<Stage> {
         let Work::Nest(second) = &b.work else { return None };
         let mut dims: Vec<usize> = second.dims.iter().copied().collect();
@@ -126,12 +127,13 @@ impl<'a> Pair<'a> {
             a.when.clone_from(&b.when);
             return Some((a, b));
         }
-        // One more tick of a long window.
+        // If `b` runs at middle ticks, running it at the positions of `a`, too, adds at most a few ticks to a long
+        // window.
         let grows = a.when == b.when && b.at.is_within(a.at) && b.at.contains(Position::Middle);
         (grows && self.extend(&a, &mut b)).then_some((a, b))
     }
 
-    /// Lets a stage run at the positions of the one that it reads.
+    /// Extends stage `b` to all positions of stage `a`, which it reads. Returns whether that is possible.
     fn extend(&self, a: &Stage, b: &mut Stage) -> bool {
         let fills: Vec<Slot> = b.fills().collect();
         // At the new positions, another stage already fills the slot, or other elements of it.
@@ -155,7 +157,7 @@ impl<'a> Pair<'a> {
         is_there
     }
 
-    /// Whether a slot of the first stage is read by the second one alone, at the same tick.
+    /// Whether the first stage need not store a slot any more: only the second one reads it, at the same tick.
     pub(super) fn vanishes(&self, slot: Slot) -> bool {
         let Some(b) = &self.graph.stages[self.ids.1] else { return false };
         !self.uses.outside[slot]
@@ -163,8 +165,8 @@ impl<'a> Pair<'a> {
             && b.stage.reads().iter().all(|(_, access)| access.slot != slot || access.tick == Tick::Now)
     }
 
-    /// For each value of the second nest that is a value of the first one: where, and which. None if it reads what the
-    /// first one fills in another way.
+    /// For each load of the second nest that reads the first one: the map between their dimensions, and the value that
+    /// is stored. None if the second nest also reads the first one in another way.
     fn maps(
         &self,
         first: &Nest,
@@ -213,7 +215,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The same, at some positions alone.
+/// Restricts a stage to some positions.
 fn restrict(stage: &mut Stage, at: Positions) {
     stage.at = at;
     for source in sources(stage) {
@@ -229,7 +231,7 @@ fn sources(stage: &mut Stage) -> Vec<&mut Source> {
     }
 }
 
-/// Adds the values of a nest; which ones they are.
+/// Adds the values of another nest; returns their numbers here.
 fn copy(nest: &mut Nest, of: &Nest, map: &Map) -> Vec<Val> {
     let mut vals = Vec::new();
     for def in of.body.iter() {
@@ -245,7 +247,7 @@ fn add(nest: &mut Nest, def: Def) -> Val {
     known.unwrap_or_else(|| nest.body.push(def))
 }
 
-/// Whether a nest is quick enough to be computed again: some arithmetic.
+/// Whether a nest is cheap enough to be computed again: only a few arithmetic operators.
 fn is_cheap(nest: &Nest) -> bool {
     let is_quick = |op: &Op| match op {
         Op::Binary(by) => {
@@ -264,7 +266,8 @@ fn is_cheap(nest: &Nest) -> bool {
         })
 }
 
-/// How many bytes of values before a fold are needed after it, at a point of the dimensions that all values have.
+/// How many bytes of values have to be kept from before a fold until after it, at one point of the dimensions that all
+/// values have.
 fn bytes_kept(program: &Program, nest: &Nest) -> usize {
     let spans = nest.spans();
     let types = crate::verify::dtypes(program, nest).unwrap_or_default();

@@ -19,7 +19,8 @@
 //! two loops with the same order are merged. No other stage may have to run between the two. Stages that may fail are
 //! not changed, so that the first failure stays the same.
 //!
-//! The pair that saves most bytes of loads and stores is first, then that of the slot with the lower number.
+//! Pairs are merged in the order of the bytes of loads and stores that this saves, the most first; ties are broken by
+//! the number of the slot.
 //!
 //! Before that, a cheap nest that expands few elements to many is computed again in other nodes that load it, such as
 //! sums of rows and columns. After it, loops with the same order are merged if the second one reads the first one at
@@ -38,13 +39,13 @@ mod place;
 use graph::{Graph, Uses};
 use merge::Pair;
 
-/// How many elements the symbolic run may compute where passes are verified.
+/// In builds that verify passes, windows of up to this many elements also get a symbolic run.
 const CHECKED: usize = 1 << 14;
 
 /// The same program with fewer nests and fewer slots.
 ///
-/// Requires: [`verify`](crate::verify). Ensures: the result verifies, and makes the same terms as the program
-/// ([`check`](crate::check)). A program that waits is left as it is, since each of its stages fills one slot (N6).
+/// Requires: [`verify`](crate::verify). Ensures: the result verifies, and computes the same terms as the program
+/// ([`check`](crate::check)). A program that waits is not changed, since each of its stages has to fill one slot (N6).
 pub fn fuse(program: &Program) -> Program {
     if program.waits {
         return program.clone();

@@ -31,7 +31,8 @@ impl Map {
         let mut moving: Vec<Dim> = a.dims.ids().filter(|d| size(*d) > 1 && crate::moves(store, *d)).collect();
         let stride = |dim: Dim| store.strides[dim.0 as usize];
         moving.sort_by_key(|dim| std::cmp::Reverse(stride(*dim)));
-        // Positive, and each one beyond all elements of the next ones: so each element has one point.
+        // Each stride is positive and greater than the span of all inner dimensions, so each element belongs to one
+        // point.
         let mut reach = 0;
         for dim in moving.iter().rev() {
             let stride = usize::try_from(stride(*dim)).ok().filter(|stride| *stride > reach)?;
@@ -65,7 +66,7 @@ impl Map {
         folded(a).all(whole).then_some(map)
     }
 
-    /// Finds dimensions for those that a store does not move along.
+    /// Assigns dimensions to those along which a store does not move.
     fn unify(&mut self, a: &Nest, moving: &[Dim], b: &Nest, dims: &mut Vec<usize>) {
         for dim in a.dims.ids().filter(|dim| !moving.contains(dim)) {
             let used = |e: Dim| self.indices.iter().any(|index| index.steps.iter().any(|(x, _)| *x == e));
@@ -94,7 +95,7 @@ impl Map {
         }
     }
 
-    /// Whether a dimension has each of its points once.
+    /// Whether a dimension takes each of its indices exactly once.
     fn covers(&self, a: &Nest, dim: Dim, dims: &[usize]) -> bool {
         let Index { start, steps } = &self.indices[dim.0 as usize];
         let mut steps = steps.clone();
@@ -108,12 +109,12 @@ impl Map {
         *start == 0 && packed && next == a.dims[dim]
     }
 
-    /// Whether all points of a nest are met once by the points of these dimensions.
+    /// Whether the points of these dimensions visit each point of the nest exactly once.
     pub(super) fn is_whole(&self, a: &Nest, dims: &[usize]) -> bool {
         a.dims.ids().all(|dim| self.covers(a, dim, dims))
     }
 
-    /// An access in the other dimensions.
+    /// An access, translated to the new dimensions.
     pub(super) fn access(&self, access: &Access, dims: usize) -> Access {
         let mut mapped = Access { strides: vec![0; dims], ..access.clone() };
         for (index, stride) in self.indices.iter().zip(&access.strides) {
@@ -133,7 +134,7 @@ impl Map {
         source.iter().map(of).collect()
     }
 
-    /// A value in the other dimensions, of other values.
+    /// The definition of a value, translated to the new dimensions and values.
     pub(super) fn def(&self, def: &Def, dims: usize, vals: &[Val]) -> Def {
         let mut def = def.renamed(|val| vals.get(val.0 as usize).copied().unwrap_or(val));
         if let Some(source) = def.source_mut() {
@@ -153,7 +154,7 @@ fn folded(nest: &Nest) -> impl Iterator<Item = Dim> {
     nest.body.iter().filter_map(Def::folded)
 }
 
-/// An access that does not move along more dimensions.
+/// An access in a nest with more dimensions, along which it does not move.
 pub(super) fn wide(access: &Access, dims: usize) -> Access {
     let mut access = access.clone();
     access.strides.resize(dims, 0);

@@ -1,4 +1,4 @@
-//! Folds of axes, and what consists of some.
+//! Folds of axes, and operators made of several folds.
 
 use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 use rml_ir::{DType, Shape, Type};
@@ -33,8 +33,8 @@ impl Lowering<'_> {
         self.push(Work::Nest(maker.nest), target);
     }
 
-    /// The logarithm of a sum of exponentials: the largest element is subtracted before, unless it is infinite, and
-    /// added after; the exponentials are added up one by one.
+    /// The logarithm of a sum of exponentials. The largest element, unless it is infinite, is subtracted first and
+    /// added again at the end; the exponentials are added up one by one.
     pub(super) fn logsumexp(&mut self, axis: Option<usize>, x: &View, target: &Target<'_>) {
         let (x, axis) = match axis {
             Some(axis) => (x.clone(), axis),
@@ -107,5 +107,5 @@ impl Lowering<'_> {
     }
 }
 
-/// From how many elements on a row is long.
+/// Rows with at least this many elements count as long.
 const LONG: usize = 16;

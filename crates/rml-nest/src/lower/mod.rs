@@ -1,4 +1,4 @@
-//! From a plan to nests: one stage for each part, or some copies where it joins parts; nothing is fused.
+//! Translates a plan to nests: one stage for each part, or several copies for a concatenation. Nothing is fused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use view::{View, joined};
 
 /// The nests of a plan.
 ///
-/// Requires: [`rml_plan::verify`]. Ensures: the result verifies, and gives the plan's outputs, registers and failures,
-/// bit by bit, at the same ticks.
+/// Requires: [`rml_plan::verify`]. Ensures: the result verifies, and has the outputs, registers and failures of the
+/// plan, bit by bit, at the same ticks.
 pub fn lower(plan: &Plan) -> Program {
     let mut lowering = Lowering::new(plan);
     for (i, region) in plan.regions.iter().enumerate() {
@@ -50,7 +50,7 @@ pub fn lower(plan: &Plan) -> Program {
 enum Place {
     /// In a slot of its own.
     Own(Slot),
-    /// Elsewhere: no stage fills it.
+    /// In other slots, through a view: no stage fills it.
     Seen(View),
 }
 
@@ -65,7 +65,7 @@ struct Lowering<'a> {
     added: Vec<Slot>,
     places: IndexVec<Tape, Option<Place>>,
     names: BTreeSet<Arc<str>>,
-    /// The node that is made.
+    /// The node under construction.
     node: Node,
 }
 
@@ -138,13 +138,13 @@ impl<'a> Lowering<'a> {
         slot
     }
 
-    /// A slot for a step on the way to a tape.
+    /// A slot for an intermediate value of a tape.
     fn step(&mut self, of: &TapeData, ty: &Type) -> Slot {
         let number = self.program.slots.len();
         self.slot((None, "u", number), ty, Home::Tick { ahead: of.ahead }, Some(of.span))
     }
 
-    /// A constant that the plan may not have.
+    /// A constant, which is added if the plan does not have it.
     fn constant(&mut self, value: Value) -> Slot {
         let bits = |value: &Value| (value.ty(), rml_ir::text::ValueText(value).to_string());
         let is = |slot: &&Slot| matches!(&self.program.slots[**slot].home, Home::Const(k) if bits(k) == bits(&value));
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
         self.close();
     }
 
-    /// Ends the node that is made, and begins one over all ticks.
+    /// Ends the node under construction, and begins one over all ticks.
     fn close(&mut self) {
         let done = std::mem::replace(&mut self.node, node(Order::Over));
         let finds = self.program.nodes.is_empty() && matches!(self.program.ends, Ends::Found { .. });
@@ -280,7 +280,7 @@ impl<'a> Lowering<'a> {
             if done[i] {
                 continue;
             }
-            // Cases that differ in what they read alone are one stage.
+            // Cases that differ only in where they read become one stage.
             let alike: Vec<usize> = (i..cases.len())
                 .filter(|j| !done[*j] && self.are_alike((case, &views[i]), (&cases[*j], &views[*j])))
                 .collect();
@@ -300,7 +300,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether cases are computed by one stage.
+    /// Whether two cases can become one stage.
     fn are_alike(&self, (a, seen): (&Case, &Option<View>), (b, other): (&Case, &Option<View>)) -> bool {
         a.when == b.when
             && match (&a.rule, &b.rule) {
@@ -316,7 +316,7 @@ impl<'a> Lowering<'a> {
             }
     }
 
-    /// The elements of a case where they are already; none if it computes something.
+    /// The elements of a case as a view; none if an operator has to compute them.
     fn seen(&mut self, case: &Case, data: &TapeData) -> Option<View> {
         let at = case.at;
         Some(match &case.rule {
@@ -346,7 +346,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// One operand where one of the tests holds, else another one.
+    /// Operand `then` where one of the tests holds, else `other`.
     fn choice(&mut self, tests: Vec<Test>, then: Atom, other: Atom, at: Positions) -> View {
         let mut rest = self.view(other, at);
         if tests.is_empty() {

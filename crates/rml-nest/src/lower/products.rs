@@ -8,7 +8,7 @@ use super::view::View;
 use crate::{Call, Contraction, Def, Nest, Order, Work, dense};
 
 impl Lowering<'_> {
-    /// A product: loops where these are as good as kernels, else a call.
+    /// A product: loops if they are as fast as a kernel, else a call.
     pub(super) fn product(&mut self, op: &Op, start: Option<View>, operands: Vec<View>, target: &Target<'_>) {
         if let [a, b] = &operands[..]
             && let Some(product) = Contraction::of(op, [&a.dims, &b.dims])
@@ -67,8 +67,8 @@ fn is_small([stack, rows, inner, columns]: [usize; 4], is_loop: bool) -> bool {
     stack > 0 && size > 0 && (size <= FEW || is_thin && (stack > 1 || is_loop && size <= MANY))
 }
 
-/// How many products of numbers a small product of matrices has.
+/// A product with at most this many multiplications counts as small.
 const FEW: usize = 64;
 
-/// How many products of numbers loops at each tick may have.
+/// The most multiplications of a product that loops compute at each tick.
 const MANY: usize = 1 << 14;

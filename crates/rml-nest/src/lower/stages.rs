@@ -10,17 +10,17 @@ use crate::{
     Access, Call, Def, Dim, Fold, Guard, Nest, Positions, Slot, Stage, Tick, Val, Work, dense, verify,
 };
 
-/// What is filled, and where.
+/// The slot to fill, and where.
 #[derive(Clone)]
 pub(super) struct Target<'a> {
     pub(super) slot: Slot,
     pub(super) at: Positions,
     pub(super) when: Vec<Guard>,
-    /// The tape that it belongs to.
+    /// The tape that the slot belongs to.
     pub(super) of: &'a TapeData,
 }
 
-/// A nest that is made. Axes of one point have no loop, unless they are folded.
+/// A nest under construction. Axes of length one have no loop, unless they are folded.
 pub(super) struct Maker {
     pub(super) nest: Nest,
     /// The axes that have loops.
@@ -51,7 +51,7 @@ impl Maker {
 }
 
 impl Lowering<'_> {
-    /// The stages of cases that differ in what they read alone.
+    /// Adds the stages of cases that differ only in where they read.
     pub(super) fn compute(&mut self, cases: &[&Case], target: &Target<'_>) {
         let rules = || cases.iter().map(|case| (case.at, case.rule.operands()));
         let mut operands: Vec<View> = Vec::new();
@@ -80,7 +80,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The stages of an operator.
+    /// Adds the stages of an operator.
     pub(super) fn apply(&mut self, op: &Op, operands: Vec<View>, target: &Target<'_>) {
         match (op.class(), op, &operands[..]) {
             (Class::Pointwise, ..) => self.pointwise(op, &operands, target),
@@ -107,7 +107,7 @@ impl Lowering<'_> {
             (Class::Along, Op::Softmax | Op::LogSoftmax, [x]) => self.softmax(op, x, target),
             (Class::Fold, Op::SumTo { shape }, [x]) => self.sum_to(shape, x, target),
             (Class::Lookup, Op::OneHot { classes }, [i]) => self.one_hot(*classes, i, target),
-            // A position may be outside of its axis, even if no element is read.
+            // Even without elements to read, a position may be outside of the axis.
             (Class::Lookup, Op::Gather { axis }, [x, i]) if !self.is_empty(target) => {
                 let dims = [&x.dims[..*axis], &i.dims, &x.dims[axis + 1..]].concat();
                 let places = (*axis..axis + i.dims.len()).collect();
@@ -174,7 +174,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A tensor at the places that an index picks, and zeros at all others.
+    /// Writes a tensor to the elements that an index picks, and zeros to all others.
     fn scatter(&mut self, shape: &Shape, items: &[AxisIndex], x: &View, target: &Target<'_>) {
         let strides = dense(shape.dims());
         let mut places = vec![Place::default()];
@@ -209,8 +209,8 @@ impl Lowering<'_> {
         self.program.slots[target.slot].ty.shape.is_empty()
     }
 
-    /// Elements of `x` along an axis, at the positions `i`, which have these axes of the result. The other axes of `x`
-    /// are the first and the last ones of the result.
+    /// Elements of `x` along an axis, at the positions `i`. The axes `places` of the result are those of `i`; the other
+    /// axes of `x` come before and after them.
     fn pick(
         &mut self,
         (x, axis): (&View, usize),
@@ -221,7 +221,7 @@ impl Lowering<'_> {
         let mut maker = Maker::new(dims, &[]);
         let behind = x.dims.len() - axis - 1;
         let along = |own: usize| if own < axis { own } else { dims.len() - behind + own - axis - 1 };
-        // What has another stride along the axis in each variant is copied first.
+        // If the stride along the axis differs between variants, the tensor is copied first.
         let stride = |x: &View| x.source[0].access.strides[axis];
         let is_alike = x.source.iter().all(|variant| variant.access.strides[axis] == stride(x));
         let x = if is_alike { x.clone() } else { self.dense(x, target) };
@@ -236,7 +236,7 @@ impl Lowering<'_> {
         self.push(Work::Nest(maker.nest), target);
     }
 
-    /// Whether each class is the one of an int.
+    /// For each int, a 1 in the column of its class, and 0 elsewhere.
     fn one_hot(&mut self, classes: usize, i: &View, target: &Target<'_>) {
         let ty = Type::new(DType::Int, &[classes]);
         let slot = self.constant(Value::new(ty.shape.clone(), Data::Int((0_i64..).take(classes).collect())));
@@ -260,7 +260,7 @@ impl Lowering<'_> {
         whole(slot, Tick::Now, &ty).at(target.at)
     }
 
-    /// All elements in a row: copied, if they have no single stride.
+    /// All elements as one axis; copied if they have no single stride.
     pub(super) fn flat(&mut self, x: &View, target: &Target<'_>) -> View {
         let n = [x.dims.iter().product()];
         x.reshaped(&n).unwrap_or_else(|| {
@@ -278,11 +278,11 @@ struct Place {
     strides: Vec<isize>,
 }
 
-/// Positions on an axis: the first one, and how many there are how far apart.
+/// Positions on an axis: the first one, and then dimensions as lengths and strides.
 type Row = (usize, Vec<(usize, isize)>);
 
 impl Place {
-    /// The same at some positions of the next axis.
+    /// The same, combined with some positions on the next axis.
     #[must_use]
     fn and(&self, (start, rows): &Row, stride: isize) -> Place {
         let offset = moved(self.offset, *start, stride);

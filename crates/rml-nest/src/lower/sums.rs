@@ -11,7 +11,7 @@ use super::{Lowering, node, whole};
 use crate::{Call, Guard, Order, Positions, Test, Tick, Work};
 
 impl Lowering<'_> {
-    /// The node that takes the sum, and where the sum is then.
+    /// Adds the node that computes the sum; returns where its result is.
     pub(super) fn sum(
         &mut self,
         data: &TapeData,
@@ -26,7 +26,7 @@ impl Lowering<'_> {
             self.program.nodes.push(std::mem::replace(&mut around, node(Order::Over)));
         }
         self.node.order = if backward { Order::Backward } else { Order::Forward };
-        // Rows that are added one by one are a product with ones, which takes one row of elements.
+        // Rows that are added up one by one become a product with ones, whose result has one axis.
         let ty = match terms.iter().any(|term| self.adds_rows(term, data)) {
             true => Type::new(data.ty.dtype, &[data.ty.shape.len()]),
             false => data.ty.clone(),
@@ -54,13 +54,13 @@ impl Lowering<'_> {
         sum.reshaped(data.ty.shape.dims()).expect("elements in a row take any shape")
     }
 
-    /// Whether a term is rows that are added one by one.
+    /// Whether a term adds up rows one by one.
     fn adds_rows(&self, term: &Term, data: &TapeData) -> bool {
         let fits = |x: &Atom| self.plan.ty(*x).shape.dims().ends_with(data.ty.shape.dims());
         matches!(term.op, Op::SumTo { .. }) && term.args.first().is_some_and(fits)
     }
 
-    /// A tensor under another shape: copied, if strides cannot say so.
+    /// A tensor under another shape; copied if strides cannot express it.
     fn laid(&mut self, x: &View, dims: &[usize], target: &Target<'_>) -> View {
         x.reshaped(dims).unwrap_or_else(|| {
             let x = self.dense(x, target);
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// What a sum begins with, as seen from the first tick.
+    /// The start value of a sum, read at the first tick.
     fn start(&mut self, data: &TapeData, init: Option<Atom>) -> View {
         match init {
             Some(atom @ Atom::Const(_)) => self.view(atom, Positions::ALL),
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds a term to what is known, or keeps that where the term is not added.
+    /// Adds a term to the partial sum `known`, and keeps `known` where the guards of the term do not hold.
     fn add(&mut self, term: &Term, known: &View, target: &Target<'_>) {
         let when = self.guards(&term.when);
         let ty = self.program.slots[target.slot].ty.clone();

@@ -1,4 +1,4 @@
-//! How tapes are read: what decides whether a reader can see through a tape, or needs its slot.
+//! How tapes are read. This decides whether readers can use a view in place of a tape, or the tape needs a slot.
 
 use rml_base::IndexVec;
 use rml_plan::{Atom, Guard, Part, Plan, Positions, Region, Rule, Tape, Tick, Write};
@@ -6,11 +6,11 @@ use rml_plan::{Atom, Guard, Part, Plan, Positions, Region, Rule, Tape, Tick, Wri
 /// How a tape is read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Use {
-    /// At another tick, or as a condition: then a tick has no choice where it is.
+    /// At another tick, or as a condition: then its place must not depend on the tick.
     pub(super) plainly: bool,
-    /// As a branch that a condition chooses: then it has no conditions of its own.
+    /// As a branch of a condition: then its view must have no conditions of its own.
     pub(super) chosen: bool,
-    /// Before it is filled, by itself or by an earlier part, or it is filled by several parts.
+    /// Before it is completely filled: by itself, by an earlier part, or because several parts fill it.
     pub(super) early: bool,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn is_written_in_turn(plan: &Plan, register: rml_plan::Reg) -> bool {
     plan.regions.iter().any(|region| region.writes().iter().any(|write| write.register == register))
 }
 
-/// The positions of a window that a forward or a backward loop begins with.
+/// The positions at which a forward or backward loop begins.
 pub(super) fn edge(backward: bool) -> Positions {
     if backward { Positions::ENDS } else { Positions::STARTS }
 }

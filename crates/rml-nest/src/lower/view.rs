@@ -1,4 +1,4 @@
-//! Tensors as accesses: what reads a transpose, a slice or a broadcast reads the operand, with other strides.
+//! Tensors as accesses: a reader of a transpose, a slice or a broadcast reads the operand with other strides.
 
 use rml_ir::op::{AxisIndex, Op};
 
@@ -15,17 +15,17 @@ impl View {
         self
     }
 
-    /// Whether a tick has no choice.
+    /// Whether all ticks read the same place: there is at most one variant, without tests.
     pub(super) fn is_plain(&self) -> bool {
         self.source.len() <= 1 && self.has_no_tests()
     }
 
-    /// Whether the position alone chooses.
+    /// Whether the position alone decides which variant applies.
     pub(super) fn has_no_tests(&self) -> bool {
         self.source.iter().all(|variant| variant.any.is_empty())
     }
 
-    /// What an operator makes of the view, if that only reads the elements elsewhere.
+    /// The view of an operator's result, if the operator only rearranges elements.
     pub(super) fn through(&self, op: &Op) -> Option<View> {
         match op {
             Op::Copy | Op::StopGradient => Some(self.clone()),
@@ -52,7 +52,7 @@ impl View {
         }
     }
 
-    /// Other dimensions, with the strides that `f` makes of those of each access.
+    /// The same elements under other dimensions; `f` computes the new strides of each access.
     fn with(&self, dims: Vec<usize>, f: impl Fn(&[isize]) -> Vec<isize>) -> View {
         let mut source = self.source.clone();
         source.iter_mut().for_each(|variant| variant.access.strides = f(&variant.access.strides));
@@ -85,7 +85,7 @@ impl View {
         })
     }
 
-    /// With other dimensions: for each of them, the axis that it is, if it is one.
+    /// The same elements under other dimensions; `axis` gives for each the old axis that it is, if any.
     pub(super) fn spread(&self, dims: &[usize], axis: impl Fn(usize) -> Option<usize>) -> View {
         self.with(dims.to_vec(), |strides| {
             (0..dims.len()).map(|i| axis(i).map_or(0, |own| strides[own])).collect()
@@ -104,7 +104,7 @@ impl View {
                     AxisIndex::At(start) => (start, None),
                     AxisIndex::Slice { start, step, .. } => (start, Some(step)),
                 };
-                // Of nothing the first element may be anywhere.
+                // Without elements, the offset does not matter.
                 let start = if is_empty { 0 } else { start };
                 variant.access.offset = moved(variant.access.offset, start, stride);
                 variant.access.strides.extend(step.map(|step| stride * step));
@@ -113,7 +113,7 @@ impl View {
         view
     }
 
-    /// The same elements, row-major, under another shape, if strides can say so.
+    /// The same elements, row-major, under another shape; none if strides cannot express it.
     pub(super) fn reshaped(&self, dims: &[usize]) -> Option<View> {
         let mut source = self.source.clone();
         for variant in &mut source {
@@ -123,8 +123,7 @@ impl View {
     }
 }
 
-/// The same variants, with equal ones as one. Variants at other positions do not matter to each other, so one may move
-/// past them.
+/// The same variants, with equal ones merged. A variant may move past variants at other positions.
 pub(super) fn joined(source: impl IntoIterator<Item = Variant>) -> Source {
     let mut all: Source = Vec::new();
     for variant in source {
@@ -152,7 +151,7 @@ fn reshape(from: &[usize], strides: &[isize], to: &[usize]) -> Option<Vec<isize>
     if from.contains(&0) {
         return Some(dense(to));
     }
-    // Axes of one element do not count.
+    // Axes of length one are ignored.
     let units = |dims: &[usize]| (0..dims.len()).filter(|i| dims[*i] != 1).collect::<Vec<_>>();
     let (old, new) = (units(from), units(to));
     let mut found = vec![0; to.len()];

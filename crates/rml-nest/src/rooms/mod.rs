@@ -1,4 +1,4 @@
-//! For how many ticks executors keep the values of a slot.
+//! How much space a slot needs: for one tick, or for all ticks of a window.
 //!
 //! A value that is read only at its own tick needs space for one tick, which the next tick reuses. So does a value that
 //! its loop reads one tick later, before it is filled again, and a value that is read after the loop, at the last tick
@@ -34,7 +34,7 @@ pub struct Read {
     pub node: usize,
     /// The stage of the node.
     pub stage: usize,
-    /// The tick, as seen from the one that reads.
+    /// The tick that is read, relative to the reader.
     pub tick: Tick,
     at: Positions,
     when: Vec<Guard>,
@@ -50,7 +50,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Of a program.
+    /// The uses of all slots of a program.
     pub fn of(program: &Program) -> Uses {
         let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
         let mut fills = IndexVec::filled(Vec::new(), program.slots.len());
@@ -88,7 +88,7 @@ impl Uses {
         Uses { reads, fills }
     }
 
-    /// The room of a slot that stages fill.
+    /// How much space a slot that stages fill needs.
     pub fn room(&self, program: &Program, slot: Slot, firsts: &[First]) -> Room {
         let fills = &self.fills[slot];
         // A slot that is filled at only one tick of a window has a single value.
@@ -108,8 +108,8 @@ impl Uses {
         if program.ahead == 0 && reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
     }
 
-    /// Whether a slot is read in its loop at the tick that the loop has passed, before it is filled again; or outside
-    /// of the loop after the last one.
+    /// Whether a read sees the latest value: at the same tick; by its own loop at the next tick, before the slot is
+    /// filled again; or after the loop, at the last tick that filled it.
     fn is_passed(
         &self,
         program: &Program,
@@ -173,7 +173,7 @@ pub fn write_reads(write: &Write) -> Vec<Access> {
     guards.chain(write.unless.iter().cloned()).chain(values).collect()
 }
 
-/// What tells the end of a window that the program finds: it is read in the first node.
+/// The conditions by which the program finds the end of a window; the first node reads them.
 pub fn end_reads(program: &Program) -> Vec<Access> {
     match &program.ends {
         Ends::Nothing | Ends::Given(_) => Vec::new(),
@@ -191,7 +191,8 @@ pub fn last_reads(program: &Program) -> Vec<Access> {
     commits.chain(outputs).collect()
 }
 
-/// Whether a stage reads each element of two slots, of which it fills one, once and before it stores the same element.
+/// Whether a stage fills `slot`, and reads each element of `slot` or `other` only once, before it stores the element at
+/// the same index.
 pub fn is_added(work: &Work, slot: Slot, other: Slot) -> bool {
     let is_own = |source: &Source| source.iter().any(|v| v.access.slot == slot || v.access.slot == other);
     let nest = match work {
@@ -219,7 +220,7 @@ pub fn is_added(work: &Work, slot: Slot, other: Slot) -> bool {
     !takes && (is_copied || feeds) && source.iter().all(|variant| is_same(&variant.access))
 }
 
-/// Whether a value is made of another one.
+/// Whether a value is computed from another one, directly or through others.
 fn is_made_of(body: &IndexVec<Val, Def>, val: Val, of: Val) -> bool {
     let mut made: IndexVec<Val, bool> = IndexVec::new();
     for (own, def) in body.iter_enumerated() {

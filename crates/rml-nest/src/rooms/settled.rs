@@ -9,7 +9,7 @@ use crate::{
 };
 use rml_ir::Value;
 
-/// A truth value that a loop fills where its conditions hold, and which tells whether they have not held before.
+/// A truth value that a loop fills where its conditions hold, and that tells whether they hold for the first time.
 #[derive(Debug)]
 pub struct First {
     cond: Guard,
@@ -18,8 +18,8 @@ pub struct First {
     order: Order,
 }
 
-/// All truth values that tell when conditions hold for the first time in a window. `starts` is what registers hold when
-/// they are not set, if that is a constant.
+/// All truth values that report when conditions hold for the first time in a window. `starts` gives the constants that
+/// registers hold while they are not set.
 pub fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
     let mut all = Vec::new();
     let registers: Vec<Slot> = program.registers().collect();
@@ -34,7 +34,7 @@ pub fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
     all
 }
 
-/// Whether a register of a window becomes the opposite of its start where the conditions of its only write hold.
+/// Whether a register lives within a window and has a single write, which gives it the opposite of its start value.
 fn turns(program: &Program, write: &Write, start: bool) -> bool {
     let writes = program.nodes.iter().flat_map(|node| &node.writes).chain(&program.commits);
     let [variant] = &write.value[..] else { return false };
@@ -47,7 +47,7 @@ fn turns(program: &Program, write: &Write, start: bool) -> bool {
     local && opposite && count == 1 && write.at == Positions::ALL && write.unless.is_empty()
 }
 
-/// What a stage tells that copies the register before it is written.
+/// The truth value that a stage fills, if it copies the register before it is written.
 fn told(node: &Node, stage: &Stage, write: &Write, start: bool) -> Option<First> {
     let Work::Nest(nest) = &stage.work else { return None };
     let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return None };
@@ -66,8 +66,8 @@ pub fn same(a: &[Guard], b: &[Guard]) -> bool {
     a.iter().all(|guard| b.contains(guard)) && b.iter().all(|guard| a.contains(guard))
 }
 
-/// Whether a loop of that order, which fills a slot where `when` holds, fills it at no tick after one at which it is
-/// read at these positions under these conditions.
+/// Whether a read, at these positions and under these conditions, sees the final value of a slot that a loop of this
+/// order fills where `when` holds.
 pub(super) fn is_last(
     firsts: &[First],
     (order, when): (Order, &[Guard]),

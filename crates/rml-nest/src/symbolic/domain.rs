@@ -16,21 +16,21 @@ use crate::{Call, Fold};
 pub(super) struct Symbols {
     pub(super) terms: RefCell<Terms>,
     conditions: RefCell<Conditions>,
-    /// What was computed that may have no result, in order, and for which equation.
+    /// The terms of operators that may fail, in order, with their equations.
     failing: RefCell<Vec<(Term, Span)>>,
 }
 
 /// A choice of truth values.
 #[derive(Default)]
 struct Conditions {
-    /// Those that are given.
+    /// Conditions whose values are fixed.
     given: BTreeMap<Term, bool>,
-    /// Those that were asked for, in order.
+    /// Conditions whose values were requested, in order.
     asked: Vec<(Term, bool)>,
     known: BTreeMap<Term, bool>,
-    /// The values of the first ones that are asked for.
+    /// The values of the first conditions requested.
     first: Vec<bool>,
-    /// The values of all others come from this number; without one they are false.
+    /// The seed from which all other values are drawn; without it they are false.
     seed: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Symbols {
         self.conditions.borrow().asked.clone()
     }
 
-    /// What may have failed since the last call.
+    /// The terms that may have failed since the last call.
     pub(super) fn failing(&self) -> Vec<(Term, Span)> {
         std::mem::take(&mut self.failing.borrow_mut())
     }
@@ -88,7 +88,7 @@ impl Symbols {
 impl Domain for Symbols {
     type Element = Term;
 
-    /// What a condition computes of others follows from these.
+    /// If a condition is computed from others, its value follows from theirs.
     fn truth(&self, x: &Term) -> bool {
         let form = self.terms.borrow().form(*x).clone();
         match &form {

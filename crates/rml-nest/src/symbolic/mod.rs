@@ -41,10 +41,10 @@ const TICKS: [usize; 5] = [1, 2, 3, 4, 5];
 /// How many choices of conditions are tried for a window, and how many are drawn where there are more.
 const PATHS: usize = 48;
 
-/// How many elements a window may compute, and, for all choices together, twice that.
+/// The most elements that a window may compute; all choices together may compute twice as many.
 const ELEMENTS: usize = 1 << 20;
 
-/// What was compared.
+/// How much was compared.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Extent {
     /// The number of windows: for each length, one for each choice of conditions.
@@ -55,12 +55,12 @@ pub struct Extent {
     pub large: usize,
 }
 
-/// Why two programs do not compute the same.
+/// A difference between two programs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// How many ticks the window has.
     pub ticks: usize,
-    /// Which element of what differs, at which tick.
+    /// The element that differs, and its tick.
     pub place: String,
     /// The term of the first program.
     pub expected: String,
@@ -82,7 +82,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Compares what two programs with the same inputs, registers and outputs compute; both verify.
+/// Compares what two programs compute. Both verify, and have the same inputs, registers and outputs.
 ///
 /// # Errors
 /// The first difference.
@@ -90,7 +90,7 @@ pub fn check(expected: &Program, found: &Program) -> Result<Extent, Box<Mismatch
     bounded(expected, found, ELEMENTS)
 }
 
-/// The same of windows with at most that many elements.
+/// The same, for windows with at most `most` elements.
 pub(crate) fn bounded(expected: &Program, found: &Program, most: usize) -> Result<Extent, Box<Mismatch>> {
     if let Some((wanted, other)) = ports(expected).iter().zip(&ports(found)).find(|(a, b)| a != b) {
         let (expected, found) = (wanted.clone(), other.clone());
@@ -164,19 +164,19 @@ impl<'a> Checker<'a> {
         Checker { expected, found, symbols: Symbols::default(), extent: Extent::default() }
     }
 
-    /// Compares windows of that many ticks, by some choices of conditions.
+    /// Compares windows of `ticks` ticks, for some choices of conditions.
     fn length(&mut self, ticks: usize, paths: usize) -> Result<(), Box<Mismatch>> {
         let mut first = Vec::new();
         for _ in 0..paths {
             let asked = self.window(ticks, first, None)?;
-            // The last choice that was false is true next.
+            // The next choice: the last condition that was false becomes true.
             let Some(last) = asked.iter().rposition(|value| !value) else { return Ok(()) };
             first = [&asked[..last], &[true]].concat();
         }
         (0..paths as u64).try_for_each(|seed| self.window(ticks, Vec::new(), Some(seed)).map(drop))
     }
 
-    /// Compares one window; the values of all conditions that were asked for.
+    /// Compares one window; returns the values of all conditions that it requested.
     fn window(
         &mut self,
         ticks: usize,
@@ -295,7 +295,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The difference of what is seen from outside.
+    /// The first difference that is visible from outside.
     fn visible(&self, a: &Ran<Term>, b: &Ran<Term>, ticks: usize) -> Option<(String, String, String)> {
         let differ = |place: String, a: &[Term], b: &[Term]| {
             let at = a.iter().zip(b).position(|(a, b)| a != b)?;
@@ -344,7 +344,7 @@ impl<'a> Checker<'a> {
         (0..ticks).find_map(ends)
     }
 
-    /// The first difference of what may fail.
+    /// The first difference between the operators that may fail.
     fn failures(
         &self,
         a: &[(Term, rml_base::Span)],
@@ -358,7 +358,7 @@ impl<'a> Checker<'a> {
         Some((format!("operator {at} of those that may fail"), text(a.get(at)), text(b.get(at))))
     }
 
-    /// The first element of a slot of both programs that differs, in the order in which slots are filled.
+    /// The first difference between the slots that both programs have, in the order in which they are filled.
     fn first(&self, a: &Ran<Term>, b: &Ran<Term>) -> Option<(String, String, String)> {
         let slots = self.expected.nodes.iter().flat_map(|node| &node.stages).flat_map(Stage::fills);
         for slot in slots {
@@ -393,7 +393,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The registers, by number, of which something asks whether they are set.
+/// The numbers of the registers that some test checks for being set.
 fn tested(program: &Program) -> std::collections::BTreeSet<usize> {
     let stages = program.nodes.iter().flat_map(|node| &node.stages);
     let sources = stages.flat_map(Stage::sources);

@@ -1,4 +1,4 @@
-//! Terms: what elements are, as operators applied to what a window is given.
+//! Terms: elements written as operators applied to the inputs and registers of a window.
 
 use indexmap::IndexSet;
 use rml_ir::op::Op;
@@ -16,9 +16,9 @@ pub(super) struct Term(u32);
 pub(super) enum Form {
     /// An element of an input at a tick.
     Input { input: usize, tick: usize, element: usize },
-    /// An element of what a register holds when the window begins.
+    /// An element of a register at the start of the window.
     Register { register: usize, element: usize },
-    /// Whether a register holds something then.
+    /// Whether a register is set at the start of the window.
     IsSet(usize),
     /// A constant, by its bits.
     Const(DType, u64),
@@ -26,13 +26,13 @@ pub(super) enum Form {
     Apply(Op, Vec<Term>),
     /// A fold of terms of that type, in their order.
     Fold(Fold, DType, Vec<Term>),
-    /// Products of pairs of factors, added up; whether what they are added to comes last.
+    /// The sum of products of pairs of factors; if true, the last term is the value that they are added to.
     Chain(bool, Vec<Term>),
     /// A tensor of that type and shape.
     Tensor(DType, Vec<usize>, Vec<Term>),
-    /// The element of a tensor of one axis, at a position that comes with the data.
+    /// The element of a tensor of one axis at a position that is a term.
     Take(Term, Term),
-    /// A call of tensors, the last of which is the start of a product if there is one.
+    /// A call on tensors; if true, the last one is the start of a product.
     Call(Op, bool, Vec<Term>),
     /// An element of the result of a call.
     Element(Term, usize),
@@ -77,7 +77,7 @@ impl Terms {
         (a, b)
     }
 
-    /// The only operands in which two terms with the same operator differ.
+    /// The operands in which two terms differ, if they have the same operator and differ in only one operand.
     fn step(&self, a: Term, b: Term) -> Option<(Term, Term)> {
         let (a, b) = (self.form(a), self.form(b));
         if a.head() != b.head() {
@@ -153,7 +153,7 @@ impl Form {
     }
 }
 
-/// The names of what a window is given.
+/// The names of the inputs and registers of a window.
 pub(super) struct Ports {
     pub(super) inputs: Vec<std::sync::Arc<str>>,
     pub(super) registers: Vec<std::sync::Arc<str>>,

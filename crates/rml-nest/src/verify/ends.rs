@@ -1,4 +1,4 @@
-//! Checks N11: how a program finds the end of a window; and what has no last tick.
+//! Checks N11: how a program finds the end of a window; and that blocks do not depend on their last tick.
 
 use rml_ir::Position;
 
@@ -49,7 +49,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
     }
 }
 
-/// N11 of programs of which any block of ticks is a window: no tick is the last one.
+/// N11 for programs of which any block of ticks is a window: stages must not distinguish the last tick.
 fn blocks(program: &Program, found: &mut Vec<String>) {
     if program.ends != Ends::Nothing {
         found.push("N11: a block that waits or looks ahead has an end".to_owned());
@@ -75,7 +75,7 @@ fn name(program: &Program, stage: &Stage) -> String {
     stage.fills().next().map_or_else(String::new, |slot| program.slots[slot].name.to_string())
 }
 
-/// Whether positions are the same where a tick is the last one.
+/// Whether positions do not distinguish the last tick.
 fn are_alike(at: Positions) -> bool {
     let twins = [(Position::First, Position::Only), (Position::Middle, Position::Last)];
     twins.iter().all(|(a, b)| at.contains(*a) == at.contains(*b))

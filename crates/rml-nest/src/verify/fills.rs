@@ -81,7 +81,7 @@ fn is_complete<'a>(
     if calls > 0 || stores.len() == 1 && is_packed(&stores[0].1) {
         return Ok(());
     }
-    // As many stores as elements, and none at the same place: all are filled.
+    // There are as many stores as elements, and no two at the same element: so all are filled.
     let mut filled = vec![false; width];
     for (offset, dims) in stores {
         for n in 0..points(&dims) {
@@ -98,7 +98,7 @@ fn is_complete<'a>(
     Ok(())
 }
 
-/// Whether elements are as close together as they can be, in any order of the dimensions.
+/// Whether the elements of these dimensions are contiguous, in any order of the dimensions.
 fn is_packed(dims: &[(usize, isize)]) -> bool {
     let mut dims: Vec<(usize, isize)> = dims.iter().filter(|(n, _)| *n != 1).copied().collect();
     dims.sort_by_key(|(_, stride)| *stride);
@@ -129,7 +129,7 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
         }
     }
     for (at, access) in stage.reads() {
-        // The first tick is done.
+        // The first tick is always finished.
         let ahead = if at.is_within(Positions::STARTS) { 0 } else { ahead };
         if !reaches(program, &access, ahead) {
             found.push(format!("N6: {name} is filled farther than {}", program.slots[access.slot].name));
@@ -137,7 +137,7 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
     }
 }
 
-/// Whether an element is available at all ticks that are done, and at that many more.
+/// Whether an element is available at all finished ticks, and at `ahead` more.
 fn reaches(program: &Program, access: &Access, ahead: u32) -> bool {
     let own = match program.slots[access.slot].home {
         Home::Const(_) | Home::Register { .. } => return true,

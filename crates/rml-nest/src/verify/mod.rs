@@ -28,7 +28,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
         verifier.stages();
         verifier.ports();
     }
-    // What follows looks at elements.
+    // The remaining checks index elements, so they need what was checked before.
     if verifier.found.is_empty() {
         fills::check(program, &mut verifier.found);
         order::check(program, &mut verifier.found);

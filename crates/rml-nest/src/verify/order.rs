@@ -1,4 +1,4 @@
-//! Checks N3 and N10: what is read is there.
+//! Checks N3 and N10: what is read is available.
 
 use rml_base::IndexVec;
 use rml_ir::Position;
@@ -30,7 +30,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
 
 struct Checker<'a> {
     program: &'a Program,
-    /// Where each slot is filled by nodes so far.
+    /// For each slot, the positions at which the nodes so far fill it.
     filled: Places,
     found: &'a mut Vec<String>,
 }
@@ -128,7 +128,7 @@ impl Checker<'_> {
         }
     }
 
-    /// That a condition of sequences is known before the node.
+    /// Checks that a condition that ends sequences is available before the node.
     fn sequences(&mut self, cond: &Access) {
         let data = &self.program.slots[cond.slot];
         let fillers = || self.program.nodes.iter().flat_map(|node| &node.stages);

@@ -9,7 +9,7 @@ use crate::{Call, Def, Fold, Nest, Operand, Program, Val, Work};
 /// The type of each value of a nest.
 ///
 /// # Errors
-/// What contradicts N5.
+/// A violation of N5.
 pub fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
     let mut types: IndexVec<Val, DType> = IndexVec::new();
     for (id, def) in nest.body.iter_enumerated() {
@@ -81,7 +81,7 @@ pub(super) fn operand(program: &Program, operand: &Operand) -> Option<Type> {
     element(program, &operand.source).map(|dtype| Type { dtype, shape: Shape::new(&operand.dims) })
 }
 
-/// Whether a stage may have no result.
+/// Whether a stage may fail.
 pub(crate) fn may_fail(program: &Program, work: &Work) -> bool {
     match work {
         Work::Nest(nest) => {

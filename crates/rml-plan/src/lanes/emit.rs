@@ -26,9 +26,9 @@ struct Emitter<'a> {
     vectors: Vec<Option<Tape>>,
     /// Vectors that are made of several tapes.
     joined: BTreeMap<Vec<Tape>, Tape>,
-    /// Parts of vectors, by the first lane and the length.
+    /// Parts of a vector, by the vector, the first lane and the length.
     parts: BTreeMap<(Tape, usize, usize), Tape>,
-    /// Tapes as vectors of one element, or of as many as are said, all alike.
+    /// Scalar tapes as vectors of one element (`single`), or repeated to a length (`wide`).
     single: BTreeMap<Tape, Tape>,
     wide: BTreeMap<(Tape, usize), Tape>,
     consts: BTreeMap<Vec<Const>, Const>,
@@ -82,7 +82,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Gives the vector of a group the rules of its lanes.
+    /// Makes the rules of the lanes of a group into rules of its vector.
     fn fill(&mut self, place: Place, group: usize) {
         let lanes = &self.groups.lanes[group];
         let Some(vector) = self.vectors[group] else { return };
@@ -104,14 +104,15 @@ impl Emitter<'_> {
             let alike = lanes.iter().all(|lane| self.source.tapes[*lane].cases[case].when == when);
             let to = &mut self.plan.tapes[vector].cases[case];
             to.rule = rule;
-            // Where only some lanes are absent, none is left out.
+            // If some lanes have other guards, the vector is computed at all ticks.
             if !alike {
                 to.when.clear();
             }
         }
     }
 
-    /// The operands of all lanes as one; a vector, if it is to be `whole`, even if they are all the same.
+    /// One operand for the operands of all lanes: a vector, unless all lanes have the same operand and `whole` is
+    /// false.
     fn vector(&mut self, place: Place, atoms: &[Atom], whole: bool) -> Atom {
         let n = atoms.len();
         if !whole && is_same(atoms) {
@@ -205,7 +206,8 @@ impl Emitter<'_> {
         k
     }
 
-    /// Where a tape is filled; in front of all others of the segment of `place`, if that is in no segment.
+    /// The place where a tape is filled; a tape outside of all segments counts as filled at the start of the segment of
+    /// `place`.
     fn filled(&self, place: Place, tape: Tape) -> Place {
         let first = Place { stage: 0, section: Section::Before, depth: 0, ..place };
         self.order.place(tape).unwrap_or(first)
@@ -218,7 +220,7 @@ impl Emitter<'_> {
         tape
     }
 
-    /// A vector that an operator makes of elements of the same tick, wherever they are available.
+    /// A vector computed by an operator from tapes at the same tick, wherever all of them are present.
     fn made(
         &mut self,
         (place, turn): (Place, Turn),
@@ -258,7 +260,7 @@ impl Emitter<'_> {
                 _ => None,
             };
             let earliest = data.cases.iter().flat_map(Case::all_reads).filter_map(near).max().unwrap_or(0);
-            // Scalars have even phases, vectors odd ones; what is seen only is available where it is computed.
+            // Scalars have even phases, vectors odd ones. A view has the phase of its operand.
             let is_vector = !data.ty.shape.is_scalar();
             let waits = *turn != Turn::Seen && is_vector != (earliest % 2 == 1);
             phases[tape.0 as usize] = Some(earliest + usize::from(waits));
@@ -309,14 +311,14 @@ fn operands(rule: &Rule) -> Vec<Atom> {
     atoms
 }
 
-/// Which operands have to be vectors, even if all lanes have the same one, so that the result is one.
+/// Which operands must be vectors even if all lanes have the same operand, so that the result is a vector.
 fn whole(rule: &Rule, columns: &[Vec<Atom>]) -> Vec<bool> {
     let mut whole = vec![!matches!(rule, Rule::Apply { .. } | Rule::Sum { .. }); columns.len()];
     let mut first = 0;
     let mut one_of = |n: usize| {
         let all = first..first + n;
         if columns[all].iter().all(|column| is_same(column)) {
-            // The last one: a condition may choose between whole operands.
+            // Choose the last operand: a condition may stay scalar.
             whole[first + n - 1] = true;
         }
         first += n;

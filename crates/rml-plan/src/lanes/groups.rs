@@ -36,7 +36,7 @@ struct Node {
     slots: Vec<Atom>,
 }
 
-/// Tapes that follow each other in a group, or one that does not.
+/// Consecutive lanes of a group, or a tape that is in no group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Piece {
     Lanes { group: usize, start: usize, len: usize },
@@ -48,7 +48,7 @@ pub(super) struct Finder<'a> {
     order: &'a Order,
     nodes: Vec<Option<Node>>,
     users: Vec<Vec<Tape>>,
-    /// Registers that change within a window.
+    /// For each register that changes within a window, the region that writes it.
     written: IndexVec<Reg, Option<usize>>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Finder<'a> {
         (cost < 0.7 * none).then_some(groups)
     }
 
-    /// Numbers for tapes, by kind and by the kinds around them, so far away.
+    /// A hash for each tape: of its kind and of the kinds around it, up to `rounds` steps away.
     fn surroundings(&self, rounds: usize) -> Vec<u64> {
         let hash = |x: &dyn Fn(&mut DefaultHasher)| {
             let mut hasher = DefaultHasher::new();
@@ -301,7 +301,7 @@ impl<'a> Finder<'a> {
         found.into_values().map(|lanes| lanes.into_values().collect()).collect()
     }
 
-    /// Takes back groups whose operands are too far apart.
+    /// Removes groups whose operands are too scattered to pay off.
     fn prune(&self, groups: &mut Groups) {
         loop {
             let bad: Vec<usize> = (0..groups.lanes.len())
@@ -326,7 +326,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// The operands of lanes as pieces; none if all lanes have the same one, or constants.
+    /// The operands of lanes as pieces; none if all lanes have the same operand, or only constants.
     fn pieces(&self, lanes: &[Tape], slot: usize, groups: &Groups) -> Vec<Piece> {
         let first = self.slots(lanes[0])[slot];
         let same = lanes.iter().all(|lane| self.slots(*lane)[slot] == first);
@@ -336,8 +336,8 @@ impl<'a> Finder<'a> {
         if same { Vec::new() } else { groups.pieces(tapes) }
     }
 
-    /// Whether the operands of lanes are made once a window: they are available at one tick only, or are registers that
-    /// stay as they are.
+    /// Whether the operands of lanes have to be joined only once per window: they exist at one tick only, or are
+    /// registers that do not change in it.
     fn is_rare(&self, lanes: &[Tape], slot: usize) -> bool {
         let rare = |lane: &Tape| {
             let Atom::Tape(x, _) = self.slots(*lane)[slot] else { return true };
@@ -358,7 +358,7 @@ impl<'a> Finder<'a> {
         self.plan.tapes[tape].cases.iter().any(heavy)
     }
 
-    /// Nanoseconds for a tick, about.
+    /// The estimated nanoseconds per tick.
     fn cost(&self, groups: &Groups) -> f64 {
         let once = if self.plan.ends == Ends::Nothing { 1.0 } else { 1.0 / 16.0 };
         let mut cost = 0.0;
@@ -417,7 +417,7 @@ impl Groups {
     }
 }
 
-/// Whether an operator has a loop over elements that gives each of them the bits that it gives a scalar.
+/// Whether an operator has a loop over elements that computes each of them with the same bits as a scalar.
 fn is_lanewise(op: &Op, dtype: DType) -> bool {
     match op {
         Op::And | Op::Or | Op::Not => true,

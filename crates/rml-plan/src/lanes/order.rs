@@ -14,7 +14,7 @@ pub(super) enum Section {
     Behind,
 }
 
-/// When a part runs. Parts with the same place do not need each other in one tick.
+/// When a part runs. Parts with the same place do not depend on each other within a tick.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Place {
     pub(super) segment: usize,
@@ -43,7 +43,7 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) pieces: Vec<Piece>,
-    /// When what fills a tape runs, if that is in a segment.
+    /// For each tape, the place of the part that fills it, if it is in a segment.
     pub(super) places: Vec<Option<Place>>,
 }
 
@@ -126,7 +126,7 @@ impl Order {
         }
     }
 
-    /// None if some part stands before what it needs in the same tick.
+    /// Computes the depth of each part. None if some part comes before a part that it reads at the same tick.
     fn depths(&mut self, plan: &Plan, items: &[Item]) -> Option<()> {
         let mut done = std::collections::BTreeSet::new();
         for part in items.iter().flat_map(|item| &item.parts) {

@@ -9,7 +9,7 @@ use crate::{Atom, Guard, Output, Part, Plan, Reg, Region, Rule, Tape, Tick, Writ
 /// The available part of a block.
 #[derive(Debug)]
 pub(super) struct Waits {
-    /// At which ticks each tape is available: it has a value, or is known to be absent.
+    /// For each tape, the ticks at which it is available: it has a value, or is known to be absent.
     there: IndexVec<Tape, Vec<bool>>,
     /// Registers whose value is not known.
     unknown: IndexVec<Reg, bool>,
@@ -44,7 +44,7 @@ impl Window<'_> {
                 .iter()
                 .try_for_each(|part| (0..self.ticks).try_for_each(|t| self.advance(*part, t).map(|_| ()))),
             Region::Loop { backward: false, parts, writes, .. } if writes.is_empty() => {
-                // Some may lag behind others, whose next ticks they read.
+                // Some parts may lag behind others, because they read their next ticks.
                 let mut next = vec![0; parts.len()];
                 loop {
                     let before = next.clone();
@@ -72,7 +72,7 @@ impl Window<'_> {
                     parts.iter().try_for_each(|part| self.look_back(*part, t))?;
                     writes.iter().try_for_each(|write| self.write_back(write, t))?;
                 }
-                // After a tick that waits, all others do.
+                // Once a tick waits, all further ticks wait, too.
                 for part in parts {
                     let there = &mut self.waits.there[part.tape];
                     let end = there.iter().position(|there| !there).unwrap_or(there.len());
@@ -83,7 +83,7 @@ impl Window<'_> {
         }
     }
 
-    /// Counts the ticks that are done, and writes at these what is written in loops forward.
+    /// Counts the finished ticks, and writes the registers of forward loops at these.
     pub(super) fn write_done(&mut self) -> Result<(), Fault> {
         let plan = self.plan;
         let looped = plan.regions.iter().filter_map(|region| match region {
@@ -106,8 +106,8 @@ impl Window<'_> {
         (0..self.done).try_for_each(|t| self.write(&writes, t))
     }
 
-    /// Fills a tape at a tick, if it is filled at all ticks before, and everything that its case reads is available.
-    /// Whether it is.
+    /// Fills a tape at a tick, if it is filled at all earlier ticks and everything that its case reads is available.
+    /// Returns whether that was the case.
     fn advance(&mut self, part: Part, t: usize) -> Result<bool, Fault> {
         if t > 0 && !self.waits.there[part.tape][t - 1] {
             return Ok(false);
@@ -123,7 +123,7 @@ impl Window<'_> {
         Ok(is_there)
     }
 
-    /// Fills a tape at a tick of a loop backward, if what decides its value is available.
+    /// Fills a tape at a tick of a backward loop, if the operands that decide its value are available.
     fn look_back(&mut self, part: Part, t: usize) -> Result<(), Fault> {
         let case = self.plan.tapes[part.tape].case(self.position(t));
         let known = case.map_or(Ok(Known::Absent), |case| self.known(case, t))?;
@@ -158,7 +158,7 @@ impl Window<'_> {
         Ok(if is_there { Known::Present } else { Known::Waits })
     }
 
-    /// Whether guards hold, as far as they are looked at.
+    /// Whether guards hold. They are tested in order, up to the first that does not hold or is not available.
     fn guarded(&self, when: &[Guard], t: usize) -> Result<Known, Fault> {
         for guard in when {
             if !self.is_there(guard.cond, t) {
@@ -171,7 +171,8 @@ impl Window<'_> {
         Ok(Known::Present)
     }
 
-    /// Writes a register at a tick of a loop backward; where it is not known what is written, neither is the register.
+    /// Writes a register at a tick of a backward loop. If it is not known what is written, the register becomes
+    /// unknown.
     fn write_back(&mut self, write: &Write, t: usize) -> Result<(), Fault> {
         if !write.at.contains(self.position(t)) {
             return Ok(());
@@ -195,7 +196,7 @@ impl Window<'_> {
         if is_known { self.write(std::slice::from_ref(write), t) } else { Ok(()) }
     }
 
-    /// Whether all is available that a write needs at a tick, which may be the last one that is done.
+    /// Whether everything that a write needs at a tick is available. The tick may turn out to be the last finished one.
     fn is_ready(&self, write: &Write, t: usize) -> bool {
         let at = if t == 0 { Positions::STARTS } else { Positions::AFTER_START };
         write.at.and(at).is_empty() || write.reads().all(|atom| self.is_there(atom, t))

@@ -85,7 +85,7 @@ impl Mismatch<'_> {
             let text = format!("`{key}` is {ty} here, and {} in the checkpoint", value.ty());
             (place(program, key), text)
         });
-        // A path that differs does so from its first name on.
+        // If paths differ, they differ from the first name on.
         let outermost = |key: &str| program.call(key.split('.').next().unwrap_or_default());
         let missing = self
             .missing
@@ -115,7 +115,7 @@ impl Mismatch<'_> {
 /// At most that many lines of a program are shown.
 const LABELLED: usize = 3;
 
-/// Where the program makes a state, or calls what makes it.
+/// The place where the program creates a state, or calls the node that does.
 fn place(program: &Program, key: &str) -> Option<Span> {
     let flat = program.flat();
     let own = || flat.states.get(key).map(|state| flat.equations[state.equation].span);

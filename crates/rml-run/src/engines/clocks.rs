@@ -24,7 +24,7 @@ pub(super) enum Clock {
     Output(usize, bool),
 }
 
-/// The clock of each input, and the conditions that a plan has to tell after the outputs of the program.
+/// The clock of each input, and the conditions that a plan has to put out after the outputs of the program.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct InputClocks {
     pub(super) of: Vec<Clock>,
@@ -53,7 +53,7 @@ impl InputClocks {
         Ok(found)
     }
 
-    /// The output of the plan that tells a condition.
+    /// The number of the plan's output that gives the condition `cond`; adds this output if necessary.
     fn output(&mut self, program: &Drawn, cond: Var) -> usize {
         if let Some(at) = program.outputs.iter().position(|v| *v == cond) {
             return at;
@@ -70,7 +70,7 @@ impl InputClocks {
         self.of.iter().position(|clock| matches!(clock, Clock::Output(..)))
     }
 
-    /// Why a program has no plan that computes the clock of an input.
+    /// The reason why a program whose inputs have computed clocks has no plan.
     pub(super) fn declined(&self, program: &Drawn, why: &str) -> Declined {
         let why = |name: &str| format!("the program computes the clock of the input `{name}`, and {why}");
         let help = "make the condition of that clock an input, too";
@@ -133,8 +133,8 @@ impl Checks {
         self.clocks.iter().any(|clock| matches!(clock, Clock::Output(..)))
     }
 
-    /// Whether inputs are where clocks that the data tell expect them, in the cycles `from..to`. `rows` are their rows
-    /// at `from`.
+    /// Whether inputs are present exactly where their clocks expect them in the cycles `from..to`, for clocks that
+    /// depend only on inputs. `rows` gives the rows of the inputs at `from`.
     pub(super) fn fit(&self, given: &[Given], (from, to): (usize, usize), rows: &[usize]) -> bool {
         given.iter().zip(&self.clocks).all(|(input, clock)| match *clock {
             Clock::Always => (from..to).all(|t| input.agrees(t, true)),
@@ -146,7 +146,7 @@ impl Checks {
         })
     }
 
-    /// In which of the cycles `from..to` a clock ticks that the data tell.
+    /// For each of the cycles `from..to`, whether a clock that depends only on inputs ticks.
     fn expected(
         &self,
         given: &[Given],
@@ -160,7 +160,7 @@ impl Checks {
         there.into_iter().zip(truths).map(|(there, truth)| there && truth == Some(flag)).collect()
     }
 
-    /// Keeps what the next window writes.
+    /// Saves the registers that the next window writes.
     pub(super) fn keep(&mut self, machine: &dyn Running) -> Result<(), Diagnostic> {
         for (register, before) in &mut self.written {
             *before = if machine.is_set(*register)? { machine.register(*register) } else { None };
@@ -168,8 +168,8 @@ impl Checks {
         Ok(())
     }
 
-    /// Whether the inputs of the first `cycles` cycles of a window, which began in cycle `from`, are where the clocks
-    /// that it has computed expect them. If not, all registers have again what they had before the window.
+    /// Whether the inputs in the first `cycles` cycles of a window that begins at `from` are present exactly where the
+    /// computed clocks expect them. If not, restores all registers to their values before the window.
     pub(super) fn hold(
         &mut self,
         machine: &mut dyn Running,

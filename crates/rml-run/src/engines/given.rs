@@ -47,7 +47,7 @@ impl Given {
         }
     }
 
-    /// The condition that it is in a cycle, where it is present in every one.
+    /// Its truth value in a cycle, if it is a condition that is present in every cycle.
     pub(super) fn truth(&self, t: usize) -> Option<bool> {
         match (&self.present, &self.data) {
             (Present::Always, Data::Bool(v)) => v.get(t).copied(),
@@ -55,8 +55,8 @@ impl Given {
         }
     }
 
-    /// The condition that it is in each of the cycles `from..to`, where it is present; its value in the first of them
-    /// is at `row` or after.
+    /// Its truth values in the cycles `from..to`, if it is a condition, where it is present; the first one is at `row`
+    /// or after it.
     pub(super) fn truths(
         &self,
         (from, to): (usize, usize),
@@ -72,7 +72,7 @@ impl Given {
         })
     }
 
-    /// The condition that it is in each of its cycles, if it is present in all of them.
+    /// Its truth values in all of its cycles, if it is a condition that is present in all of them.
     pub(super) fn all_truths(&self, cycles: usize) -> Option<Vec<bool>> {
         match &self.data {
             Data::Bool(values) if (0..cycles).all(|t| self.present.at(t)) => Some(values.clone()),
@@ -117,7 +117,7 @@ impl Given {
         append(&mut self.data, more.data);
     }
 
-    /// Without its first `done` of that many cycles, and as many elements.
+    /// Removes its first `done` cycles, of `cycles`, and its first `elements` elements.
     pub(super) fn drop_front(&mut self, done: usize, cycles: usize, elements: usize) {
         if let Present::In(marks) = &self.present {
             self.present = marks[done..cycles].iter().copied().collect();

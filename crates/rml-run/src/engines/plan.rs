@@ -26,9 +26,9 @@ use super::windows::{Planned, Windows};
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
     executor: Arc<dyn Executor>,
-    /// Whether guesses of it pay off.
+    /// Whether it pays off to guess window lengths on this executor.
     guesses: bool,
-    /// How many threads it may use; one per core, if it is not said.
+    /// The largest number of threads; one per core if it is not given.
     threads: Option<NonZeroUsize>,
 }
 
@@ -147,20 +147,20 @@ fn planned_alone(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Plann
     match InputClocks::new(program, &analyses.clocks.clocks) {
         Ok(clocks) if clocks.told.is_empty() => scheduled(program, analyses, fed, clocks),
         Ok(clocks) => telling(program, analyses, fed, clocks),
-        // What else has no plan says more.
+        // If the program has no plan for another reason, too, that reason is more helpful.
         Err(why) => Err(schedule(program, analyses, fed).err().unwrap_or(why)),
     }
 }
 
-/// The plan of a program that computes where inputs are present. Its plan puts out these conditions, too, which are
-/// compared with the data.
+/// The plan of a program that computes where inputs are present. The plan also puts out these conditions, so that they
+/// can be compared with the data.
 fn telling(program: &Drawn, analyses: &Analyses, fed: Fed, clocks: InputClocks) -> Result<Planned, Declined> {
     let late = clocks.declined(program, "cannot compare it with the data in time");
     let mut flat = (**program).clone();
     flat.outputs.extend(&clocks.told);
     let extended = Drawn::new(flat).ok();
     let found = extended.and_then(|program| scheduled(&program, &Analyses::of(&program), fed, clocks).ok());
-    // A program that has no plan without these outputs either has another reason.
+    // If the program has no plan even without these outputs, there is another reason.
     found.ok_or_else(|| schedule(program, analyses, fed).err().unwrap_or(late))
 }
 
@@ -180,7 +180,7 @@ fn scheduled(
     Ok(Planned { plan, delays, clocks, next: None, outputs })
 }
 
-/// The plan of a program, if it is in time for what it is fed with.
+/// The plan of a program, if its outputs come soon enough for the way in which it is fed.
 fn schedule(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, IndexVec<Reg, Var>), Declined> {
     let (plan, delays) = rml_schedule::schedule_known(program, analyses, fed).map_err(|why| {
         let declined = Declined::new(Reason::Schedule, why.why);

@@ -25,8 +25,8 @@ pub(super) struct Planned {
     /// The delay or parameter that each register keeps.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Clock>,
-    /// What the last inputs of the plan are, which the program does not have; none if it is the plan of the program as
-    /// it is.
+    /// The meaning of the additional inputs of the plan, which the program does not have; none if the plan has no
+    /// additional inputs.
     pub(super) next: Option<Arc<[NextInput]>>,
     /// How many outputs the program has; further outputs of the plan are conditions of clocks.
     pub(super) outputs: usize,
@@ -39,7 +39,7 @@ pub(super) struct Windows {
     /// The registers of delays in windows, which may be open when a block ends, and these delays.
     hidden: Vec<(Reg, Var)>,
     machine: Box<dyn Running>,
-    /// Whether a guess how long windows are saves something there.
+    /// Whether guessing the length of windows saves time on this executor.
     guesses: bool,
     /// The inputs of the cycles that are not done.
     given: Vec<Given>,
@@ -47,17 +47,17 @@ pub(super) struct Windows {
     /// How the additional inputs are computed from the others, and for how many of the cycles they are known.
     next: Arc<[NextInput]>,
     known: usize,
-    /// How many of these were looked at for inputs that end a window.
+    /// How many of the cycles were searched for inputs that end a window.
     scanned: usize,
-    /// In how many of these the machine searched for the end of a window.
+    /// In how many of the cycles the machine has searched for the end of a window.
     searched: usize,
-    /// How many cycles of a window are looked at, and come again in the next one.
+    /// How many cycles of a window are only read, and are fed again in the next one.
     ahead: usize,
-    /// Of a plan that waits: how many cycles are run at once, and how many there have to be before it is tried again.
+    /// For a plan that waits: how many cycles run at once, and how many have to be available before it is tried again.
     block: usize,
     wanted: usize,
-    /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but
-    /// states may be loaded.
+    /// For each register, whether its value contradicts what the plan relies on. The program never computes such a
+    /// value, but it may come from loaded states.
     foreign: Vec<bool>,
     checks: Checks,
     /// How many outputs the program has.
@@ -65,18 +65,18 @@ pub(super) struct Windows {
     /// The start value of each register, where it is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
-    /// How many ticks the last window had, and how many windows in a row had as many.
+    /// The length of the last window, and how many windows in a row had this length.
     last: (usize, u64),
     /// The rows after the inputs of cycles that are searched.
     tried: Vec<usize>,
 }
 
 impl Windows {
-    /// In how many cycles the end of the first window is searched for first.
+    /// The number of cycles in which the end of the first window is searched for at first.
     const SOME: usize = 64;
     /// How many windows run in one call.
     const MANY: usize = 8;
-    /// After how many windows of one length in a row that is made ready.
+    /// After this many windows of one length in a row, several of them may run in one call.
     const REGULAR: u64 = 32;
 
     pub(super) fn new(planned: Planned, machine: Box<dyn Running>, guesses: bool) -> Self {
@@ -116,8 +116,7 @@ impl Windows {
         }
     }
 
-    /// The window that begins at cycle `from` of those that are available; the values of inputs at row `rows` and after
-    /// belong to it.
+    /// The next window, which begins at cycle `from` of the available ones; `rows` gives the rows of the inputs there.
     fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         if self.foreign.contains(&true) {
             return Ok(Next::Suspect);
@@ -154,7 +153,7 @@ impl Windows {
         Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
     }
 
-    /// Sets the inputs of cycles of which it is not known how many are a window.
+    /// Sets the inputs of cycles before it is known how many of them form a window.
     fn try_inputs(&mut self, from: usize, ticks: usize, rows: &[usize]) {
         let mut tried = std::mem::take(&mut self.tried);
         tried.clear();
@@ -192,7 +191,7 @@ impl Windows {
         Ok(None)
     }
 
-    /// Whether that many windows end after `ticks` cycles each, as far as inputs say it.
+    /// Whether the next `count` windows have `ticks` cycles each, as far as inputs give their ends.
     fn ends_given(&self, from: usize, ticks: usize, count: usize) -> bool {
         let Ends::Given(ends) = &self.plan.ends else { return true };
         let ended =
@@ -200,7 +199,8 @@ impl Windows {
         (0..ticks * count).all(|t| ended(from + t) == ((t + 1) % ticks == 0))
     }
 
-    /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
+    /// Lets the plan search for the end of a window in more and more cycles, so that no tape becomes much longer than
+    /// the window.
     fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         let all = self.known - from;
         // The next window is probably as long as the last one; if lengths are compiled, only a few of them should be
@@ -239,7 +239,8 @@ impl Windows {
         }
     }
 
-    /// Runs a window, and says how many of its cycles are done; none if it is suspect, and has changed nothing.
+    /// Runs a window, and returns how many of its cycles are done; none if an error is suspected. Then nothing has
+    /// changed.
     fn window(&mut self, from: usize, ticks: usize, rows: &mut [usize]) -> Result<Option<usize>, Diagnostic> {
         self.checks.keep(&*self.machine)?;
         self.machine.next(Aim::Window(ticks));
@@ -278,7 +279,7 @@ impl Windows {
         true
     }
 
-    /// Makes the inputs that are those of the next cycle.
+    /// Computes the additional inputs, which have the values of the next cycle.
     fn look_ahead(&mut self) {
         let own = self.plan.inputs.len() - self.next.len();
         self.given.truncate(own);
@@ -293,7 +294,7 @@ impl Windows {
         }
     }
 
-    /// Forgets the first cycles, of whose inputs that many rows have a value.
+    /// Drops the inputs of the first cycles, of which `rows` gives the number of values.
     fn drop_front(&mut self, done: usize, rows: &[usize]) {
         if done == self.cycles {
             self.given.clear();
@@ -320,7 +321,7 @@ impl Windows {
         self.machine.unset_register(register.index());
     }
 
-    /// Asks for the memory of the tapes of a window. Where the plan cannot do with less, the simulator may.
+    /// Asks for the memory of the tapes of a window. If the plan cannot run with less, the simulator may.
     fn has_memory(&mut self, ticks: usize) -> Result<bool, Diagnostic> {
         match self.machine.ask(ticks) {
             Ok(()) => Ok(true),

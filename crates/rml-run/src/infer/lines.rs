@@ -16,9 +16,9 @@ use crate::session::unknown_input;
 /// How values stand in lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Format {
-    /// Whether an input or output loses its first dimension outside.
+    /// Whether values in lines lack the first dimension that inputs and outputs have in the program.
     pub(crate) single: bool,
-    /// The outputs that do.
+    /// The outputs that lack it.
     pub(crate) stacked: Vec<String>,
     pub(crate) allow_nan: bool,
     /// What happens to the values of inputs.
@@ -141,7 +141,7 @@ fn of_line(mut d: Diagnostic, input: &InputInfo) -> Diagnostic {
     d
 }
 
-/// The finding about a line without inputs that the first line has, where the run found that something is absent.
+/// The error about a line that lacks inputs which the first line named, if the run reports that something is absent.
 pub(crate) fn lacking(error: Error, line: &Line, running: &Program) -> Error {
     let inputs = running.inputs().iter().filter(|i| i.clock.is_none() && !line.contains_key(&*i.name));
     let missing: Vec<String> = inputs.map(|i| format!("`{}`", i.name)).collect();

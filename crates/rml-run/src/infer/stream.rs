@@ -223,7 +223,7 @@ pub(crate) fn ask_for_answers(program: &Program) -> Result<(), Error> {
     })
 }
 
-/// A running program, and what its open cycles were fed with, so that a cycle that fails can be taken back.
+/// A running program, with the inputs of its open cycles, so that a cycle that fails can be taken back.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) session: Session,

@@ -1,4 +1,4 @@
-//! What is said about a window that ends while values in it wait for later cycles.
+//! Messages about windows that end while values in them wait for later cycles.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};

@@ -8,18 +8,18 @@ use super::sealed::{Any, Sealed};
 /// The inputs of the cycles that wait, and of those that come next.
 #[derive(Debug)]
 pub(super) struct Late {
-    /// For each input how many elements a cycle has, and all of them.
+    /// For each input: the number of elements per cycle, and its elements.
     inputs: Vec<(usize, Data)>,
     /// For how many cycles outputs wait.
     pub(super) ahead: usize,
     /// How many cycles wait.
     waiting: usize,
-    /// How many of the cycles that came last came before all outputs.
+    /// How many of the latest cycles came before the first output.
     early: usize,
 }
 
 impl Late {
-    /// Nothing waits yet. None if outputs do not wait.
+    /// The state before any cycle waits; none if outputs do not wait.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let ahead = plan.ahead() as usize;
         let none = |ty| Value::zeros(ty, plan.precision).to_data();
@@ -41,7 +41,7 @@ impl Late {
         }
     }
 
-    /// Sets an input from that cycle of those that come on.
+    /// Sets an input from a cycle on, counted from the first cycle that comes next.
     pub(super) fn write<T: Sealed + Copy>(&mut self, input: usize, cycle: usize, elements: &[T]) {
         let (width, data) = &mut self.inputs[input];
         let (from, ahead) = ((self.waiting + cycle) * *width, (self.ahead - self.waiting) * *width);
@@ -86,7 +86,8 @@ impl Late {
         self.waiting = ticks - done;
     }
 
-    /// Which tick of the window that was run an output comes from, as one of the cycles that came last.
+    /// The tick of the last run whose output comes out in `cycle`, counted among the latest cycles; none before the
+    /// first output.
     pub(super) fn tick(&self, cycle: usize) -> Option<usize> {
         cycle.checked_sub(self.early)
     }

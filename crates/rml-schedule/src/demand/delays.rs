@@ -74,14 +74,14 @@ impl Demand<'_> {
         }
     }
 
-    /// A delay on a clock that data decide: a register, read and written in turn.
+    /// A delay on a clock that depends on data: a register, which is read and written at each tick of the loop.
     fn sampled(&mut self, v: Var, init: &Init, p: Position) -> Result<Rule, Declined> {
         self.register_of(v)?;
         Ok(Rule::Read { of: v, init: Some(self.init(init, p)) })
     }
 
-    /// The ends of inner windows at a tick, as seen from a position. One that is absent ends nothing, whatever it
-    /// samples.
+    /// The ends of inner windows at a tick, relative to a position. An end that is absent ends nothing, whatever clock
+    /// it samples.
     pub(super) fn ends(&mut self, ends: &[Var], p: Position, tick: Tick) -> Result<Vec<Source>, Declined> {
         let at = tick.seen_from(self.window.canonical(p));
         let mut there = Vec::new();
@@ -102,8 +102,8 @@ impl Demand<'_> {
         Ok(there)
     }
 
-    /// Whether the end of a window is available and holds: a tape that is available where the clocks around that of the
-    /// end tick.
+    /// The rule for a variable that is true where the end of a window is present and true. The variable itself is
+    /// present wherever the outermost `depth` conditions of the end's clock allow it.
     pub(super) fn tells(&mut self, told: Told, p: Position) -> Rule {
         let Told { end, depth } = told;
         let samplings = self.window.samplings(end);

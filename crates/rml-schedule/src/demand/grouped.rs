@@ -17,8 +17,8 @@ pub(super) fn merged(output: Output) -> Output {
     merged
 }
 
-/// Positions with the same rule together. An operand that elsewhere is read at the first (last) tick is read there at
-/// that tick itself, too.
+/// Merges positions with the same rule. If other positions read an operand at the first (last) tick, then at that tick
+/// itself the operand also counts as read at the first (last) tick.
 pub(super) fn grouped(found: Vec<At>) -> Vec<Case> {
     let patterns: Vec<Rule> = found.iter().map(|(_, (_, rule))| rule.clone()).collect();
     let mut cases: Vec<Case> = Vec::new();

@@ -20,7 +20,7 @@ mod registers;
 
 use grouped::{grouped, merged};
 
-/// How the value of a variable comes about at a position: [`rml_plan::Rule`] before variables are tapes.
+/// The rule of a variable at a position: as [`rml_plan::Rule`], but with variables in place of tapes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Rule {
     Apply {
@@ -39,7 +39,7 @@ pub(crate) enum Rule {
         next: Source,
     },
     Input(u32),
-    /// What the register of a delay or a parameter has.
+    /// The register of a delay or a parameter.
     Read {
         of: Var,
         init: Option<Source>,
@@ -78,7 +78,7 @@ impl Rule {
     }
 }
 
-/// How a variable comes about at some positions.
+/// The rule of a variable at some positions.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Case {
     pub(crate) at: Positions,
@@ -86,12 +86,12 @@ pub(crate) struct Case {
     pub(crate) rule: Rule,
 }
 
-/// What a delay remembers.
+/// The register of a delay.
 #[derive(Clone, Debug)]
 pub(crate) struct Register {
     pub(crate) kind: Kind,
     pub(crate) writes: Vec<Write>,
-    /// Whether it is read and written in turn.
+    /// Whether it is read and written at each tick of one loop.
     pub(crate) in_turn: bool,
     pub(crate) backward: bool,
 }
@@ -110,13 +110,14 @@ pub(crate) type Output = Vec<(Positions, Vec<(Source, bool)>, Source)>;
 /// Everything that has to be computed.
 pub(crate) struct Demanded {
     pub(crate) cases: BTreeMap<Var, Vec<Case>>,
-    /// What the end of a window depends on within a tick, if the program finds it.
+    /// If the program finds the end of a window: the variables of the same tick that the end depends on.
     pub(crate) head: BTreeSet<Var>,
     pub(crate) registers: BTreeMap<Var, Register>,
     pub(crate) outputs: Vec<Output>,
 }
 
-/// What `window` needs; `open` is the same window before its end is found, if the program finds it.
+/// Everything that `window` needs. If the program finds the end of windows, `open` is the same window before its end is
+/// found.
 pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -> Result<Demanded, Declined> {
     let mut demand = Demand {
         window,
@@ -137,11 +138,11 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
     for v in &window.flat.outputs {
         outputs.push(demand.output(*v)?);
     }
-    // States continue, whether an output needs them or not.
+    // States are kept up to date, even if no output needs them.
     for state in window.flat.states.values() {
         demand.register(state.equation)?;
     }
-    // So do delays in windows that a block ends in the middle of.
+    // So are delays in inner windows, since a block may end within such a window.
     for eq in window.flat.equations.ids().filter(|eq| window.outlives(*eq)) {
         demand.register(eq)?;
     }
@@ -174,7 +175,7 @@ struct Demand<'a> {
     window: &'a Window<'a>,
     resolver: Resolver<'a>,
     head: BTreeSet<Var>,
-    /// Whether the window is one whose end is not found yet.
+    /// Whether the end of the window is not found yet.
     is_open: bool,
     pending: Vec<(Var, Position)>,
     seen: BTreeSet<(Var, Position)>,
@@ -185,15 +186,15 @@ struct Demand<'a> {
 }
 
 impl<'a> Demand<'a> {
-    /// What a variable is at a position, which is then needed.
+    /// Resolves a variable at a position, and demands the result.
     fn need(&mut self, v: Var, p: Position) -> Source {
         let source = self.resolver.source(v, p);
         self.keep(source, p);
         source
     }
 
-    /// The same for what leaves the window: it has to be known when the window has ended, whatever the facts say about
-    /// its value.
+    /// The same for values that leave the window. These must be known when the window has ended, whatever the facts say
+    /// about them.
     fn needed_within(&mut self, v: Var, p: Position) -> Result<Source, Declined> {
         if self.window.is_known(v, p) {
             return Ok(self.need(v, p));
@@ -212,7 +213,7 @@ impl<'a> Demand<'a> {
         )
     }
 
-    /// Why the blocks of a program cannot have a tick more.
+    /// The reason why blocks of a program cannot look one tick ahead.
     fn looks_ahead_sampled(&self, v: Var) -> Declined {
         let why = Declined::at("a value on a sampled clock looks ahead", self.span(v));
         why.help("let it look ahead on the clock of the inputs, and sample the result: `(post x) when c`")
@@ -224,7 +225,7 @@ impl<'a> Demand<'a> {
         why.help("declare the clock where it enters: `x: num [] when c`, with `c` an input or output")
     }
 
-    /// Keeps what is read at a position.
+    /// Demands what is read at a position.
     fn keep(&mut self, source: Source, p: Position) {
         let Source::Kept(u, tick) = source else { return };
         let at = tick.seen_from(self.window.canonical(p));

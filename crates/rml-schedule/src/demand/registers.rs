@@ -1,4 +1,4 @@
-//! What registers keep.
+//! Which registers exist, and what is written to them.
 
 use rml_analysis::Positions;
 use rml_ir::flat::{Eq, Rhs, Var};
@@ -43,7 +43,7 @@ impl Demand<'_> {
         };
         let in_turn = self.is_in_turn(v);
         self.registers.insert(v, Register { kind, writes: Vec::new(), in_turn, backward });
-        // What is written is read when it is known whether a tick is the last one.
+        // The written value is read only once it is known whether a tick is the last one.
         if self.is_open { Ok(()) } else { self.writes_of(v) }
     }
 
@@ -51,13 +51,13 @@ impl Demand<'_> {
         !self.resolver.is_steady(v) && !self.window.is_once(v)
     }
 
-    /// What a delay remembers.
+    /// Demands the writes of a delay's register.
     pub(super) fn writes_of(&mut self, v: Var) -> Result<(), Declined> {
         let (next, restart, tick) = match self.window.rhs(v) {
             Some(Rhs::Fby { next, window, .. }) => (next, self.window.restart(*window), Tick::Now),
             // The ends are those of the tick before: a window that ends there does not see this tick.
             Some(Rhs::FbyBack { next, window, .. }) => (next, self.window.restart(*window), Tick::Before),
-            // After the last tick of a window it is never known.
+            // At the last tick of a window, the value is never known.
             Some(Rhs::Post { next, .. }) => (next, Restart::Never, Tick::After),
             _ => return Ok(()),
         };

@@ -12,16 +12,16 @@ use super::edit::Edit;
 /// The deepest nesting of concatenations that is searched.
 const DEEPEST: usize = 16;
 
-/// A product of a matrix that does not change in the loop with a concatenation that is made there.
+/// A product in a loop, of a concatenation that the loop computes and a matrix that does not change in it.
 struct Found {
     product: (Tape, Var),
     joined: (Tape, Var),
-    /// The place of the concatenation among the factors.
+    /// Which factor the concatenation is.
     side: usize,
     matrix: (Tape, Var),
-    /// Where the matrix is read.
+    /// The tick at which the matrix is read.
     tick: Tick,
-    /// What is joined, by position.
+    /// The operands of the concatenation, by position.
     pieces: Vec<(Positions, Vec<Piece>)>,
     /// How many of the `inner` elements of the concatenated axis do not come from the loop; and which axis that is in
     /// each of the two factors.
@@ -50,7 +50,7 @@ pub(super) fn concatenations(edit: &mut Edit, region: usize) {
     if !is_split {
         return;
     }
-    // What nothing in the loop reads any more is joined after it.
+    // A concatenation that nothing in the loop reads any more is computed after it.
     let mut left = BTreeSet::new();
     for part in parts.iter().rev() {
         let readers = &edit.readers[part.tape];
@@ -70,7 +70,7 @@ fn reads(edit: &Edit, reader: Tape, tape: Tape) -> bool {
     operands.into_iter().any(|atom| matches!(atom, Atom::Tape(of, _) if of == tape))
 }
 
-/// The axis of a concatenation, and what it joins.
+/// The axis and the operands of a concatenation.
 fn joins(case: &Case) -> Option<(usize, &[Atom])> {
     match &case.rule {
         Rule::Apply { op: Op::Concat { axis }, args } => Some((*axis, args)),
@@ -158,7 +158,8 @@ fn leaves(
     Some(())
 }
 
-/// Has the product of the fronts computed before the loop, from which that of the rears continues.
+/// Computes the product of the leading parts before the loop; the product in the loop continues from it with the
+/// trailing parts.
 fn split(edit: &mut Edit, found: &Found, region: usize) {
     let Found { product, side, matrix, tick, axes, .. } = *found;
     let place = edit.plan.tapes[product.0].place();
@@ -188,7 +189,7 @@ fn split(edit: &mut Edit, found: &Found, region: usize) {
     edit.refill(product.0, cases.collect());
 }
 
-/// The front of a concatenation, or its rear, by position.
+/// The leading or trailing operands of a concatenation, by position.
 fn pieces(edit: &mut Edit, found: &Found, is_front: bool, region: usize) -> Vec<(Positions, Atom)> {
     let mut lists: Vec<(Positions, Vec<Atom>)> = Vec::new();
     for (at, pieces) in &found.pieces {

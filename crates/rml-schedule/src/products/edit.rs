@@ -21,13 +21,13 @@ pub(super) struct Readers {
 pub(super) struct Edit {
     pub(super) plan: Plan,
     pub(super) witness: Witness,
-    /// The region that fills each tape, if it is one alone.
+    /// The region that fills each tape, if it is the only one.
     region: IndexVec<Tape, Option<usize>>,
     pub(super) readers: IndexVec<Tape, Readers>,
-    /// What is filled over all ticks, before each region and after it.
+    /// Tapes to fill over all ticks, before and after each region.
     before: Vec<Vec<Part>>,
     behind: Vec<Vec<Part>>,
-    /// What is filled in a region, before a tape of it.
+    /// Tapes to fill in a region, before a tape of that region.
     within: BTreeMap<Tape, Vec<Part>>,
     cuts: BTreeMap<(Tape, Positions, Cut), Tape>,
 }
@@ -62,7 +62,7 @@ impl Edit {
         }
     }
 
-    /// The region that fills a tape, if it is one alone.
+    /// The region that fills a tape, if it is the only one.
     pub(super) fn region(&self, tape: Tape) -> Option<usize> {
         self.region[tape]
     }
@@ -110,12 +110,12 @@ impl Edit {
         }
     }
 
-    /// The tape of some elements of a tape at some positions, if there is one already.
+    /// The tape that holds these elements of another tape at these positions, if it exists.
     pub(super) fn known(&self, of: Tape, at: Positions, cut: Cut) -> Option<Tape> {
         self.cuts.get(&(of, at, cut)).copied()
     }
 
-    /// Notes that a tape is some elements of another one at some positions.
+    /// Records that a tape holds some elements of another tape at some positions.
     pub(super) fn note(&mut self, of: Tape, at: Positions, cut: Cut, tape: Tape) {
         self.cuts.insert((of, at, cut), tape);
     }
@@ -130,21 +130,21 @@ impl Edit {
         self.before[region].push(part);
     }
 
-    /// Fills a tape before another one, in the region of that.
+    /// Fills a tape before another one, in the same region.
     pub(super) fn fill_within(&mut self, tape: Tape, next: Tape) {
         let part = self.part(tape);
         self.region[tape] = self.region[next];
         self.within.entry(next).or_default().push(part);
     }
 
-    /// Has tapes of a loop, in their order, filled after it over all ticks.
+    /// Moves tapes out of a loop: they are filled after it, over all ticks, in the same order.
     pub(super) fn fill_behind(&mut self, tapes: &BTreeSet<Tape>, region: usize) {
         let Region::Loop { parts, .. } = &mut self.plan.regions[region] else { return };
         self.behind[region].extend(parts.iter().filter(|part| tapes.contains(&part.tape)));
         parts.retain(|part| !tapes.contains(&part.tape));
     }
 
-    /// The tape of some elements of a tape, as far as it is read from some positions at a tick; and whether it is new.
+    /// A tape with some elements of another tape, at the positions that readers at `from` see; and whether it is new.
     pub(super) fn cut(&mut self, of: (Tape, Var), cut: Cut, tick: Tick, from: Positions) -> (Tape, bool) {
         let (of, v) = of;
         let data = &self.plan.tapes[of];

@@ -46,7 +46,7 @@ fn find(edit: &Edit, product: Tape, in_loop: Option<usize>) -> Option<BTreeMap<T
     (distinct.len() == found.len()).then_some(found)
 }
 
-/// What a tape takes of a product, if it is a slice of it along one axis.
+/// The part of a product that a tape takes, if the tape is a slice of it along one axis.
 fn sliced(edit: &Edit, reader: Tape, product: Tape, dims: &[usize]) -> Option<Cut> {
     edit.region(reader)?;
     let mut all = edit.plan.tapes[reader].cases.iter().map(|case| match &case.rule {
@@ -65,7 +65,7 @@ fn sliced(edit: &Edit, reader: Tape, product: Tape, dims: &[usize]) -> Option<Cu
     (*items == cut.items(dims)).then_some(cut)
 }
 
-/// Which factor some rows or columns of a product come from, and which ones of it they are.
+/// For some rows or columns of a product: the factor that they come from, and the corresponding part of it.
 fn factor(edit: &Edit, case: &Case, cut: Cut) -> Option<(usize, Atom, Cut)> {
     let Rule::Apply { op: Op::MatMul, args } = &case.rule else { return None };
     let rank = |atom: Atom| edit.plan.ty(atom).shape.rank();

@@ -65,7 +65,7 @@ pub(super) struct Lower<'a> {
     ahead: u32,
     reaches: IndexVec<Reg, u32>,
     views: Views,
-    /// Tapes that are computed once, whether needed or not.
+    /// Tapes that are computed once per window, without their guards (`Plan::steady`).
     once: IndexVec<Tape, bool>,
     code: Code,
 }
@@ -147,7 +147,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The registers that a loop writes in a plan that waits.
+    /// The write of a register by a loop, in a plan that waits.
     fn lazy_put(&mut self, write: &Write) -> Put {
         let mut put = self.put(write);
         let conds = write.when.iter().zip(&put.when);
@@ -215,7 +215,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The operands that a tape waits for; these units fill it.
+    /// A part of a plan that waits: the operands that it waits for, and the units that fill its tape.
     fn waiting(&mut self, part: &Part, units: Range<usize>, lag: usize) -> code::Part {
         let plan = self.plan;
         let data = &plan.tapes[part.tape];
@@ -250,7 +250,7 @@ impl Lower<'_> {
             self.rule(&case.rule, &data.ty, &out);
             let to = self.code.instrs.len();
             if from == to {
-                // All parts of a concatenation are where they belong.
+                // A concatenation whose operands are all computed in its place needs no instruction.
                 continue;
             }
             let instrs = if is_sum { to - 1..to } else { from..to };
@@ -380,7 +380,7 @@ fn is_uniform(data: &Data) -> bool {
     }
 }
 
-/// Which tapes a region fills, and what it needs of others.
+/// Which tapes a region fills, and the operands that other regions have to fill for it.
 fn outer(plan: &Plan, region: &Region) -> (Vec<bool>, Wants) {
     let mut fills = vec![false; plan.tapes.len()];
     region.parts().iter().for_each(|part| fills[part.tape.0 as usize] = true);
@@ -389,7 +389,7 @@ fn outer(plan: &Plan, region: &Region) -> (Vec<bool>, Wants) {
     for wants in writes.iter().map(Wants::of_write) {
         outer.behind.extend(wants.behind);
     }
-    // At the first tick, it is looked at part by part.
+    // At the first tick, operands are checked part by part.
     outer.first.clear();
     outer.behind.retain(|want| !fills[want.tape]);
     (fills, outer)

@@ -34,7 +34,8 @@ impl Readers {
     }
 }
 
-/// The regions with parts moved into the loops that read them. What is `steady` is computed once, and stays.
+/// The regions, with parts moved into the loops that read them. Tapes that are `steady` are computed once and are not
+/// moved.
 pub(super) fn sink(plan: &Plan, steady: &IndexVec<Tape, bool>) -> Vec<Region> {
     let mut readers = Readers(IndexVec::filled(Reader::Nobody, plan.tapes.len()));
     plan.root_reads().for_each(|read| readers.read(read.atom, None));

@@ -44,7 +44,7 @@ impl Segments {
     /// Values that a later sweep needs are stored if `is_stored`, else computed again.
     ///
     /// # Errors
-    /// Why they cannot.
+    /// The reason why windows of this plan cannot run in segments.
     pub(super) fn of(
         (code, placement, threads): (&Listed, &Placement, [usize; 3]),
         is_stored: bool,
@@ -70,12 +70,12 @@ impl Segments {
         Ok(Self { nodes, ats, orders, rooms, edges })
     }
 
-    /// Whether they store what a later sweep needs.
+    /// Whether values that a later sweep needs are stored.
     pub(super) fn is_stored(&self) -> bool {
         self.rooms.is_stored
     }
 
-    /// The bytes of a window that is cut so.
+    /// The bytes of a window that is cut into these segments.
     fn bytes<N>(&self, code: &Listed, cut: Cut) -> u64 {
         let elements = TYPES.iter().zip(self.rooms.elements(cut));
         elements.fold(packs::<N>(code), |sum, (dtype, n)| sum.saturating_add(bytes_of(n, bytes::<N>(*dtype))))
@@ -90,20 +90,20 @@ impl Segments {
     /// The segment length for which a window needs the fewest bytes, and those bytes. It is nearly the fastest length,
     /// too, because most values are still in a cache when they are read.
     pub(super) fn least<N>(&self, code: &Listed, ticks: usize) -> (usize, u64) {
-        // With more segments there is less of each, and more is kept of all.
+        // More segments need less space for each segment, but keep more boundary values.
         let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));
         let (mut few, mut many) = (1, ticks.max(1));
         while few < many {
             let count = few.midpoint(many);
             if of(count) <= of(count + 1) { many = count } else { few = count + 1 }
         }
-        // Blocks make steps, so the neighbours by powers of two are asked, too.
+        // The size is a step function of the count, so the powers of two are tried, too.
         let near = (0..usize::BITS).map(|power| 1_usize << power).take_while(|count| *count <= ticks);
         let best = near.chain([few]).min_by_key(|count| of(*count)).unwrap_or(few);
         (self.cut(ticks, best).size, of(best))
     }
 
-    /// How long segments are whose own values nearly fit in a cache.
+    /// The segment length at which the values of one segment just fit in a cache.
     pub(super) fn near<N>(&self, ticks: usize) -> usize {
         const CACHE: u64 = 2 << 20;
         let each = TYPES.iter().zip(self.rooms.per_tick()).map(|(dtype, n)| bytes_of(n, bytes::<N>(*dtype)));

@@ -37,9 +37,9 @@ pub(super) enum Kind {
 pub(super) struct Nodes {
     pub(super) nodes: Vec<Node>,
     pub(super) ats: Vec<At>,
-    /// Operands that are read when the window is over, at other ticks than the first one and the last one too.
+    /// Operands that are read when all nodes have run, at ticks other than the first or the last.
     pub(super) late: Vec<Arg>,
-    /// All those that are read when the window is over.
+    /// All operands that are read when all nodes have run.
     pub(super) ends: Vec<Arg>,
 }
 
@@ -88,14 +88,14 @@ impl Nodes {
         self.nodes.push(Node { pass, units, kind, reads, fills });
     }
 
-    /// An operand that is read at one end of the window alone.
+    /// Marks an operand that is read only at the first tick, or only at the last.
     fn edge(&mut self, arg: Arg, at: Positions) {
         if let At::Here(n) = self.ats[arg] {
             self.ats[arg] = if at.is_within(Positions::STARTS) { At::First(n) } else { At::Last(n) };
         }
     }
 
-    /// Operands that are read when the window is over.
+    /// Adds operands that are read when all nodes have run.
     fn ended(&mut self, at: Positions, args: Vec<Arg>) {
         for arg in args {
             self.ends.push(arg);

@@ -25,7 +25,7 @@ pub(super) struct Keep {
     at: usize,
 }
 
-/// A value at a tick that is read elsewhere.
+/// The value of a place at one tick, kept because it is read outside of its segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pin {
     pub(super) slot: Slot,
@@ -74,9 +74,9 @@ pub(super) struct Rooms {
     pub(super) halo: (usize, usize),
     pub(super) keeps: Vec<Keep>,
     pub(super) pins: Vec<Pin>,
-    /// Which pin an operand is.
+    /// For each operand, its pin, if it has one.
     pinned: Vec<Option<usize>>,
-    /// Where what threads have for themselves begins, by type.
+    /// For each type, where the space that belongs to single threads begins.
     threads: [usize; 3],
     pub(super) is_stored: bool,
 }
@@ -89,8 +89,8 @@ fn index(dtype: DType) -> usize {
     }
 }
 
-/// From when to when each value is needed that is available once: what runs before the first segment of a sweep runs at
-/// a time of its own, and a sweep is one time.
+/// The live ranges of values that exist once per window. Time advances with each node that runs before the first
+/// segment of a sweep; a whole sweep is one point in time.
 fn spans(code: &Code, all: &Nodes, sweeps: &Sweeps) -> Vec<Life> {
     let mut spans = vec![None; code.slots.len()];
     let mut now = 0;

@@ -21,8 +21,8 @@ pub(super) struct Place {
     pub(super) segment: usize,
 }
 
-/// Boundary rows: those to restore before this node runs and those to save afterwards: which of [`Rooms::keeps`], and
-/// which of [`Rooms::pins`].
+/// The boundary rows that a node restores before it runs and leaves afterwards (indices in [`Rooms::keeps`]), and the
+/// pins that it saves (in [`Rooms::pins`]).
 #[derive(Clone, Default, Debug)]
 pub(super) struct Edges {
     restored: Vec<usize>,
@@ -92,11 +92,11 @@ impl Segments {
         }
     }
 
-    /// The first row of what is kept of this segment.
+    /// The first tick of the rows to keep of this segment; none if no later segment can read them.
     fn own(keep: &Keep, place: Place) -> Option<usize> {
         let (from, to) = place.cut.part(place.segment);
         match keep.side {
-            // Nobody stands after the last segment, which may be short.
+            // The last segment has no successor, and may be too short to keep rows.
             Side::Before => (place.segment + 1 < place.cut.count()).then(|| to - keep.rows),
             Side::Behind => Some(from),
         }

@@ -131,7 +131,7 @@ impl Sweeps {
         }
     }
 
-    /// Whether a node leaves something that is available from then on.
+    /// Whether a node fills a value that outlives its segment.
     fn is_root(&self, node: &Node, pinned: &[bool]) -> bool {
         let stays = |slot: &Slot| match self.classes[slot.0] {
             Class::Long | Class::Fixed => true,
@@ -140,7 +140,8 @@ impl Sweeps {
         node.kind != Kind::Once && node.fills.iter().any(stays)
     }
 
-    /// Has nodes run in a sweep, with everything that they need. Returns what has to run in earlier ones for that.
+    /// Schedules nodes in a sweep, together with everything that they need there. Returns the nodes that have to run in
+    /// earlier sweeps for that, with the numbers of these sweeps.
     fn run(&mut self, code: &Code, all: &Nodes, sweep: usize, mut todo: Vec<usize>) -> Vec<(usize, usize)> {
         let mut earlier = Vec::new();
         while let Some(i) = todo.pop() {
@@ -182,7 +183,7 @@ struct Levels<'a> {
 }
 
 impl Levels<'_> {
-    /// Finds when a node runs: the sweep, or, where it runs once a window, the time.
+    /// Decides when a node runs: returns its sweep or, for a `Once` node, its time.
     fn settle(&mut self, i: usize, node: &Node) -> usize {
         let own = |arg: &&usize| !self.writers[self.code.refs[**arg].slot.0].contains(&i);
         let reads: Vec<usize> = node.reads.iter().filter(own).copied().collect();
@@ -205,7 +206,7 @@ impl Levels<'_> {
         sweep
     }
 
-    /// From when on an operand is available whose value is the same at all ticks.
+    /// The time from which an operand is available whose value is the same at all ticks.
     fn since(&self, arg: usize) -> usize {
         let slot = self.code.refs[arg].slot;
         match self.classes[slot.0] {
@@ -242,7 +243,7 @@ impl Levels<'_> {
     }
 }
 
-/// Has values stay for the whole window that a later sweep reads.
+/// Changes values that a later sweep reads from `Segment` to `Long`, so that they are stored for the whole window.
 fn stored(code: &Code, all: &Nodes, level: &[usize], when: &[usize], mut classes: Vec<Class>) -> Vec<Class> {
     for (node, sweep) in all.nodes.iter().zip(when).filter(|(node, _)| node.kind != Kind::Once) {
         for slot in node.reads.iter().map(|arg| code.refs[*arg].slot.0) {

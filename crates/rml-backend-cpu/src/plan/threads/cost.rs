@@ -4,12 +4,12 @@ use rml_ir::op::{Binary, Compare, Op, Unary};
 
 use super::super::code::{Added, Code, Instr, Kernel, Unit};
 
-/// The nanoseconds of a unit at a tick; of a sum, for each tick that is summed.
+/// The estimated nanoseconds of a unit per tick; of a sum, per summed tick.
 pub(super) fn unit(code: &Code, unit: &Unit) -> f64 {
     code.instrs[unit.instrs.clone()].iter().map(cost).sum()
 }
 
-/// As measured on a machine whose vectors have 512 bits, in single precision; others are slower, so that sharing pays
+/// Measured on a machine with 512-bit vectors, in single precision. Other machines are slower, so sharing pays off
 /// there, too.
 fn cost(instr: &Instr) -> f64 {
     let product = |m: usize, k: usize, n: usize| (m * k) as f64 * n as f64 * 0.02;

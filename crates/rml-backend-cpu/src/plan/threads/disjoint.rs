@@ -33,7 +33,7 @@ pub(super) fn check(
     })
 }
 
-/// Checks the ticks to which code is bound, where there are that many elements of each type.
+/// Checks the ticks to which code is bound. `lens` gives the number of elements of each type.
 pub(super) fn bound_code(
     code: &Code,
     (shards, work): (&[Shard], &Work),

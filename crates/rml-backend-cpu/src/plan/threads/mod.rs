@@ -43,7 +43,7 @@ use crate::pool::{MOST, Pool};
 pub(super) struct Limits {
     /// Rows for each thread: fewer make products slow.
     rows: usize,
-    /// Nanoseconds of work at a tick that are worth a look.
+    /// Nanoseconds of work per tick below which a loop or a unit is not considered for sharing.
     tick: f64,
     /// Nanoseconds of work that pay for telling other threads of it.
     job: f64,
@@ -57,7 +57,7 @@ impl Limits {
     /// Whatever can be shared is shared, for tests.
     pub(super) const NONE: Self = Self { rows: 2, tick: 0.0, job: 0.0, window: 0.0 };
 
-    /// In how many parts rows go.
+    /// Into how many parts rows are divided.
     fn parts(self, rows: usize, threads: usize) -> usize {
         threads.min(rows / self.rows)
     }
@@ -109,11 +109,11 @@ struct Job {
     group: Option<usize>,
     /// Whether it is a sum over all ticks at once.
     over: bool,
-    /// Where it runs; nowhere, if it runs once a window.
+    /// The positions at which it runs; none if it runs once per window.
     at: Positions,
 }
 
-/// In windows of one tick, what is not shared is run by lists.
+/// A step of a region in windows of one tick: lists of entries that are not shared, or a shared unit.
 #[derive(Clone, Debug)]
 enum Step {
     Entries(Vec<Entry>),
@@ -195,7 +195,7 @@ impl Team {
         team.map_or([0; 3], |team| team.own)
     }
 
-    /// Decides whether windows of that many ticks are long enough.
+    /// Decides whether windows of `ticks` ticks have enough work for several threads.
     pub(super) fn decide(&mut self, ticks: usize) {
         let limits = self.work.limits;
         let jobs = self.work.loops.iter().chain(&self.work.units).flatten();
@@ -208,7 +208,7 @@ impl Team {
         }
     }
 
-    /// Whether threads share the windows that are bound.
+    /// Whether threads share the current window.
     pub(super) fn is_awake(&self) -> bool {
         self.is_awake
     }
@@ -261,7 +261,7 @@ impl Work {
                 from = id + 1;
             }
         }
-        // Where nothing is shared, the list of the region does.
+        // If no unit is shared, the region runs by its own list.
         if !steps.is_empty() {
             list(code, &mut steps, from..units.end);
         }
@@ -312,8 +312,8 @@ fn unit_job(code: &Listed, id: usize, limits: Limits) -> Option<Job> {
     (by_ticks || rows.is_some() || group.is_some()).then_some(job)
 }
 
-/// How a unit is shared at each tick of a loop: a single instruction, which reads nothing that it writes, and takes
-/// long enough.
+/// How a unit of a loop is shared at each tick; none unless it is a single instruction that does not read its own
+/// result and takes long enough.
 fn tick_job(code: &Listed, id: usize, limits: Limits) -> Option<Job> {
     let [instr] = &code.instrs[code.units[id].instrs.clone()] else { return None };
     if !matches!(instr.kernel, Kernel::Product(..) | Kernel::Convolve(_)) {
@@ -324,8 +324,8 @@ fn tick_job(code: &Listed, id: usize, limits: Limits) -> Option<Job> {
     (job.rows.is_some() || job.group.is_some()).then_some(job)
 }
 
-/// In groups of how many elements a sum can be shared: rows of outer products, else single elements; and the gradient
-/// of a convolution's kernel, which is a sum over examples: rows.
+/// The size of the groups of elements into which a sum is divided: rows for outer products and for the gradient of a
+/// convolution's kernel, else single elements.
 fn group(instr: &Instr) -> Option<usize> {
     let terms = match &instr.kernel {
         Kernel::Sum { terms, .. } => terms,
@@ -453,7 +453,7 @@ impl Shard {
     }
 }
 
-/// Code of which only the instructions are left.
+/// Code with its instructions, but without commits, inputs, outputs and search.
 fn bare(code: &Code) -> Code {
     Code { commits: Vec::new(), inputs: Vec::new(), outputs: Vec::new(), ending: None, ..code.clone() }
 }

@@ -126,7 +126,7 @@ impl<N: Number> Run<'_, N> {
         Some(ran)
     }
 
-    /// Lays out the matrices that instructions share, since threads do not.
+    /// Lays out the matrices that shared units use, since threads do not lay out any themselves.
     fn lay_out(&mut self, units: std::ops::Range<usize>) {
         let code = self.code;
         for instr in code.units[units].iter().flat_map(|unit| &code.instrs[unit.instrs.clone()]) {
@@ -143,7 +143,7 @@ impl<N: Number> Run<'_, N> {
 }
 
 impl Job {
-    /// At how many ticks of a window it runs; of how many a sum is taken.
+    /// At how many ticks of a window it runs; for a sum, how many ticks it adds up.
     pub(super) fn count(&self, ticks: usize) -> usize {
         if self.over {
             return ticks;
@@ -152,7 +152,7 @@ impl Job {
     }
 }
 
-/// How a unit is shared that runs at `count` of that many ticks; none if it takes too little time.
+/// How to share a unit that runs at `count` of `ticks` ticks; none if it takes too little time.
 fn way(job: Job, limits: Limits, ticks: usize, count: usize) -> Option<Way> {
     let times = if job.over { ticks } else { count };
     if job.cost * (times as f64) < limits.job {

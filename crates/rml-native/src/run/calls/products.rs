@@ -19,11 +19,11 @@ enum Form {
     Rows,
     /// Column by column.
     Columns,
-    /// Otherwise: they are copied first.
+    /// In any other way: the operand is copied first.
     Other,
 }
 
-/// Products of as many pairs of matrices.
+/// Products of `stack` pairs of matrices.
 #[derive(Debug)]
 pub(in super::super) struct Products {
     stack: usize,
@@ -31,11 +31,11 @@ pub(in super::super) struct Products {
     left: View,
     right: View,
     forms: [Form; 2],
-    /// What the chains of the elements continue from.
+    /// The values at which the chains of the elements start.
     start: Option<View>,
-    /// The strides in the result of the elements of the products, if these are not row by row.
+    /// The lengths and strides of the axes of the result, if the products are not stored row by row.
     result: Option<(Vec<usize>, Vec<isize>)>,
-    /// Whether the right matrix stays the same while the window runs; and the register that it is, if it is one.
+    /// Some if the right matrix does not change while the window runs; inside, its register, if it is one.
     kept: Option<Option<usize>>,
     /// The order of the ticks.
     order: Order,
@@ -45,7 +45,7 @@ pub(in super::super) struct Products {
 #[derive(Debug)]
 pub(in super::super) struct Pack<N: Number> {
     packed: Option<Packed<N>>,
-    /// The version of the matrix that is laid out, or was used last.
+    /// The version of the matrix that was used last, and whether it is laid out.
     version: Option<(u64, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl<N: Number> Default for Pack<N> {
     }
 }
 
-/// Rows of products, from which on it pays to lay out the right matrix.
+/// With at least this many rows, it pays off to lay out the right matrix.
 const WORTH: usize = 8;
 
 impl Products {
@@ -128,7 +128,7 @@ impl Products {
 /// The largest number of threads that can share the work, the rows of its result, and those of its operands.
 type Shares<'v> = (usize, Option<Rows>, Vec<(&'v View, Option<Rows>)>);
 
-/// Rows of a product for each thread: fewer make it slow.
+/// The fewest rows of a product per thread: with fewer it becomes slow.
 const LEAST: usize = 4;
 
 /// Which axis a label is.
@@ -136,7 +136,7 @@ fn place(labels: &[char], label: &char) -> usize {
     labels.iter().position(|own| own == label).expect("it is the label of an axis")
 }
 
-/// How matrices are stored whose axes are those of a stack, rows and columns.
+/// How the matrices of an operand with the axes stack, rows and columns are stored.
 fn form(view: &View, [stack, rows, columns]: [usize; 3]) -> Form {
     if view.is_dense {
         return Form::Rows;
@@ -148,7 +148,7 @@ fn form(view: &View, [stack, rows, columns]: [usize; 3]) -> Form {
     if view.lies(&strides) { Form::Columns } else { Form::Other }
 }
 
-/// Whether an operand is the same matrix while the window runs; and the register that it is.
+/// Whether an operand is the same matrix while the window runs; inside, its register, if it is one.
 fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
     let [variant] = &view.source[..] else { return None };
     let Access { slot, tick, .. } = variant.access;
@@ -162,7 +162,7 @@ fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
     }
 }
 
-/// Runs the products of a call at ticks that follow each other.
+/// Runs the products of a call at consecutive ticks.
 pub(super) fn all<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -176,7 +176,7 @@ pub(super) fn all<N: Number>(
     if single && products.start.is_none() {
         return run(runner, memory, (id, ready, products), at, ticks);
     }
-    // The tick that a sum begins with, and the first and the last one of the others.
+    // The tick at which a sum begins, and the first and the last of the other ticks.
     let (edge, others) = match products.order {
         Order::Backward => (end - 1, [at.t, end.saturating_sub(2)]),
         Order::Forward | Order::Over => (at.t, [at.t + 1, end - 1]),
@@ -190,7 +190,7 @@ pub(super) fn all<N: Number>(
         }
         return summed(runner, memory, ready, products, at, ticks);
     }
-    // The ticks at one position are alike.
+    // Ticks at the same position are computed in the same way.
     let mut runs = Vec::new();
     let mut t = at.t;
     while t < end {
@@ -209,7 +209,7 @@ pub(super) fn all<N: Number>(
     }
 }
 
-/// Runs the products of a call at ticks that are alike.
+/// Runs the products of a call at ticks that are computed in the same way.
 fn run<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -228,8 +228,8 @@ fn run<N: Number>(
     }
 }
 
-/// Runs the products of a call at some ticks. If these have one right matrix, or are added up where they are, their
-/// operands are brought together.
+/// Runs the products of a call at some ticks. If they share the right matrix, or add to one sum in place, their
+/// operands are copied next to each other for a single product.
 pub(super) fn some<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -272,16 +272,16 @@ fn singly<N: Number>(
     }
 }
 
-/// How the products of several ticks become one.
+/// A way to compute the products of several ticks as one product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// Their left matrices are one matrix, and so are their results.
+    /// The left matrices are joined to one matrix, and so are the results.
     Joined,
-    /// They are added up.
+    /// The products are added up.
     Summed,
 }
 
-/// How the products of several ticks become one, if their operands are copied next to each other.
+/// The way to compute the products of several ticks as one, if their operands are copied next to each other.
 fn way<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> Option<Way> {
     let is_as_it_is = products.start.is_none() && products.forms[1] != Form::Other;
     if is_as_it_is && is_joined(runner, ready, products, at) {
@@ -290,7 +290,7 @@ fn way<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at
     is_summed(runner, ready, products, at).then_some(Way::Summed)
 }
 
-/// One product for some ticks, of copies of their operands.
+/// Computes one product for some ticks, on copies of their operands.
 fn together<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -332,7 +332,7 @@ fn together<N: Number>(
     runner.state.scratch = scratch;
 }
 
-/// The only access of an operand at the position of a tick; none if conditions choose.
+/// The only access of an operand at a tick of this position; none if conditions choose between several.
 fn only(view: &View, at: At) -> Option<&Access> {
     let variant = view.source.iter().find(|v| v.at.contains(at.position()))?;
     variant.any.is_empty().then_some(&variant.access)
@@ -384,7 +384,7 @@ fn summed<N: Number>(
     N::add_outer([m, rows, n], own, a, b, back, to);
 }
 
-/// Whether the left matrices of these ticks are one matrix, and so are their results.
+/// Whether the left matrices of these ticks form one matrix in memory, and so do their results.
 fn is_joined<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Products, at: At) -> bool {
     let [m, k, n] = products.size;
     let layout = runner.slots.layout;
@@ -473,7 +473,7 @@ fn one<N: Number>(
     runner.state.scratch[2] = made;
 }
 
-/// Copies what chains continue from to where they end: some of the elements from `out` on.
+/// Copies the start values of chains to the result: those of the elements `some`, from `out` on.
 pub(super) fn begin<N: Number>(
     runner: &Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -493,7 +493,7 @@ pub(super) fn begin<N: Number>(
     memory.nums_mut(to, some.len()).copy_from_slice(&elements[some]);
 }
 
-/// Whether the right matrix is laid out for products; it is, if that pays for that many rows.
+/// Whether the right matrix is laid out. Lays it out, if that pays off for that many rows.
 fn pack<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
@@ -502,13 +502,13 @@ fn pack<N: Number>(
     at: At,
     rows: usize,
 ) -> bool {
-    // The kernel takes a left matrix that is laid out row by row.
+    // The kernel for laid-out matrices needs a left matrix that is stored row by row.
     let Some(register) = products.kept.filter(|_| products.forms[0] != Form::Columns) else { return false };
     if products.forms[1] == Form::Other {
         return false;
     }
     let turned = products.forms[1] == Form::Columns;
-    // A product that takes the matrix once lays out a piece of it at a time itself.
+    // A product that uses the matrix only once lays it out itself, piece by piece.
     let is_once = at.ticks == 1 || rows > products.size[0];
     let version = match register {
         None => 0,
