@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod launch;
 mod output;
 mod pages;
 mod progress;

@@ -112,6 +112,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("unknown-metric", include_str!("../../../docs/errors/unknown-metric.md")),
     ("log-exists", include_str!("../../../docs/errors/log-exists.md")),
     ("goal-missed", include_str!("../../../docs/errors/goal-missed.md")),
+    ("several-processes", include_str!("../../../docs/errors/several-processes.md")),
     ("malformed-checkpoint", include_str!("../../../docs/errors/malformed-checkpoint.md")),
     ("no-parameters", include_str!("../../../docs/errors/no-parameters.md")),
     ("checkpoint-mismatch", include_str!("../../../docs/errors/checkpoint-mismatch.md")),

@@ -318,3 +318,83 @@ fn programs_read_what_the_runs_gave() {
     assert_eq!((&lines[6]["metric"], &lines[6]["runs"]), (&json!("loss"), &json!(3)));
     assert_eq!(lines[9]["set"], json!({"rate": "0.3"}));
 }
+
+/// Each run is trained in one of the processes, with the bits that it has in one; the first process prints the table.
+#[test]
+fn processes_share_runs() {
+    let folder = folder();
+    let table = folder.rml(SWEEP).ok();
+    let shared = SWEEP.replace("--runs out", "--runs shared --jobs 1");
+    let tables = std::thread::scope(|scope| {
+        ["0", "1", "2"]
+            .map(|rank| {
+                let variables = [("RANK", rank), ("WORLD_SIZE", "3")];
+                let (folder, shared) = (&folder, &shared);
+                scope.spawn(move || folder.rml_where(&variables, shared).ok())
+            })
+            .map(|process| process.join().expect("it ends"))
+    });
+    assert_eq!(tables, [table, String::new(), String::new()]);
+    for rate in ["0.1", "0.3"] {
+        for seed in 0..3 {
+            let run = format!("rate={rate},seed={seed}");
+            let file = |folder_of: &str, name: &str| bytes(&folder, &format!("{folder_of}/{run}/{name}"));
+            let checkpoint = "checkpoint.safetensors";
+            assert!(file("shared", checkpoint) == file("out", checkpoint), "{run}");
+            let log = folder.read(&format!("shared/{run}/metrics.jsonl"));
+            assert_eq!(log.lines().count(), 4, "{run} is trained once");
+        }
+    }
+}
+
+/// A process waits for a run that another one holds. When that one is gone without an outcome, it trains the run itself.
+#[test]
+fn runs_of_processes_that_died_are_continued() {
+    let folder = folder();
+    folder.rml(SWEEP).ok();
+    let runs = folder.path("two");
+    let held = "rate=0.1,seed=1";
+    std::fs::create_dir_all(runs.join(held)).expect("a folder");
+    let lock = std::fs::File::create(runs.join(held).join(".lock")).expect("a file");
+    lock.lock().expect("there are locks");
+    let outcome = |run: &str| runs.join(run).join("outcome.json").exists();
+    std::thread::scope(|scope| {
+        let process = scope.spawn(|| folder.rml(&SWEEP.replace("--runs out", "--runs two")));
+        let others =
+            ["rate=0.1,seed=0", "rate=0.1,seed=2", "rate=0.3,seed=0", "rate=0.3,seed=1", "rate=0.3,seed=2"];
+        while !others.iter().all(|run| outcome(run)) && !process.is_finished() {
+            std::thread::yield_now();
+        }
+        assert!(!outcome(held) && !process.is_finished(), "it waits");
+        lock.unlock().expect("there are locks");
+        process.join().expect("it ends").ok();
+    });
+    let checkpoint = format!("{held}/checkpoint.safetensors");
+    assert!(bytes(&folder, &format!("two/{checkpoint}")) == bytes(&folder, &format!("out/{checkpoint}")));
+}
+
+/// A run that fails in one process is not tried again by the others, and all of them report it.
+#[test]
+fn failures_are_shared() {
+    let folder = folder();
+    let diverging =
+        SWEEP.replace("rate=0.1,0.3", "rate=0.1,1e30").replace("--runs out", "--runs bad --jobs 1");
+    std::thread::scope(|scope| {
+        let run = |rank| {
+            let (folder, diverging) = (&folder, &diverging);
+            scope.spawn(move || folder.rml_where(&[("RANK", rank), ("WORLD_SIZE", "2")], diverging))
+        };
+        let [first, second] = ["0", "1"].map(run).map(|process| process.join().expect("it ends"));
+        first.fails(1, &["diverged", "rate=1e30,seed=0"]);
+        second.fails(1, &[]);
+    });
+}
+
+#[test]
+fn one_training_in_several_processes_is_refused() {
+    let folder = folder();
+    let variables = [("RANK", "1"), ("WORLD_SIZE", "4")];
+    let run = folder.rml_where(&variables, "train l.rml --data d.json --set rate=0.1");
+    run.fails(1, &["several-processes", "process 1 of 4", "WORLD_SIZE=4", "--runs DIR"]);
+    folder.rml_where(&[("RANK", "0"), ("WORLD_SIZE", "1")], "train l.rml --data d.json --set rate=0.1").ok();
+}

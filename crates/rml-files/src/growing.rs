@@ -61,20 +61,34 @@ pub struct Held {
     _lock: File,
 }
 
-/// Holds a folder that there is, by a file in it. On a file system without locks, several processes can.
+/// Holds an existing folder by a file in it, once no other process holds it. On a file system without locks, several
+/// processes can hold a folder.
 ///
 /// # Errors
-/// Another process holds it, or the file cannot be made.
+/// The file cannot be made.
 pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
+    let file = lock_file(folder, name)?;
+    // An error means that there are no locks.
+    let _ = file.lock();
+    Ok(Held { _lock: file })
+}
+
+/// The same without waiting; none if another process holds the folder.
+///
+/// # Errors
+/// The file cannot be made.
+pub fn try_hold(folder: &Path, name: &str) -> Result<Option<Held>, Error> {
+    let file = lock_file(folder, name)?;
+    Ok(match file.try_lock() {
+        Err(TryLockError::WouldBlock) => None,
+        Ok(()) | Err(TryLockError::Error(_)) => Some(Held { _lock: file }),
+    })
+}
+
+fn lock_file(folder: &Path, name: &str) -> Result<File, Error> {
     let path = folder.join(name);
     let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-    let file = open.map_err(|e| unwritable(&path, refusal(&e)))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(unwritable(folder, "another command is writing there".to_owned()).into())
-        }
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(Held { _lock: file }),
-    }
+    Ok(open.map_err(|e| unwritable(&path, refusal(&e)))?)
 }
 
 /// Removes a file, if it exists.
@@ -110,8 +124,10 @@ mod tests {
     fn a_folder_is_held_by_one() {
         let folder = tempfile::tempdir().unwrap();
         let held = hold(folder.path(), ".lock").unwrap();
-        let error = hold(folder.path(), ".lock").unwrap_err().to_string();
-        assert!(error.contains("another command"), "{error}");
+        assert!(try_hold(folder.path(), ".lock").unwrap().is_none());
+        drop(held);
+        let held = try_hold(folder.path(), ".lock").unwrap();
+        assert!(held.is_some());
         drop(held);
         hold(folder.path(), ".lock").unwrap();
         assert!(hold(&folder.path().join("none"), ".lock").is_err());

@@ -30,6 +30,7 @@ codes! {
     UNKNOWN_METRIC = "unknown-metric", "`--until` or `--metric` names a metric that training does not report.";
     LOG_EXISTS = "log-exists", "The folder for the log of a training contains the log of another one.";
     GOAL_MISSED = "goal-missed", "Training ended before its `--until` condition held.";
+    SEVERAL_PROCESSES = "several-processes", "A launcher started a training in several processes that would all do the same.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
     NO_PARAMETERS = "no-parameters", "A node with parameters is to run, and no checkpoint gives them.";
     CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint holds other states than the program has.";

@@ -36,6 +36,7 @@ use rml::{
 };
 
 use crate::args::{self, Command};
+use crate::launch::Launch;
 use crate::output::{Output, Stop, unwritable};
 
 /// Runs a command.
@@ -52,6 +53,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Fmt(args) => fmt::fmt(args, output),
         Command::Train(args) => match &args.runs {
             Some(folder) => sweep::sweep(args, folder, output),
+            None if let Some(launch) = Launch::here() => Err(launch.refused().into()),
             None if args.stream => train_stream::train(args, output),
             None => train::train(args, output),
         },

@@ -11,6 +11,7 @@ use rml::{
 
 use super::train::{check_results, listen, options, validate};
 use crate::args::Train;
+use crate::launch::Launch;
 use crate::output::{Output, Stop};
 
 /// Trains once for each seed and each combination of settings, and prints the table.
@@ -23,10 +24,13 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     if let [seed @ 2..=20] = seeds[..] {
         output.note(&format!("one seed, {seed}: `--seeds 0..{seed}` are {seed} seeds\n"));
     }
-    let cores = available_parallelism().map_or(1, usize::from);
+    let launch = Launch::here();
+    let here = launch.map_or(1, |launch| launch.here);
+    let cores = (available_parallelism().map_or(1, usize::from) / here).max(1);
     let runs =
         settings.iter().map(|(_, values)| values.len()).fold(seeds.len().max(1), usize::saturating_mul);
-    let jobs = args.jobs.unwrap_or(cores).min(runs);
+    let share = runs.div_ceil(launch.map_or(1, |launch| launch.processes));
+    let jobs = args.jobs.unwrap_or(cores).min(share);
     let threads = args.computing.threads.unwrap_or(cores / jobs).max(1);
     let engine = super::engine_with(&args.computing, Some(threads))?;
     let train =
@@ -46,8 +50,12 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     if let Some(plot) = &args.plot {
         super::write(plot, rml::sweep_curves(folder, &report)?.as_bytes())?;
     }
-    let failed = report_failures(&report, output);
-    print(&report, output)?;
+    // One of several processes is enough for the table.
+    let speaks = launch.is_none_or(|launch| launch.rank == 0);
+    let failed = if speaks { report_failures(&report, output) } else { report.has_failed() };
+    if speaks {
+        print(&report, output)?;
+    }
     if report.interrupted {
         let folder = folder.display();
         output.note(&format!("interrupted; the same command continues with the runs in {folder}\n"));
@@ -72,6 +80,14 @@ impl SweepObserver for Lines<'_> {
             let before = if ended > 0 { format!(", {ended} of them done before") } else { String::new() };
             let plural = if runs == 1 { "" } else { "s" };
             self.output.note(&format!("{runs} run{plural}{before}\n"));
+        }
+    }
+
+    fn waiting(&mut self, runs: usize) {
+        if !self.output.json() {
+            let (plural, are) = if runs == 1 { ("", "is") } else { ("s", "are") };
+            self.output
+                .note(&format!("{runs} run{plural} {are} trained by other processes; waiting for the end\n"));
         }
     }
 

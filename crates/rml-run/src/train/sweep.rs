@@ -3,10 +3,14 @@
 //!
 //! The folder says what was done: a run that ended left its outcome there and is not run again, one that was broken off
 //! continues from its checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
+//!
+//! Several processes, on one machine or several, can train the runs of one folder. Who trains a run holds its folder by
+//! a lock. The system takes the lock from a process that ends in any way, so another one continues its run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
@@ -17,13 +21,15 @@ use rml_ir::typed::StaticValue;
 
 use super::options::TrainOptions;
 use crate::settings::Settings;
+use run::Mark;
 use table::SweepRow;
 
 mod common;
 mod run;
 pub(crate) mod table;
 
-/// The file by which a command holds the folder.
+/// The file by which a process holds a folder: that of all runs while it compares options, that of a run while it
+/// trains it.
 const LOCK: &str = ".lock";
 /// The table in the folder, and the one with a line for each run.
 const TABLE: &str = "table.csv";
@@ -32,6 +38,8 @@ const RUNS: &str = "runs.csv";
 pub const FILES: [&str; 4] = [LOCK, TABLE, RUNS, common::COMMON];
 /// The stack of a thread that compiles: as much as the first thread of a process has.
 const STACK: usize = 8 << 20;
+/// How often a process looks whether runs of others have ended.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// How to train several times.
 ///
@@ -106,7 +114,11 @@ pub trait SweepObserver {
     fn start(&mut self, runs: usize, ended: usize) {
         let _ = (runs, ended);
     }
-    /// A run has ended that had not ended before; that many of all have now.
+    /// Runs that other processes train are all that is left; this one waits for their ends.
+    fn waiting(&mut self, runs: usize) {
+        let _ = runs;
+    }
+    /// A run has ended that had not ended before, here or in another process; that many of all have now.
     fn ended(&mut self, run: &RunOutcome, ended: usize) {
         let _ = (run, ended);
     }
@@ -247,6 +259,9 @@ pub struct SweepReport {
 ///
 /// A run that fails does not stop the others; [`RunState::Failed`] tells why.
 ///
+/// Processes with the same folder share its runs, and all of them report all runs at the end. A run whose process died
+/// is continued by another one. The file system must have locks.
+///
 /// # Errors
 /// A program, data or options that let no run begin; a setting for a name that the program does not have; a folder that
 /// has runs of other data, another program or other options; files that cannot be written.
@@ -259,29 +274,45 @@ pub fn sweep(
     let grid = grid(options)?;
     let common = common::probe(source, data, options, &grid, observer)?;
     create_folder(&options.folder)?;
-    let _held = hold(&options.folder, LOCK)?;
+    let held = hold(&options.folder, LOCK)?;
     common::check(&options.folder, &common)?;
-    let mut runs = grid;
-    for run in &mut runs {
-        run::read(&options.folder.join(&run.name), options, run)?;
+    drop(held);
+    let mut jobs = Vec::new();
+    for mut run in grid {
+        let folder = options.folder.join(&run.name);
+        // What changes afterwards is from another process.
+        let before = Mark::of(&folder);
+        run::read(&folder, options, &mut run, false)?;
+        jobs.push(Job { run, before });
     }
-    let mut ended = runs.iter().filter(|run| run.is_trained()).count();
-    observer.start(runs.len(), ended);
-    let train = |run: &mut RunOutcome| run::train(source, data, options, run);
-    let mut all = |runs: Vec<&mut RunOutcome>, jobs: usize| {
-        at_once(runs, jobs, &train, |run| {
-            let comes_again = jobs > 1 && is_short_of_memory(run);
-            if !comes_again && !matches!(run.state, RunState::Interrupted) {
-                ended += 1;
-                observer.ended(run, ended);
+    let mut ended = jobs.iter().filter(|job| job.run.is_trained()).count();
+    observer.start(jobs.len(), ended);
+    let train = |job: &mut Job| run::train(source, data, options, job);
+    let mut all = |jobs: Vec<&mut Job>, at_a_time: usize| {
+        let (mut left, mut waits) = (jobs, false);
+        loop {
+            left = at_once(left, at_a_time, &train, |job| {
+                let comes_again = at_a_time > 1 && is_short_of_memory(&job.run);
+                if !comes_again && !matches!(job.run.state, RunState::Interrupted) {
+                    ended += 1;
+                    observer.ended(&job.run, ended);
+                }
+            });
+            if left.is_empty() || options.train.is_interrupted() {
+                break;
             }
-        });
+            if !std::mem::replace(&mut waits, true) {
+                observer.waiting(left.len());
+            }
+            thread::sleep(LOOK);
+        }
     };
-    all(runs.iter_mut().filter(|run| !run.is_trained()).collect(), options.jobs);
+    all(jobs.iter_mut().filter(|job| !job.run.is_trained()).collect(), options.jobs);
     // What does not fit beside others is trained alone.
     if options.jobs > 1 {
-        all(runs.iter_mut().filter(|run| is_short_of_memory(run)).collect(), 1);
+        all(jobs.iter_mut().filter(|job| is_short_of_memory(&job.run)).collect(), 1);
     }
+    let runs: Vec<RunOutcome> = jobs.into_iter().map(|job| job.run).collect();
     let interrupted = options.train.is_interrupted();
     let table = table::rows(&runs);
     write_output(&options.folder.join(TABLE), table::csv(&table).as_bytes())?;
@@ -293,35 +324,51 @@ fn is_short_of_memory(run: &RunOutcome) -> bool {
     matches!(&run.state, RunState::Failed(error) if error.code() == Some(codes::MEMORY_LIMIT))
 }
 
-/// Does something with each of the runs, that many of them at once, and reports each when it is done.
+/// A run, and the outcome that its folder had when the command began.
+#[derive(Debug)]
+struct Job {
+    run: RunOutcome,
+    before: Option<Mark>,
+}
+
+/// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each that has ended. Gives the
+/// others back.
 fn at_once<'r>(
-    runs: Vec<&'r mut RunOutcome>,
-    jobs: usize,
-    train: &(impl Fn(&mut RunOutcome) + Sync),
-    mut done: impl FnMut(&RunOutcome),
-) {
-    let jobs = jobs.clamp(1, runs.len().max(1));
-    let queue = Mutex::new(runs.into_iter());
-    let work = |sends: mpsc::Sender<&'r mut RunOutcome>| {
-        let next = || queue.lock().ok().and_then(|mut runs| runs.next());
-        while let Some(run) = next() {
-            train(run);
-            if sends.send(run).is_err() {
+    jobs: Vec<&'r mut Job>,
+    at_a_time: usize,
+    train: &(impl Fn(&mut Job) -> bool + Sync),
+    mut done: impl FnMut(&Job),
+) -> Vec<&'r mut Job> {
+    let at_a_time = at_a_time.clamp(1, jobs.len().max(1));
+    let queue = Mutex::new(jobs.into_iter());
+    let work = |sends: mpsc::Sender<(&'r mut Job, bool)>| {
+        let next = || queue.lock().ok().and_then(|mut jobs| jobs.next());
+        while let Some(job) = next() {
+            let has_ended = train(job);
+            if sends.send((job, has_ended)).is_err() {
                 return;
             }
         }
     };
+    let mut left = Vec::new();
     let (sends, receives) = mpsc::channel();
     thread::scope(|scope| {
         let start = |sends| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || work(sends));
-        let started = (0..jobs).take_while(|_| start(sends.clone()).is_ok()).count();
+        let started = (0..at_a_time).take_while(|_| start(sends.clone()).is_ok()).count();
         if started == 0 {
             work(sends);
         } else {
             drop(sends);
         }
-        receives.iter().for_each(|run| done(run));
+        for (job, has_ended) in receives {
+            if has_ended {
+                done(job);
+            } else {
+                left.push(job);
+            }
+        }
     });
+    left
 }
 
 /// All combinations of settings and seeds.

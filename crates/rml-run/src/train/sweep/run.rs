@@ -1,28 +1,46 @@
 //! One run of several: from what its folder has to its outcome.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{contents, create_folder, write_output};
+use rml_files::{contents, create_folder, try_hold, write_output};
 use serde_json::{Value, json};
 
 use super::super::{log, options::TrainOptions};
 use super::common::{self, LENGTH};
-use super::{RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
+use super::{Job, LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
 use crate::runner::json_number;
 
 /// The file that says how a run ended.
 const OUTCOME: &str = "outcome.json";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// Reads how a run ended before, if it was trained to an end that is still the one.
+/// When the outcome of a run was written, and its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mark(SystemTime, u64);
+
+impl Mark {
+    /// That of the outcome in a folder, if there is one.
+    pub(super) fn of(folder: &Path) -> Option<Self> {
+        let about = std::fs::metadata(folder.join(OUTCOME)).ok()?;
+        Some(Self(about.modified().ok()?, about.len()))
+    }
+}
+
+/// Reads how a run ended, if it was trained to an end that is still the one; or, with `failed`, if it failed.
 ///
 /// # Errors
 /// Files that cannot be read.
-pub(super) fn read(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Result<(), Error> {
+pub(super) fn read(
+    folder: &Path,
+    options: &SweepOptions,
+    run: &mut RunOutcome,
+    failed: bool,
+) -> Result<(), Error> {
     let path = folder.join(OUTCOME);
     if !path.exists() {
         return Ok(());
@@ -32,22 +50,57 @@ pub(super) fn read(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) 
     run.state = match outcome.as_ref().filter(is_as_long).and_then(|outcome| outcome["state"].as_str()) {
         Some("finished") => RunState::Finished,
         Some("missed") => RunState::Missed,
-        _ => return Ok(()),
+        Some("failed") if failed => RunState::Failed(failure(outcome.as_ref())),
+        _ => return Ok(()), // it is trained again
     };
     from_log(folder, options, run)
 }
 
-/// Trains what is left of a run, and writes its outcome.
-pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions, run: &mut RunOutcome) {
+/// The error that an outcome tells.
+fn failure(outcome: Option<&Value>) -> Error {
+    let error = outcome.map_or(&Value::Null, |outcome| &outcome["error"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let code = rml_base::codes::find(&text(&error["code"])).unwrap_or(codes::MALFORMED_DATA);
+    let list = |name: &str| error[name].as_array().into_iter().flatten().map(text);
+    let d = list("notes").fold(Diagnostic::error(code, text(&error["message"])), |d, note| d.note(note));
+    list("help").fold(d, |d, help| d.help(help)).into()
+}
+
+/// Trains what is left of a run, and writes its outcome. False if another process trains it. A run that has ended in
+/// another process since the command began is taken as it ended there.
+pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions, job: &mut Job) -> bool {
     if options.train.is_interrupted() {
-        return;
+        return true;
     }
+    let Job { run, before } = job;
     let folder = options.folder.join(&run.name);
-    run.state = go_on(source, data, options, run, &folder).unwrap_or_else(RunState::Failed);
+    let _held = match create_folder(&folder).and_then(|()| try_hold(&folder, LOCK)) {
+        Ok(None) => return false,
+        Ok(Some(held)) => held,
+        Err(e) => {
+            run.state = RunState::Failed(e);
+            return true;
+        }
+    };
+    if Mark::of(&folder) != *before {
+        if let Err(e) = read(&folder, options, run, true) {
+            run.state = RunState::Failed(e);
+        }
+        if !matches!(run.state, RunState::Interrupted) {
+            return true;
+        }
+    }
+    finish(source, data, options, run, &folder);
+    *before = Mark::of(&folder);
+    true
+}
+
+fn finish(source: &Source, data: &dyn Dataset, options: &SweepOptions, run: &mut RunOutcome, folder: &Path) {
+    run.state = go_on(source, data, options, run, folder).unwrap_or_else(RunState::Failed);
     if matches!(run.state, RunState::Interrupted) {
         return;
     }
-    let told = from_log(&folder, options, run).and_then(|()| {
+    let told = from_log(folder, options, run).and_then(|()| {
         write_output(&folder.join(OUTCOME), format!("{:#}\n", outcome(run, options)).as_bytes())
     });
     if let (Err(e), RunState::Finished | RunState::Missed) = (told, &run.state) {
@@ -62,7 +115,6 @@ fn go_on(
     run: &RunOutcome,
     folder: &Path,
 ) -> Result<RunState, Error> {
-    create_folder(folder)?;
     let checkpoint = folder.join(CHECKPOINT);
     let resume = checkpoint.exists().then(|| checkpoint.clone());
     if resume.is_none() {

@@ -191,6 +191,11 @@ impl RunState {
 }
 
 impl SweepReport {
+    /// Whether a run failed.
+    pub fn has_failed(&self) -> bool {
+        self.runs.iter().any(|run| matches!(run.state, RunState::Failed(_)))
+    }
+
     /// The table for people: the metrics of the evaluation if there are any, else those of the training. Below
     /// it, why runs failed.
     pub fn text(&self) -> String {
