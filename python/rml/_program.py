@@ -81,7 +81,14 @@ def compile(
     x: num [3]
     """
     where, text = _where(source, name)
-    return Program(_native.compile(where, text, node, dict(set or {}), batch, precision, seed))
+    settings = dict(set or {})
+    native = _native.compile(where, text, node, settings, batch, precision, seed)
+    options = {"node": node, "set": settings, "batch": batch, "precision": precision, "seed": seed, "name": name}
+    return Program(native, source, options)
+
+
+def _again(source: str | os.PathLike[str], options: dict[str, Any]) -> Program:
+    return compile(source, **options)
 
 
 @dataclass(frozen=True)
@@ -115,10 +122,25 @@ class Chronogram:
 
 
 class Program:
-    """A compiled node. `compile` makes it."""
+    """A compiled node. `compile` makes it.
 
-    def __init__(self, native: _native.Program) -> None:
+    It can be pickled. What is unpickled is compiled again, from its text or from the file that it was compiled from.
+    """
+
+    def __init__(self, native: _native.Program, source: str | os.PathLike[str], options: dict[str, Any]) -> None:
         self._native = native
+        self._source = source
+        self._options = options
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._source, self._options)
+
+    def __copy__(self) -> Program:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        # a program never changes
+        return self
 
     @property
     def node(self) -> str:
