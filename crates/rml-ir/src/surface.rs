@@ -21,7 +21,7 @@ mod operator;
 mod sliding;
 
 use expr::Body;
-pub use flat_expr::expression;
+pub use flat_expr::{expression, literal};
 
 /// A node as source text, its inputs with their types.
 pub fn print_node(module: &Module, node: NodeId) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rml_base::IndexVec;
-use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
 
 use crate::chronogram::{Arrow, CellIndex};
 use crate::rows::Names;
@@ -30,19 +30,15 @@ pub fn dependences(
     cycles: usize,
     status: &dyn Fn(Var, usize) -> Status,
 ) -> Vec<Arrow> {
-    let mut definitions: IndexVec<Var, Option<Eq>> = IndexVec::filled(None, flat.vars.len());
-    for (eq, equation) in flat.equations.iter_enumerated() {
-        definitions[equation.lhs] = Some(eq);
-    }
+    let names = Names::new(flat);
     let mut row_of: IndexVec<Var, Option<usize>> = IndexVec::filled(None, flat.vars.len());
     for (row, &var) in rows.iter().enumerate() {
         row_of[var] = Some(row);
     }
-    let names = Names::new(flat);
     for v in flat.vars.ids() {
         row_of[v] = row_of[v].or(row_of[names.group(v)]);
     }
-    let finder = Finder { flat, definitions, row_of, cycles, status };
+    let finder = Finder { row_of, cells: Cells { flat, names: &names, cycles, status } };
     let mut arrows = Vec::new();
     for (row, &var) in rows.iter().enumerate() {
         for cycle in 0..cycles {
@@ -54,11 +50,8 @@ pub fn dependences(
 }
 
 struct Finder<'a> {
-    flat: &'a Flat,
-    definitions: IndexVec<Var, Option<Eq>>,
     row_of: IndexVec<Var, Option<usize>>,
-    cycles: usize,
-    status: &'a dyn Fn(Var, usize) -> Status,
+    cells: Cells<'a>,
 }
 
 impl Finder<'_> {
@@ -66,7 +59,7 @@ impl Finder<'_> {
     fn sources(&self, var: Var, to: CellIndex) -> BTreeSet<CellIndex> {
         let mut shown = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        let mut open = self.operands(var, to.cycle);
+        let mut open = self.cells.operands(var, to.cycle);
         while let Some((var, cycle)) = open.pop() {
             if !seen.insert((var, cycle)) {
                 continue;
@@ -75,10 +68,26 @@ impl Finder<'_> {
                 Some(row) if (CellIndex { row, cycle }) != to => {
                     shown.insert(CellIndex { row, cycle });
                 }
-                _ => open.extend(self.operands(var, cycle)),
+                _ => open.extend(self.cells.operands(var, cycle)),
             }
         }
         shown
+    }
+}
+
+/// A finished trace of a program: what is known about each variable in each cycle.
+#[derive(Clone, Copy)]
+pub(crate) struct Cells<'a> {
+    pub(crate) flat: &'a Flat,
+    pub(crate) names: &'a Names<'a>,
+    pub(crate) cycles: usize,
+    pub(crate) status: &'a dyn Fn(Var, usize) -> Status,
+}
+
+impl Cells<'_> {
+    /// The equation that defines a variable.
+    pub(crate) fn rhs(&self, var: Var) -> Option<&Rhs> {
+        Some(&self.flat.equations[self.names.definition(var)?].rhs)
     }
 
     fn is_unknown(&self, var: Var, cycle: usize) -> bool {
@@ -89,26 +98,30 @@ impl Finder<'_> {
         matches!((self.status)(var, cycle), Status::Value(_))
     }
 
-    fn is_true(&self, var: Var, cycle: usize) -> bool {
+    pub(crate) fn is_absent(&self, var: Var, cycle: usize) -> bool {
+        (self.status)(var, cycle) == Status::Absent
+    }
+
+    pub(crate) fn is_true(&self, var: Var, cycle: usize) -> bool {
         (self.status)(var, cycle) == Status::Value(Some(true))
     }
 
     /// The cells that one equation computes a cell from; of a cell that is not determined, those that are not
     /// determined either.
     fn operands(&self, var: Var, cycle: usize) -> Vec<(Var, usize)> {
-        let Some(eq) = self.definitions.get(var).copied().flatten() else { return Vec::new() };
+        let Some(rhs) = self.rhs(var) else { return Vec::new() };
         if self.is_unknown(var, cycle) {
-            let mut awaited = self.reads(eq, var, cycle);
+            let mut awaited = self.reads(rhs, var, cycle);
             awaited.retain(|&(v, n)| self.is_unknown(v, n));
             return awaited;
         }
-        if self.is_value(var, cycle) { self.reads(eq, var, cycle) } else { Vec::new() }
+        if self.is_value(var, cycle) { self.reads(rhs, var, cycle) } else { Vec::new() }
     }
 
     /// The cells that an equation reads for a cell that it defines.
-    fn reads(&self, eq: Eq, var: Var, cycle: usize) -> Vec<(Var, usize)> {
+    fn reads(&self, rhs: &Rhs, var: Var, cycle: usize) -> Vec<(Var, usize)> {
         let here = |vars: &[Var]| vars.iter().map(|&v| (v, cycle)).collect::<Vec<_>>();
-        match &self.flat.equations[eq].rhs {
+        match rhs {
             Rhs::Const(_) => Vec::new(),
             Rhs::Apply { args, .. } => here(args),
             Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {
@@ -139,19 +152,19 @@ impl Finder<'_> {
     }
 
     /// Whether a window or one around it ends with that cycle.
-    fn ends(&self, window: Option<Window>, cycle: usize) -> bool {
+    pub(crate) fn ends(&self, window: Option<Window>, cycle: usize) -> bool {
         let around = std::iter::successors(window, |w| self.flat.windows.get(*w).and_then(|w| w.parent));
         around.filter_map(|w| self.flat.windows.get(w)).any(|w| self.is_true(w.end, cycle))
     }
 
     /// The last cycle before `cycle` where `var` is present, in the same window.
-    fn previous(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
+    pub(crate) fn previous(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
         let before = (0..cycle).rev().take_while(|&m| !self.ends(window, m));
         before.into_iter().find(|&m| (self.status)(var, m) != Status::Absent)
     }
 
     /// The first cycle after `cycle` where `var` is present, in the same window.
-    fn next(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
+    pub(crate) fn next(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
         let after = (cycle + 1..self.cycles).take_while(|&m| !self.ends(window, m - 1));
         after.into_iter().find(|&m| (self.status)(var, m) != Status::Absent)
     }

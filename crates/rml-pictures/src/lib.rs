@@ -11,6 +11,7 @@ mod chronogram;
 mod curves;
 mod dependences;
 mod histogram;
+mod network;
 mod page;
 mod report;
 mod routes;
@@ -18,10 +19,15 @@ mod rows;
 mod style;
 mod svg;
 mod text;
+mod words;
 
 pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Row};
 pub use curves::{Panel, curves, sparkline};
 pub use dependences::{Status, dependences};
-pub use page::{LineCost, Origin, Page, PageRow, Side};
+pub use network::{Network, NetworkBox, Role, network};
+pub use page::{
+    LineCost, Origin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
+};
 pub use report::{Matrix, Report, TimedLine, Trained};
 pub use rows::{Names, Rows, shown};
+pub use words::{Reasons, reasons};

@@ -64,7 +64,7 @@ pub use facts::{Start, is_outer_product, outer_product};
 pub use lanes::pack;
 pub use outline::Outline;
 pub use parse::{parse, place as read_place};
-pub use print::{names, place, print};
+pub use print::{names, place, print, rules, written};
 pub use reads::{Read, Reader};
 pub use slides::Slide;
 pub use verify::{dangling, verify};

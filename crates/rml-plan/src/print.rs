@@ -28,6 +28,23 @@ pub fn names(plan: &Plan) -> Vec<String> {
     plan.tapes.iter_enumerated().map(name).collect()
 }
 
+/// How a part computes its tape: a line for each case, without the name of the tape.
+pub fn rules(plan: &Plan, names: &[String], part: &Part) -> Vec<String> {
+    let printer = Printer { plan, names: names.to_vec(), out: &mut String::new() };
+    let cases = plan.tapes[part.tape].cases.iter().filter(|case| !case.at.and(part.at).is_empty());
+    cases
+        .map(|case| {
+            let (rule, when) = (printer.rule(case), printer.guards(&case.when));
+            format!("{rule}{}{when}", place(case.at.and(part.at)))
+        })
+        .collect()
+}
+
+/// The register that is written, and its value.
+pub fn written(plan: &Plan, names: &[String], write: &super::Write) -> String {
+    Printer { plan, names: names.to_vec(), out: &mut String::new() }.write(write)
+}
+
 /// Whether a text can only be the name of a tape: no keyword, no number, no id such as `t3`.
 fn is_name(text: &str) -> bool {
     const WORDS: [&str; 10] = ["at", "false", "if", "in", "not", "or", "sum", "true", "until", "write"];

@@ -110,9 +110,9 @@ pub(crate) enum Format {
 pub(crate) struct Trace {
     #[command(flatten)]
     pub(crate) execution: Execution,
-    /// Which variables to draw
-    #[arg(long, value_enum, default_value_t = Rows::Node, value_name = "WHICH")]
-    pub(crate) vars: Rows,
+    /// Which variables to draw: by default `node`, and on a page all, with instances folded
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub(crate) vars: Option<Rows>,
     /// By which semantics to run: synchronous, or Kahn's sequences, for comparison
     #[arg(long, value_enum, default_value_t = Semantics::Synchronous, value_name = "WHICH", conflicts_with = "stages")]
     pub(crate) semantics: Semantics,
@@ -122,8 +122,8 @@ pub(crate) struct Trace {
     /// Write it with its dependences in time as an SVG file, in place of drawing it here
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write a page of it for a browser, in place of drawing it here: the source beside the table, arrows of one cell
-    /// at a time, the values of tensors
+    /// Write a page of it for a browser, in place of drawing it here: the table beside the source, arrows and a
+    /// sentence for the chosen cell, pictures of tensors, of the network and of the plan
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stages", "semantics"])]
     pub(crate) html: Option<PathBuf>,
     /// Write its scalar variables as a value change dump for waveform viewers, in place of drawing it here
@@ -137,6 +137,6 @@ pub(crate) struct View {
     #[command(flatten)]
     pub(crate) execution: Execution,
     /// Which variables to draw
-    #[arg(long, value_enum, default_value_t = Rows::Node, value_name = "WHICH")]
+    #[arg(long, value_enum, default_value_t = Rows::All, value_name = "WHICH")]
     pub(crate) vars: Rows,
 }

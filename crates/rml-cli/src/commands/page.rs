@@ -1,6 +1,11 @@
 //! The page of a chronogram with what is known about its program: for `rml trace --html` and `rml view`.
 
-use rml::chronogram::{self, Chronogram, Origin, Page, Side};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml::chronogram::{
+    self, Cell, Chronogram, Origin, Page, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
+};
+use rml::plan::{Atom, Part, Plan, Region, Tape};
 use rml::{Adjoint, Analysis, Error, Options, RunOptions, Source, Span, Stage};
 use rml_render::verdict;
 
@@ -28,10 +33,20 @@ pub(super) fn make(
     let (drawn, page) = chronogram::draw_page(&program, &inputs, &options, rows)?;
     output.report(&drawn.warnings, program.sources());
     let (source, options) = over(&args.over)?;
-    let mut page = Page { live, ..page };
+    let checkpoint = args.over.params.as_ref().map(|file| file.display().to_string());
+    let mut page = Page { live, checkpoint, ..page };
     about(&mut page, &drawn.chronogram, &source, &options);
     page.findings = drawn.error.as_ref().map(text).unwrap_or_default();
     Ok(Made { html: drawn.chronogram.to_html(&page), error: drawn.error })
+}
+
+/// The ends of the windows that a program waits for without `every`: the cycles in which their condition holds.
+fn waited(analysis: &Analysis, drawn: &Chronogram) -> Option<WindowEnds> {
+    let name = analysis.run.as_ref()?.bounds.program.window.clone()?;
+    let row = drawn.rows.iter().find(|row| row.name == name)?;
+    let holds = |cell: &Cell| matches!(cell, Cell::Value(text) if text == "T");
+    let ends = row.cells.iter().enumerate().filter(|(_, cell)| holds(cell)).map(|(n, _)| n);
+    Some(WindowEnds { name, depth: 0, cycles: ends.collect() })
 }
 
 /// The rows that a flag names.
@@ -70,18 +85,67 @@ fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options
     if let Some(analysis) = &analysis {
         page.verdict = vec![verdict::line(analysis)];
         page.verdict.extend(verdict::engine_line(analysis));
+        let is_new = |ends: &WindowEnds| page.windows.iter().all(|other| other.cycles != ends.cycles);
+        let waited = waited(analysis, drawn).filter(is_new);
+        page.windows.extend(waited);
         for (row, shown) in page.rows.iter_mut().zip(&drawn.rows) {
             row.ty += &clock(analysis, &shown.name);
         }
     }
-    for (name, stage) in [("normal form", Stage::Normalize), ("plan", Stage::Plan)] {
-        let form = rml::dump(source, options, stage);
-        page.forms.extend(form.ok().map(|text| (name.to_owned(), text)));
-    }
+    let normal = rml::dump(source, options, Stage::Normalize);
+    page.forms.extend(normal.ok().map(|text| ("normal form".to_owned(), text)));
+    let plan = rml::dump(source, options, Stage::Plan).ok().and_then(|text| rml::plan::parse(&text).ok());
+    page.plan = plan.as_ref().map(picture).unwrap_or_default();
     for node in differentiated(source) {
         let adjoint = rml::adjoint(source, options, &node).ok();
         let side = adjoint.map(|adjoint| side(format!("diff_{node}"), &adjoint, &page.sources));
         page.sides.extend(side);
+    }
+}
+
+/// A plan as a picture.
+fn picture(plan: &Plan) -> PlanPicture {
+    let names = rml::plan::names(plan);
+    let mut filled: BTreeMap<Tape, Vec<usize>> = BTreeMap::new();
+    for (r, region) in plan.regions.iter().enumerate() {
+        for part in region.parts() {
+            filled.entry(part.tape).or_default().push(r);
+        }
+    }
+    let mut reads = vec![BTreeSet::new(); plan.regions.len()];
+    for read in plan.reads() {
+        let (Atom::Tape(from, _), Some(to)) = (read.atom, read.by.tape()) else { continue };
+        for reader in filled.get(&to).into_iter().flatten() {
+            let earlier = filled.get(&from).into_iter().flatten().filter(|region| *region < reader);
+            reads[*reader].extend(earlier.copied());
+        }
+    }
+    let part = |part: &Part| {
+        let tape = &plan.tapes[part.tape];
+        PlanPart {
+            name: names[part.tape.0 as usize].clone(),
+            ty: tape.ty.to_string(),
+            rules: rml::plan::rules(plan, &names, part),
+            is_sum: tape.is_sum(),
+        }
+    };
+    let region = |(region, reads): (&Region, BTreeSet<usize>)| {
+        let (way, by) = match region {
+            Region::Over(_) => (PlanWay::Over, Vec::new()),
+            Region::Loop { backward: false, by, .. } => (PlanWay::Forward, by.clone()),
+            Region::Loop { backward: true, by, .. } => (PlanWay::Backward, by.clone()),
+        };
+        PlanRegion {
+            way,
+            by: by.iter().map(|tape| names[tape.0 as usize].clone()).collect(),
+            parts: region.parts().iter().map(part).collect(),
+            writes: region.writes().iter().map(|write| rml::plan::written(plan, &names, write)).collect(),
+            reads: reads.into_iter().collect(),
+        }
+    };
+    PlanPicture {
+        regions: plan.regions.iter().zip(reads).map(region).collect(),
+        commits: plan.commits.iter().map(|write| rml::plan::written(plan, &names, write)).collect(),
     }
 }
 

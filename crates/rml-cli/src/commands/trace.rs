@@ -21,7 +21,7 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     }
     if args.vcd.is_some() {
         let why = "a value change dump holds variables, not parts of their equations";
-        super::refuse_unused(why, &[("vars expressions", args.vars == Rows::Expressions)])?;
+        super::refuse_unused(why, &[("vars expressions", args.vars == Some(Rows::Expressions))])?;
     }
     let files = [&args.svg, &args.vcd, &args.html];
     for file in files.into_iter().flatten().filter(|file| !super::is_stream(file)) {
@@ -32,19 +32,19 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
             [over.inputs.as_ref(), over.params.as_ref()],
         )?;
     }
-    let rows = page::shown(args.vars);
+    let vars = args.vars.unwrap_or(Rows::Node);
     let mut failed = None;
     if let Some(file) = &args.html {
-        let made = page::make(&args.execution, rows, false, output)?;
+        let made = page::make(&args.execution, page::shown(args.vars.unwrap_or(Rows::All)), false, output)?;
         written(file, made.html.as_bytes(), output)?;
         failed = made.error;
     }
     if let Some(file) = &args.vcd {
         let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
-        failed = dump(file, args.vars, &program, &inputs, options, output)?;
+        failed = dump(file, vars, &program, &inputs, options, output)?;
     }
     if args.svg.is_some() || (args.html.is_none() && args.vcd.is_none()) {
-        failed = drawn(args, rows, output)?;
+        failed = drawn(args, page::shown(vars), output)?;
     }
     failed.map_or(Ok(()), |error| Err(error.into()))
 }

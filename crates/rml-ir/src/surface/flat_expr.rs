@@ -20,6 +20,11 @@ pub fn expression(flat: &Flat, eq: Eq, name: &dyn Fn(Var) -> Option<String>) -> 
     Printer { flat, definitions, name }.rhs(&flat.equations[eq].rhs, 0).text
 }
 
+/// A constant as source text.
+pub fn literal(flat: &Flat, k: ConstId) -> String {
+    Printer { flat, definitions: rml_base::IndexVec::default(), name: &|_| None }.constant(k).text
+}
+
 struct Printer<'a> {
     flat: &'a Flat,
     definitions: rml_base::IndexVec<Var, Option<Eq>>,

@@ -55,7 +55,7 @@ fn drawn<T>(
     inputs: &Columns,
     options: &RunOptions,
     rows: Rows,
-    look: impl FnOnce((&Statuses<'_>, &ValueNames), &[Var], usize) -> T,
+    look: impl FnOnce((&Statuses<'_>, &ValueNames), &[(Var, String)], usize) -> T,
 ) -> Result<(Drawn, T), Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
@@ -67,10 +67,10 @@ fn drawn<T>(
     let chronogram = Chronogram {
         cycles: trace.cycles,
         arrows: dependences(flat, &vars, trace.cycles, &|v, n| known(&statuses.at(v, n))),
-        rows: table((&statuses, &names), shown, trace.cycles),
+        rows: table((&statuses, &names), shown.clone(), trace.cycles),
         ..Chronogram::default()
     };
-    let seen = look((&statuses, &names), &vars, trace.cycles);
+    let seen = look((&statuses, &names), &shown, trace.cycles);
     statuses.read()?;
     Ok((Drawn { chronogram, error: trace.error, warnings: trace.warnings }, seen))
 }
@@ -119,7 +119,7 @@ fn cell(status: &SimStatus, names: Named<'_>) -> Cell {
     }
 }
 
-fn known(status: &SimStatus) -> Status {
+pub(super) fn known(status: &SimStatus) -> Status {
     match status {
         SimStatus::Absent => Status::Absent,
         SimStatus::Value(value) => Status::Value(value.as_bool()),

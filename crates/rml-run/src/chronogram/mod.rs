@@ -14,6 +14,6 @@ pub use build::{Drawn, draw, draw_page};
 pub use kahn::kahn;
 pub use rml_pictures::{
     Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, LineCost, Names, Origin, Page, PageRow,
-    Row, Rows, Side, Status, dependences, shown,
+    PlanPart, PlanPicture, PlanRegion, PlanWay, Row, Rows, Side, Status, WindowEnds, dependences, shown,
 };
 pub use stages::stages;

@@ -8,20 +8,24 @@ use rml_data::text::{self, Named};
 use rml_driver::{Program, ValueNames};
 use rml_engine::Status;
 use rml_ir::Value;
-use rml_ir::flat::{Rhs, Var};
-use rml_pictures::{LineCost, Page, PageRow};
+use rml_ir::flat::{Flat, Rhs, Var};
+use rml_pictures::{LineCost, Names, Page, PageRow, WindowEnds, network, reasons};
 
+use super::build::known;
 use super::statuses::Statuses;
 use crate::profile::ProfileReport;
 
 /// Tensors of more elements than that are shown by their beginnings only.
 const ELEMENTS: usize = 1024;
 
+/// A page has the elements of tensors up to that many; then rows have the beginnings only.
+const ALL_ELEMENTS: usize = 600_000;
+
 /// The page of a program whose rows are those variables.
 pub(super) fn page(
     program: &Program,
     (statuses, names): (&Statuses<'_>, &ValueNames),
-    shown: &[Var],
+    shown: &[(Var, String)],
     cycles: usize,
 ) -> Page {
     let (flat, sources) = (program.flat(), program.sources());
@@ -38,18 +42,70 @@ pub(super) fn page(
         });
         Some((text, sources.line_column(span.file, span.start).0))
     };
-    let rows = shown.iter().map(|v| {
+    let rows = shown.iter().map(|(v, _)| {
         let data = &flat.vars[*v];
         PageRow { ty: data.ty.to_string(), place: place(data.span) }
     });
     let rows = rows.collect();
-    let of = |(row, v): (usize, &Var)| {
-        let tensor = move |n: usize| Some((row, n, tensor(&statuses.at(*v, n), names.of_var(*v))?));
-        (0..cycles).filter_map(tensor).collect::<Vec<_>>()
-    };
-    let tensors = shown.iter().enumerate().flat_map(of).collect();
     let sources = texts.iter().map(|id| (sources.name(*id).to_owned(), sources.text(*id).to_owned()));
-    Page { title: program.node().to_owned(), sources: sources.collect(), rows, tensors, ..Page::default() }
+    Page {
+        title: program.node().to_owned(),
+        sources: sources.collect(),
+        rows,
+        tensors: tensors((statuses, names), shown, cycles),
+        reasons: reasons(flat, shown, cycles, &|v, n| known(&statuses.at(v, n))),
+        windows: windows(flat, statuses, cycles),
+        network: network(flat),
+        ..Page::default()
+    }
+}
+
+/// The values of tensors, those of the node itself first, as long as there is room for them.
+fn tensors(
+    (statuses, names): (&Statuses<'_>, &ValueNames),
+    shown: &[(Var, String)],
+    cycles: usize,
+) -> Vec<(usize, usize, serde_json::Value)> {
+    let mut order: Vec<usize> = (0..shown.len()).collect();
+    order.sort_by_key(|row| shown[*row].1.matches('.').count());
+    let (mut found, mut left) = (Vec::new(), ALL_ELEMENTS);
+    for row in order {
+        let v = shown[row].0;
+        for n in 0..cycles {
+            let status = statuses.at(v, n);
+            let Status::Value(value) = &status else { continue };
+            let len = value.shape().len();
+            if value.shape().is_scalar() || len > ELEMENTS.min(left) {
+                continue;
+            }
+            left -= len;
+            found.push((row, n, json(value, names.of_var(v))));
+        }
+    }
+    found
+}
+
+/// The ends of windows, each condition once. Conditions that hold in the same cycles are one.
+fn windows(flat: &Flat, statuses: &Statuses<'_>, cycles: usize) -> Vec<WindowEnds> {
+    let names = Names::new(flat);
+    let mut found: Vec<WindowEnds> = Vec::new();
+    for data in flat.windows.iter() {
+        let holds =
+            |n: &usize| matches!(&statuses.at(data.end, *n), Status::Value(v) if v.as_bool() == Some(true));
+        let ends: Vec<usize> = (0..cycles).filter(holds).collect();
+        if ends.is_empty() || found.iter().any(|other| other.cycles == ends) {
+            continue;
+        }
+        let around = |window| flat.windows.get(window).and_then(|w| w.parent);
+        let depth = std::iter::successors(data.parent, |window| around(*window)).count();
+        let expression = || {
+            let eq = names.definition(data.end)?;
+            Some(rml_ir::surface::expression(flat, eq, &|v| names.short(v)))
+        };
+        let name = names.short(data.end).or_else(expression).unwrap_or_default();
+        found.push(WindowEnds { name, depth, cycles: ends });
+    }
+    found
 }
 
 /// What each line of the page's texts costs: the bytes of the values that it computes, and the time that was measured.
@@ -73,12 +129,6 @@ pub(super) fn costs(program: &Program, page: &Page, profile: Option<&Profile>) -
 }
 
 /// A tensor as nested arrays.
-fn tensor(status: &Status, names: Named<'_>) -> Option<serde_json::Value> {
-    let Status::Value(value) = status else { return None };
-    let is_shown = !value.shape().is_scalar() && value.shape().len() <= ELEMENTS;
-    is_shown.then(|| json(value, names))
-}
-
 fn json(value: &Value, names: Named<'_>) -> serde_json::Value {
     let text = text::written(|out| text::write_json(out, value, names));
     serde_json::from_str(&text).unwrap_or_default()
