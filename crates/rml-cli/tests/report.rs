@@ -49,7 +49,7 @@ fn a_page_tells_how_a_training_went_and_how_to_do_it_again() {
         "train: bounded, no look-ahead",
         "rml train l.rml --data d.json --epochs 3 --seed 7 --save b --report 'the page.html'",
         "<th scope=\"row\">seed</th><td class=\"text\">7</td>",
-        ">line_0.k</th><td class=\"text\">num []</td><td>0</td>",
+        "<b>line_0.<wbr>k</b> <span class=\"dim\">num []</span>",
         ">computing: steps and evaluations<",
         ">compilation<",
         "l.rml:4</th>",

@@ -1,10 +1,13 @@
 //! A page about a training: curves, a confusion matrix, parameters, a profile, and the command to repeat it. A single
-//! file without external resources or scripts.
+//! file without external resources. Its script draws the curves for the width of the window, with the values under the
+//! pointer; without the script, they are a picture.
 
 use std::fmt::Write as _;
 
 use rml_base::visible;
+use serde_json::json;
 
+use crate::curves::{Panel, curves};
 use crate::histogram::{histogram, number};
 use crate::svg::escape;
 
@@ -21,8 +24,8 @@ pub struct Report {
     pub verdict: Vec<String>,
     /// The last metrics: names and values.
     pub results: Vec<(String, String)>,
-    /// The learning curves, as SVG.
-    pub curves: String,
+    /// The learning curves.
+    pub curves: Curves,
     /// Which class was taken for which.
     pub confusion: Option<Matrix>,
     /// What is said in place of a matrix.
@@ -39,6 +42,28 @@ pub struct Report {
     pub command: String,
     /// What else decides the result: names and values.
     pub facts: Vec<(String, String)>,
+}
+
+/// Metrics over epochs or reports.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    /// What the steps are called.
+    pub steps: String,
+    /// A panel for each metric.
+    pub panels: Vec<Panel>,
+    /// The best step of each panel that has one.
+    pub marks: Vec<Option<Mark>>,
+}
+
+/// A point of a curve that is pointed out.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Mark {
+    /// Which line of the panel it is on.
+    pub line: usize,
+    /// The step.
+    pub step: f64,
+    /// The value there.
+    pub value: f64,
 }
 
 /// How often one class was taken for another.
@@ -82,6 +107,7 @@ pub struct TimedLine {
 const LEAST: f64 = 30.0;
 
 const STYLE: &str = include_str!("report/report.css");
+const SCRIPT: &str = include_str!("report/report.js");
 
 /// The sections: what stands in addresses, the heading, the text.
 type Section = (&'static str, &'static str, String);
@@ -91,7 +117,7 @@ impl Report {
     pub fn to_html(&self) -> String {
         let sections: [Section; 6] = [
             ("result", "Result", self.result()),
-            ("curves", "Learning curves", self.curves.clone()),
+            ("curves", "Learning curves", self.curves()),
             ("confusion", "Confusion matrix", self.matrix()),
             ("parameters", "Parameters", self.trained()),
             ("time", "Time", self.time()),
@@ -101,7 +127,7 @@ impl Report {
         let title = text(&self.title);
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
         );
         let class = if self.findings.is_empty() { "outcome" } else { "failed" };
@@ -123,7 +149,25 @@ impl Report {
                 "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{heading}</h2>\n{body}</section>"
             );
         }
+        if !self.curves.panels.is_empty() {
+            let data = self.curves.data().to_string().replace('<', "\\u003c");
+            let _ = write!(
+                out,
+                "<script type=\"application/json\" id=\"curves-data\">{data}</script>\n<script>{SCRIPT}</script>\n"
+            );
+        }
         out + "</main>\n</body>\n</html>\n"
+    }
+
+    fn curves(&self) -> String {
+        let Curves { steps, panels, .. } = &self.curves;
+        if panels.is_empty() {
+            return String::new();
+        }
+        format!(
+            "<p id=\"scale\" hidden><label><input type=\"checkbox\" id=\"log\"> logarithmic scale</label></p>\n<div id=\"panels\">{}</div>\n",
+            curves(steps, panels)
+        )
     }
 
     fn result(&self) -> String {
@@ -156,47 +200,38 @@ impl Report {
                 let share = (100.0 * *n as f64 / all.max(1) as f64).max(LEAST);
                 let _ = write!(rows, "<td class=\"{class}\" style=\"--share:{share:.0}%\">{n}</td>");
             }
-            let right = 100.0 * row[class] as f64 / all.max(1) as f64;
-            let share = if all == 0 { "–".to_owned() } else { format!("{right:.1} %") };
-            let _ = writeln!(rows, "<td class=\"share\" style=\"--share:{right:.1}%\">{share}</td></tr>");
+            rows += "</tr>\n";
         }
-        scrolled(
+        let matrix = scrolled(
             "Confusion matrix",
             &format!(
-                "<table class=\"confusion\"><caption>{}</caption><thead><tr><th scope=\"col\">right \\ found</th>{heads}<th scope=\"col\">found right</th></tr></thead><tbody>\n{rows}</tbody></table>",
+                "<table class=\"confusion\"><caption>{}</caption><thead><tr><th scope=\"col\">right \\ found</th>{heads}</tr></thead><tbody>\n{rows}</tbody></table>",
                 text(caption)
             ),
-        )
+        );
+        matrix + &scores(counts, &name)
     }
 
     fn trained(&self) -> String {
         if self.parameters.is_empty() {
             return String::new();
         }
-        let mut rows = String::new();
+        let mut out = "<p class=\"dim\"><span class=\"key before\">before the training</span><span class=\"key after\">after it</span>Norms are roots of sums of squares.</p>\n<div class=\"parameters\">\n".to_owned();
         for Trained { name, ty, before, after } in &self.parameters {
-            let norm =
-                |values: &[f64]| if values.is_empty() { "–".to_owned() } else { number(norm(values)) };
+            let of = |values: &[f64]| if values.is_empty() { "–".to_owned() } else { number(norm(values)) };
             let moved: Vec<f64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
             let _ = writeln!(
-                rows,
-                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                text(name),
+                out,
+                "<figure><figcaption><b>{}</b> <span class=\"dim\">{}</span></figcaption>{}<p>norm {} → {}, of the change {}</p></figure>",
+                text(name).replace('.', ".<wbr>"),
                 text(ty),
-                norm(before),
-                norm(after),
-                norm(&moved),
-                histogram(name, before, after)
+                histogram(name, before, after),
+                of(before),
+                of(after),
+                of(&moved),
             );
         }
-        let key = "<p><span class=\"key before\">before the training</span><span class=\"key after\">after it</span></p>\n";
-        key.to_owned()
-            + &scrolled(
-                "Parameters",
-                &format!(
-                    "<table><caption>Norms are roots of sums of squares</caption><thead><tr><th scope=\"col\">parameter</th><th scope=\"col\">type</th><th scope=\"col\">norm before</th><th scope=\"col\">norm after</th><th scope=\"col\">norm of the change</th><th scope=\"col\">histogram of its elements</th></tr></thead><tbody>\n{rows}</tbody></table>"
-                ),
-            )
+        out + "</div>\n"
     }
 
     fn time(&self) -> String {
@@ -252,6 +287,61 @@ impl Report {
             pairs("What decides the result", &self.facts)
         )
     }
+}
+
+impl Curves {
+    fn data(&self) -> serde_json::Value {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let panel = |(i, panel): (usize, &Panel)| {
+            let line = |(name, points): &(String, Vec<(f64, f64)>)| {
+                let points: Vec<_> = points.iter().map(|(x, y)| json!([x, finite(*y)])).collect();
+                json!({"name": visible(name), "points": points})
+            };
+            let mark = self.marks.get(i).and_then(Option::as_ref);
+            json!({
+                "title": visible(&panel.title),
+                "lines": panel.lines.iter().map(line).collect::<Vec<_>>(),
+                "mark": mark.map(|mark| json!({"line": mark.line, "step": mark.step, "value": mark.value})),
+            })
+        };
+        let panels: Vec<_> = self.panels.iter().enumerate().map(panel).collect();
+        json!({"steps": self.steps, "panels": panels})
+    }
+}
+
+/// How well each class is found: precision, recall, and F1, the harmonic mean of both.
+fn scores(counts: &[Vec<u64>], name: &dyn Fn(usize) -> String) -> String {
+    let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
+    let cell = |share: Option<f64>| {
+        let percent = 100.0 * share.unwrap_or(0.0);
+        let text = share.map_or_else(|| "–".to_owned(), |_| format!("{percent:.1} %"));
+        format!("<td class=\"share\" style=\"--share:{percent:.1}%\">{text}</td>")
+    };
+    let mut rows = String::new();
+    let mut all: [Vec<f64>; 3] = Default::default();
+    for (class, row) in counts.iter().enumerate() {
+        let right = row.get(class).copied().unwrap_or(0);
+        let found: u64 = counts.iter().filter_map(|row| row.get(class)).sum();
+        let there: u64 = row.iter().sum();
+        let (precision, recall) = (share(right, found), share(right, there));
+        let f1 = share(2 * right, found + there);
+        let _ = write!(rows, "<tr><th scope=\"row\">{}</th><td>{there}</td>", name(class));
+        for (value, all) in [precision, recall, f1].into_iter().zip(&mut all) {
+            rows += &cell(value);
+            all.extend(value);
+        }
+        rows += "</tr>\n";
+    }
+    let mean =
+        |values: &Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let means: String = all.iter().map(|values| cell(mean(values))).collect();
+    let total: u64 = counts.iter().flatten().sum();
+    scrolled(
+        "Precision and recall",
+        &format!(
+            "<table class=\"scores\"><caption>Precision: of what was found as a class, how much is right. Recall: of a class, how much was found. F1: their harmonic mean</caption><thead><tr><th scope=\"col\">class</th><th scope=\"col\">count</th><th scope=\"col\">precision</th><th scope=\"col\">recall</th><th scope=\"col\">F1</th></tr></thead><tbody>\n{rows}</tbody><tfoot><tr><th scope=\"row\">mean</th><td>{total}</td>{means}</tr></tfoot></table>"
+        ),
+    )
 }
 
 /// Names and values as a table.
@@ -314,8 +404,9 @@ mod tests {
             "href=\"#confusion\"",
             "<td class=\"right\" style=\"--share:75%\">3</td>",
             "<td class=\"wrong\" style=\"--share:30%\">1</td>",
-            "<td class=\"share\" style=\"--share:0.0%\">–</td>",
-            "<td>5.0000</td><td>10.0000</td><td>5.0000</td>",
+            "<tr><th scope=\"row\">a&lt;b</th><td>4</td><td class=\"share\" style=\"--share:100.0%\">100.0 %</td><td class=\"share\" style=\"--share:75.0%\">75.0 %</td><td class=\"share\" style=\"--share:85.7%\">85.7 %</td></tr>",
+            "<tr><th scope=\"row\">1</th><td>0</td><td class=\"share\" style=\"--share:0.0%\">0.0 %</td><td class=\"share\" style=\"--share:0.0%\">–</td>",
+            "norm 5.0000 → 10.0000, of the change 5.0000",
             "Where 0.04 s went",
             "--share:75.0%\">75.0 %",
             "rml train 'a b.rml'",
@@ -326,6 +417,32 @@ mod tests {
         assert!(
             !["http:", "https:", "<script", "src="].iter().any(|at| html.contains(at)),
             "nothing is fetched"
+        );
+    }
+
+    #[test]
+    fn curves_are_a_picture_and_data_for_the_script() {
+        let panel = Panel {
+            title: "</script>".into(),
+            lines: vec![("test".into(), vec![(1.0, 2.0), (2.0, f64::NAN)])],
+            bands: Vec::new(),
+        };
+        let mark = Mark { line: 0, step: 1.0, value: 2.0 };
+        let curves = Curves { steps: "epoch".into(), panels: vec![panel], marks: vec![Some(mark)] };
+        let html = Report { curves, ..report() }.to_html();
+        assert!(
+            html.contains("<h2 id=\"curves-h\">Learning curves</h2>")
+                && html.contains("<circle class=\"c0\"")
+        );
+        let data = html.split("id=\"curves-data\">").nth(1).and_then(|rest| rest.split("</script>").next());
+        let data: serde_json::Value = serde_json::from_str(data.expect("data")).expect("JSON");
+        assert_eq!(
+            data["panels"][0],
+            json!({
+                "title": "</script>",
+                "lines": [{"name": "test", "points": [[1.0, 2.0], [2.0, null]]}],
+                "mark": {"line": 0, "step": 1.0, "value": 2.0},
+            })
         );
     }
 

@@ -6,16 +6,55 @@ use std::path::Path;
 use indexmap::IndexMap;
 use rml_base::Error;
 use rml_base::codes::run as codes;
-use rml_pictures::{Panel, curves};
+use rml_pictures::{Curves, Mark, Panel, curves};
 
 use super::log;
 use super::observer::EpochSummary;
+use super::options::Direction;
 use super::sweep::table::Spread;
 use super::sweep::{RunOutcome, SweepReport};
 
 /// The learning curves of epochs or reports as SVG: a picture for each metric, in it a line for the windows that were
 /// trained on, those for validation, and those of the evaluation.
 pub fn learning_curves(epochs: &[EpochSummary]) -> String {
+    curves(steps(epochs), &panels(epochs))
+}
+
+/// What the steps of the curves are called.
+fn steps(epochs: &[EpochSummary]) -> &'static str {
+    if epochs.first().is_some_and(|epoch| epoch.ran.is_some()) { "report" } else { "epoch" }
+}
+
+/// The same curves for a page, each with its best point: that of the epoch or report that the training found to be the
+/// best by this metric, or else the lowest loss or error, the highest accuracy.
+pub(super) fn marked_curves(epochs: &[EpochSummary]) -> Curves {
+    let panels = panels(epochs);
+    let marks = panels.iter().map(|panel| mark(panel, epochs)).collect();
+    Curves { steps: steps(epochs).to_owned(), panels, marks }
+}
+
+fn mark(panel: &Panel, epochs: &[EpochSummary]) -> Option<Mark> {
+    let best = epochs.last().and_then(|epoch| epoch.best.as_ref());
+    let named = best.and_then(|best| {
+        let (of, metric) = best.metric.split_once('.')?;
+        let line = panel.lines.iter().position(|(name, _)| name == of)?;
+        (metric == panel.title).then(|| Mark { line, step: best.epoch as f64, value: best.value() })
+    });
+    let usual = || {
+        let direction = Direction::usual(&panel.title)?;
+        let is = |part: &str| panel.lines.iter().position(|(name, _)| name == part);
+        let line = is("validation").or_else(|| is("test")).or_else(|| is("train"))?;
+        let finite = panel.lines[line].1.iter().filter(|(_, value)| value.is_finite());
+        let (step, value) = match direction {
+            Direction::Min => finite.min_by(|a, b| a.1.total_cmp(&b.1)),
+            Direction::Max => finite.min_by(|a, b| b.1.total_cmp(&a.1)),
+        }?;
+        Some(Mark { line, step: *step, value: *value })
+    };
+    named.or_else(usual)
+}
+
+fn panels(epochs: &[EpochSummary]) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for (i, part) in ["train", "validation", "test"].into_iter().enumerate() {
         for epoch in epochs {
@@ -35,8 +74,7 @@ pub fn learning_curves(epochs: &[EpochSummary]) -> String {
             }
         }
     }
-    let has_reports = epochs.first().is_some_and(|epoch| epoch.ran.is_some());
-    curves(if has_reports { "report" } else { "epoch" }, &panels)
+    panels
 }
 
 /// The learning curves of several runs as SVG, from their logs in the folder of the runs: a picture for each metric, in

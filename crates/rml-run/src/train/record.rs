@@ -8,7 +8,7 @@ use rml_pictures::{Matrix, Report, Trained};
 
 use super::confusion::Confusion;
 use super::observer::{EpochSummary, Observer, TrainInfo};
-use super::plot::learning_curves;
+use super::plot::marked_curves;
 use crate::checkpoint::Position;
 use crate::profile::ProfileReport;
 use crate::session::Session;
@@ -98,7 +98,7 @@ impl TrainRecord {
             ..Report::default()
         };
         if !self.epochs.is_empty() {
-            report.curves = learning_curves(&self.epochs);
+            report.curves = marked_curves(&self.epochs);
         }
         if report.confusion.is_none() && last.is_some_and(|last| last.ran.is_none()) {
             report.no_confusion =
