@@ -26,8 +26,11 @@ pub(crate) struct Display<'a> {
     /// Whether standard output has answers, and what programs read of the progress goes to standard error.
     has_answers: bool,
     /// What is kept for a page.
-    record: Option<TrainRecord>,
+    record: Option<(TrainRecord, Shows<'a>)>,
 }
+
+/// Does something with what is known after an epoch or report.
+pub(crate) type Shows<'a> = Box<dyn Fn(&TrainRecord) + 'a>;
 
 /// How many epochs the bar shows by heights.
 const SHOWN: usize = 16;
@@ -43,9 +46,9 @@ impl<'a> Display<'a> {
         Self { terminal: false, has_answers: true, ..Self::new(output) }
     }
 
-    /// Keeps what a page of the training needs, if there is to be one.
-    pub(crate) fn keeping(self, page: bool) -> Self {
-        Self { record: page.then(TrainRecord::default), ..self }
+    /// Keeps what a page of the training needs, if there is to be one, and shows it after each epoch or report.
+    pub(crate) fn keeping(self, page: Option<Shows<'a>>) -> Self {
+        Self { record: page.map(|shows| (TrainRecord::default(), shows)), ..self }
     }
 
     /// Takes the bar away, and gives what was reported and kept.
@@ -53,7 +56,7 @@ impl<'a> Display<'a> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        (self.seen, self.record)
+        (self.seen, self.record.map(|(record, _)| record))
     }
 
     /// A metric over the last epochs, by heights.
@@ -107,13 +110,13 @@ fn updates(info: &TrainInfo) -> String {
 
 impl Observer for Display<'_> {
     fn begun(&mut self, session: &Session) {
-        if let Some(record) = &mut self.record {
+        if let Some((record, _)) = &mut self.record {
             record.begun(session);
         }
     }
 
     fn learned(&mut self, session: &Session) {
-        if let Some(record) = &mut self.record {
+        if let Some((record, _)) = &mut self.record {
             record.learned(session);
         }
     }
@@ -125,7 +128,7 @@ impl Observer for Display<'_> {
     }
 
     fn start(&mut self, info: &TrainInfo) {
-        if let Some(record) = &mut self.record {
+        if let Some((record, _)) = &mut self.record {
             record.start(info);
         }
         self.epochs = info.epochs;
@@ -175,8 +178,9 @@ impl Observer for Display<'_> {
 
     fn epoch(&mut self, summary: &EpochSummary) {
         self.seen.push(summary.clone());
-        if let Some(record) = &mut self.record {
+        if let Some((record, shows)) = &mut self.record {
             record.epoch(summary);
+            shows(record);
         }
         if self.output.json() {
             if self.has_answers {

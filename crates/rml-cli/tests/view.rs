@@ -1,8 +1,9 @@
-//! `rml view`: what a browser gets, what others do not get, and that the page follows the files.
+//! `rml view` and `rml train --view`: what a browser gets, what others do not get, and that the page follows the files
+//! or the training.
 
 mod support;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Stdio};
 
@@ -22,8 +23,25 @@ impl Viewed {
     fn new(folder: &Folder) -> Self {
         let mut command = folder.command("view f.rml --inputs i.json");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("rml starts");
+        let told = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self::at(told, child)
+    }
+
+    /// What a training serves while it runs.
+    fn training(folder: &Folder) -> Self {
+        let mut command =
+            folder.command("train l.rml --data d.json --epochs 10000000 --report r.html --view");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("rml starts");
+        let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
+        let served = Self::at(&mut told, child);
+        // The pipe is emptied, so that the training does not wait for it.
+        std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+        served
+    }
+
+    fn at(mut told: impl BufRead, child: Child) -> Self {
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("an address");
+        told.read_line(&mut line).expect("an address");
         let (host, path) =
             line.trim().strip_prefix("http://").and_then(|a| a.split_once('/')).expect("an address");
         assert!(host.starts_with("127.0.0.1:") && path.len() > 30, "{line}");
@@ -120,4 +138,22 @@ fn others_get_nothing() {
         .collect();
     assert!(viewed.page().contains("node f"));
     drop(silent);
+}
+
+#[test]
+fn a_training_shows_its_page_while_it_runs() {
+    let data = serde_json::json!({"x": [0.1, 0.4, -0.3, 0.9, 0.6], "y": [0.3, 1.0, -1.0, 2.5, 2.0]});
+    let folder = Folder::new().file("l.rml", support::LINE).file("d.json", data.to_string());
+    let served = Viewed::training(&folder);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let page = loop {
+        let page = served.page();
+        if page.contains("Learning curves") {
+            break page;
+        }
+        assert!(std::time::Instant::now() < deadline, "{page}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert!(page.contains("It is running, after ") && page.contains("connect-src 'self'"), "{page}");
+    assert!(served.get("/", &served.host).0.starts_with("HTTP/1.1 404"));
 }

@@ -146,6 +146,9 @@ pub struct PageRow {
 
 const TEMPLATE: &str = include_str!("page/view.html");
 const STYLE: &str = include_str!("page/view.css");
+/// The part of the script that loads the page of a server again.
+pub(crate) const LIVE: &str = include_str!("page/script/live.js");
+
 /// The script, in files that each do one thing; a later one uses the names of earlier ones.
 const SCRIPT: &[&str] = &[
     include_str!("page/script/base.js"),
@@ -159,6 +162,7 @@ const SCRIPT: &[&str] = &[
     include_str!("page/script/source.js"),
     include_str!("page/script/network.js"),
     include_str!("page/script/plan.js"),
+    LIVE,
     include_str!("page/script/main.js"),
 ];
 

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::curves::{Panel, curves};
 use crate::histogram::{histogram, number};
+use crate::page::LIVE;
 use crate::svg::escape;
 
 /// What the page of a training shows. What is empty is left out.
@@ -42,6 +43,8 @@ pub struct Report {
     pub command: String,
     /// What else decides the result: names and values.
     pub facts: Vec<(String, String)>,
+    /// Whether a server sends it that says, at the address `state` beside it, when it has another one.
+    pub live: bool,
 }
 
 /// Metrics over epochs or reports.
@@ -125,13 +128,14 @@ impl Report {
         ];
         let sections: Vec<&Section> = sections.iter().filter(|(_, _, text)| !text.is_empty()).collect();
         let title = text(&self.title);
+        let connect = if self.live { "'self'" } else { "'none'" };
         let mut out = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src {connect}\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
         );
         let class = if self.findings.is_empty() { "outcome" } else { "failed" };
-        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", text(&self.outcome));
+        let _ = writeln!(out, "<p id=\"outcome\" class=\"{class}\">{}</p>", text(&self.outcome));
         for line in &self.verdict {
             let _ = writeln!(out, "<p class=\"dim\">{}</p>", text(line));
         }
@@ -155,6 +159,10 @@ impl Report {
                 out,
                 "<script type=\"application/json\" id=\"curves-data\">{data}</script>\n<script>{SCRIPT}</script>\n"
             );
+        }
+        if self.live {
+            let ended = "document.getElementById(\"outcome\").textContent = \"The training has ended.\"";
+            let _ = writeln!(out, "<script>{LIVE}loadAgain(() => ({ended}));</script>");
         }
         out + "</main>\n</body>\n</html>\n"
     }
@@ -447,9 +455,17 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_a_server_asks_for_another_one() {
+        let html = Report { live: true, ..report() }.to_html();
+        assert!(html.contains("connect-src 'self'") && html.contains("loadAgain(() =>"));
+        let html = report().to_html();
+        assert!(html.contains("connect-src 'none'") && !html.contains("fetch("));
+    }
+
+    #[test]
     fn what_went_wrong_is_told_first() {
         let html = Report { findings: "error[diverged]: <loss>".into(), ..report() }.to_html();
         let (error, nav) = (html.find("error[diverged]: &lt;loss&gt;"), html.find("<nav"));
-        assert!(error.is_some() && error < nav && html.contains("<p class=\"failed\">"), "{html}");
+        assert!(error.is_some() && error < nav && html.contains("class=\"failed\">"), "{html}");
     }
 }

@@ -266,8 +266,8 @@ v2 = fby k0 v1
 v1 = apply add (v2, v0)
 ";
 
-    /// The sentences of one row. One text a variable: `.` absent, `?` unknown, `t` and `f` truth values, anything else a
-    /// number.
+    /// The sentences of one row. One text a variable: `.` absent, `?` unknown, `t` and `f` truth values, anything else
+    /// a number.
     fn told(text: &str, row: u32, label: &str, cells: &[&str]) -> Vec<String> {
         let flat = rml_ir::flat::parse(text).expect("a flat program");
         let status = |var: Var, cycle: usize| match cells[var.index()].as_bytes()[cycle] {

@@ -48,6 +48,10 @@ pub(crate) struct Train {
     /// for both
     #[arg(long, value_name = "FILE.html|N", value_parser = values::report)]
     pub(crate) report: Vec<values::Report>,
+    /// With --report FILE.html: serve the page to a browser on this machine while the training runs, and print its
+    /// address
+    #[arg(long, requires = "report")]
+    pub(crate) view: bool,
     /// With --report FILE.html: the confusion matrix of an integer input or output of the node that evaluates, and of
     /// an output with classes or scores for them, e.g. y:logits; by default of the only such input and scores
     #[arg(long, value_name = "LABEL:OUTPUT", value_parser = values::classes, requires = "report", conflicts_with = "own")]
@@ -188,6 +192,8 @@ impl Train {
         } else if pages < self.report.len() && !has_own {
             let what = "`--report N` needs one of `--windows`, `--cycles`, `--until` and `--stream`; a page ends with .html";
             (ErrorKind::MissingRequiredArgument, what)
+        } else if pages == 0 && self.view {
+            (ErrorKind::MissingRequiredArgument, "`--view` needs `--report FILE.html`")
         } else if pages == 0 && self.confusion.is_some() {
             (ErrorKind::MissingRequiredArgument, "`--confusion` needs `--report FILE.html`")
         } else {

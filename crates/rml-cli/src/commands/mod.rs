@@ -15,6 +15,7 @@ mod new;
 mod page;
 mod params;
 mod profile;
+mod served;
 mod show;
 mod stream;
 mod sweep;

@@ -15,7 +15,7 @@ use super::profile::Measuring;
 use super::train_page::Paged;
 use crate::args::Train;
 use crate::output::{Output, Stop};
-use crate::progress::{Display, metrics};
+use crate::progress::{Display, Shows, metrics};
 use crate::signals::Signals;
 use crate::values::Validation;
 
@@ -37,9 +37,14 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let signals = listen()?;
     let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs)?;
-    let (page, measuring) = Paged::begin(args, &source, data.iter().chain(&validation), measuring)?;
+    let (page, measuring) = Paged::begin(args, &source, data.iter().chain(&validation), measuring, output)?;
     let outcome = train_measured(args, &source, &signals, (&measuring, page.as_ref()), output);
     measuring.end(outcome, output)
+}
+
+/// Shows a page while the training runs.
+pub(super) fn shows(page: &Paged) -> Shows<'_> {
+    Box::new(|record| page.show(record))
 }
 
 /// No result of a training is written in place of another one.
@@ -90,7 +95,7 @@ fn train_measured(
     let how = Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
     let of = (source, args.node.as_deref());
     let data = measuring.time(Phase::Data, || super::dataset(&args.data, &how, of, output))?;
-    let mut display = Display::new(output).keeping(page.is_some());
+    let mut display = Display::new(output).keeping(page.map(shows));
     let outcome = rml::train(source, &*data, &options, &mut display);
     let (seen, record) = display.close();
     if let (Some(page), Some(record)) = (page, &record) {

@@ -1,9 +1,11 @@
 //! `rml train --report FILE.html`: the page of a training.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
 use rml::{Error, Options, Source, TrainPage, TrainRecord, TrainReport};
@@ -11,6 +13,7 @@ use rml_render::verdict;
 use sha2::{Digest as _, Sha256};
 
 use super::profile::Measuring;
+use super::served::Beside;
 use crate::args::Train;
 use crate::output::{Output, Stop};
 
@@ -18,7 +21,19 @@ use crate::output::{Output, Stop};
 pub(super) struct Paged {
     file: PathBuf,
     page: TrainPage,
+    /// Where it is shown while the training runs.
+    live: Option<Live>,
 }
+
+/// A page that is shown while the training runs.
+struct Live {
+    sent: Beside,
+    /// When another page was made last.
+    made: Cell<Option<Instant>>,
+}
+
+/// How often another page is made at most.
+const PAUSE: Duration = Duration::from_millis(500);
 
 impl Paged {
     /// Sees whether the page that is asked for can be written, notes what the training is made of, and has it measured.
@@ -27,6 +42,7 @@ impl Paged {
         source: &Source,
         data: impl IntoIterator<Item = &'p PathBuf>,
         measuring: Measuring,
+        output: &mut Output,
     ) -> Result<(Option<Self>, Measuring), Stop> {
         let Some(file) = args.page() else { return Ok((None, measuring)) };
         let read: Vec<&PathBuf> = data.into_iter().chain(&args.resume).collect();
@@ -44,7 +60,28 @@ impl Paged {
             of_best: args.best.is_some(),
             ..TrainPage::default()
         };
-        Ok((Some(Self { file: file.clone(), page }), measuring.for_page()))
+        let mut paged = Self { file: file.clone(), page, live: None };
+        if args.view {
+            let (sent, url) = Beside::begin(paged.running(&TrainRecord::default()))?;
+            output.note(&format!("{url}\n"));
+            paged.live = Some(Live { sent, made: Cell::default() });
+        }
+        Ok((Some(paged), measuring.for_page()))
+    }
+
+    /// Shows what is known after an epoch or report, unless that was done just before.
+    pub(super) fn show(&self, record: &TrainRecord) {
+        let Some(live) = &self.live else { return };
+        if live.made.get().is_none_or(|made| made.elapsed() > PAUSE) {
+            live.sent.show(self.running(record));
+            live.made.set(Some(Instant::now()));
+        }
+    }
+
+    /// The page of a training that runs.
+    fn running(&self, record: &TrainRecord) -> String {
+        let outcome = format!("It is running, after {}.", record.done());
+        record.page(&TrainPage { outcome, live: true, ..self.page.clone() })
     }
 
     /// Writes the page of a training that ended so, once it had begun. That it cannot be written does not hide why the

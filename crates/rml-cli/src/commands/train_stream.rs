@@ -10,7 +10,7 @@ use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainRepor
 
 use super::profile::Measuring;
 use super::stream::{Lines, ended, print, refusal, within};
-use super::train::{best, check_metric, check_results, interruption, listen, missed, options};
+use super::train::{best, check_metric, check_results, interruption, listen, missed, options, shows};
 use super::train_page::Paged;
 use crate::args::Train;
 use crate::output::{Output, Stop, unreadable};
@@ -39,7 +39,7 @@ pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let signals = listen()?;
     let inputs = args.resume.iter().map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs)?;
-    let (page, measuring) = Paged::begin(args, &source, [], measuring)?;
+    let (page, measuring) = Paged::begin(args, &source, [], measuring, output)?;
     let engine = measuring.engine(super::engine(&args.computing)?);
     let options = options(args, &signals, engine)?;
     let outcome = train_measured(args, &source, &options, &signals, (&measuring, page.as_ref()), output);
@@ -55,7 +55,7 @@ fn train_measured(
     output: &mut Output,
 ) -> Result<(), Stop> {
     let mut shown = output.clone();
-    let mut display = Display::beside_answers(&mut shown).keeping(page.is_some());
+    let mut display = Display::beside_answers(&mut shown).keeping(page.map(shows));
     let outcome = answer(args, source, options, signals, &mut display, output);
     let (seen, record) = display.close();
     if let (Some(page), Some(record)) = (page, &record) {

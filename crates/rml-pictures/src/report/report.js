@@ -14,7 +14,8 @@ const svg = (tag, attributes, text) => {
 const digits = (x) => (x === null ? "–" : String(Number(x.toPrecision(5))));
 const log = document.getElementById("log");
 const holder = document.getElementById("panels");
-const stepsOf = (panel) => [...new Set(panel.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
+const stepsOf = (panel) =>
+  [...new Set(panel.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
 const all = [...new Set(data.panels.flatMap(stepsOf))].sort((a, b) => a - b);
 const isPositive = (panel) => panel.lines.every((line) => line.points.every(([, y]) => y === null || y > 0));
 
@@ -24,7 +25,8 @@ const ticks = (low, high) => {
   const power = 10 ** Math.floor(Math.log10(least));
   const step = [1, 2, 5, 10].map((f) => f * power).find((f) => f >= least * 0.999);
   const found = [];
-  for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-9) && found.length < 12; i++) found.push(Number((i * step).toPrecision(10)));
+  for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-9) && found.length < 12; i++)
+    found.push(Number((i * step).toPrecision(10)));
   return found;
 };
 const powers = (low, high) => {
@@ -47,24 +49,45 @@ const drawPanel = (panel) => {
   const numbers = panel.lines.flatMap((line) => line.points.map(([, y]) => y)).filter((y) => y !== null);
   let [low, high] = [Math.min(...numbers), Math.max(...numbers)];
   if (!numbers.length) [low, high] = [0, 1];
-  if (low === high) [low, high] = isLog ? [low / 2, high * 2] : [low - Math.abs(low || 1) / 10, high + Math.abs(high || 1) / 10];
+  if (low === high)
+    [low, high] = isLog ? [low / 2, high * 2] : [low - Math.abs(low || 1) / 10, high + Math.abs(high || 1) / 10];
   const edge = isLog ? 0 : (high - low) * 0.06;
   const scale = isLog ? Math.log : (x) => x;
   const [from, to] = [scale(isLog ? low / 1.1 : low - edge), scale(isLog ? high * 1.1 : high + edge)];
   const y = (value) => HEIGHT - ((scale(value) - from) / (to - from)) * (HEIGHT - 10);
-  const x = (step) => LEFT + (all.length < 2 ? 0.5 : (step - all[0]) / (all.at(-1) - all[0])) * (width - LEFT - RIGHT - 8) + 4;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT + BELOW}`, width, height: HEIGHT + BELOW, tabindex: 0, role: "img", "aria-label": summary(panel) });
+  const x = (step) =>
+    LEFT + (all.length < 2 ? 0.5 : (step - all[0]) / (all.at(-1) - all[0])) * (width - LEFT - RIGHT - 8) + 4;
+  const picture = svg("svg", {
+    viewBox: `0 0 ${width} ${HEIGHT + BELOW}`,
+    width,
+    height: HEIGHT + BELOW,
+    tabindex: 0,
+    role: "img",
+    "aria-label": summary(panel),
+  });
   for (const at of isLog ? powers(low / 1.1, high * 1.1) : ticks(low - edge, high + edge))
-    picture.append(svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at) }), svg("text", { class: "end", x: LEFT - 6, y: y(at) + 4 }, digits(at)));
-  for (const at of all.length < 2 ? all : ticks(all[0], all.at(-1)).filter(Number.isInteger)) picture.append(svg("text", { class: "mid", x: x(at), y: HEIGHT + 16 }, at));
-  picture.append(svg("text", { class: "end", x: LEFT - 6, y: HEIGHT + 16 }, data.steps), svg("path", { class: "frame", d: `M${LEFT} 8V${HEIGHT}H${width - RIGHT}` }));
-  const isHigh = Boolean(panel.mark) && panel.lines[panel.mark.line].points.every(([, v]) => v === null || v <= panel.mark.value);
+    picture.append(
+      svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at) }),
+      svg("text", { class: "end", x: LEFT - 6, y: y(at) + 4 }, digits(at)),
+    );
+  for (const at of all.length < 2 ? all : ticks(all[0], all.at(-1)).filter(Number.isInteger))
+    picture.append(svg("text", { class: "mid", x: x(at), y: HEIGHT + 16 }, at));
+  picture.append(
+    svg("text", { class: "end", x: LEFT - 6, y: HEIGHT + 16 }, data.steps),
+    svg("path", { class: "frame", d: `M${LEFT} 8V${HEIGHT}H${width - RIGHT}` }),
+  );
+  const isHigh =
+    Boolean(panel.mark) && panel.lines[panel.mark.line].points.every(([, v]) => v === null || v <= panel.mark.value);
   if (panel.mark) {
     const { step, value, line } = panel.mark;
     const right = x(step) > width / 2;
     picture.append(
       svg("line", { class: "best", x1: x(step), x2: x(step), y1: 8, y2: HEIGHT }),
-      svg("text", { class: `best ${right ? "end" : ""}`, x: x(step) + (right ? -6 : 6), y: isHigh ? HEIGHT - 22 : 20 }, `best ${panel.lines[line].name}: ${digits(value)}, ${data.steps} ${step}`),
+      svg(
+        "text",
+        { class: `best ${right ? "end" : ""}`, x: x(step) + (right ? -6 : 6), y: isHigh ? HEIGHT - 22 : 20 },
+        `best ${panel.lines[line].name}: ${digits(value)}, ${data.steps} ${step}`,
+      ),
       svg("circle", { class: `c${line % 6} best`, cx: x(step), cy: y(value), r: 5 }),
     );
   }
@@ -75,7 +98,8 @@ const drawPanel = (panel) => {
       if (value === null) before = false;
       else {
         path += `${before ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`;
-        if (!before || line.points.length < 3) picture.append(svg("circle", { class: `c${i % 6}`, cx: x(step), cy: y(value), r: 2.2 }));
+        if (!before || line.points.length < 3)
+          picture.append(svg("circle", { class: `c${i % 6}`, cx: x(step), cy: y(value), r: 2.2 }));
         before = true;
       }
     }
@@ -120,12 +144,23 @@ const drawPanel = (panel) => {
 };
 const summary = (panel) => {
   const last = panel.lines.map((line) => `${line.name} ${digits(line.points.at(-1)?.[1] ?? null)}`).join(", ");
-  const best = panel.mark ? `; best ${panel.lines[panel.mark.line].name} ${digits(panel.mark.value)} in ${data.steps} ${panel.mark.step}` : "";
+  const best = panel.mark
+    ? `; best ${panel.lines[panel.mark.line].name} ${digits(panel.mark.value)} in ${data.steps} ${panel.mark.step}`
+    : "";
   return `${panel.title}: at last ${last}${best}. Arrow keys tell the values of each ${data.steps}.`;
 };
 const drawAll = () => holder.replaceChildren(...data.panels.map(drawPanel));
 document.getElementById("scale").hidden = !data.panels.some(isPositive);
-log.addEventListener("change", drawAll);
+// The choice of the scale is kept while a server sends the page again and again.
+try {
+  log.checked = sessionStorage.getItem("log") === "true";
+} catch {}
+log.addEventListener("change", () => {
+  try {
+    sessionStorage.setItem("log", log.checked);
+  } catch {}
+  drawAll();
+});
 let wide = 0;
 new ResizeObserver(() => {
   if (holder.clientWidth === wide) return;

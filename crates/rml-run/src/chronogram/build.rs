@@ -7,10 +7,10 @@ use rml_driver::{Program, ValueNames};
 use rml_engine::Status as SimStatus;
 use rml_ir::Value;
 use rml_ir::flat::Var;
-use rml_pictures::{Cell, Chronogram, Page, Row, Rows, Status, dependences};
+use rml_pictures::{Cell, Chronogram, Page, Row, Rows, dependences};
 
 use super::page;
-use super::statuses::Statuses;
+use super::statuses::{Statuses, known};
 use crate::trace::{self, RunOptions};
 
 /// A run with its chronogram.
@@ -116,13 +116,5 @@ fn cell(status: &SimStatus, names: Named<'_>) -> Cell {
         SimStatus::Value(value) => value_cell(value, names),
         SimStatus::Unknown | SimStatus::Error => Cell::Unknown,
         SimStatus::Bottom => Cell::Bottom,
-    }
-}
-
-pub(super) fn known(status: &SimStatus) -> Status {
-    match status {
-        SimStatus::Absent => Status::Absent,
-        SimStatus::Value(value) => Status::Value(value.as_bool()),
-        SimStatus::Bottom | SimStatus::Unknown | SimStatus::Error => Status::Unknown,
     }
 }

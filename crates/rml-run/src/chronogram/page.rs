@@ -11,8 +11,7 @@ use rml_ir::Value;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_pictures::{LineCost, Names, Page, PageRow, WindowEnds, network, reasons};
 
-use super::build::known;
-use super::statuses::Statuses;
+use super::statuses::{Statuses, known};
 use crate::profile::ProfileReport;
 
 /// Tensors of more elements than that are shown by their beginnings only.

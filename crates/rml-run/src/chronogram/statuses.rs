@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use rml_base::Error;
 use rml_engine::Status;
 use rml_ir::flat::Var;
+use rml_pictures::Status as Known;
 
 use crate::session::Session;
 
@@ -31,5 +32,14 @@ impl<'s> Statuses<'s> {
     /// Whether everything that was asked for could be read.
     pub(super) fn read(self) -> Result<(), Error> {
         self.failed.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+/// What a picture shows of a status.
+pub(super) fn known(status: &Status) -> Known {
+    match status {
+        Status::Absent => Known::Absent,
+        Status::Value(value) => Known::Value(value.as_bool()),
+        Status::Bottom | Status::Unknown | Status::Error => Known::Unknown,
     }
 }

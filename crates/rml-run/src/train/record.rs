@@ -74,6 +74,8 @@ pub struct TrainPage {
     pub profile: Option<ProfileReport>,
     /// Whether the parameters of the best epoch or report are the result, and not those of the last.
     pub of_best: bool,
+    /// Whether a server sends the page that says, at the address `state` beside it, when it has another one.
+    pub live: bool,
 }
 
 impl TrainRecord {
@@ -89,6 +91,7 @@ impl TrainRecord {
             confusion: last.and_then(|last| last.confusion.as_ref().map(|found| matrix(found, last.epoch))),
             parameters: self.parameters(),
             command: page.command.clone(),
+            live: page.live,
             facts: page
                 .facts
                 .iter()

@@ -39,7 +39,22 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const colours = {};
 const readColours = () => {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["ground", "text", "dim", "line", "cell", "absent", "unknown", "mark", "same", "forward", "backward", "more", "less", "end"])
+  for (const name of [
+    "ground",
+    "text",
+    "dim",
+    "line",
+    "cell",
+    "absent",
+    "unknown",
+    "mark",
+    "same",
+    "forward",
+    "backward",
+    "more",
+    "less",
+    "end",
+  ])
     colours[name] = style.getPropertyValue(`--${name}`).trim();
   colours.scale = [colours.less, colours.cell, colours.more].map(rgb);
 };

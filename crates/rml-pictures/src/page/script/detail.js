@@ -7,7 +7,12 @@ const sentence = (at) => {
   const cell = row.cells[cycleOf(at)];
   if (cell === 1 || cell === 2) {
     const awaited = (causes.get(at) ?? [])[0];
-    return awaited === undefined ? text : text.replace(/\.$/, `; it waits for \`${data.rows[rowOf(awaited)].name}\` in ${data.axis} ${cycleOf(awaited)}.`);
+    return awaited === undefined
+      ? text
+      : text.replace(
+          /\.$/,
+          `; it waits for \`${data.rows[rowOf(awaited)].name}\` in ${data.axis} ${cycleOf(awaited)}.`,
+        );
   }
   const when = known.cycle[at];
   return when > cycleOf(at) ? text.replace(/\.$/, `; it becomes known in ${data.axis} ${when}.`) : text;
@@ -70,7 +75,12 @@ const others = (word, at, map) => {
 // The numbers of a row as a line, with a point at a cycle.
 const curve = (row, at) => {
   const [width, height] = [220, 44];
-  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "curve", role: "img", "aria-label": `${row.name} from ${short(row.low)} to ${short(row.high)}` });
+  const svg = draw("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    class: "curve",
+    role: "img",
+    "aria-label": `${row.name} from ${short(row.low)} to ${short(row.high)}`,
+  });
   const x = (n) => 4 + (n / Math.max(1, cycles - 1)) * (width - 8);
   const y = (v) => height - 5 - ((v - row.low) / (row.high - row.low || 1)) * (height - 10);
   let steps = "";
@@ -81,7 +91,8 @@ const curve = (row, at) => {
     before = true;
   });
   svg.append(draw("path", { d: steps || "M0 0" }));
-  if (at !== undefined && Number.isFinite(row.numbers[at])) svg.append(draw("circle", { cx: x(at), cy: y(row.numbers[at]), r: 3.5 }));
+  if (at !== undefined && Number.isFinite(row.numbers[at]))
+    svg.append(draw("circle", { cx: x(at), cy: y(row.numbers[at]), r: 3.5 }));
   return svg;
 };
 // A tensor as a map of colours, and as numbers for who asks.
@@ -109,7 +120,10 @@ const describeTensor = (panel, at) => {
   });
   picture.addEventListener("mouseleave", () => (under.textContent = facts));
   const more = make("details");
-  more.append(make("summary", values.length <= 16 ? "numbers" : `${values.length} numbers`), make("pre", JSON.stringify(data.tensors[at])));
+  more.append(
+    make("summary", values.length <= 16 ? "numbers" : `${values.length} numbers`),
+    make("pre", JSON.stringify(data.tensors[at])),
+  );
   more.open = values.length <= 8;
   panel.append(picture, under, more);
 };

@@ -12,10 +12,13 @@ const show = (line, cycle, quiet) => {
   cursor.cycle = clamp(cycle, -1, cycles - 1);
   const at = chosenCell();
   tips.at = at;
-  view.chosen = at === undefined ? [] : [
-    ...cone(at, causes, stepsShown()).map(([to, from, depth]) => arrowOf([from, to, depth], "cause")),
-    ...cone(at, effects, 1).map((edge) => arrowOf(edge, "effect")),
-  ];
+  view.chosen =
+    at === undefined
+      ? []
+      : [
+          ...cone(at, causes, stepsShown()).map(([to, from, depth]) => arrowOf([from, to, depth], "cause")),
+          ...cone(at, effects, 1).map((edge) => arrowOf(edge, "effect")),
+        ];
   if (!view.resting.length) routing(view.chosen);
   announce();
   describe(at);
@@ -46,7 +49,11 @@ const announce = () => {
   cell.setAttribute("aria-colindex", cursor.cycle + 1);
   const at = chosenCell();
   cell.removeAttribute("aria-expanded");
-  if (at !== undefined) cell.setAttribute("aria-label", `${data.rows[rowOf(at)].name}, ${data.axis} ${cycleOf(at)}: ${isKnown(at) ? cellText(at) : "not known yet"}`);
+  if (at !== undefined)
+    cell.setAttribute(
+      "aria-label",
+      `${data.rows[rowOf(at)].name}, ${data.axis} ${cycleOf(at)}: ${isKnown(at) ? cellText(at) : "not known yet"}`,
+    );
   else if (line?.group) {
     cell.setAttribute("aria-expanded", unfolded.has(line.group.path));
     cell.setAttribute("aria-label", `instance ${line.group.path}, ${rowsIn(line.group)} rows`);
@@ -58,7 +65,8 @@ const scrollTo = (line, cycle) => {
   const [top, height] = [view.tops[line] ?? 0, view.heights[line] ?? 0];
   const edge = 34;
   if (top - edge < table.scrollTop + HEAD) table.scrollTop = top - HEAD - edge;
-  else if (top + height + edge > table.scrollTop + table.clientHeight) table.scrollTop = top + height + edge - table.clientHeight;
+  else if (top + height + edge > table.scrollTop + table.clientHeight)
+    table.scrollTop = top + height + edge - table.clientHeight;
   if (cycle < 0) return;
   const [x, width] = [view.columns[cycle], table.clientWidth - view.left];
   if (x - edge < table.scrollLeft) table.scrollLeft = x - edge;
@@ -120,7 +128,14 @@ table.addEventListener("mousemove", (event) => {
   const row = line?.row === undefined ? undefined : data.rows[line.row];
   table.style.cursor = line ? "pointer" : "";
   const at = row && found.cycle >= 0 ? place(line.row, found.cycle) : undefined;
-  table.title = at !== undefined ? `${row.name}, ${data.axis} ${found.cycle}: ${isKnown(at) ? cellText(at) : "not known yet"}` : row ? `${row.name}: ${row.type}` : line ? line.group.path : "";
+  table.title =
+    at !== undefined
+      ? `${row.name}, ${data.axis} ${found.cycle}: ${isKnown(at) ? cellText(at) : "not known yet"}`
+      : row
+        ? `${row.name}: ${row.type}`
+        : line
+          ? line.group.path
+          : "";
 });
 table.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -23,13 +23,15 @@ const paintHeads = ({ firstColumn, lastColumn }, scroll, width) => {
     pen.fillStyle = tips.at !== undefined && cycleOf(tips.at) === n ? colours.text : colours.dim;
     pen.fillText(n, view.columns[n] + view.column / 2, HEAD / 2);
   }
-  // The end of a window hangs from the head like a flag.
+  // The end of a window is a flag, or a mark where there is no room beside the numbers.
   pen.fillStyle = colours.end;
   for (const window of data.windows)
     for (const n of window.cycles) {
       if (n < firstColumn - 1 || n > lastColumn) continue;
       const x = endOf(n);
-      pen.fillRect(x - 1, 6, 2, HEAD - 6);
+      const top = isWave() ? HEAD - 5 : 6;
+      pen.fillRect(x - 1, top, 2, HEAD - top);
+      if (isWave()) continue;
       pen.beginPath();
       pen.moveTo(x, 6);
       pen.lineTo(x - 7, 9.5);
@@ -76,7 +78,8 @@ const paintLabels = ({ firstLine, lastLine }, scroll, height) => {
       pen.fillText(line.label.slice(0, room), indent + 14, top + tall / 2);
       pen.fillStyle = colours.dim;
       const note = ` ${count} rows`;
-      if (line.label.length + note.length <= room) pen.fillText(note, indent + 14 + textWidth(line.label), top + tall / 2);
+      if (line.label.length + note.length <= room)
+        pen.fillText(note, indent + 14 + textWidth(line.label), top + tall / 2);
       continue;
     }
     pen.font = `600 ${FONT}`;
@@ -102,7 +105,10 @@ const strip = (r, left, top, width, height) => {
   if (row.kind === "tensor") {
     const picture = columns(r);
     pen.imageSmoothingEnabled = false;
-    if (picture) for (let n = 0; n < cycles; n++) if (isKnown(place(r, n)) && isValue(place(r, n))) pen.drawImage(picture, n, 0, 1, picture.height, x(n), top, width / cycles + 0.5, height);
+    if (picture)
+      for (let n = 0; n < cycles; n++)
+        if (isKnown(place(r, n)) && isValue(place(r, n)))
+          pen.drawImage(picture, n, 0, 1, picture.height, x(n), top, width / cycles + 0.5, height);
     return;
   }
   if (row.kind === "text") return;

@@ -29,7 +29,8 @@ const readable = () => {
   let most = 34;
   for (const row of data.rows)
     for (const [n, cell] of row.cells.slice(0, 200).entries()) {
-      const isText = typeof cell === "string" && (row.kind !== "tensor" || flat(place(data.rows.indexOf(row), n)).length <= 3);
+      const isText =
+        typeof cell === "string" && (row.kind !== "tensor" || flat(place(data.rows.indexOf(row), n)).length <= 3);
       if (isText) most = Math.max(most, fitting(cell, 8).length * 7.3 + 14);
     }
   return Math.min(most, 100);

@@ -28,7 +28,11 @@ choose(run);
 $("views").hidden = views.length < 2;
 
 // The legend of the arrows and of the ends of windows.
-const words = [["same", "same cycle"], ["forward", "forward in time"], ["backward", "backward in time"]];
+const words = [
+  ["same", "same cycle"],
+  ["forward", "forward in time"],
+  ["backward", "backward in time"],
+];
 const ways = new Set(data.arrows.map(([, n, , n2]) => (n === n2 ? "same" : n < n2 ? "forward" : "backward")));
 for (const [kind, text] of words) if (ways.has(kind)) $("legend").append(make("span", text, kind));
 if (ways.size) $("legend").append(make("span", "used by", "effect"));
@@ -42,7 +46,8 @@ for (const window of data.windows) {
 // later cycle, or else from an earlier one, or else from anything.
 const first = () => {
   const address = /^#(\d+),(\d+)$/.exec(location.hash);
-  if (address && Number(address[1]) < data.rows.length && Number(address[2]) < cycles) return place(Number(address[1]), Number(address[2]));
+  if (address && Number(address[1]) < data.rows.length && Number(address[2]) < cycles)
+    return place(Number(address[1]), Number(address[2]));
   let best;
   let least = Infinity;
   for (let n = 0; n < Math.min(cycles, 200); n++)
@@ -83,20 +88,4 @@ if (data.rows.length) {
   });
 }
 stop();
-
-// A page of a server is loaded again when there is another one.
-if (data.live) {
-  let state;
-  const look = async () => {
-    try {
-      const answer = await (await fetch("state", { cache: "no-store" })).text();
-      if (state !== undefined && answer !== state) location.reload();
-      state = answer;
-    } catch {
-      $("findings").textContent = "rml view has ended";
-      state = "";
-    }
-    setTimeout(look, document.hidden ? 5000 : 500);
-  };
-  look();
-}
+if (data.live) loadAgain(() => ($("findings").textContent = "rml view has ended"));

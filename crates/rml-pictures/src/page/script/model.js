@@ -9,7 +9,8 @@ const cellText = (at) => {
   return typeof cell === "string" ? cell : SIGNS[cell];
 };
 // A number with the digits that a column has room for.
-const fitting = (text, most) => (text.length > most && /^-?\d+\.\d+(e-?\d+)?$/.test(text) ? String(Number(Number(text).toPrecision(4))) : text);
+const fitting = (text, most) =>
+  text.length > most && /^-?\d+\.\d+(e-?\d+)?$/.test(text) ? String(Number(Number(text).toPrecision(4))) : text;
 const isValue = (at) => typeof data.rows[rowOf(at)].cells[cycleOf(at)] === "string";
 
 // What a row holds: truth values, numbers or tensors, and their range.
@@ -17,9 +18,16 @@ for (const [r, row] of data.rows.entries()) {
   const texts = row.cells.filter((cell) => typeof cell === "string");
   // A tensor of one element is a number.
   const isTensor = row.cells.some((_, n) => flat(place(r, n)).length > 1);
-  const number = (cell) => (typeof cell === "string" ? Number(cell.replace(/^\[+|\]+$/g, "").replace("inf", "Infinity")) : undefined);
+  const number = (cell) =>
+    typeof cell === "string" ? Number(cell.replace(/^\[+|\]+$/g, "").replace("inf", "Infinity")) : undefined;
   const isNumber = texts.length > 0 && texts.every((text) => /^\[*(-?[\d.]+(e[+-]?\d+)?|NaN|-?inf)\]*$/i.test(text));
-  row.kind = isTensor ? "tensor" : texts.length && texts.every((t) => t === "T" || t === "F") ? "bool" : isNumber ? "number" : "text";
+  row.kind = isTensor
+    ? "tensor"
+    : texts.length && texts.every((t) => t === "T" || t === "F")
+      ? "bool"
+      : isNumber
+        ? "number"
+        : "text";
   if (row.kind === "number") {
     row.numbers = row.cells.map(number);
     const finite = row.numbers.filter(Number.isFinite);
@@ -94,7 +102,8 @@ const arrange = (filter) => {
   add(tree, 0);
 };
 const reveal = (row) => {
-  for (let path = data.rows[row].path; path; path = path.includes(".") ? path.replace(/\.[^.]*$/, "") : "") unfolded.add(path);
+  for (let path = data.rows[row].path; path; path = path.includes(".") ? path.replace(/\.[^.]*$/, "") : "")
+    unfolded.add(path);
 };
 
 // What each cell comes from, and what comes of it.

@@ -12,7 +12,8 @@ const closedAround = (path) => {
   }
   return undefined;
 };
-const elements = (type) => (type.match(/\[([^\]]*)\]/)?.[1] ?? "").split(",").reduce((n, d) => n * (parseInt(d, 10) || 1), 1);
+const elements = (type) =>
+  (type.match(/\[([^\]]*)\]/)?.[1] ?? "").split(",").reduce((n, d) => n * (parseInt(d, 10) || 1), 1);
 // What is shown: boxes of the program, and one for each closed instance.
 const folded = () => {
   const shown = new Map();
@@ -21,7 +22,12 @@ const folded = () => {
     const instance = closedAround(box.path);
     const key = instance ?? `#${i}`;
     if (!shown.has(key))
-      shown.set(key, instance === undefined ? { key, name: box.name, what: box.what, type: box.type, role: box.role, path: box.path } : { key, instance, role: "instance", parameters: [], count: 0 });
+      shown.set(
+        key,
+        instance === undefined
+          ? { key, name: box.name, what: box.what, type: box.type, role: box.role, path: box.path }
+          : { key, instance, role: "instance", parameters: [], count: 0 },
+      );
     const own = shown.get(key);
     if (instance !== undefined) {
       own.count++;
@@ -64,7 +70,8 @@ const layered = ({ boxes, lines }) => {
   // Parameters and what starts a delay stand just above what reads them.
   for (const box of boxes) {
     const readers = lines.filter((line) => line.from === box && line.time === 0).map((line) => line.to.layer);
-    if (reads.get(box).length === 0 && box.role !== "input" && readers.length) box.layer = Math.max(0, Math.min(...readers) - 1);
+    if (reads.get(box).length === 0 && box.role !== "input" && readers.length)
+      box.layer = Math.max(0, Math.min(...readers) - 1);
   }
   const layers = [];
   for (const box of boxes) (layers[box.layer] ??= []).push(box);
@@ -84,7 +91,9 @@ const labelOf = (box) => {
   if (box.instance !== undefined) {
     const parameters = box.parameters.map((p) => `${p.name.replace(/^.*\./, "")} ${shapeOf(p.type)}`);
     const count = box.parameters.reduce((n, p) => n + elements(p.type), 0);
-    const note = count ? `${amount(count, ["", "k", "M", "G"]).replace(" ", "").trim()} parameters` : `${box.count} values`;
+    const note = count
+      ? `${amount(count, ["", "k", "M", "G"]).replace(" ", "").trim()} parameters`
+      : `${box.count} values`;
     return [box.instance.replace(/^.*\./, ""), note, ...(parameters.length <= 4 ? parameters : [])];
   }
   const name = box.name.replace(/^.*\./, "");
@@ -97,7 +106,9 @@ const arrangeBoxes = (layers, lines) => {
   for (const layer of layers)
     for (const box of layer) {
       box.label = box.point ? [] : labelOf(box);
-      box.width = box.point ? 8 : Math.max(74, 22 + Math.max(box.label[0].length * 8, ...box.label.slice(1).map((text) => text.length * 6.3)));
+      box.width = box.point
+        ? 8
+        : Math.max(74, 22 + Math.max(box.label[0].length * 8, ...box.label.slice(1).map((text) => text.length * 6.3)));
       box.height = box.point ? 0 : 14 + 15 * box.label.length;
     }
   const near = new Map();
@@ -105,7 +116,11 @@ const arrangeBoxes = (layers, lines) => {
     if (time !== 0) continue;
     const chain = [from, ...points, to];
     for (let i = 1; i < chain.length; i++)
-      for (const [a, b] of [[chain[i - 1], chain[i]], [chain[i], chain[i - 1]]]) (near.get(a) ?? near.set(a, []).get(a)).push(b);
+      for (const [a, b] of [
+        [chain[i - 1], chain[i]],
+        [chain[i], chain[i - 1]],
+      ])
+        (near.get(a) ?? near.set(a, []).get(a)).push(b);
   }
   const spreadOut = (layer) => {
     let x = 0;
@@ -153,7 +168,9 @@ const openSome = () => {
   const refused = new Set();
   for (;;) {
     const closed = folded().boxes.filter((box) => box.instance !== undefined && !refused.has(box.instance));
-    const next = closed.filter((box) => data.network.boxes.some((b) => b.path.startsWith(`${box.instance}.`))).sort((a, b) => b.count - a.count)[0];
+    const next = closed
+      .filter((box) => data.network.boxes.some((b) => b.path.startsWith(`${box.instance}.`)))
+      .sort((a, b) => b.count - a.count)[0];
     if (!next) return;
     opened.add(next.instance);
     if (folded().boxes.length <= 18) continue;
@@ -168,10 +185,25 @@ const showNetwork = (panel) => {
   const height = arrangeBoxes(layers, graph.lines);
   const left = Math.min(...graph.boxes.map((box) => box.x - box.width / 2)) - 100;
   const width = Math.max(...graph.boxes.map((box) => box.x + box.width / 2)) + 100 - left;
-  const svg = draw("svg", { viewBox: `${left} 0 ${width} ${height}`, width, height, class: "network", role: "group", "aria-label": "The network" });
+  const svg = draw("svg", {
+    viewBox: `${left} 0 ${width} ${height}`,
+    width,
+    height,
+    class: "network",
+    role: "group",
+    "aria-label": "The network",
+  });
   const defs = draw("defs", {});
   for (const kind of ["same", "forward", "backward"]) {
-    const marker = draw("marker", { id: `tip-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" });
+    const marker = draw("marker", {
+      id: `tip-${kind}`,
+      viewBox: "0 0 8 8",
+      refX: 7,
+      refY: 4,
+      markerWidth: 7,
+      markerHeight: 7,
+      orient: "auto",
+    });
     marker.append(draw("path", { d: "M0,0 L8,4 L0,8 z", class: `tip ${kind}` }));
     defs.append(marker);
   }
@@ -189,7 +221,9 @@ const showNetwork = (panel) => {
     );
   }
   const legend = make("p", undefined, "legend");
-  for (const [kind, text] of words) if (kind === "same" || graph.lines.some((l) => l.time === (kind === "forward" ? 1 : -1))) legend.append(make("span", text, kind));
+  for (const [kind, text] of words)
+    if (kind === "same" || graph.lines.some((l) => l.time === (kind === "forward" ? 1 : -1)))
+      legend.append(make("span", text, kind));
   const box = make("div", undefined, "scrolls");
   box.tabIndex = 0;
   box.setAttribute("role", "region");
@@ -216,20 +250,35 @@ const connection = ({ from, to, time, types, points }) => {
     const side = Math.max(from.x + from.width / 2, to.x + to.width / 2) + 26;
     const [a, b] = [from.y + from.height / 2, to.y + to.height / 2];
     d = `M${from.x + from.width / 2},${a} C${side},${a} ${side},${b} ${to.x + to.width / 2},${b}`;
-    if (from === to) d = `M${from.x + from.width / 2},${a + 8} C${side},${a + 14} ${side},${a - 14} ${from.x + from.width / 2},${a - 8}`;
+    if (from === to)
+      d = `M${from.x + from.width / 2},${a + 8} C${side},${a + 14} ${side},${a - 14} ${from.x + from.width / 2},${a - 8}`;
     label = [side - 8, (a + b) / 2];
   }
   group.append(draw("path", { d, "marker-end": `url(#tip-${kind})` }));
   const text = types.size === 1 ? [...types][0] : `${types.size} values`;
-  if (from.instance !== undefined || from.role === "input") group.append(draw("text", { x: label[0] + 5, y: label[1] + 3 }, text));
-  group.append(draw("title", {}, `${[...types].join(", ")}${time === 0 ? "" : time > 0 ? ", of the previous cycle" : ", of the next cycle"}`));
+  if (from.instance !== undefined || from.role === "input")
+    group.append(draw("text", { x: label[0] + 5, y: label[1] + 3 }, text));
+  group.append(
+    draw(
+      "title",
+      {},
+      `${[...types].join(", ")}${time === 0 ? "" : time > 0 ? ", of the previous cycle" : ", of the next cycle"}`,
+    ),
+  );
   return group;
 };
 const boxOf = (box, panel) => {
   const group = draw("g", { class: `box ${box.role}`, transform: `translate(${box.x - box.width / 2},${box.y})` });
-  group.append(draw("rect", { width: box.width, height: box.height, rx: box.role === "input" || box.role === "output" ? 20 : 5 }));
-  box.label.forEach((text, i) => group.append(draw("text", { x: box.width / 2, y: 18 + 15 * i, class: i ? "" : "title" }, text)));
-  const lists = box.instance === undefined ? [`${box.name || box.what}: ${box.type}`, box.what] : [box.instance, ...box.parameters.map((p) => `${p.name.replace(/^.*\./, "")}: ${p.type}`)];
+  group.append(
+    draw("rect", { width: box.width, height: box.height, rx: box.role === "input" || box.role === "output" ? 20 : 5 }),
+  );
+  box.label.forEach((text, i) =>
+    group.append(draw("text", { x: box.width / 2, y: 18 + 15 * i, class: i ? "" : "title" }, text)),
+  );
+  const lists =
+    box.instance === undefined
+      ? [`${box.name || box.what}: ${box.type}`, box.what]
+      : [box.instance, ...box.parameters.map((p) => `${p.name.replace(/^.*\./, "")}: ${p.type}`)];
   group.append(draw("title", {}, lists.join("\n")));
   if (box.state) group.append(draw("text", { x: box.width - 8, y: 12, class: "state" }, "↻"));
   if (box.instance === undefined) return group;

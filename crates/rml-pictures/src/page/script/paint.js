@@ -67,7 +67,13 @@ const paintCell = (at, x, top, height) => {
   const cell = data.rows[rowOf(at)].cells[cycleOf(at)];
   const open = !isKnown(at);
   const isText = typeof cell === "string";
-  pen.fillStyle = open ? colours.ground : isText ? colours.cell : cell === 0 || cell === 3 ? colours.absent : colours.unknown;
+  pen.fillStyle = open
+    ? colours.ground
+    : isText
+      ? colours.cell
+      : cell === 0 || cell === 3
+        ? colours.absent
+        : colours.unknown;
   pen.fillRect(x, top, view.column, height);
   pen.lineWidth = known.rank[at] === tips.fresh ? 2.5 : 1;
   pen.strokeStyle = known.rank[at] === tips.fresh ? colours.forward : colours.line;
@@ -87,7 +93,11 @@ const paintCell = (at, x, top, height) => {
   pen.fillStyle = isText ? colours.text : colours.dim;
   const most = Math.floor((view.column - 6) / 7.3);
   const text = fitting(cellText(at), most);
-  pen.fillText(text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text, x + view.column / 2, top + height / 2 + 1);
+  pen.fillText(
+    text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text,
+    x + view.column / 2,
+    top + height / 2 + 1,
+  );
 };
 // A tensor as a map of colours, a pixel an element; vectors are broken into the shape of the cell.
 const pictures = new Map();
@@ -138,7 +148,8 @@ const paintWave = (r, top, height, first, last) => {
       pen.drawImage(strip, first, 0, last - first, strip.height, left, top, (last - first) * pitch, height);
     } else
       for (let n = first; n < last; n++)
-        if (strip && isKnown(place(r, n))) pen.drawImage(strip, n, 0, 1, strip.height, view.columns[n], top, pitch, height);
+        if (strip && isKnown(place(r, n)))
+          pen.drawImage(strip, n, 0, 1, strip.height, view.columns[n], top, pitch, height);
   }
   const y = (share) => top + height - 3 - share * (height - 6);
   pen.beginPath();
@@ -198,7 +209,8 @@ const columns = (r) => {
 const paintGroup = (line, top, height, first, last) => {
   if (unfolded.has(line.group.path)) return;
   const rows = [];
-  const collect = (items) => items.forEach((item) => (typeof item === "number" ? rows.push(item) : collect(item.items)));
+  const collect = (items) =>
+    items.forEach((item) => (typeof item === "number" ? rows.push(item) : collect(item.items)));
   collect(line.group.items);
   pen.fillStyle = colours.mark;
   for (let n = first; n < last; n++) {
@@ -233,7 +245,8 @@ const endOf = (n) => {
   return n + 1 < cycles ? (right + view.columns[n + 1]) / 2 : right + 6;
 };
 
-const directionOf = (arrow) => (arrow.from.cycle === arrow.to.cycle ? "same" : arrow.from.cycle < arrow.to.cycle ? "forward" : "backward");
+const directionOf = (arrow) =>
+  arrow.from.cycle === arrow.to.cycle ? "same" : arrow.from.cycle < arrow.to.cycle ? "forward" : "backward";
 const paintArrows = () => {
   const chosen = view.chosen.length > 0;
   const mine = new Set(view.chosen.map((a) => `${a.from.at},${a.to.at}`));
@@ -279,11 +292,17 @@ const paintArrow = (arrow, route, own) => {
 // The corners of an arrow.
 const path = ({ from, to, out, in: into, fromRight, toRight }, route) => {
   const top = (line) => view.tops[line];
-  const side = (cell, right, share) => [view.columns[cell.cycle] + (right ? view.column : 0), top(cell.line) + view.heights[cell.line] * share];
+  const side = (cell, right, share) => [
+    view.columns[cell.cycle] + (right ? view.column : 0),
+    top(cell.line) + view.heights[cell.line] * share,
+  ];
   if (route.straight) {
     const x = view.columns[to.cycle] + view.column / 2;
     const down = to.line > from.line;
-    return [[x, top(from.line) + (down ? view.heights[from.line] : 0)], [x, top(to.line) + (down ? 0 : view.heights[to.line])]];
+    return [
+      [x, top(from.line) + (down ? view.heights[from.line] : 0)],
+      [x, top(to.line) + (down ? 0 : view.heights[to.line])],
+    ];
   }
   const lane = (gutter, n) => {
     const left = gutter > 0 ? view.columns[gutter - 1] + view.column : view.columns[0] - 12;

@@ -10,9 +10,17 @@ const showPlan = (panel) => {
   const regions = merged(data.plan.regions);
   const count = (way) => data.plan.regions.filter((region) => region.way === way).length;
   const sums = data.plan.regions.flatMap((region) => region.parts).filter((part) => part.sum).length;
-  const loops = [[count("forward"), "loop forward"], [count("backward"), "loop backward"], [sums, "sum over time"]].filter(([n]) => n > 0);
+  const loops = [
+    [count("forward"), "loop forward"],
+    [count("backward"), "loop backward"],
+    [sums, "sum over time"],
+  ].filter(([n]) => n > 0);
   const facts = loops.map(([n, word]) => `${n} ${n === 1 ? word : word.replace(/^(loop|sum)/, "$1s")}`);
-  panel.append(prose(`What runs in a window, from top to bottom${facts.length ? `: ${facts.join(", ")}` : ""}. A value opens to show how it is computed.`));
+  panel.append(
+    prose(
+      `What runs in a window, from top to bottom${facts.length ? `: ${facts.join(", ")}` : ""}. A value opens to show how it is computed.`,
+    ),
+  );
   for (const [i, region] of regions.entries()) {
     const item = make("li", undefined, `region ${region.way}`);
     item.id = `region-${i}`;
@@ -42,7 +50,10 @@ const showPlan = (panel) => {
       // A value without a name is called by its operator.
       const operator = part.rules[0]?.match(/^[a-z_]+/)?.[0];
       const name = /^t\d+$/.test(part.name) && operator ? operator : part.name.split(".").slice(-2).join(".");
-      summary.append(make("code", (part.sum ? "Σ " : "") + name, name === operator ? "dim" : ""), make("span", part.type, "type"));
+      summary.append(
+        make("code", (part.sum ? "Σ " : "") + name, name === operator ? "dim" : ""),
+        make("span", part.type, "type"),
+      );
       summary.title = part.name;
       own.append(summary);
       for (const rule of part.rules) own.append(make("pre", `${part.name} = ${rule}`));
@@ -53,7 +64,8 @@ const showPlan = (panel) => {
     list.append(item);
   }
   panel.append(list);
-  if (data.plan.commits.length) panel.append(make("pre", data.plan.commits.map((write) => `keeps ${write}`).join("\n")));
+  if (data.plan.commits.length)
+    panel.append(make("pre", data.plan.commits.map((write) => `keeps ${write}`).join("\n")));
 };
 // Regions in a row that all run at all ticks at once are one step in the picture.
 const merged = (regions) => {
@@ -65,7 +77,8 @@ const merged = (regions) => {
     else steps.push({ ...region, reads: [] });
     const own = steps.length - 1;
     of.push(own);
-    for (const other of region.reads) if (of[other] !== own && !steps[own].reads.includes(of[other])) steps[own].reads.push(of[other]);
+    for (const other of region.reads)
+      if (of[other] !== own && !steps[own].reads.includes(of[other])) steps[own].reads.push(of[other]);
   }
   for (const step of steps) step.reads.sort((a, b) => a - b);
   return steps;

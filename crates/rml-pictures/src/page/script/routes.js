@@ -43,7 +43,10 @@ const spread = (arrows) => {
     arrow.toRight = from.cycle >= to.cycle;
     if (route.straight) continue;
     const rise = to.line - from.line;
-    for (const [cell, right, by, end] of [[from, arrow.fromRight, rise, "out"], [to, arrow.toRight, -rise, "in"]]) {
+    for (const [cell, right, by, end] of [
+      [from, arrow.fromRight, rise, "out"],
+      [to, arrow.toRight, -rise, "in"],
+    ]) {
       const key = `${cell.line},${cell.cycle},${right}`;
       (sides.get(key) ?? sides.set(key, []).get(key)).push([by, arrow, end]);
     }

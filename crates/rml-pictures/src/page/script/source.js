@@ -3,15 +3,18 @@ const sourceLines = new Map();
 const showSource = (line) => sourceLines.get(line.join(":"));
 for (const [file, source] of data.sources.entries()) {
   const list = make("ol");
-  source.text.replace(/\n$/, "").split("\n").forEach((text, n) => {
-    const item = make("li");
-    const code = make("span", undefined, "code");
-    // Comments are dim.
-    code.append(text);
-    item.append(make("b", n + 1), code);
-    sourceLines.set(`${file}:${n + 1}`, item);
-    list.append(item);
-  });
+  source.text
+    .replace(/\n$/, "")
+    .split("\n")
+    .forEach((text, n) => {
+      const item = make("li");
+      const code = make("span", undefined, "code");
+      // Comments are dim.
+      code.append(text);
+      item.append(make("b", n + 1), code);
+      sourceLines.set(`${file}:${n + 1}`, item);
+      list.append(item);
+    });
   $("source").append(make("h2", source.name), list);
 }
 for (const [r, row] of data.rows.entries()) {
@@ -42,7 +45,8 @@ const markSource = (row) => {
   item.classList.add("on");
   const [box, own] = [$("source"), item];
   const top = own.offsetTop - box.offsetTop;
-  if (top < box.scrollTop || top + own.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 3;
+  if (top < box.scrollTop || top + own.offsetHeight > box.scrollTop + box.clientHeight)
+    box.scrollTop = top - box.clientHeight / 3;
 };
 const goToSource = (line) => {
   choose(views[0]);

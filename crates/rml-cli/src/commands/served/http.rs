@@ -19,22 +19,22 @@ const LONGEST: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was asked with `GET`.
-pub(super) struct Request {
+pub(crate) struct Request {
     /// The path, without what stands after `?`.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The machine by the name that the browser knows.
-    pub(super) host: String,
+    pub(crate) host: String,
 }
 
 /// What is sent.
-pub(super) struct Answer {
-    pub(super) status: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) text: String,
+pub(crate) struct Answer {
+    pub(crate) status: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
 }
 
 /// The requests as they come, each with the place for its answer; until the listener fails.
-pub(super) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answer>)> {
+pub(crate) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answer>)> {
     let (sends, receives) = channel();
     let busy = Arc::new(AtomicUsize::new(0));
     thread::spawn(move || {

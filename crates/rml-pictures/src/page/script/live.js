@@ -1,0 +1,15 @@
+// A page of a server is loaded again when there is another one; when the server has ended, that is said.
+const loadAgain = async (ended) => {
+  let state;
+  for (;;) {
+    try {
+      const answer = await (await fetch("state", { cache: "no-store" })).text();
+      if (state !== undefined && answer !== state) return location.reload();
+      state = answer;
+    } catch {
+      ended();
+      state = "";
+    }
+    await new Promise((done) => setTimeout(done, document.hidden ? 5000 : 500));
+  }
+};
