@@ -171,7 +171,7 @@ impl Shadow<'_> {
     fn write(&mut self, slot: Slot, t: usize) {
         let (of, mut range) = self.range(slot, t);
         // Of a register that slides, only what is new after the tick is written.
-        let slides = self.code.slot(slot).slides;
+        let slides = self.code.slot(slot).slide();
         if slides != 0 {
             let moved = |at: usize| at.wrapping_add_signed(slides);
             let fresh = slides.unsigned_abs();

@@ -26,13 +26,18 @@ pub(super) struct SlotData {
     /// Whether it is a constant whose elements are all the same.
     pub(super) uniform: bool,
     /// How many elements its value moves on at each tick, if values of successive ticks overlap: one that slides.
-    pub(super) slides: isize,
+    pub(super) slides: i32,
 }
 
 impl SlotData {
     /// How far it is from the value at one tick to that at the next one; a negative number wraps around.
     pub(super) fn step(&self) -> usize {
-        if self.per_tick { self.width } else { self.slides.cast_unsigned() }
+        if self.per_tick { self.width } else { self.slide().cast_unsigned() }
+    }
+
+    /// How many elements its value moves on at each tick, if it slides; else 0.
+    pub(super) fn slide(&self) -> isize {
+        self.slides as isize
     }
 
     /// Whether it has another place at each tick.

@@ -63,7 +63,7 @@ pub(super) fn place(code: &mut Code) -> Placement {
         let mut end = Room { fixed: size, per_tick };
         // Registers that slide come last, since what they need has a part for each tick.
         for (slot, data) in code.slots.iter().enumerate().filter(|(_, s)| s.dtype == dtype && s.slides != 0) {
-            let room = sliding_room(data.width, data.slides);
+            let room = sliding_room(data.width, data.slide());
             placement.rooms[slot] = end;
             end = Room { fixed: end.fixed + room.fixed, per_tick: end.per_tick + room.per_tick };
         }

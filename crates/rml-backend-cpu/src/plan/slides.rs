@@ -22,7 +22,8 @@ const SHORT: usize = 512;
 pub(super) fn of(plan: &Plan) -> Vec<Slide> {
     let mut slides = plan.slides();
     slides.retain(|slide| {
-        plan.registers[slide.register].ty.shape.len() >= SHORT && is_read_in_part(plan, slide)
+        let len = plan.registers[slide.register].ty.shape.len();
+        len >= SHORT && step(slide).is_some() && is_read_in_part(plan, slide)
     });
     slides
 }
@@ -59,10 +60,10 @@ fn is_read_in_part(plan: &Plan, slide: &Slide) -> bool {
     true
 }
 
-/// How many elements a value moves on at each tick.
-pub(super) fn step(slide: &Slide) -> isize {
-    let fresh = slide.fresh.cast_signed();
-    if slide.newest_first { -fresh } else { fresh }
+/// How many elements a value moves on at each tick; none if these are too many.
+pub(super) fn step(slide: &Slide) -> Option<i32> {
+    let fresh = i32::try_from(slide.fresh).ok()?;
+    Some(if slide.newest_first { -fresh } else { fresh })
 }
 
 /// The offset in its room at which a register begins, in windows of `ticks` ticks.
@@ -77,7 +78,7 @@ impl Bound {
         for register in &code.sliding {
             let slot = code.register(*register);
             let data = code.slot(slot);
-            let head = start(data.width, data.slides, ticks);
+            let head = start(data.width, data.slide(), ticks);
             self.heads.push(head);
             self.bases[slot.0] += head;
         }
@@ -89,12 +90,12 @@ impl Bound {
         let ticks = self.ticks;
         for (i, moving) in code.moving.iter().enumerate() {
             let data = code.slot(moving.slot);
-            let far = data.slides * ticks.cast_signed();
-            let (head, room) = (self.heads[i], sliding_room(data.width, data.slides).at(ticks));
+            let far = data.slide() * ticks.cast_signed();
+            let (head, room) = (self.heads[i], sliding_room(data.width, data.slide()).at(ticks));
             let next = head.wrapping_add_signed(far);
             // The next window needs as much again.
             let end = next.checked_add_signed(far).filter(|end| end + data.width <= room);
-            let to = if end.is_some() { next } else { start(data.width, data.slides, ticks) };
+            let to = if end.is_some() { next } else { start(data.width, data.slide(), ticks) };
             let base = self.bases[moving.slot.0];
             if to != next {
                 moves.push((moving.slot, base.wrapping_add_signed(far), base - head + to));

@@ -38,7 +38,7 @@ pub(super) fn lower(plan: &Plan) -> Code {
     lower.slots();
     for slide in &slides {
         let slot = lower.code.register(slide.register.0 as usize);
-        lower.code.slots[slot.0].slides = slides::step(slide);
+        lower.code.slots[slot.0].slides = slides::step(slide).unwrap_or_default();
     }
     lower.regions();
     let is_stored = |w: &&Write| slides.iter().all(|slide| slide.register != w.register);
