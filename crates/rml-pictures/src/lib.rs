@@ -28,6 +28,6 @@ pub use network::{Network, NetworkBox, Role, network};
 pub use page::{
     LineCost, Origin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
 };
-pub use report::{Curves, Mark, Matrix, Report, TimedLine, Trained};
+pub use report::{Curves, Mark, Matrix, Report, TimedLine, Trained, norm};
 pub use rows::{Names, Rows, shown};
 pub use words::{Reasons, reasons};

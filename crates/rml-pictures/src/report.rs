@@ -91,6 +91,8 @@ pub struct Trained {
     pub before: Vec<f64>,
     /// Its elements now.
     pub after: Vec<f64>,
+    /// Its norm after each epoch or report.
+    pub norms: Vec<f64>,
 }
 
 /// A line of the source, and the time that it took.
@@ -225,18 +227,19 @@ impl Report {
             return String::new();
         }
         let mut out = "<p class=\"dim\"><span class=\"key before\">before the training</span><span class=\"key after\">after it</span>Norms are roots of sums of squares.</p>\n<div class=\"parameters\">\n".to_owned();
-        for Trained { name, ty, before, after } in &self.parameters {
+        for Trained { name, ty, before, after, norms } in &self.parameters {
             let of = |values: &[f64]| if values.is_empty() { "–".to_owned() } else { number(norm(values)) };
             let moved: Vec<f64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
             let _ = writeln!(
                 out,
-                "<figure><figcaption><b>{}</b> <span class=\"dim\">{}</span></figcaption>{}<p>norm {} → {}, of the change {}</p></figure>",
+                "<figure><figcaption><b>{}</b> <span class=\"dim\">{}</span></figcaption>{}<p>norm {} → {}, of the change {}</p>{}</figure>",
                 text(name).replace('.', ".<wbr>"),
                 text(ty),
                 histogram(name, before, after),
                 of(before),
                 of(after),
                 of(&moved),
+                course(name, norms),
             );
         }
         out + "</div>\n"
@@ -374,8 +377,30 @@ fn text(text: &str) -> String {
 }
 
 /// The root of the sum of squares.
-fn norm(values: &[f64]) -> f64 {
+pub fn norm(values: &[f64]) -> f64 {
     values.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// A norm over epochs or reports as a line, if there are some.
+fn course(name: &str, norms: &[f64]) -> String {
+    const WIDTH: f64 = 230.0;
+    const HEIGHT: f64 = 26.0;
+    let finite: Vec<f64> = norms.iter().copied().filter(|x| x.is_finite()).collect();
+    if finite.len() < 2 {
+        return String::new();
+    }
+    let (low, high) = finite.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
+    let half = (high / 2.0 - low / 2.0).max(f64::MIN_POSITIVE);
+    let place = |(i, x): (usize, &f64)| {
+        let across = 2.0 + (WIDTH - 4.0) * i as f64 / (finite.len() - 1) as f64;
+        format!("{across:.1},{:.1}", HEIGHT - 3.0 - (HEIGHT - 6.0) * ((x / 2.0 - low / 2.0) / half))
+    };
+    let places: Vec<String> = finite.iter().enumerate().map(place).collect();
+    let label = text(&format!("norm of {name} over the training: {} to {}", number(low), number(high)));
+    format!(
+        "<svg class=\"course\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\"><title>{label}</title><polyline points=\"{}\"/></svg>",
+        places.join(" ")
+    )
 }
 
 #[cfg(test)]
@@ -397,6 +422,7 @@ mod tests {
                 ty: "num [2]".into(),
                 before: vec![3.0, 4.0],
                 after: vec![6.0, 8.0],
+                norms: vec![6.0, 10.0],
             }],
             times: vec![("steps".into(), 30.0), ("data".into(), 10.0)],
             command: "rml train 'a b.rml'".into(),
@@ -415,6 +441,8 @@ mod tests {
             "<tr><th scope=\"row\">a&lt;b</th><td>4</td><td class=\"share\" style=\"--share:100.0%\">100.0 %</td><td class=\"share\" style=\"--share:75.0%\">75.0 %</td><td class=\"share\" style=\"--share:85.7%\">85.7 %</td></tr>",
             "<tr><th scope=\"row\">1</th><td>0</td><td class=\"share\" style=\"--share:0.0%\">0.0 %</td><td class=\"share\" style=\"--share:0.0%\">–</td>",
             "norm 5.0000 → 10.0000, of the change 5.0000",
+            "norm of k over the training: 6.0000 to 10.0000",
+            "<polyline points=\"2.0,23.0 228.0,3.0\"/>",
             "Where 0.04 s went",
             "--share:75.0%\">75.0 %",
             "rml train 'a b.rml'",

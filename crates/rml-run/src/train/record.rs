@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_ir::{Data, Value};
-use rml_pictures::{Matrix, Report, Trained};
+use rml_pictures::{Matrix, Report, Trained, norm};
 
 use super::confusion::Confusion;
 use super::observer::{EpochSummary, Observer, TrainInfo};
@@ -35,6 +35,8 @@ pub struct TrainRecord {
     epochs: Vec<EpochSummary>,
     before: IndexMap<Arc<str>, Value>,
     after: IndexMap<Arc<str>, Value>,
+    /// The norm of each parameter after each epoch or report.
+    norms: IndexMap<Arc<str>, Vec<f64>>,
 }
 
 /// What the page of a training shows that the training itself does not know.
@@ -141,6 +143,7 @@ impl TrainRecord {
             ty: value.ty().to_string(),
             before: self.before.get(key).map(numbers).unwrap_or_default(),
             after: numbers(value),
+            norms: self.norms.get(key).cloned().unwrap_or_default(),
         };
         self.after.iter().map(trained).collect()
     }
@@ -187,6 +190,9 @@ impl Observer for TrainRecord {
 
     fn epoch(&mut self, summary: &EpochSummary) {
         self.epochs.push(summary.clone());
+        for (key, value) in &self.after {
+            self.norms.entry(Arc::clone(key)).or_default().push(norm(&numbers(value)));
+        }
     }
 }
 

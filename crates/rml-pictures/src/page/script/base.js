@@ -82,6 +82,8 @@ const addView = (name, panel, open) => {
   const view = { panel, open };
   view.tab = button(name, () => choose(view));
   view.tab.setAttribute("role", "tab");
+  panel.id ||= `view-${views.length}`;
+  view.tab.setAttribute("aria-controls", panel.id);
   panel.setAttribute("role", "tabpanel");
   panel.setAttribute("aria-label", name);
   panel.hidden = true;
