@@ -140,6 +140,34 @@ fn trace_makes_pages() {
         data["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["line"].is_array())),
         "{data}"
     );
+    // Why `o` has its value in the first cycle, the end of the window, what flows, and how the plan runs.
+    let o = data["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["name"] == "o")).expect("o");
+    let why = o["why"][0].as_u64().and_then(|n| usize::try_from(n).ok()).expect("a sentence");
+    assert_eq!(data["reasons"][why], "`bp` is false here, so `o` is the next `o`.");
+    assert_eq!(data["windows"], json!([{"name": "bp", "depth": 0, "cycles": [2]}]));
+    let lines = data["network"]["lines"].as_array().expect("lines");
+    assert!(lines.iter().any(|line| line[2] == -1), "`post` comes from the next cycle: {lines:?}");
+    assert!(data["plan"]["regions"].as_array().is_some_and(|regions| !regions.is_empty()), "{data}");
+}
+
+/// A page shows the variables of instances, too, unless fewer are asked for.
+#[test]
+fn pages_have_the_variables_of_instances() {
+    let text = "node net(x: num [])\n    -> (o)\n  k = param(2.0);\n  y = k * x;\n  o = y + 1.0;\n\nnode main(x: num []) -> (o)\n  o = net(x);\n";
+    let folder = Folder::new().file("n.rml", text).file("i.json", r#"{"x": [1, 2]}"#);
+    let names = |flags: &str| {
+        folder.rml(&format!("trace n.rml --inputs i.json --html t.html {flags}")).ok();
+        let page = folder.read("t.html");
+        let data =
+            page.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next()).expect("data");
+        let data: Value = serde_json::from_str(data).expect("JSON");
+        let rows = data["rows"].as_array().expect("rows").iter();
+        (rows.map(|row| row["name"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>(), data)
+    };
+    let (all, data) = names("");
+    assert!(all.iter().any(|name| name == "net_0.y"), "{all:?}");
+    assert_eq!(data["checkpoint"], Value::Null);
+    assert_eq!(names("--vars node").0, ["x", "o"]);
 }
 
 #[test]
