@@ -347,7 +347,8 @@ fn processes_share_runs() {
     }
 }
 
-/// A process waits for a run that another one holds. When that one is gone without an outcome, it trains the run itself.
+/// A process waits for a run that another one holds. When that one is gone without an outcome, it trains the run
+/// itself.
 #[test]
 fn runs_of_processes_that_died_are_continued() {
     let folder = folder();

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rml_base::{Error, refusal};
 
@@ -89,6 +90,16 @@ fn lock_file(folder: &Path, name: &str) -> Result<File, Error> {
     let path = folder.join(name);
     let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
     Ok(open.map_err(|e| unwritable(&path, refusal(&e)))?)
+}
+
+/// When a file was written, and its length: another one in its place has another mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(SystemTime, u64);
+
+/// The mark of a file; none if the file does not exist.
+pub fn mark(path: &Path) -> Option<Mark> {
+    let about = std::fs::metadata(path).ok()?;
+    Some(Mark(about.modified().ok()?, about.len()))
 }
 
 /// Removes a file, if it exists.

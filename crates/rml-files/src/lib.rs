@@ -16,7 +16,7 @@ mod scratch;
 mod unpacked;
 
 pub use distinct::{Written, check_distinct};
-pub use growing::{Growing, Held, create_folder, hold, remove, try_hold};
+pub use growing::{Growing, Held, Mark, create_folder, hold, mark, remove, try_hold};
 pub use kept::Kept;
 pub use output::{check_output, is_same, write_output, write_outputs};
 pub use scratch::Scratch;

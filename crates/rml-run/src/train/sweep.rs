@@ -16,12 +16,11 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{create_folder, hold, write_output};
+use rml_files::{Mark, create_folder, hold, write_output};
 use rml_ir::typed::StaticValue;
 
 use super::options::TrainOptions;
 use crate::settings::Settings;
-use run::Mark;
 use table::SweepRow;
 
 mod common;
@@ -114,7 +113,7 @@ pub trait SweepObserver {
     fn start(&mut self, runs: usize, ended: usize) {
         let _ = (runs, ended);
     }
-    /// Runs that other processes train are all that is left; this one waits for their ends.
+    /// The runs that are left are trained by other processes, and this one waits for their ends.
     fn waiting(&mut self, runs: usize) {
         let _ = runs;
     }
@@ -281,7 +280,7 @@ pub fn sweep(
     for mut run in grid {
         let folder = options.folder.join(&run.name);
         // What changes afterwards is from another process.
-        let before = Mark::of(&folder);
+        let before = run::mark(&folder);
         run::read(&folder, options, &mut run, false)?;
         jobs.push(Job { run, before });
     }
@@ -331,8 +330,8 @@ struct Job {
     before: Option<Mark>,
 }
 
-/// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each that has ended. Gives the
-/// others back.
+/// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each that has ended. Returns
+/// the others.
 fn at_once<'r>(
     jobs: Vec<&'r mut Job>,
     at_a_time: usize,

@@ -1,13 +1,12 @@
 //! One run of several: from what its folder has to its outcome.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{contents, create_folder, try_hold, write_output};
+use rml_files::{Mark, contents, create_folder, try_hold, write_output};
 use serde_json::{Value, json};
 
 use super::super::{log, options::TrainOptions};
@@ -19,16 +18,9 @@ use crate::runner::json_number;
 const OUTCOME: &str = "outcome.json";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// When the outcome of a run was written, and its length.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Mark(SystemTime, u64);
-
-impl Mark {
-    /// That of the outcome in a folder, if there is one.
-    pub(super) fn of(folder: &Path) -> Option<Self> {
-        let about = std::fs::metadata(folder.join(OUTCOME)).ok()?;
-        Some(Self(about.modified().ok()?, about.len()))
-    }
+/// Tells the outcome in a folder from later ones; none if there is no outcome.
+pub(super) fn mark(folder: &Path) -> Option<Mark> {
+    rml_files::mark(&folder.join(OUTCOME))
 }
 
 /// Reads how a run ended, if it was trained to an end that is still the one; or, with `failed`, if it failed.
@@ -82,7 +74,7 @@ pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions,
             return true;
         }
     };
-    if Mark::of(&folder) != *before {
+    if mark(&folder) != *before {
         if let Err(e) = read(&folder, options, run, true) {
             run.state = RunState::Failed(e);
         }
@@ -91,7 +83,7 @@ pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions,
         }
     }
     finish(source, data, options, run, &folder);
-    *before = Mark::of(&folder);
+    *before = mark(&folder);
     true
 }
 
