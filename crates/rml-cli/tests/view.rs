@@ -90,7 +90,7 @@ fn the_page_follows_the_files() {
     let state = || viewed.get(&format!("{}state", viewed.path), &viewed.host).1;
     let (page, first) = (viewed.page(), state());
     assert!(
-        page.contains("windowed by `end`") && page.contains("normal form") && page.contains("\"live\":true"),
+        page.contains("windowed by `end`") && page.contains("Normal form") && page.contains("\"live\":true"),
         "{page}"
     );
     assert!(page.contains("connect-src 'self'"));

@@ -93,7 +93,7 @@ fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options
         }
     }
     let normal = rml::dump(source, options, Stage::Normalize);
-    page.forms.extend(normal.ok().map(|text| ("normal form".to_owned(), text)));
+    page.forms.extend(normal.ok().map(|text| ("Normal form".to_owned(), text)));
     let plan = rml::dump(source, options, Stage::Plan).ok().and_then(|text| rml::plan::parse(&text).ok());
     page.plan = plan.as_ref().map(picture).unwrap_or_default();
     for node in differentiated(source) {
