@@ -11,6 +11,7 @@ use crate::values;
 pub(crate) use backend::{Backends, Computing, ListFormat};
 pub(crate) use export::{Export, Math, Target};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
+pub(crate) use import::Import;
 pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 pub(crate) use profile::Profiling;
 pub(crate) use table::{Cutting, Preparing, Table};
@@ -21,6 +22,7 @@ mod advice;
 mod backend;
 mod export;
 mod grad;
+mod import;
 mod params;
 mod profile;
 mod table;
@@ -126,6 +128,8 @@ pub(crate) enum Command {
     Infer(Infer),
     /// Export a node as C99 with static memory, as ONNX or as StableHLO
     Export(Export),
+    /// Import an ONNX model: a program, its parameters, and the mapping back to its names
+    Import(Import),
     /// List parameters, and move them from and to PyTorch, Keras and JAX
     #[command(subcommand)]
     Params(Params),

@@ -47,6 +47,54 @@ fn named<'t>(text: &'t str, expected: &str) -> Result<(String, Reader<'t>), Stri
     Ok((name.to_owned(), Reader { rest: value.trim() }))
 }
 
+/// `name=N`: the size of a dimension of a model, whose name may have any letters.
+pub(crate) fn dimension(text: &str) -> Result<(String, usize), String> {
+    let expected = "expected NAME=N, e.g. batch=1";
+    let (name, size) = text.rsplit_once('=').ok_or(expected)?;
+    let size = size.trim().parse().map_err(|_| expected.to_owned())?;
+    if name.is_empty() { Err(expected.into()) } else { Ok((name.to_owned(), size)) }
+}
+
+/// `name=value`: what an input of a model is, a number or truth value, or several between commas.
+pub(crate) fn fixed(text: &str) -> Result<(String, Vec<f64>), String> {
+    let expected = "expected INPUT=VALUE, e.g. sr=16000";
+    let (name, values) = text.rsplit_once('=').ok_or(expected)?;
+    let number = |text: &str| match text.trim() {
+        "true" => Ok(1.0),
+        "false" => Ok(0.0),
+        text => text.parse::<f64>().map_err(|_| format!("`{text}` is no number; {expected}")),
+    };
+    let values = values.split(',').map(number).collect::<Result<_, _>>()?;
+    if name.is_empty() { Err(expected.into()) } else { Ok((name.to_owned(), values)) }
+}
+
+/// An input of a model and the output that it keeps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Pair {
+    /// These.
+    Of(String, String),
+    /// There are no states.
+    None,
+}
+
+/// `input=output`, or `none`.
+pub(crate) fn pair(text: &str) -> Result<Pair, String> {
+    match text.split_once('=') {
+        Some((input, output)) if !input.is_empty() && !output.is_empty() => {
+            Ok(Pair::Of(input.to_owned(), output.to_owned()))
+        }
+        None if text == "none" => Ok(Pair::None),
+        _ => Err("expected INPUT=OUTPUT, e.g. h=hn, or none".into()),
+    }
+}
+
+/// The name of a node.
+pub(crate) fn node_name(text: &str) -> Result<String, String> {
+    let letter = |(i, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (i > 0 && c.is_ascii_digit());
+    let well_formed = !text.is_empty() && text.chars().enumerate().all(letter) && !rml::is_keyword(text);
+    if well_formed { Ok(text.to_owned()) } else { Err(format!("`{text}` is not a name of a node")) }
+}
+
 /// The seeds of several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds(pub(crate) Vec<u64>);

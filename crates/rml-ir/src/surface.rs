@@ -21,11 +21,17 @@ mod operator;
 mod sliding;
 
 use expr::Body;
-pub use flat_expr::{expression, literal};
+pub use flat_expr::{applied, expression, literal};
+pub use level::{Level, Piece};
 
 /// A node as source text, its inputs with their types.
 pub fn print_node(module: &Module, node: NodeId) -> String {
     print_nodes(module, &[node], Some(node), &BTreeMap::new())
+}
+
+/// A value as source text: an expression that makes it.
+pub fn value(value: &crate::value::Value) -> Piece {
+    constant::value(value)
 }
 
 /// What comments say about the equations of an adjoint.

@@ -157,6 +157,11 @@ fn is_safetensors(path: &Path) -> bool {
 }
 
 impl TensorFile {
+    /// Tensors that were read otherwise; `origin` is where, for messages.
+    pub fn of(origin: impl Into<String>, tensors: IndexMap<String, FileTensor>) -> Self {
+        Self { origin: origin.into(), tensors, ..Self::default() }
+    }
+
     /// Reads a file by its extension: `.safetensors`, `.npz` or `.json` (an object of nested arrays).
     ///
     /// # Errors

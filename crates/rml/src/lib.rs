@@ -13,6 +13,7 @@
 //! | differentiate | [`grad`](fn@grad); [`gradcheck`] compares it with finite differences |
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
+//! | bring a model in | [`import_model`] makes a program, a checkpoint and a mapping of an ONNX model |
 //! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
 //! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`], [`sweep_curves`]; the page of a training from its [`TrainRecord`] |
 //! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors; [`executor`] for one of your own |
@@ -50,13 +51,13 @@ pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
     Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion, Criterion,
-    Direction, Element, Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions,
-    Gradients, Imported, InferOptions, InferReport, InputPort, LOG_FILES, Length, Metrics, ModelFormat,
-    Norms, Observer, OutputPort, Outputs, ParameterStats, Parameters, PlanShape, Position, ProfileReport,
-    Progress, Ran, RunOptions, RunOutcome, RunState, SWEEP_FILES, Session, Settings, Split, Spread, Stepper,
+    Direction, Element, Ending, Engine, EpochSummary, Evaluate, ExportedModel, Fixed, GradCheck, GradOptions,
+    Gradients, Imported, ImportedModel, InferOptions, InferReport, InputPort, LOG_FILES, Length, Metrics, ModelFormat,
+    ModelOptions, Norms, Observer, OutputPort, Outputs, ParameterStats, Parameters, PlanShape, Position, ProfileReport,
+    Progress, Ran, RunOptions, RunOutcome, RunState, SWEEP_FILES, StateOption, Session, Settings, Split, Spread, Stepper,
     Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
     TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram,
-    columns_for, export_c, export_model, export_params, grad, gradcheck, import_params, infer,
+    columns_for, export_c, export_model, export_params, grad, gradcheck, import_model, import_params, infer,
     infer_without_data, learning_curves, params, run, sparkline, sweep, sweep_curves, train,
 };
 pub use rml_weights::{

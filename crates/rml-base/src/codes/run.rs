@@ -50,6 +50,8 @@ codes! {
     TENSOR_SHAPE = "tensor-shape", "A tensor does not have the shape that a mapping needs.";
     TENSOR_TYPE = "tensor-type", "The elements of a tensor are not of the type of its parameter.";
     EXPORT_MISMATCH = "export-mismatch", "The parameters of a program have no place in the layout of another library.";
+    MALFORMED_MODEL = "malformed-model", "A file is no ONNX model, or a damaged one.";
+    IMPORT_REFUSED = "import-refused", "Something in an ONNX model cannot be imported.";
     EXPORT_REFUSED = "export-refused", "A program cannot be exported in the chosen format.";
     UNEVEN_UPDATES = "uneven-updates", "Some parameters are updated in each cycle of a window, and others once.";
     SHUFFLED_STATE = "shuffled-state", "A state continues from window to window, and the windows are shuffled.";

@@ -8,6 +8,7 @@ mod explain;
 mod export;
 mod fmt;
 mod grad;
+mod import;
 mod infer;
 mod lsp;
 mod manual;
@@ -59,6 +60,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
             None => train::train(args, output),
         },
         Command::Infer(args) => infer::infer(args, output),
+        Command::Import(args) => import::import(args, output),
         Command::Params(args) => params::params(args, output),
         Command::Doc(args) => doc::doc(args, output),
         Command::Backends(args) => backends::backends(args, output),

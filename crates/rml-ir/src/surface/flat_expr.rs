@@ -97,8 +97,8 @@ impl Printer<'_> {
     }
 }
 
-/// An operator with its operands.
-fn applied(op: &Op, operands: Vec<Piece>, types: &[Type]) -> Piece {
+/// An operator with its operands as source text; `types` are those of the operands.
+pub fn applied(op: &Op, operands: Vec<Piece>, types: &[Type]) -> Piece {
     if let (Some((word, level)), [left, right]) = (operator::infix(op), operands.as_slice()) {
         let (left, right) = (left.clone().left(level), right.clone().right(tighter(level)));
         return Piece::new(format!("{left} {word} {right}"), level);

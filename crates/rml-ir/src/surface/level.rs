@@ -2,7 +2,7 @@
 
 /// Higher binds tighter (`docs/language/grammar.md`, precedence).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Level {
+pub enum Level {
     /// `if c then a else b`, and everything an expression may be.
     If,
     /// `i fby x`; the right operand is any expression.
@@ -31,22 +31,26 @@ pub(super) enum Level {
 
 /// A piece of text with its level.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub(super) text: String,
-    pub(super) level: Level,
+pub struct Piece {
+    /// The text.
+    pub text: String,
+    /// How tightly its outermost form binds.
+    pub level: Level,
 }
 
 impl Piece {
-    pub(super) fn new(text: impl Into<String>, level: Level) -> Self {
+    /// A text with the level of its outermost form.
+    pub fn new(text: impl Into<String>, level: Level) -> Self {
         Self { text: text.into(), level }
     }
 
-    pub(super) fn atom(text: impl Into<String>) -> Self {
+    /// A text that binds most tightly.
+    pub fn atom(text: impl Into<String>) -> Self {
         Self::new(text, Level::Atom)
     }
 
     /// The text where at least `least` is asked for.
-    pub(super) fn at(self, least: Level) -> String {
+    pub fn at(self, least: Level) -> String {
         if self.level >= least { self.text } else { self.parenthesised() }
     }
 
@@ -62,7 +66,7 @@ impl Piece {
     }
 
     /// The text as an operand of `merge`, or the base of an index.
-    pub(super) fn operand(self) -> String {
+    pub fn operand(self) -> String {
         // `merge c x [1.0]` would be an index, `merge c (merge ..)` reads better.
         if self.level == Level::Merge || self.text.starts_with('[') {
             self.parenthesised()

@@ -1,0 +1,57 @@
+//! The mapping file: which tensor of the model makes each parameter.
+
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+use rml_ir::{Data, Value};
+use rml_weights::{FileTensor, Stored, TensorFile};
+
+use crate::build::Built;
+use crate::program::Rhs;
+
+/// The text of the mapping; `names` are those of the variables of each node.
+pub(crate) fn text(built: &Built, names: &[Vec<String>], origin: &str) -> String {
+    let mut text = format!("# The parameters of the program, made of the tensors of {origin}.\n");
+    let root = names.last();
+    let word = |var: &crate::program::Var| root.map_or("", |names| names[var.0].as_str()).to_owned();
+    for (kind, list) in [("input", &built.inputs), ("output", &built.outputs)] {
+        for (name, var) in list.iter().filter(|(name, var)| word(var) != **name) {
+            let _ = writeln!(text, "# The {kind} `{}` is {name:?} in the model.", word(var));
+        }
+    }
+    text.push_str("\n[params]\n");
+    for (id, path) in built.program.instances() {
+        for equation in &built.program.nodes[id].equations {
+            if let (Rhs::Param { source, .. }, [var]) = (&equation.rhs, equation.lhs.as_slice()) {
+                let _ = writeln!(text, "{:?} = {source}", format!("{path}{}", names[id][var.0]));
+            }
+        }
+    }
+    text
+}
+
+/// The tensors that the mapping reads.
+pub(crate) fn tensors(built: &Built, origin: &str) -> TensorFile {
+    let used = built.weights.iter().filter(|w| w.used);
+    let tensors: IndexMap<String, FileTensor> = used
+        .map(|w| {
+            let data = w.value.to_data();
+            let tensor = FileTensor { stored: stored(w.elem.stored(), &w.value), shape: w.value.shape(), data };
+            (w.name.clone(), tensor)
+        })
+        .collect();
+    TensorFile::of(origin, tensors)
+}
+
+/// How elements are stored that are held in another precision than the model's.
+fn stored(of: Stored, value: &Value) -> Stored {
+    match (value.to_data(), of) {
+        (Data::F32(_), Stored::F64) => Stored::F32,
+        (Data::F64(_), _) => Stored::F64,
+        (Data::F32(_), Stored::F16 | Stored::Bf16 | Stored::F32) => of,
+        (Data::F32(_), _) => Stored::F32,
+        (Data::Bool(_), _) => Stored::Bool,
+        (Data::Int(_), Stored::Bool | Stored::F16 | Stored::Bf16 | Stored::F32 | Stored::F64) => Stored::I64,
+        (Data::Int(_), of) => of,
+    }
+}
