@@ -156,7 +156,8 @@ fn head(model: &model::Model, origin: &str) -> String {
     let by = if model.producer.is_empty() { String::new() } else { format!(", by {}", model.producer) };
     let text = format!("Imported from {origin}{version}{by}.");
     // A comment of the language ends at `*)`, and may not begin another one.
-    let text: String = text.replace("(*", "( *").replace("*)", "* )").chars().filter(|c| !c.is_control()).collect();
+    let text: String =
+        text.replace("(*", "( *").replace("*)", "* )").chars().filter(|c| !c.is_control()).collect();
     format!("(* {text} *)\n\n")
 }
 

@@ -32,11 +32,21 @@ pub(crate) fn text(built: &Built, names: &[Vec<String>], origin: &str) -> String
 
 /// The tensors that the mapping reads.
 pub(crate) fn tensors(built: &Built, origin: &str) -> TensorFile {
-    let used = built.weights.iter().filter(|w| w.used);
-    let tensors: IndexMap<String, FileTensor> = used
+    let mut used = vec![false; built.weights.len()];
+    for equation in built.program.nodes.iter().flat_map(|node| &node.equations) {
+        if let Rhs::Param { weight, .. } = equation.rhs {
+            used[weight] = true;
+        }
+    }
+    let tensors: IndexMap<String, FileTensor> = built
+        .weights
+        .iter()
+        .zip(used)
+        .filter_map(|(weight, used)| used.then_some(weight))
         .map(|w| {
             let data = w.value.to_data();
-            let tensor = FileTensor { stored: stored(w.elem.stored(), &w.value), shape: w.value.shape(), data };
+            let tensor =
+                FileTensor { stored: stored(w.elem.stored(), &w.value), shape: w.value.shape(), data };
             (w.name.clone(), tensor)
         })
         .collect();

@@ -7,9 +7,38 @@ const LONG: usize = 40;
 
 /// Words that are no names of the language, or that have a meaning where a variable may stand.
 const RESERVED: &[&str] = &[
-    "node", "when", "merge", "fby", "post", "if", "then", "else", "not", "and", "or", "true", "false", "assert", "share",
-    "automaton", "match", "for", "state", "import", "private", "const", "enum", "record", "every", "restart", "by",
-    "along", "back", "until", "unless", "end",
+    "node",
+    "when",
+    "merge",
+    "fby",
+    "post",
+    "if",
+    "then",
+    "else",
+    "not",
+    "and",
+    "or",
+    "true",
+    "false",
+    "assert",
+    "share",
+    "automaton",
+    "match",
+    "for",
+    "state",
+    "import",
+    "private",
+    "const",
+    "enum",
+    "record",
+    "every",
+    "restart",
+    "by",
+    "along",
+    "back",
+    "until",
+    "unless",
+    "end",
 ];
 
 /// A name of the language that resembles one of a model: `/encoder/layers.0/MatMul_output_0` becomes
@@ -17,7 +46,8 @@ const RESERVED: &[&str] = &[
 pub(crate) fn identifier(name: &str) -> Option<String> {
     let name = name.trim_start_matches("onnx::").trim_end_matches(":0");
     let name = name.strip_suffix("_output_0").unwrap_or(name);
-    let parts: Vec<String> = name.split(|c: char| c == '/' || c == ':').map(plain).filter(|p| !p.is_empty()).collect();
+    let parts: Vec<String> =
+        name.split(|c: char| c == '/' || c == ':').map(plain).filter(|p| !p.is_empty()).collect();
     let mut text = parts.join("_");
     for skipped in 1..parts.len() {
         if text.len() > LONG {

@@ -111,8 +111,12 @@ impl<'p> Printer<'p> {
             true => format!("{}: {}", printer.names[v.0], printer.node.vars[v.0].ty),
             false => printer.names[v.0].clone(),
         };
-        let inputs: Vec<String> =
-            self.node.inputs.iter().map(|v| format!("{}: {}", self.names[v.0], self.node.vars[v.0].ty)).collect();
+        let inputs: Vec<String> = self
+            .node
+            .inputs
+            .iter()
+            .map(|v| format!("{}: {}", self.names[v.0], self.node.vars[v.0].ty))
+            .collect();
         let outputs: Vec<String> = self.node.outputs.iter().map(|v| declared(v, self)).collect();
         let _ = writeln!(text, "node {}({}) -> ({})", self.node.name, inputs.join(", "), outputs.join(", "));
         text + &lines.concat()
@@ -160,7 +164,8 @@ impl<'p> Printer<'p> {
                 Piece::new(format!("{} fby {}", init.clone().at(Level::Or), next.text), Level::Fby)
             }
             (Rhs::Param { ty, frozen, .. }, _) => {
-                let init = if ty.shape.is_scalar() { "0.0".to_owned() } else { format!("zeros({})", ty.shape) };
+                let init =
+                    if ty.shape.is_scalar() { "0.0".to_owned() } else { format!("zeros({})", ty.shape) };
                 Piece::atom(format!("param({init}){}", if *frozen { " by frozen" } else { "" }))
             }
             (Rhs::Call { node, along, .. }, _) => self.call(*node, &pieces, along.as_ref()),

@@ -49,14 +49,35 @@ pub(crate) enum Rhs {
     Const(Value),
     Apply(Op, Vec<Var>),
     /// Folds axes, which stay with length 1 if `keep` says so.
-    Fold { by: Reduction, axes: Vec<usize>, keep: bool, of: Var },
-    /// A parameter that is made of that source.
-    Param { ty: Type, source: String, frozen: bool },
+    Fold {
+        by: Reduction,
+        axes: Vec<usize>,
+        keep: bool,
+        of: Var,
+    },
+    /// A parameter that is made of a weight, as `source` says in the mapping.
+    Param {
+        ty: Type,
+        weight: usize,
+        source: String,
+        frozen: bool,
+    },
     /// The first operand where the condition is true.
-    If { cond: Var, then: Var, other: Var },
-    Fby { init: Var, next: Var },
+    If {
+        cond: Var,
+        then: Var,
+        other: Var,
+    },
+    Fby {
+        init: Var,
+        next: Var,
+    },
     /// A call of a node of the program; with `along`, over an axis of each argument that has one.
-    Call { node: usize, args: Vec<Var>, along: Option<Along> },
+    Call {
+        node: usize,
+        args: Vec<Var>,
+        along: Option<Along>,
+    },
 }
 
 /// How a call goes over the entries of an axis.
@@ -80,6 +101,24 @@ impl Node {
         let var = self.var(ty, None);
         self.equations.push(Equation { lhs: vec![var], rhs });
         var
+    }
+
+    /// Drops equations that no output needs.
+    pub(crate) fn prune(&mut self) {
+        let mut definition = vec![None; self.vars.len()];
+        for (k, equation) in self.equations.iter().enumerate() {
+            equation.lhs.iter().for_each(|v| definition[v.0] = Some(k));
+        }
+        let mut needed = vec![false; self.equations.len()];
+        let mut todo: Vec<Var> = self.outputs.clone();
+        while let Some(var) = todo.pop() {
+            if let Some(k) = definition[var.0].filter(|k| !needed[*k]) {
+                needed[k] = true;
+                todo.extend(self.equations[k].rhs.operands());
+            }
+        }
+        let mut needed = needed.into_iter();
+        self.equations.retain(|_| needed.next() == Some(true));
     }
 
     /// The type of a variable.

@@ -20,7 +20,13 @@ pub(crate) type Res<T> = Result<T, Refusal>;
 impl Refusal {
     /// Something that the language, or the importer, has nothing for.
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { code: codes::IMPORT_REFUSED, what: what.into(), notes: Vec::new(), help: Vec::new(), operator: None }
+        Self {
+            code: codes::IMPORT_REFUSED,
+            what: what.into(),
+            notes: Vec::new(),
+            help: Vec::new(),
+            operator: None,
+        }
     }
 
     /// A file that is not what the format asks for.

@@ -65,7 +65,9 @@ fn message(bytes: &[u8], of: Kind, depth: usize, parts: &mut usize) -> Result<()
                 }
             }
             5 => drop(take(&mut rest, 4)?),
-            other => return Err(format!("a field has the wire type {other}, which the format does not have")),
+            other => {
+                return Err(format!("a field has the wire type {other}, which the format does not have"));
+            }
         }
         if *parts > PARTS {
             return Err(format!("it has more than {PARTS} parts"));
@@ -87,8 +89,9 @@ fn varint(rest: &mut &[u8]) -> Result<u64, String> {
 }
 
 fn take<'b>(rest: &mut &'b [u8], length: usize) -> Result<&'b [u8], String> {
-    let (part, after) =
-        rest.split_at_checked(length).ok_or_else(|| format!("a field of {length} bytes goes beyond its end"))?;
+    let (part, after) = rest
+        .split_at_checked(length)
+        .ok_or_else(|| format!("a field of {length} bytes goes beyond its end"))?;
     *rest = after;
     Ok(part)
 }

@@ -7,8 +7,21 @@ use crate::refuse::{Refusal, Res};
 
 /// What stands in the name of an input where the name of its next value has something else.
 const WORDS: &[(&str, &str)] = &[
-    ("", "n"), ("", "N"), ("", "_n"), ("", "_next"), ("", ".next"), ("", "_out"), ("", "Out"), ("", "_new"),
-    ("in", "out"), ("In", "Out"), ("prev", "next"), ("old", "new"), ("past", "present"), ("0", "n"), ("0", "1"),
+    ("", "n"),
+    ("", "N"),
+    ("", "_n"),
+    ("", "_next"),
+    ("", ".next"),
+    ("", "_out"),
+    ("", "Out"),
+    ("", "_new"),
+    ("in", "out"),
+    ("In", "Out"),
+    ("prev", "next"),
+    ("old", "new"),
+    ("past", "present"),
+    ("0", "n"),
+    ("0", "1"),
     ("_0", "_n"),
 ];
 
@@ -74,12 +87,20 @@ mod tests {
     #[test]
     fn names_say_what_continues_what() {
         for (input, output) in [
-            ("h", "hn"), ("state", "stateN"), ("h_in", "h_out"), ("state", "state.next"), ("h0", "hn"),
-            ("past_key", "present_key"), ("prev_h", "next_h"), ("cache_in_0", "cache_out_0"),
+            ("h", "hn"),
+            ("state", "stateN"),
+            ("h_in", "h_out"),
+            ("state", "state.next"),
+            ("h0", "hn"),
+            ("past_key", "present_key"),
+            ("prev_h", "next_h"),
+            ("cache_in_0", "cache_out_0"),
         ] {
             assert!(continues(input, output), "{input} {output}");
         }
-        for (input, output) in [("x", "y"), ("input", "output"), ("h", "h"), ("h", "hidden"), ("inner", "outner")] {
+        for (input, output) in
+            [("x", "y"), ("input", "output"), ("h", "h"), ("h", "hidden"), ("inner", "outner")]
+        {
             assert!(!continues(input, output), "{input} {output}");
         }
     }

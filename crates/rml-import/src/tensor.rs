@@ -68,7 +68,8 @@ fn cut(data: Data, len: usize) -> Data {
 fn outside(proto: &TensorProto, external: &External<'_>) -> Res<Bytes> {
     let entry = |key: &str| proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
     let bad = |what: &str| Refusal::malformed(format!("tensor `{}`: {what}", proto.name));
-    let number = |key: &str| entry(key).map(str::parse::<u64>).transpose().map_err(|_| bad("its place is no number"));
+    let number =
+        |key: &str| entry(key).map(str::parse::<u64>).transpose().map_err(|_| bad("its place is no number"));
     let name = entry("location").ok_or_else(|| bad("the file with its elements has no name"))?;
     external(name, number("offset")?.unwrap_or(0), number("length")?)
 }

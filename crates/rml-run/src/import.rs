@@ -47,10 +47,16 @@ pub struct ImportedModel {
 /// A file that cannot be read, that is no model, or has something that cannot be imported; the message names the
 /// operator and its place.
 pub fn import_model(path: &Path, options: &ModelOptions) -> Result<ImportedModel, Error> {
-    let origin = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let origin =
+        path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let bytes = contents::data(path)?.bytes;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let model = rml_import::import(bytes, &origin, &|name, offset, length| external(folder, name, offset, length), options)?;
+    let model = rml_import::import(
+        bytes,
+        &origin,
+        &|name, offset, length| external(folder, name, offset, length),
+        options,
+    )?;
     let source = Source::text("model.rml", model.program.as_str());
     let precision = if options.f64 { Precision::F64 } else { Precision::F32 };
     let compiled = Options { node: Some(options.node.clone()), precision, ..Options::default() };

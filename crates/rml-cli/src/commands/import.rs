@@ -63,7 +63,8 @@ fn summary(model: &ImportedModel) -> String {
     };
     let mut text = format!("in: {}\nout: {}\n", named(&model.inputs), named(&model.outputs));
     if !model.states.is_empty() {
-        let pairs: Vec<String> = model.states.iter().map(|(input, output)| format!("{input} keeps {output}")).collect();
+        let pairs: Vec<String> =
+            model.states.iter().map(|(input, output)| format!("{input} keeps {output}")).collect();
         let _ = writeln!(text, "states: {}", pairs.join(", "));
     }
     let elements: usize = model.checkpoint.states.values().map(|v| v.shape().len()).sum();

@@ -1,7 +1,7 @@
 //! Operators of the language applied to values: folded if all operands are known, else equations.
 
 use rml_ir::op::{self, AxisIndex, Binary, Compare, Op, Reduction, Unary};
-use rml_ir::{DType, Shape, Type, Value};
+use rml_ir::{Shape, Type, Value};
 
 use super::{Builder, Const, Held, Val, View, inverse, is_identity};
 use crate::elem::Elem;
@@ -20,7 +20,8 @@ impl Builder<'_> {
         let types: Vec<Type> = args.iter().map(|v| v.ty()).collect();
         let ty = op::result_type(&op, &types).map_err(|e| {
             let of: Vec<String> = types.iter().map(ToString::to_string).collect();
-            Refusal::malformed(format!("the operands do not fit: {e}")).note(format!("they are {}", of.join(" and ")))
+            Refusal::malformed(format!("the operands do not fit: {e}"))
+                .note(format!("they are {}", of.join(" and ")))
         })?;
         if let Some(value) = self.folded(&op, args, &ty)? {
             return Ok(Val::constant(elem, value));
@@ -95,9 +96,7 @@ impl Builder<'_> {
         let order = args.iter().find_map(|v| v.order().filter(|o| o.len() == rank));
         let plain: Vec<Val> = match order.map(inverse) {
             None => args.iter().map(|v| (*v).clone()).collect(),
-            Some(to_base) => {
-                args.iter().map(|v| self.under_order(v, &to_base, rank)).collect::<Res<_>>()?
-            }
+            Some(to_base) => args.iter().map(|v| self.under_order(v, &to_base, rank)).collect::<Res<_>>()?,
         };
         let order = order.map(<[usize]>::to_vec);
         let scalars = self.without_repetition(&plain)?;
@@ -181,7 +180,8 @@ impl Builder<'_> {
                 if let Some(found) = self.frame().transposed.get(&key) {
                     return Ok(*found);
                 }
-                let var = self.define(val.ty(), Rhs::Apply(Op::Transpose { perm: v.perm.clone() }, vec![v.var]))?;
+                let var =
+                    self.define(val.ty(), Rhs::Apply(Op::Transpose { perm: v.perm.clone() }, vec![v.var]))?;
                 self.frame().transposed.insert(key, var);
                 Ok(var)
             }
@@ -217,16 +217,17 @@ impl Builder<'_> {
 
     /// One position of an axis, which is dropped.
     pub(crate) fn at(&mut self, val: &Val, axis: usize, position: usize) -> Res<Val> {
-        let one = self.range(val, axis, position, 1)?;
-        let mut dims = one.dims();
-        dims.remove(axis);
-        if let Held::View(view) = &val.held
+        let mut dims = val.dims();
+        let length = dims.remove(axis);
+        if length != 1
+            && let Held::View(view) = &val.held
             && is_identity(&view.perm)
         {
             let mut items: Vec<AxisIndex> = val.dims().into_iter().map(AxisIndex::whole).collect();
             items[axis] = AxisIndex::At(position);
             return self.apply(Op::Index { items }, &[val], val.elem);
         }
+        let one = self.range(val, axis, position, 1)?;
         self.reshape(&one, &dims)
     }
 
@@ -242,7 +243,8 @@ impl Builder<'_> {
         let Some(order) = order else { return self.apply(Op::Concat { axis }, &vals, elem) };
         let back = inverse(&order);
         let turned: Vec<Val> = vals.iter().map(|v| self.transpose(v, &back)).collect::<Res<_>>()?;
-        let joined = self.apply(Op::Concat { axis: back[axis] }, &turned.iter().collect::<Vec<_>>(), elem)?;
+        let joined =
+            self.apply(Op::Concat { axis: order[axis] }, &turned.iter().collect::<Vec<_>>(), elem)?;
         self.transpose(&joined, &order)
     }
 
@@ -316,16 +318,5 @@ impl Builder<'_> {
             return Ok(val.clone());
         }
         self.apply(Op::Broadcast { shape: Shape::new(dims) }, &[val], val.elem)
-    }
-
-    /// Whether a value is of that kind.
-    ///
-    /// # Errors
-    /// It is of another one.
-    pub(crate) fn expect(&self, val: &Val, dtype: DType) -> Res<()> {
-        if val.dtype() == dtype {
-            return Ok(());
-        }
-        Err(Refusal::malformed(format!("an operand is {}, where {dtype} is expected", val.ty())))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Val;
 use crate::model::{Attr, Graph, Node};
-use crate::refuse::{Refusal, Res, refuse};
+use crate::refuse::{Refusal, Res};
 use crate::tensor::{Tensor, ints, nums};
 
 /// A node with its operands.
@@ -164,10 +164,7 @@ pub(crate) fn axis_of(axis: i64, rank: usize) -> Res<usize> {
 
 fn refuse_unknown<T>(what: &str) -> Res<T> {
     let refusal = Refusal::new(format!("its {what} depends on the values of inputs"));
-    Err(refusal.help("shapes have to be known: fix an input with `--set NAME=VALUE`, or a dimension with `--dim NAME=N`"))
-}
-
-/// Refuses an attribute whose value is not handled.
-pub(crate) fn unsupported<T>(attribute: &str, value: impl std::fmt::Display) -> Res<T> {
-    refuse(format!("`{attribute}` is {value}, which the importer does not have"))
+    Err(refusal.help(
+        "shapes have to be known: fix an input with `--set NAME=VALUE`, or a dimension with `--dim NAME=N`",
+    ))
 }

@@ -199,12 +199,14 @@ impl<'m> Builder<'m> {
             // An output has its own variable.
             let own = taken.contains(&var) || self.frame().node.inputs.contains(&var);
             let ty = self.frame().node.ty(var).clone();
-            let copy = own.then(|| self.define(ty, Rhs::Apply(rml_ir::op::Op::Copy, vec![var]))).transpose()?;
+            let copy =
+                own.then(|| self.define(ty, Rhs::Apply(rml_ir::op::Op::Copy, vec![var]))).transpose()?;
             taken.push(copy.unwrap_or(var));
         }
         let Some(mut frame) = self.frames.pop() else { return refuse("no node is open") };
         frame.node.outputs = taken;
         frame.node.inputs.extend(frame.captures.iter().map(|(_, inner)| *inner));
+        frame.node.prune();
         self.program.nodes.push(frame.node);
         Ok((self.program.nodes.len() - 1, frame.captures.into_iter().map(|(outer, _)| outer).collect()))
     }
@@ -225,7 +227,9 @@ impl<'m> Builder<'m> {
         let mut vars: Vec<Var> = args.iter().map(|v| self.var(v)).collect::<Res<_>>()?;
         let length = along.as_ref().and_then(|(axes, _)| {
             let axis = axes.iter().zip(&vars).find_map(|(axis, var)| Some(((*axis)?, *var)));
-            axis.map(|(axis, var)| (axis, self.frames.last().map_or(0, |f| f.node.ty(var).shape.dims()[axis])))
+            axis.map(|(axis, var)| {
+                (axis, self.frames.last().map_or(0, |f| f.node.ty(var).shape.dims()[axis]))
+            })
         });
         vars.extend(&captures);
         let along = along.map(|(mut axes, back)| {

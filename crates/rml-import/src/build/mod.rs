@@ -63,7 +63,11 @@ struct Frame {
 }
 
 impl<'m> Builder<'m> {
-    fn new(precision: Precision, functions: &'m BTreeMap<(String, String), Function>, opsets: &Opsets) -> Self {
+    fn new(
+        precision: Precision,
+        functions: &'m BTreeMap<(String, String), Function>,
+        opsets: &Opsets,
+    ) -> Self {
         Self {
             precision,
             functions,
@@ -94,7 +98,9 @@ impl<'m> Builder<'m> {
         self.equations += 1;
         if self.equations > EQUATIONS {
             return Err(Refusal::new(format!("the program would have more than {EQUATIONS} equations"))
-                .help("a loop that runs many times is a program that runs for as many cycles: import its body"));
+                .help(
+                    "a loop that runs many times is a program that runs for as many cycles: import its body",
+                ));
         }
         Ok(self.frame().node.define(ty, rhs))
     }

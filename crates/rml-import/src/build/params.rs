@@ -34,8 +34,6 @@ pub(crate) struct Weight {
     pub(crate) value: Value,
     /// Whether it is none of the model's, but was computed at import.
     pub(crate) computed: bool,
-    /// Whether a parameter is made of it.
-    pub(crate) used: bool,
 }
 
 impl Builder<'_> {
@@ -52,7 +50,7 @@ impl Builder<'_> {
 
     fn add_weight(&mut self, name: &str, elem: Elem, value: Value, computed: bool) -> usize {
         let name = self.weights.names.fresh(name);
-        self.weights.all.push(Weight { name, elem, value, computed, used: false });
+        self.weights.all.push(Weight { name, elem, value, computed });
         self.weights.all.len() - 1
     }
 
@@ -61,7 +59,8 @@ impl Builder<'_> {
         if let Some(origin) = &k.origin {
             return self.weight(origin, &k.value);
         }
-        let found = self.frame().constants.iter().find(|(value, _)| value.same_bits(&k.value)).map(|(_, v)| *v);
+        let found =
+            self.frame().constants.iter().find(|(value, _)| value.same_bits(&k.value)).map(|(_, v)| *v);
         if let Some(var) = found {
             return Ok(var);
         }
@@ -110,21 +109,27 @@ impl Builder<'_> {
     /// A new parameter of that shape, which is made of a weight as `source` says.
     pub(crate) fn parameter(&mut self, shape: &Shape, weight: usize, source: String) -> Res<Var> {
         let ty = Type { dtype: rml_ir::DType::Num, shape: shape.clone() };
-        let entry = &mut self.weights.all[weight];
-        entry.used = true;
+        let entry = &self.weights.all[weight];
         let (name, frozen) = (names::identifier(&entry.name), entry.computed);
-        let var = self.define(ty.clone(), Rhs::Param { ty, source, frozen })?;
+        let var = self.define(ty.clone(), Rhs::Param { ty, weight, source, frozen })?;
         self.frame().node.vars[var.0].name = name;
         Ok(var)
     }
 
     /// A parameter in another order than the one it has.
-    fn turned(&mut self, var: Var, has: &[Option<usize>], wants: &[Option<usize>], value: &Value) -> Res<Var> {
+    fn turned(
+        &mut self,
+        var: Var,
+        has: &[Option<usize>],
+        wants: &[Option<usize>],
+        value: &Value,
+    ) -> Res<Var> {
         if has == wants {
             return Ok(var);
         }
         let ty = self.frame().node.ty(var).clone();
-        let kept: Vec<usize> = wants.iter().flatten().filter_map(|a| has.iter().position(|h| *h == Some(*a))).collect();
+        let kept: Vec<usize> =
+            wants.iter().flatten().filter_map(|a| has.iter().position(|h| *h == Some(*a))).collect();
         let mut rest: Vec<usize> = (0..has.len()).filter(|i| !kept.contains(i)).collect();
         let perm: Vec<usize> = rest.drain(..).chain(kept).collect();
         let stays = perm.iter().enumerate().all(|(i, p)| i == *p);

@@ -42,7 +42,9 @@ pub(crate) fn build(model: &Model, options: &Options) -> Res<Built> {
         let var = builder.frame().node.var(ty.clone(), suggested);
         let output = pairs.iter().find(|(input, _)| input == name).map(|(_, output)| output.clone());
         match output {
-            Some(output) => delays.push((name.clone(), var, output, model.graph.initializers.get(name.as_str()))),
+            Some(output) => {
+                delays.push((name.clone(), var, output, model.graph.initializers.get(name.as_str())))
+            }
             None => {
                 builder.frame().node.inputs.push(var);
                 inputs.push((name.clone(), var));
@@ -128,8 +130,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn finish(mut self, inputs: Vec<(String, Var)>, outputs: Vec<(String, Var)>, states: Vec<(String, String)>) -> Built {
-        let root = std::mem::take(&mut self.frame().node);
+    fn finish(
+        mut self,
+        inputs: Vec<(String, Var)>,
+        outputs: Vec<(String, Var)>,
+        states: Vec<(String, String)>,
+    ) -> Built {
+        let mut root = std::mem::take(&mut self.frame().node);
+        root.prune();
         self.program.nodes.push(root);
         Built { program: self.program, weights: self.weights.all, inputs, outputs, states }
     }
@@ -157,7 +165,8 @@ fn input_types(model: &Model, options: &Options) -> Res<Vec<(String, Elem, Vec<u
         let Some(dims) = &info.dims else {
             return Err(what("of unknown rank").help("export the model with dimensions for its inputs"));
         };
-        let sizes: Vec<Result<usize, String>> = dims.iter().enumerate().map(|(i, d)| size(info, i, d, options)).collect();
+        let sizes: Vec<Result<usize, String>> =
+            dims.iter().enumerate().map(|(i, d)| size(info, i, d, options)).collect();
         unknown.extend(sizes.iter().filter_map(|s| s.clone().err()));
         types.push((info.name.clone(), elem, sizes.into_iter().map(|s| s.unwrap_or(1)).collect()));
     }
@@ -194,7 +203,8 @@ fn fixed(model: &Model, name: &str, value: &Fixed, precision: Precision, options
         Some(Err(_)) | None => Elem::F32,
     };
     let dims = info.dims.clone().unwrap_or_default();
-    let mut shape: Vec<usize> = (0..dims.len()).map(|i| size(info, i, &dims[i], options).unwrap_or(1)).collect();
+    let mut shape: Vec<usize> =
+        (0..dims.len()).map(|i| size(info, i, &dims[i], options).unwrap_or(1)).collect();
     if Shape::new(&shape).checked_len() != Some(value.0.len()) {
         if value.0.len() != 1 {
             shape = vec![value.0.len()];

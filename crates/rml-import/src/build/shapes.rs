@@ -4,6 +4,7 @@ use rml_ir::Shape;
 use rml_ir::op::Op;
 
 use super::{Builder, Const, Held, Origin, Val};
+use crate::program::Rhs;
 use crate::refuse::{Refusal, Res};
 use crate::tensor::reshaped;
 
@@ -35,7 +36,23 @@ impl Builder<'_> {
         {
             return self.under_ones(val, &axes);
         }
-        self.apply(Op::Reshape { shape: Shape::new(dims) }, &[val], val.elem)
+        let whole = self.before_reshape(val);
+        if whole.dims() == dims {
+            return Ok(whole);
+        }
+        self.apply(Op::Reshape { shape: Shape::new(dims) }, &[&whole], val.elem)
+    }
+
+    /// What a value is a reshaped form of.
+    fn before_reshape(&self, val: &Val) -> Val {
+        if let (Held::View(view), None, Some(frame)) = (&val.held, val.order(), self.frames.last())
+            && let Some(equation) = frame.node.equations.iter().rev().take(4).find(|e| e.lhs == [view.var])
+            && let Rhs::Apply(Op::Reshape { .. }, args) = &equation.rhs
+            && let [of] = args.as_slice()
+        {
+            return Val::variable(val.elem, *of, frame.node.ty(*of).clone());
+        }
+        val.clone()
     }
 
     /// Drops and adds axes of length 1 of a transposed variable: for each axis of the result that of the value, or
@@ -81,7 +98,10 @@ fn same_axes(from: &[usize], to: &[usize]) -> Option<Vec<Option<usize>>> {
 }
 
 fn renamed(origin: &Origin, axes: &[Option<usize>]) -> Origin {
-    Origin { weight: origin.weight, axes: axes.iter().map(|axis| axis.and_then(|i| origin.axes[i])).collect() }
+    Origin {
+        weight: origin.weight,
+        axes: axes.iter().map(|axis| axis.and_then(|i| origin.axes[i])).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -179,8 +179,7 @@ fn transposed(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         axes.push(ConvAxis { stride: stride[i], lo: lo[i], hi, dilation: dilation[i] });
     }
     let order = channels_last(dims.len());
-    let shape: Vec<usize> =
-        [dims[0]].into_iter().chain(lengths).chain([kernel[1] * groups]).collect();
+    let shape: Vec<usize> = [dims[0]].into_iter().chain(lengths).chain([kernel[1] * groups]).collect();
     let x = b.transpose(x, &order)?;
     let w = b.transpose(w, &kernel_order(dims.len()))?;
     let op = Op::ConvTranspose { shape: Shape::new(&shape), conv: Conv { axes, groups } };
@@ -198,13 +197,16 @@ fn transposed_padding(
 ) -> Res<(Vec<usize>, Vec<usize>)> {
     let auto = call.text("auto_pad", "NOTSET");
     let wanted = match (call.ints("output_shape"), auto) {
-        (Some(shape), _) => Some(shape.into_iter().rev().take(n).rev().map(unsigned).collect::<Res<Vec<usize>>>()?),
+        (Some(shape), _) => {
+            Some(shape.into_iter().rev().take(n).rev().map(unsigned).collect::<Res<Vec<usize>>>()?)
+        }
         (None, "SAME_UPPER" | "SAME_LOWER") => Some((0..n).map(same).collect()),
         (None, _) => None,
     };
     if let Some(wanted) = wanted.filter(|w| w.len() == n) {
         let cut = |i: usize| full(i).saturating_sub(wanted[i]);
-        let lo = (0..n).map(|i| if auto == "SAME_UPPER" { cut(i) / 2 } else { cut(i) - cut(i) / 2 }).collect();
+        let lo =
+            (0..n).map(|i| if auto == "SAME_UPPER" { cut(i) / 2 } else { cut(i) - cut(i) / 2 }).collect();
         return Ok((lo, wanted));
     }
     let pads = call.ints("pads").unwrap_or_else(|| vec![0; 2 * n]);

@@ -53,11 +53,8 @@ fn dft(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         return refuse("only the frequencies of real numbers, up to the half, can be imported")
             .map_err(|r: Refusal| r.help("export it with `onesided`"));
     }
-    let given = match call.opt(2) {
-        #[allow(clippy::cast_possible_truncation, reason = "an axis")]
-        Some(axis) => scalar(axis).map_or(-2, |a| a as i64),
-        None => call.int("axis", if call.opset < 20 { 1 } else { -2 }),
-    };
+    let given = call.known_ints(2, "axis")?.and_then(|v| v.first().copied());
+    let given = given.unwrap_or_else(|| call.int("axis", if call.opset < 20 { 1 } else { -2 }));
     let axis = call.axis(given, dims.len())?;
     let plain = b.reshape(x, &dims[..dims.len() - 1])?;
     let plain = match call.opt(1) {

@@ -201,7 +201,11 @@ fn shrink(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 
 fn gelu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
-    if call.text("approximate", "none") == "tanh" { Ok(vec![approximate(b, x)?]) } else { with(b, call, |b, x| b.unary(Unary::Gelu, x)) }
+    if call.text("approximate", "none") == "tanh" {
+        Ok(vec![approximate(b, x)?])
+    } else {
+        with(b, call, |b, x| b.unary(Unary::Gelu, x))
+    }
 }
 
 /// `0.5 x (1 + tanh(0.7978845608 (x + 0.044715 x x x)))`

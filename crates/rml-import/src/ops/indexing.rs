@@ -75,7 +75,11 @@ fn rows(b: &mut Builder<'_>, call: &Call<'_>, x: &Val, i: &Val) -> Res<Rows> {
         .iter()
         .zip(i.dims())
         .enumerate()
-        .map(|(k, (d, n))| AxisIndex::Slice { start: 0, len: if k == axis { *d } else { n.min(*d) }, step: 1 })
+        .map(|(k, (d, n))| AxisIndex::Slice {
+            start: 0,
+            len: if k == axis { *d } else { n.min(*d) },
+            step: 1,
+        })
         .collect();
     let part = b.part(x, &items)?;
     let (x, back) = last_axis(b, &part, axis)?;
@@ -102,7 +106,9 @@ fn gather_elements(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 /// Positions in the flat form of `x` of vectors of positions; how many elements each of them picks; how many there are.
 fn flat_positions(b: &mut Builder<'_>, i: &Val, dims: &[usize], batch: usize) -> Res<(Val, usize, usize)> {
     let index = i.dims();
-    let Some((&depth, lead)) = index.split_last() else { return Err(Refusal::malformed("the positions are a scalar")) };
+    let Some((&depth, lead)) = index.split_last() else {
+        return Err(Refusal::malformed("the positions are a scalar"));
+    };
     if depth + batch > dims.len() || batch > lead.len() {
         return Err(Refusal::malformed("the positions have more parts than the operand has axes"));
     }
@@ -215,7 +221,8 @@ fn one_hot(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let hot = b.apply(Op::OneHot { classes }, &[&i], Elem::F32)?;
     let (off, on) = (b.at(values, 0, 0)?, b.at(values, 0, 1)?);
     let is_hot = b.convert(&hot, Elem::Bool)?;
-    let plain = off.known().map(crate::tensor::nums) == Some(vec![0.0]) && on.known().map(crate::tensor::nums) == Some(vec![1.0]);
+    let plain = off.known().map(crate::tensor::nums) == Some(vec![0.0])
+        && on.known().map(crate::tensor::nums) == Some(vec![1.0]);
     let result = if plain { converted(b, &hot, values.elem)? } else { b.choose(&is_hot, &on, &off)? };
     let rank = result.rank();
     let axis = call.axis(call.int("axis", -1), rank)?;
@@ -238,7 +245,8 @@ fn top_k(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let (base, order) = b.base(x);
     let axis = order[axis];
     let mut results = Vec::new();
-    for (op, elem) in [(Op::Sort { axis, descending }, x.elem), (Op::ArgSort { axis, descending }, Elem::I64)] {
+    for (op, elem) in [(Op::Sort { axis, descending }, x.elem), (Op::ArgSort { axis, descending }, Elem::I64)]
+    {
         let sorted = b.apply(op, &[&base], elem)?;
         let first = b.range(&sorted, axis, 0, k)?;
         results.push(b.transpose(&first, &order)?);
@@ -247,7 +255,9 @@ fn top_k(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 }
 
 fn compress(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let Some(kept) = call.known_ints(1, "condition")? else { return Err(Refusal::malformed("the condition is missing")) };
+    let Some(kept) = call.known_ints(1, "condition")? else {
+        return Err(Refusal::malformed("the condition is missing"));
+    };
     let x = call.arg(0)?;
     let (x, axis) = match call.attr("axis") {
         Some(_) => (x.clone(), call.axis(call.int("axis", 0), x.rank())?),
@@ -261,7 +271,8 @@ fn compress(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 /// The first elements of each row backward, the others as they are.
 fn reverse_sequence(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let (x, lengths) = (call.arg(0)?, call.arg(1)?);
-    let (time, batch) = (call.axis(call.int("time_axis", 0), x.rank())?, call.axis(call.int("batch_axis", 1), x.rank())?);
+    let (time, batch) =
+        (call.axis(call.int("time_axis", 0), x.rank())?, call.axis(call.int("batch_axis", 1), x.rank())?);
     let rest: Vec<usize> = (0..x.rank()).filter(|i| *i != time && *i != batch).collect();
     let perm: Vec<usize> = [batch, time].into_iter().chain(rest).collect();
     let turned = b.transpose(x, &perm)?;

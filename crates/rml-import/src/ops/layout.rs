@@ -46,7 +46,9 @@ fn reshape(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let mut dims = Vec::new();
     for (i, &d) in wanted.iter().enumerate() {
         dims.push(match d {
-            0 if keep => *from.get(i).ok_or_else(|| Refusal::malformed("0 stands for an axis that is not there"))?,
+            0 if keep => {
+                *from.get(i).ok_or_else(|| Refusal::malformed("0 stands for an axis that is not there"))?
+            }
             -1 => 0,
             d => unsigned(d)?,
         });
@@ -93,7 +95,8 @@ fn squeeze(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     if axes.iter().any(|a| dims[*a] != 1) {
         return Err(Refusal::malformed(format!("an axis of {} is dropped that is not of length 1", x.ty())));
     }
-    let left: Vec<usize> = dims.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d).collect();
+    let left: Vec<usize> =
+        dims.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, d)| *d).collect();
     Ok(vec![b.reshape(x, &left)?])
 }
 
@@ -166,8 +169,14 @@ fn range(length: usize, start: i64, end: i64, step: i64) -> Res<AxisIndex> {
     let end = from_front(end).clamp(least, most);
     let len = match step {
         0 => return Err(Refusal::malformed("a step is 0")),
-        step if step > 0 => end.saturating_sub(start).max(0).div_euclid(step) + i64::from((end - start).max(0).rem_euclid(step) > 0),
-        step => (start - end).max(0).div_euclid(step.saturating_neg()) + i64::from((start - end).max(0).rem_euclid(step.saturating_neg()) > 0),
+        step if step > 0 => {
+            end.saturating_sub(start).max(0).div_euclid(step)
+                + i64::from((end - start).max(0).rem_euclid(step) > 0)
+        }
+        step => {
+            (start - end).max(0).div_euclid(step.saturating_neg())
+                + i64::from((start - end).max(0).rem_euclid(step.saturating_neg()) > 0)
+        }
     };
     let len = if length == 0 { 0 } else { unsigned(len)? };
     let step = if len <= 1 { 1 } else { isize::try_from(step).unwrap_or(1) };
@@ -221,7 +230,14 @@ fn trimmed(b: &mut Builder<'_>, x: &Val, axis: usize, lo: i64, hi: i64) -> Res<V
 }
 
 /// A value with constants before and after it along an axis.
-pub(super) fn filled(b: &mut Builder<'_>, x: &Val, axis: usize, lo: usize, hi: usize, fill: &Val) -> Res<Val> {
+pub(super) fn filled(
+    b: &mut Builder<'_>,
+    x: &Val,
+    axis: usize,
+    lo: usize,
+    hi: usize,
+    fill: &Val,
+) -> Res<Val> {
     let dims = x.dims();
     let total = lo.checked_add(hi).and_then(|n| n.checked_add(dims[axis])).filter(|n| *n <= 1 << 31);
     let total = total.ok_or_else(|| Refusal::malformed("a padding is too long"))?;
@@ -302,13 +318,15 @@ fn expand(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let wanted = call.known_ints(1, "shape")?.ok_or_else(|| Refusal::malformed("the shape is missing"))?;
     let dims: Vec<usize> = wanted.into_iter().map(unsigned).collect::<Res<_>>()?;
     let shape = x.shape().broadcast(&Shape::new(&dims));
-    let shape = shape.ok_or_else(|| Refusal::malformed(format!("{} cannot be repeated to {dims:?}", x.ty())))?;
+    let shape =
+        shape.ok_or_else(|| Refusal::malformed(format!("{} cannot be repeated to {dims:?}", x.ty())))?;
     Ok(vec![b.broadcast(x, shape.dims())?])
 }
 
 fn tile(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
-    let repeats = call.known_ints(1, "repeats")?.ok_or_else(|| Refusal::malformed("the repeats are missing"))?;
+    let repeats =
+        call.known_ints(1, "repeats")?.ok_or_else(|| Refusal::malformed("the repeats are missing"))?;
     if repeats.len() != x.rank() {
         return Err(Refusal::malformed("the repeats are not as many as the axes"));
     }
@@ -369,16 +387,22 @@ fn depth_to_space(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 fn space_to_depth(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let (d, s) = blocks(call)?;
     let apart = b.reshape(call.arg(0)?, &[d[0], d[1], d[2] / s, s, d[3] / s, s])?;
-    let moved = b.transpose(&apart, &[0, 3, 5, 1, 2, 4])?;
+    let order = if call.text("mode", "DCR") == "DCR" { [0, 3, 5, 1, 2, 4] } else { [0, 1, 3, 5, 2, 4] };
+    let moved = b.transpose(&apart, &order)?;
     Ok(vec![b.reshape(&moved, &[d[0], d[1] * s * s, d[2] / s, d[3] / s])?])
 }
 
 /// A triangle of matrices, and zeros.
 fn trilu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
-    let [.., rows, columns] = x.dims()[..] else { return Err(Refusal::malformed("the operand is no matrix")) };
+    let [.., rows, columns] = x.dims()[..] else {
+        return Err(Refusal::malformed("the operand is no matrix"));
+    };
     let k = call.known_ints(1, "diagonal")?.and_then(|v| v.first().copied()).unwrap_or(0);
-    let (row, column) = (b.int_array((0..i64::try_from(rows).unwrap_or(0)).collect()), b.int_array((0..i64::try_from(columns).unwrap_or(0)).collect()));
+    let (row, column) = (
+        b.int_array((0..i64::try_from(rows).unwrap_or(0)).collect()),
+        b.int_array((0..i64::try_from(columns).unwrap_or(0)).collect()),
+    );
     let row = b.reshape(&row, &[rows, 1])?;
     let k = b.int(k);
     let edge = b.add(&row, &k)?;

@@ -96,7 +96,11 @@ fn labels(text: &str, ranks: &[usize]) -> Res<(Vec<Vec<char>>, Vec<char>)> {
         Some(right) => spell(right, widest),
         None => {
             let all: Vec<char> = operands.concat();
-            let mut once: Vec<char> = all.iter().copied().filter(|c| !dots.contains(c) && all.iter().filter(|d| *d == c).count() == 1).collect();
+            let mut once: Vec<char> = all
+                .iter()
+                .copied()
+                .filter(|c| !dots.contains(c) && all.iter().filter(|d| *d == c).count() == 1)
+                .collect();
             once.sort_unstable();
             dots.iter().copied().chain(once).collect()
         }
@@ -134,8 +138,11 @@ fn einsum(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         vals.splice(..2, [made]);
         labels.splice(..2, [kept]);
     }
-    let (Some(val), Some(of)) = (vals.first(), labels.first()) else { return Err(Refusal::malformed("it has no operand")) };
-    let made = if *of == result { val.clone() } else { b.apply(contraction(&[of], &result)?, &[val], Elem::F32)? };
+    let (Some(val), Some(of)) = (vals.first(), labels.first()) else {
+        return Err(Refusal::malformed("it has no operand"));
+    };
+    let made =
+        if *of == result { val.clone() } else { b.apply(contraction(&[of], &result)?, &[val], Elem::F32)? };
     Ok(vec![converted(b, &made, elem)?])
 }
 
@@ -147,7 +154,9 @@ fn contraction(operands: &[&[char]], result: &[char]) -> Res<Op> {
 
 /// Leaves of axes with the same letter the diagonal.
 fn diagonal(b: &mut Builder<'_>, val: &mut Val, labels: &mut Vec<char>) -> Res<()> {
-    while let Some((i, j)) = (0..labels.len()).find_map(|j| Some((labels[..j].iter().position(|c| *c == labels[j])?, j))) {
+    while let Some((i, j)) =
+        (0..labels.len()).find_map(|j| Some((labels[..j].iter().position(|c| *c == labels[j])?, j)))
+    {
         let n = val.dims()[i];
         let rest: Vec<usize> = (0..labels.len()).filter(|k| *k != i && *k != j).collect();
         let perm: Vec<usize> = rest.iter().copied().chain([i, j]).collect();

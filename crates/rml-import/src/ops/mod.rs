@@ -4,12 +4,14 @@ use crate::build::{Builder, Call, Val};
 use crate::model::Node;
 use crate::refuse::{Refusal, Res};
 
+mod attention;
 mod control;
 mod convolution;
 mod fourier;
 mod functions;
 mod indexing;
 mod layout;
+mod loss;
 mod matrix;
 mod normalisation;
 mod pointwise;
@@ -42,14 +44,27 @@ const TABLES: &[Table] = &[
     resize::TABLE,
     fourier::TABLE,
     statics::TABLE,
+    attention::TABLE,
+    loss::TABLE,
     control::TABLE,
     scan::TABLE,
 ];
 
 /// Operators of ONNX Runtime's own domain that have the meaning of a standard one.
-const MICROSOFT: &[&str] =
-    &["Gelu", "QuickGelu", "BiasGelu", "FastGelu", "QLinearAdd", "QLinearMul", "QLinearConv", "QuantizeLinear",
-      "DequantizeLinear", "FusedMatMul", "SkipLayerNormalization", "Inverse"];
+const MICROSOFT: &[&str] = &[
+    "Gelu",
+    "QuickGelu",
+    "BiasGelu",
+    "FastGelu",
+    "QLinearAdd",
+    "QLinearMul",
+    "QLinearConv",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "FusedMatMul",
+    "SkipLayerNormalization",
+    "Inverse",
+];
 
 /// The function for an operator.
 pub(crate) fn rule(domain: &str, op: &str) -> Option<Rule> {

@@ -155,7 +155,8 @@ fn group(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     if dims.len() < 2 || groups == 0 || !dims[1].is_multiple_of(groups) {
         return Err(Refusal::malformed(format!("{groups} groups do not fit {}", x.ty())));
     }
-    let apart: Vec<usize> = [dims[0], groups, dims[1] / groups].into_iter().chain(dims[2..].iter().copied()).collect();
+    let apart: Vec<usize> =
+        [dims[0], groups, dims[1] / groups].into_iter().chain(dims[2..].iter().copied()).collect();
     let wide = b.reshape(x, &apart)?;
     let axes: Vec<usize> = (2..apart.len()).collect();
     let made = normalised(b, &wide, &axes, call.float("epsilon", 1e-5))?;

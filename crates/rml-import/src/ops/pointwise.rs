@@ -61,8 +61,31 @@ fn one(b: &mut Builder<'_>, call: &Call<'_>, f: Unary) -> Res<Vec<Val>> {
 fn two(b: &mut Builder<'_>, call: &Call<'_>, f: Binary) -> Res<Vec<Val>> {
     let (x, y) = (call.arg(0)?.clone(), call.arg(1)?.clone());
     let y = old_broadcast(b, call, &x, y)?;
+    if let Some(same) = neutral(f, &x, &y) {
+        return Ok(vec![same]);
+    }
     let result = b.binary(f, &x, &y)?;
     Ok(vec![wrapped(b, &result, f)?])
+}
+
+/// The operand that an operator leaves as it is: a sum with 0, a product with 1.
+fn neutral(f: Binary, x: &Val, y: &Val) -> Option<Val> {
+    let is = |val: &Val, number: f64| {
+        let element = val.known().filter(|_| !val.is_weight()).and_then(crate::tensor::uniform);
+        element.is_some_and(|e| crate::tensor::nums(&e) == [number])
+    };
+    let (left, right) = match f {
+        Binary::Add => (Some(0.0), Some(0.0)),
+        Binary::Mul => (Some(1.0), Some(1.0)),
+        Binary::Sub => (None, Some(0.0)),
+        Binary::Div => (None, Some(1.0)),
+        _ => (None, None),
+    };
+    let whole = x.shape().broadcast(&y.shape())?;
+    if x.shape() == whole && right.is_some_and(|n| is(y, n)) {
+        return Some(x.clone());
+    }
+    (y.shape() == whole && left.is_some_and(|n| is(x, n))).then(|| y.clone())
 }
 
 /// Integers without a sign wrap around below zero; the language's do not.
@@ -71,6 +94,21 @@ fn wrapped(b: &mut Builder<'_>, x: &Val, f: Binary) -> Res<Val> {
         Elem::Unsigned(bits) if bits < 64 && f != Binary::Div => modulo_of(b, x, 1 << bits),
         _ => Ok(x.clone()),
     }
+}
+
+/// An integer that may be beyond the range of its type, wrapped around into it.
+fn within(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
+    let (lo, hi) = x.elem.range();
+    if hi == i64::MAX {
+        return Ok(x.clone());
+    }
+    if lo == 0 {
+        return modulo_of(b, x, hi + 1);
+    }
+    let offset = b.int(lo).with_elem(x.elem);
+    let moved = b.sub(x, &offset)?;
+    let wrapped = modulo_of(b, &moved, hi - lo + 1)?;
+    b.add(&wrapped, &offset)
 }
 
 fn modulo_of(b: &mut Builder<'_>, x: &Val, n: i64) -> Res<Val> {
@@ -129,7 +167,8 @@ fn relu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 fn pow(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let (x, y) = (call.arg(0)?, call.arg(1)?);
     let y = &old_broadcast(b, call, x, y.clone())?;
-    let exponent = y.known().filter(|_| y.len() == 1 && y.rank() <= x.rank()).map(|v| crate::tensor::nums(v)[0]);
+    let exponent =
+        y.known().filter(|_| y.len() == 1 && y.rank() <= x.rank()).map(|v| crate::tensor::nums(v)[0]);
     let result = match exponent {
         Some(1.0) => x.clone(),
         Some(2.0) => b.mul(x, x)?,
@@ -198,30 +237,41 @@ pub(super) fn converted(b: &mut Builder<'_>, x: &Val, elem: Elem) -> Res<Val> {
         (from, DType::Int) => from.is_num() || from.range().0 < lo || from.range().1 > hi,
     };
     let y = b.convert(x, elem)?;
-    if !wraps || (lo, hi) == (i64::MIN, i64::MAX) || hi == i64::MAX || (x.elem.is_num() && x.known().is_none()) {
+    if !wraps
+        || (lo, hi) == (i64::MIN, i64::MAX)
+        || hi == i64::MAX
+        || (x.elem.is_num() && x.known().is_none())
+    {
         return Ok(y);
     }
-    let size = hi - lo + 1;
-    if lo == 0 {
-        return modulo_of(b, &y, size);
-    }
-    let offset = b.int(lo).with_elem(elem);
-    let moved = b.sub(&y, &offset)?;
-    let within = modulo_of(b, &moved, size)?;
-    b.add(&within, &offset)
+    within(b, &y)
 }
 
 fn shift(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let (x, n) = (call.arg(0)?, call.arg(1)?);
+    let width = match x.elem {
+        Elem::Int(bits) | Elem::Unsigned(bits) => i64::from(bits),
+        Elem::Float(_) | Elem::BFloat | Elem::Bool => 0,
+    };
+    let inside =
+        n.known().and_then(crate::tensor::ints).is_some_and(|v| v.iter().all(|k| (0..width).contains(k)));
+    if matches!(x.elem, Elem::Int(_)) && !inside {
+        return refuse(
+            "how far integers with a sign are moved depends on the values of inputs, or is beyond their width",
+        );
+    }
     let base = b.num(2.0);
     let count = b.convert(n, Elem::F32)?;
     let power = b.binary(Binary::Pow, &base, &count)?;
     let power = b.convert(&power, x.elem)?;
     if call.text("direction", "LEFT") == "RIGHT" {
-        return Ok(vec![b.div(x, &power)?]);
+        // Toward minus infinity, where a division goes toward zero.
+        let rest = b.binary(Binary::Mod, x, &power)?;
+        let whole = b.sub(x, &rest)?;
+        return Ok(vec![b.div(&whole, &power)?]);
     }
     let moved = b.mul(x, &power)?;
-    Ok(vec![wrapped(b, &moved, Binary::Mul)?])
+    Ok(vec![within(b, &moved)?])
 }
 
 fn bitwise_not(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {

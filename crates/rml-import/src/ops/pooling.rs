@@ -8,11 +8,7 @@ use super::layout::{filled, unsigned};
 use crate::build::{Builder, Call, Val, inverse};
 use crate::refuse::{Refusal, Res, refuse};
 
-pub(super) const TABLE: Table = &[
-    ("MaxPool", max_pool),
-    ("AveragePool", average_pool),
-    ("LpPool", lp_pool),
-];
+pub(super) const TABLE: Table = &[("MaxPool", max_pool), ("AveragePool", average_pool), ("LpPool", lp_pool)];
 
 /// The windows of a pooling, with more padding at the end where the last window may be cut.
 fn windows(call: &Call<'_>, x: &Val) -> Res<Windows> {
@@ -145,7 +141,8 @@ fn counts(call: &Call<'_>, x: &Val, w: &Windows) -> Vec<Vec<Option<f64>>> {
         let hi = if call.text("auto_pad", "NOTSET") == "NOTSET" { hi } else { w.hi[i] };
         let bounds = if pads_count { 0..w.lo[i] + length + hi } else { w.lo[i]..w.lo[i] + length };
         let count = |k: usize| {
-            let within = (0..w.size[i]).filter(|p| bounds.contains(&(k * w.stride[i] + p * w.dilation[i]))).count();
+            let within =
+                (0..w.size[i]).filter(|p| bounds.contains(&(k * w.stride[i] + p * w.dilation[i]))).count();
             (within < w.size[i]).then_some(within as f64)
         };
         (0..axis.windows(length, w.size[i]).unwrap_or(0)).map(count).collect()

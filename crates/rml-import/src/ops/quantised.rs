@@ -66,7 +66,9 @@ fn quantized(b: &mut Builder<'_>, x: &Val, scale: &Val, zero: Option<&Val>, elem
 /// `scale (q - zero point)`
 fn dequantized(b: &mut Builder<'_>, x: &Val, scale: &Val, zero: Option<&Val>) -> Res<Val> {
     let mut level = b.convert(x, Elem::F32)?;
-    if let Some(zero) = zero.filter(|z| z.known().and_then(crate::tensor::ints).is_none_or(|v| v.iter().any(|i| *i != 0))) {
+    if let Some(zero) =
+        zero.filter(|z| z.known().and_then(crate::tensor::ints).is_none_or(|v| v.iter().any(|i| *i != 0)))
+    {
         let zero = b.convert(zero, Elem::F32)?;
         level = b.sub(&level, &zero)?;
     }

@@ -89,7 +89,9 @@ fn layers(b: &mut Builder<'_>, call: &Call<'_>, kind: Kind) -> Res<Vec<Val>> {
     let units = rows / kind.gates();
     let direction = call.text("direction", "forward").to_ascii_lowercase();
     if directions != if direction == "bidirectional" { 2 } else { 1 } || units == 0 {
-        return Err(Refusal::malformed(format!("weights of {directions} directions for one that is {direction}")));
+        return Err(Refusal::malformed(format!(
+            "weights of {directions} directions for one that is {direction}"
+        )));
     }
     let lengths = lengths(b, call, time, batch)?;
     let mut sequences = Vec::new();
@@ -113,7 +115,11 @@ fn layers(b: &mut Builder<'_>, call: &Call<'_>, kind: Kind) -> Res<Vec<Val>> {
 }
 
 /// The results of all directions.
-fn gathered(b: &mut Builder<'_>, (sequences, finals): (Vec<Val>, Vec<Vec<Val>>), batch_first: bool) -> Res<Vec<Val>> {
+fn gathered(
+    b: &mut Builder<'_>,
+    (sequences, finals): (Vec<Val>, Vec<Vec<Val>>),
+    batch_first: bool,
+) -> Res<Vec<Val>> {
     let stack = |b: &mut Builder<'_>, vals: &[Val], axis: usize| -> Res<Val> {
         let wide: Vec<Val> = vals
             .iter()
@@ -145,7 +151,12 @@ fn lengths(b: &mut Builder<'_>, call: &Call<'_>, time: usize, batch: usize) -> R
 }
 
 /// The first value of a state.
-fn start(b: &mut Builder<'_>, given: Option<&Val>, (d, batch, units): (usize, usize, usize), batch_first: bool) -> Res<Val> {
+fn start(
+    b: &mut Builder<'_>,
+    given: Option<&Val>,
+    (d, batch, units): (usize, usize, usize),
+    batch_first: bool,
+) -> Res<Val> {
     match given {
         Some(given) if batch_first => b.at(given, 1, d),
         Some(given) => b.at(given, 0, d),
@@ -159,14 +170,20 @@ fn start(b: &mut Builder<'_>, given: Option<&Val>, (d, batch, units): (usize, us
 fn layer(call: &Call<'_>, kind: Kind, units: usize, d: usize) -> Res<Layer> {
     let each = kind.activations();
     let names = call.texts("activations").unwrap_or_default();
-    let (alphas, betas) = (call.floats("activation_alpha").unwrap_or_default(), call.floats("activation_beta").unwrap_or_default());
+    let (alphas, betas) = (
+        call.floats("activation_alpha").unwrap_or_default(),
+        call.floats("activation_beta").unwrap_or_default(),
+    );
     let (mut alphas, mut betas) = (alphas.into_iter(), betas.into_iter());
     let mut activations = Vec::new();
     for k in 0..each.len() * (d + 1) {
         let name = names.get(k).map_or(each[k % each.len()], String::as_str).to_owned();
         // The numbers are those of the functions that have some, one after the other.
         let word = name.to_ascii_lowercase();
-        let has_alpha = matches!(word.as_str(), "affine" | "leakyrelu" | "thresholdedrelu" | "scaledtanh" | "hardsigmoid" | "elu");
+        let has_alpha = matches!(
+            word.as_str(),
+            "affine" | "leakyrelu" | "thresholdedrelu" | "scaledtanh" | "hardsigmoid" | "elu"
+        );
         let has_beta = matches!(word.as_str(), "affine" | "scaledtanh" | "hardsigmoid");
         let alpha = if has_alpha { alphas.next() } else { None };
         let beta = if has_beta { betas.next() } else { None };
@@ -202,7 +219,9 @@ fn run_layer(
 ) -> Res<Vec<Val>> {
     let along = run.time > 1 || lengths.is_some();
     let name = format!("{}{}", layer.kind.name(), if run.back { "_back" } else { "" });
-    let name = crate::names::identifier(&call.node.name).filter(|n| n.len() < 20 && !n.contains("node")).map_or(name, |n| if run.back { format!("{n}_back") } else { n });
+    let name = crate::names::identifier(&call.node.name)
+        .filter(|n| n.len() < 20 && !n.contains("node"))
+        .map_or(name, |n| if run.back { format!("{n}_back") } else { n });
     b.open(&name);
     let made = inside(b, call, layer, run, (x, &initial, lengths), along);
     let outputs = match made {
@@ -247,8 +266,11 @@ fn inside(
     }
     let tick = lengths.map(|_| b.input(&Val::constant(Elem::I64, Value::Int(0)), &[], "t"));
     let weights = weights(b, call, layer, run)?;
-    let before: Vec<Val> =
-        if along { first.iter().zip(names).map(|(v, n)| b.declared(v, n[1])).collect() } else { first.clone() };
+    let before: Vec<Val> = if along {
+        first.iter().zip(names).map(|(v, n)| b.declared(v, n[1])).collect()
+    } else {
+        first.clone()
+    };
     let mut next = step(b, layer, &weights, &x, &before)?;
     let mut output = None;
     if let (Some(tick), Some(lengths)) = (tick, lengths) {
@@ -274,7 +296,11 @@ fn inside(
 fn weights(b: &mut Builder<'_>, call: &Call<'_>, layer: &Layer, run: &Run) -> Res<Weights> {
     let rows = layer.kind.gates() * layer.units;
     let columns = call.arg(1)?.dims()[2];
-    let cut = if run.directions > 1 { format!(", cut = {{ axis = 0, block = {}, of = 2 }}", run.d) } else { String::new() };
+    let cut = if run.directions > 1 {
+        format!(", cut = {{ axis = 0, block = {}, of = 2 }}", run.d)
+    } else {
+        String::new()
+    };
     let of = |b: &mut Builder<'_>, i: usize, name: &str, dims: &[usize], by: &str| {
         let Some(val) = call.opt(i) else { return Ok(None) };
         let made = weight(b, val, run.d, dims, &format!("{cut}, rearrange = {by}"), name == "bias")?;
@@ -306,7 +332,13 @@ fn weight(b: &mut Builder<'_>, val: &Val, d: usize, dims: &[usize], how: &str, h
     }
     let val = b.captured(val);
     let one = b.at(&val, 0, d)?;
-    if halves { b.reshape(&one, dims) } else if one.rank() == 2 { b.transpose(&one, &[1, 0]) } else { Ok(one) }
+    if halves {
+        b.reshape(&one, dims)
+    } else if one.rank() == 2 {
+        b.transpose(&one, &[1, 0])
+    } else {
+        Ok(one)
+    }
 }
 
 /// The columns of a gate.

@@ -35,7 +35,9 @@ fn resize(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let rule = Rule {
         nearest: call.text("mode", "nearest") == "nearest",
         cubic: (call.text("mode", "nearest") == "cubic").then(|| call.float("cubic_coeff_a", -0.75)),
-        coordinates: call.text("coordinate_transformation_mode", if old { "asymmetric" } else { "half_pixel" }).to_owned(),
+        coordinates: call
+            .text("coordinate_transformation_mode", if old { "asymmetric" } else { "half_pixel" })
+            .to_owned(),
         rounding: call.text("nearest_mode", if old { "floor" } else { "round_prefer_floor" }).to_owned(),
         antialias: call.flag("antialias", false),
         outside: call.flag("exclude_outside", false),
@@ -62,7 +64,11 @@ fn axes(call: &Call<'_>, x: &Val, old: bool) -> Res<Vec<Axis>> {
         None => call.known_nums(if old { 1 } else { 2 }, "scales")?.filter(|s| !s.is_empty()),
     };
     let sizes = if old { None } else { call.known_ints(3, "sizes")?.filter(|s| !s.is_empty()) };
-    let roi = if old { None } else { call.known_nums(1, "roi").ok().flatten().filter(|r| r.len() == 2 * chosen.len()) };
+    let roi = if old {
+        None
+    } else {
+        call.known_nums(1, "roi").ok().flatten().filter(|r| r.len() == 2 * chosen.len())
+    };
     let mut axes: Vec<Axis> =
         dims.iter().map(|d| Axis { length: *d, result: *d, scale: 1.0, roi: (0.0, 1.0) }).collect();
     let bad = || Refusal::malformed("its sizes are not one for each axis");
@@ -116,7 +122,7 @@ impl Axis {
                 let adjustment = result / span;
                 length / 2.0 * (1.0 - adjustment) + (x + 0.5) / self.scale - 0.5
             }
-            "align_corners" if self.result > 1 => x * (length - 1.0) / (result - 1.0),
+            "align_corners" if span > 1.0 => x * (length - 1.0) / (span - 1.0),
             "align_corners" => 0.0,
             "tf_crop_and_resize" => {
                 let (start, end) = self.roi;

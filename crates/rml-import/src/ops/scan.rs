@@ -43,7 +43,12 @@ fn run(b: &mut Builder<'_>, body: &Body<'_>) -> Res<(Vec<Val>, Vec<Val>)> {
     let elems: Vec<Elem> = outputs.iter().map(|v| v.elem).collect();
     let node = b.close(&outputs)?;
     let args: Vec<Val> = body.lead.iter().chain(&body.states).chain(&body.scanned).cloned().collect();
-    let axes = body.lead.iter().map(|_| Some(0)).chain(body.states.iter().map(|_| None)).chain(body.scanned.iter().map(|_| Some(0)));
+    let axes = body
+        .lead
+        .iter()
+        .map(|_| Some(0))
+        .chain(body.states.iter().map(|_| None))
+        .chain(body.scanned.iter().map(|_| Some(0)));
     let mut results = b.call(node, &args, Some((axes.collect(), body.back)), &elems)?;
     let stacked = results.split_off(body.states.len());
     let last = if body.back { 0 } else { body.length - 1 };
@@ -132,7 +137,15 @@ fn scan(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     }
     let length = scanned.first().map_or(0, |v| v.dims()[0]);
     bounded(length)?;
-    let body = Body { graph, lead: Vec::new(), states: vals[..states].to_vec(), scanned, condition: false, length, back: false };
+    let body = Body {
+        graph,
+        lead: Vec::new(),
+        states: vals[..states].to_vec(),
+        scanned,
+        condition: false,
+        length,
+        back: false,
+    };
     let (mut results, stacked) = run(b, &body)?;
     let axes = call.ints("scan_output_axes").unwrap_or_else(|| vec![0; stacked.len()]);
     let back = call.ints("scan_output_directions").unwrap_or_else(|| vec![0; stacked.len()]);
@@ -152,7 +165,8 @@ fn reversed(b: &mut Builder<'_>, val: &Val) -> Res<Val> {
     if dims[0] < 2 {
         return Ok(val.clone());
     }
-    let mut items: Vec<rml_ir::op::AxisIndex> = dims.iter().map(|d| rml_ir::op::AxisIndex::whole(*d)).collect();
+    let mut items: Vec<rml_ir::op::AxisIndex> =
+        dims.iter().map(|d| rml_ir::op::AxisIndex::whole(*d)).collect();
     items[0] = rml_ir::op::AxisIndex::Slice { start: dims[0] - 1, len: dims[0], step: -1 };
     b.part(val, &items)
 }
@@ -179,7 +193,8 @@ fn repeated(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let length = unsigned(trips.min(1 << 40))?;
     bounded(length)?;
     let ticks = b.int_array((0..trips).collect());
-    let body = Body { graph, lead: vec![ticks], states, scanned: Vec::new(), condition: true, length, back: false };
+    let body =
+        Body { graph, lead: vec![ticks], states, scanned: Vec::new(), condition: true, length, back: false };
     let (mut results, stacked) = run(b, &body)?;
     results.extend(stacked);
     Ok(results)

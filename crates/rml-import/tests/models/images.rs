@@ -49,7 +49,10 @@ fn a_transposed_convolution_spreads_its_operand() {
     };
     close(&net(&[]), &[1.0, 12.0, 120.0, 200.0]);
     close(&net(&[("strides", Attr::Ints(&[2])), ("pads", Attr::Ints(&[1, 0]))]), &[10.0, 102.0, 20.0, 200.0]);
-    close(&net(&[("strides", Attr::Ints(&[2])), ("output_padding", Attr::Ints(&[1]))]), &[1.0, 10.0, 102.0, 20.0, 200.0, 0.0]);
+    close(
+        &net(&[("strides", Attr::Ints(&[2])), ("output_padding", Attr::Ints(&[1]))]),
+        &[1.0, 10.0, 102.0, 20.0, 200.0, 0.0],
+    );
 }
 
 #[test]
@@ -66,13 +69,22 @@ fn three_axes_are_sums_of_two() {
 #[test]
 fn padding_does_not_count_in_means() {
     let net = |attrs: &[(&str, Attr<'_>)]| {
-        let shared: [(&str, Attr<'_>); 2] = [("kernel_shape", Attr::Ints(&[2])), ("pads", Attr::Ints(&[1, 0]))];
+        let shared: [(&str, Attr<'_>); 2] =
+            [("kernel_shape", Attr::Ints(&[2])), ("pads", Attr::Ints(&[1, 0]))];
         let mut node = Net::new(19).input("x", &["1", "1", "3"]).node("AveragePool", "x", "y", &shared);
         for (name, value) in attrs {
-            let attr = Net::new(19).node("AveragePool", "x", "y", &[(name, match value {
-                Attr::Int(i) => Attr::Int(*i),
-                _ => panic!("an integer"),
-            })]);
+            let attr = Net::new(19).node(
+                "AveragePool",
+                "x",
+                "y",
+                &[(
+                    name,
+                    match value {
+                        Attr::Int(i) => Attr::Int(*i),
+                        _ => panic!("an integer"),
+                    },
+                )],
+            );
             node.graph.node[0].attribute.extend(attr.graph.node[0].attribute.clone());
         }
         node.output("y").y(super::support::nums(&[1, 1, 3], &[2.0, 4.0, 8.0]))
@@ -96,11 +108,16 @@ fn images_are_repeated_and_interpolated() {
         Net::new(13)
             .input("x", &["1", "1", "2"])
             .tensor("scales", &[3], &[1.0, 1.0, 2.0])
-            .node("Resize", "x - scales", "y", &[
-                ("mode", Attr::Text(mode)),
-                ("coordinate_transformation_mode", Attr::Text(coordinates)),
-                ("nearest_mode", Attr::Text("floor")),
-            ])
+            .node(
+                "Resize",
+                "x - scales",
+                "y",
+                &[
+                    ("mode", Attr::Text(mode)),
+                    ("coordinate_transformation_mode", Attr::Text(coordinates)),
+                    ("nearest_mode", Attr::Text("floor")),
+                ],
+            )
             .output("y")
             .y(super::support::nums(&[1, 1, 2], &[0.0, 4.0]))
     };

@@ -187,7 +187,10 @@ pub fn ramp(dims: &[usize], step: f32) -> Value {
 #[track_caller]
 pub fn close(found: &[f64], expected: &[f64]) {
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 2e-5 * b.abs().max(1.0);
-    assert!(found.len() == expected.len() && found.iter().zip(expected).all(near), "{found:?} is not {expected:?}");
+    assert!(
+        found.len() == expected.len() && found.iter().zip(expected).all(near),
+        "{found:?} is not {expected:?}"
+    );
 }
 
 fn info(name: &str, elem: i32, dims: &[&str]) -> ValueInfoProto {
