@@ -132,6 +132,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("tensor-shape", include_str!("../../../docs/errors/tensor-shape.md")),
     ("tensor-type", include_str!("../../../docs/errors/tensor-type.md")),
     ("export-mismatch", include_str!("../../../docs/errors/export-mismatch.md")),
+    ("malformed-model", include_str!("../../../docs/errors/malformed-model.md")),
+    ("import-refused", include_str!("../../../docs/errors/import-refused.md")),
     ("export-refused", include_str!("../../../docs/errors/export-refused.md")),
     ("uneven-updates", include_str!("../../../docs/errors/uneven-updates.md")),
     ("shuffled-state", include_str!("../../../docs/errors/shuffled-state.md")),

@@ -12,8 +12,9 @@
 //! | text | | formatted as `rml fmt` does |
 //!
 //! The operators of the language know their own types and values (`rml_ir::op`), so a function for an operator of the
-//! format (`ops`) only says what it is made of: the builder finds shapes and folds constants. Axes are transposed lazily
-//! (`build::View`), so convolutions and what stands between them have their channels last without transpositions.
+//! format (`ops`) only says what it is made of: the builder finds shapes and folds constants. Axes are transposed
+//! lazily (`build::View`), so convolutions and what stands between them have their channels last without
+//! transpositions.
 //!
 //! A model comes from anywhere: nothing here panics, and memory and time are bounded by the size of the file and by
 //! limits on what is folded and how many equations there are.
@@ -102,8 +103,11 @@ pub struct Model {
     pub states: Vec<(String, String)>,
 }
 
-/// Makes a program of a model. `origin` is its name in messages; `external` gives the bytes of other files that it names:
-/// of a name, where they begin, and how many, all if that is not said.
+/// Gives bytes of another file: its name, where they begin, and how many, all if that is not said.
+pub type External<'e> = dyn Fn(&str, u64, Option<u64>) -> Result<Bytes, Diagnostic> + 'e;
+
+/// Makes a program of a model. `origin` is its name in messages; `external` gives the bytes of other files that it
+/// names.
 ///
 /// # Errors
 /// A file that is no model (`malformed-model`), or something in it that cannot be imported (`import-refused`): which
@@ -111,18 +115,13 @@ pub struct Model {
 pub fn import(
     bytes: Vec<u8>,
     origin: &str,
-    external: &dyn Fn(&str, u64, Option<u64>) -> Result<Bytes, Diagnostic>,
+    external: &External<'_>,
     options: &Options,
 ) -> Result<Model, Error> {
     made(Bytes::from(bytes), origin, external, options).map_err(|refusal| refusal.diagnostic(origin).into())
 }
 
-fn made(
-    bytes: Bytes,
-    origin: &str,
-    external: &dyn Fn(&str, u64, Option<u64>) -> Result<Bytes, Diagnostic>,
-    options: &Options,
-) -> Res<Model> {
+fn made(bytes: Bytes, origin: &str, external: &External<'_>, options: &Options) -> Res<Model> {
     let outside = |name: &str, offset: u64, length: Option<u64>| {
         external(name, offset, length).map_err(|d| Refusal::malformed(d.message.clone()))
     };

@@ -46,8 +46,7 @@ const RESERVED: &[&str] = &[
 pub(crate) fn identifier(name: &str) -> Option<String> {
     let name = name.trim_start_matches("onnx::").trim_end_matches(":0");
     let name = name.strip_suffix("_output_0").unwrap_or(name);
-    let parts: Vec<String> =
-        name.split(|c: char| c == '/' || c == ':').map(plain).filter(|p| !p.is_empty()).collect();
+    let parts: Vec<String> = name.split(['/', ':']).map(plain).filter(|p| !p.is_empty()).collect();
     let mut text = parts.join("_");
     for skipped in 1..parts.len() {
         if text.len() > LONG {

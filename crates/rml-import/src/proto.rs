@@ -1,5 +1,5 @@
-//! The messages of the format that an import reads, by their numbers in `onnx.proto`. Fields that say nothing about what
-//! a model computes are left out; the decoder skips them.
+//! The messages of the format that an import reads, by their numbers in `onnx.proto`. Fields that say nothing about
+//! what a model computes are left out; the decoder skips them.
 
 use bytes::Bytes;
 

@@ -27,8 +27,8 @@ pub(crate) struct Import {
     /// Value of an input that never changes, e.g. sr=16000; what depends on it alone is computed at import
     #[arg(long, value_name = "INPUT=VALUE", value_parser = values::fixed)]
     pub(crate) set: Vec<(String, Vec<f64>)>,
-    /// An input that is a state, and the output that it keeps, e.g. h=hn; `none` for no states. By default names such as
-    /// h and hn, state and stateN are paired
+    /// An input that is a state, and the output that it keeps, e.g. h=hn; `none` for no states. By default names such
+    /// as h and hn, state and stateN are paired
     #[arg(long, value_name = "INPUT=OUTPUT", value_parser = values::pair)]
     pub(crate) state: Vec<values::Pair>,
     /// Compute numbers in double precision

@@ -28,7 +28,7 @@ pub(crate) fn import(args: &Import, output: &mut Output) -> Result<(), Stop> {
 }
 
 fn options(args: &Import) -> Result<ModelOptions, Stop> {
-    let none = args.state.iter().any(|pair| *pair == Pair::None);
+    let none = args.state.contains(&Pair::None);
     let pairs = args.state.iter().filter_map(|pair| match pair {
         Pair::Of(input, output) => Some((input.clone(), output.clone())),
         Pair::None => None,

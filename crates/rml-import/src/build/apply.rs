@@ -127,8 +127,8 @@ impl Builder<'_> {
     /// Constants whose elements are all the same as scalars, where the others have the shape of the result.
     fn without_repetition(&mut self, args: &[Val]) -> Res<Vec<Val>> {
         let shape = |keep: &dyn Fn(usize) -> bool| {
-            let all = args.iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, v)| v.shape());
-            all.fold(Some(Shape::scalar()), |a, b| a?.broadcast(&b))
+            let mut all = args.iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, v)| v.shape());
+            all.try_fold(Shape::scalar(), |a, b| a.broadcast(&b))
         };
         let whole = shape(&|_| true);
         let mut out = args.to_vec();
@@ -142,7 +142,7 @@ impl Builder<'_> {
             }
         }
         // Of several constants one gives the shape.
-        let now = out.iter().map(Val::shape).fold(Some(Shape::scalar()), |a, b| a?.broadcast(&b));
+        let now = out.iter().map(Val::shape).try_fold(Shape::scalar(), |a, b| a.broadcast(&b));
         Ok(if now == whole { out } else { args.to_vec() })
     }
 
@@ -250,10 +250,8 @@ impl Builder<'_> {
 
     /// Folds axes (in order); they are dropped, or stay with length 1.
     pub(crate) fn fold(&mut self, by: Reduction, val: &Val, axes: &[usize], keep: bool) -> Res<Val> {
-        let elem = match by {
-            Reduction::ArgMax | Reduction::ArgMin => Elem::I64,
-            _ => val.elem,
-        };
+        let positions = matches!(by, Reduction::ArgMax | Reduction::ArgMin);
+        let elem = if positions { Elem::I64 } else { val.elem };
         if axes.is_empty() {
             return Ok(val.clone());
         }

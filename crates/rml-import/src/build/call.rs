@@ -56,11 +56,10 @@ impl Call<'_> {
     }
 
     pub(crate) fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        match self.attr(name) {
-            Some(Attr::Ints(v)) => Some(v.clone()),
-            Some(Attr::Int(i)) => Some(vec![*i]),
-            _ => None,
+        if let Some(Attr::Int(i)) = self.attr(name) {
+            return Some(vec![*i]);
         }
+        if let Some(Attr::Ints(v)) = self.attr(name) { Some(v.clone()) } else { None }
     }
 
     pub(crate) fn float(&self, name: &str, default: f32) -> f64 {
@@ -89,10 +88,10 @@ impl Call<'_> {
     /// # Errors
     /// There is no such graph.
     pub(crate) fn graph(&self, name: &str) -> Res<&Graph> {
-        match self.attr(name) {
-            Some(Attr::Graph(graph)) => Ok(graph),
-            _ => Err(Refusal::malformed(format!("the graph `{name}` is missing"))),
-        }
+        let Some(Attr::Graph(graph)) = self.attr(name) else {
+            return Err(Refusal::malformed(format!("the graph `{name}` is missing")));
+        };
+        Ok(graph)
     }
 
     /// The integers of an operand that has to be known.

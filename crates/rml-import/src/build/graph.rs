@@ -30,7 +30,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The value of a name in the innermost of so many frames. What a frame around it has becomes an input.
+    /// The value of a name in the innermost of that many frames. What a frame around it has becomes an input.
     fn find(&mut self, name: &str, frames: usize) -> Option<Val> {
         let frame = self.frames.get(frames.checked_sub(1)?)?;
         if let Some(val) = frame.scopes.iter().rev().find_map(|scope| scope.get(name)) {
@@ -132,7 +132,7 @@ impl<'m> Builder<'m> {
 
     fn called(&mut self, function: &crate::model::Function, attrs: &BTreeMap<String, Attr>) -> Res<Vec<Val>> {
         for node in &function.nodes {
-            self.node(&with_attributes(node, attrs, &function.inputs))?;
+            self.node(&with_attributes(node, attrs))?;
         }
         function.outputs.iter().map(|name| self.lookup(name)).collect()
     }
@@ -256,7 +256,7 @@ impl<'m> Builder<'m> {
 }
 
 /// A node of a function, with the attributes of a call in place of those that stand for them.
-fn with_attributes(node: &Node, attrs: &BTreeMap<String, Attr>, _inputs: &[String]) -> Node {
+fn with_attributes(node: &Node, attrs: &BTreeMap<String, Attr>) -> Node {
     let mut node = node.clone();
     let given = std::mem::take(&mut node.attrs);
     for (name, value) in given {

@@ -1,4 +1,4 @@
-//! Weights: which tensors of the model become parameters, and what the mapping says of each.
+//! Weights: which tensors of the model become parameters, and what the mapping says about each.
 
 use rml_ir::op::Op;
 use rml_ir::{Shape, Type, Value};
@@ -147,7 +147,7 @@ impl Builder<'_> {
         self.define(Type { shape: shape.clone(), ..moved_ty }, Rhs::Apply(Op::Reshape { shape }, vec![moved]))
     }
 
-    /// What a mapping says of a parameter that is that weight.
+    /// What a mapping says about a parameter that is that weight.
     pub(crate) fn mapped(&self, origin: &Origin) -> String {
         let weight = &self.weights.all[origin.weight];
         let name = quoted(&weight.name);

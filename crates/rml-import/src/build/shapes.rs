@@ -83,8 +83,8 @@ impl Builder<'_> {
     }
 }
 
-/// For each dimension of `to` the axis of `from` that it is, or `None` for a new one of length 1, if only such ones come
-/// and go.
+/// For each dimension of `to` the axis of `from` that it is, or `None` for a new one of length 1, if only such ones
+/// come and go.
 fn same_axes(from: &[usize], to: &[usize]) -> Option<Vec<Option<usize>>> {
     let mut left = from.iter().enumerate().filter(|(_, d)| **d != 1);
     let axes: Option<Vec<Option<usize>>> = to

@@ -13,7 +13,7 @@ pub(crate) struct Val {
     pub(crate) held: Held,
 }
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Held {
     /// All of it.

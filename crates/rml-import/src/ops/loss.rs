@@ -26,12 +26,11 @@ fn likelihood(b: &mut Builder<'_>, call: &Call<'_>, logs: &Val) -> Res<Val> {
     let target = call.arg(1)?;
     let (rows, _) = last_axis(b, logs, 1)?;
     let zero = b.int(0);
-    let ignored = match call.attr("ignore_index") {
-        Some(Attr::Int(i)) => {
-            let ignored = b.int(*i);
-            Some(b.compare(Compare::Eq, target, &ignored)?)
-        }
-        _ => None,
+    let ignored = if let Some(Attr::Int(i)) = call.attr("ignore_index") {
+        let ignored = b.int(*i);
+        Some(b.compare(Compare::Eq, target, &ignored)?)
+    } else {
+        None
     };
     let at = match &ignored {
         Some(ignored) => b.choose(ignored, &zero, target)?,

@@ -79,7 +79,8 @@ fn neutral(f: Binary, x: &Val, y: &Val) -> Option<Val> {
         Binary::Mul => (Some(1.0), Some(1.0)),
         Binary::Sub => (None, Some(0.0)),
         Binary::Div => (None, Some(1.0)),
-        _ => (None, None),
+        Binary::Mod | Binary::Pow | Binary::Atan2 | Binary::LogAddExp => (None, None),
+        Binary::Minimum | Binary::Maximum => (None, None),
     };
     let whole = x.shape().broadcast(&y.shape())?;
     if x.shape() == whole && right.is_some_and(|n| is(y, n)) {
@@ -92,7 +93,7 @@ fn neutral(f: Binary, x: &Val, y: &Val) -> Option<Val> {
 fn wrapped(b: &mut Builder<'_>, x: &Val, f: Binary) -> Res<Val> {
     match x.elem {
         Elem::Unsigned(bits) if bits < 64 && f != Binary::Div => modulo_of(b, x, 1 << bits),
-        _ => Ok(x.clone()),
+        Elem::Unsigned(_) | Elem::Int(_) | Elem::Float(_) | Elem::BFloat | Elem::Bool => Ok(x.clone()),
     }
 }
 

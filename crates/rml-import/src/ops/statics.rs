@@ -24,20 +24,19 @@ pub(super) const TABLE: Table = &[
 
 fn constant(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let name = call.node.outputs.first().map_or("constant", String::as_str).to_owned();
-    for (key, attr) in &call.node.attrs {
-        let val = match attr {
-            Attr::Tensor(t) => b.tensor(&name, t.elem, t.value.clone(), 17),
-            Attr::Float(x) => b.num(f64::from(*x)),
-            Attr::Int(i) => b.int(*i),
-            Attr::Ints(v) => b.int_array(v.clone()),
-            Attr::Floats(v) => b.num_array(&[v.len()], v.iter().map(|x| f64::from(*x)).collect()),
-            Attr::Text(_) | Attr::Texts(_) | Attr::Graph(_) | Attr::Of(_) | Attr::Other => {
-                return refuse(format!("its value is `{key}`, which is no tensor of numbers"));
-            }
-        };
-        return Ok(vec![val]);
-    }
-    Err(Refusal::malformed("it has no value"))
+    let Some((key, attr)) = call.node.attrs.first_key_value() else {
+        return Err(Refusal::malformed("it has no value"));
+    };
+    Ok(vec![match attr {
+        Attr::Tensor(t) => b.tensor(&name, t.elem, t.value.clone(), 17),
+        Attr::Float(x) => b.num(f64::from(*x)),
+        Attr::Int(i) => b.int(*i),
+        Attr::Ints(v) => b.int_array(v.clone()),
+        Attr::Floats(v) => b.num_array(&[v.len()], v.iter().map(|x| f64::from(*x)).collect()),
+        Attr::Text(_) | Attr::Texts(_) | Attr::Graph(_) | Attr::Of(_) | Attr::Other => {
+            return refuse(format!("its value is `{key}`, which is no tensor of numbers"));
+        }
+    }])
 }
 
 fn constant_of_shape(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {

@@ -1,5 +1,5 @@
-//! Models as programs: what they compute, what their weights are, and what is refused. Expected values are worked out by
-//! hand, or were computed once by ONNX Runtime 1.32, as the test says.
+//! Models as programs: what they compute, what their weights are, and what is refused. Expected values are worked out
+//! by hand.
 
 #![allow(missing_docs, clippy::cast_precision_loss, clippy::float_cmp, reason = "tests")]
 
@@ -11,3 +11,11 @@ mod recurrent;
 mod shapes;
 mod support;
 mod weights;
+
+#[test]
+fn the_page_lists_the_operators() {
+    let page = include_str!("../../../../docs/import.md");
+    let words: Vec<&str> = page.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let missing: Vec<&str> = rml_import::operators().into_iter().filter(|op| !words.contains(op)).collect();
+    assert!(missing.is_empty(), "docs/import.md does not name {missing:?}");
+}

@@ -12,13 +12,13 @@ use rml_import::{Model, Options};
 
 /// A model while it is built.
 #[derive(Clone, Default)]
-pub struct Net {
-    pub graph: GraphProto,
+pub(crate) struct Net {
+    pub(crate) graph: GraphProto,
     opset: i64,
 }
 
 /// The value of an attribute.
-pub enum Attr<'a> {
+pub(crate) enum Attr<'a> {
     Int(i64),
     Ints(&'a [i64]),
     Float(f32),
@@ -27,33 +27,33 @@ pub enum Attr<'a> {
 }
 
 impl Net {
-    pub fn new(opset: i64) -> Self {
+    pub(crate) fn new(opset: i64) -> Self {
         Self { opset, ..Self::default() }
     }
 
     /// An input of numbers; a dimension is a number or a name.
     #[must_use]
-    pub fn input(mut self, name: &str, dims: &[&str]) -> Self {
+    pub(crate) fn input(mut self, name: &str, dims: &[&str]) -> Self {
         self.graph.input.push(info(name, 1, dims));
         self
     }
 
     /// An input of integers.
     #[must_use]
-    pub fn ints(mut self, name: &str, dims: &[&str]) -> Self {
+    pub(crate) fn ints(mut self, name: &str, dims: &[&str]) -> Self {
         self.graph.input.push(info(name, 7, dims));
         self
     }
 
     #[must_use]
-    pub fn output(mut self, name: &str) -> Self {
+    pub(crate) fn output(mut self, name: &str) -> Self {
         self.graph.output.push(info(name, 1, &[]));
         self
     }
 
     /// A tensor of numbers.
     #[must_use]
-    pub fn tensor(mut self, name: &str, dims: &[i64], values: &[f32]) -> Self {
+    pub(crate) fn tensor(mut self, name: &str, dims: &[i64], values: &[f32]) -> Self {
         self.graph.initializer.push(TensorProto {
             name: name.into(),
             dims: dims.to_vec(),
@@ -66,7 +66,7 @@ impl Net {
 
     /// A tensor of integers.
     #[must_use]
-    pub fn integers(mut self, name: &str, dims: &[i64], values: &[i64]) -> Self {
+    pub(crate) fn integers(mut self, name: &str, dims: &[i64], values: &[i64]) -> Self {
         self.graph.initializer.push(TensorProto {
             name: name.into(),
             dims: dims.to_vec(),
@@ -79,7 +79,7 @@ impl Net {
 
     /// A node; names are separated by blanks, and `-` stands for an operand that is left out.
     #[must_use]
-    pub fn node(mut self, op: &str, inputs: &str, outputs: &str, attrs: &[(&str, Attr<'_>)]) -> Self {
+    pub(crate) fn node(mut self, op: &str, inputs: &str, outputs: &str, attrs: &[(&str, Attr<'_>)]) -> Self {
         let names = |text: &str| {
             text.split_whitespace().map(|n| if n == "-" { String::new() } else { n.to_owned() }).collect()
         };
@@ -94,7 +94,7 @@ impl Net {
         self
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let model = ModelProto {
             ir_version: 8,
             graph: Some(self.graph.clone()),
@@ -104,43 +104,43 @@ impl Net {
         model.encode_to_vec()
     }
 
-    pub fn import(&self, options: &Options) -> Result<Model, Error> {
+    pub(crate) fn import(&self, options: &Options) -> Result<Model, Error> {
         import(self.bytes(), options)
     }
 
     /// The program of the model.
     #[track_caller]
-    pub fn program(&self) -> Model {
+    pub(crate) fn program(&self) -> Model {
         self.import(&Options::default()).unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// The outputs of one cycle.
     #[track_caller]
-    pub fn run(&self, inputs: &[(&str, Value)]) -> BTreeMap<String, Vec<f64>> {
+    pub(crate) fn run(&self, inputs: &[(&str, Value)]) -> BTreeMap<String, Vec<f64>> {
         Running::of(&self.program()).step(inputs)
     }
 
     /// The output `y` of one cycle, where `x` is given.
     #[track_caller]
-    pub fn y(&self, x: Value) -> Vec<f64> {
+    pub(crate) fn y(&self, x: Value) -> Vec<f64> {
         self.run(&[("x", x)]).remove("y").expect("an output")
     }
 }
 
 /// Imports a model that has no other files.
-pub fn import(bytes: Vec<u8>, options: &Options) -> Result<Model, Error> {
+pub(crate) fn import(bytes: Vec<u8>, options: &Options) -> Result<Model, Error> {
     rml_import::import(bytes, "net.onnx", &|_, _, _| panic!("no other file"), options)
 }
 
 /// A program at work, with the parameters of its model.
-pub struct Running {
+pub(crate) struct Running {
     session: Session,
     outputs: Vec<String>,
 }
 
 impl Running {
     #[track_caller]
-    pub fn of(model: &Model) -> Self {
+    pub(crate) fn of(model: &Model) -> Self {
         let source = Source::text("model.rml", model.program.as_str());
         let options = rml::Options { node: Some("main".into()), ..rml::Options::default() };
         let imported = rml::import_params(&source, &options, &model.tensors, &model.mapping);
@@ -155,7 +155,7 @@ impl Running {
     }
 
     #[track_caller]
-    pub fn step(&mut self, inputs: &[(&str, Value)]) -> BTreeMap<String, Vec<f64>> {
+    pub(crate) fn step(&mut self, inputs: &[(&str, Value)]) -> BTreeMap<String, Vec<f64>> {
         let inputs = inputs.iter().map(|(name, value)| (*name, value.clone().into()));
         let made = self.session.step(inputs).unwrap_or_else(|e| panic!("{e}"));
         let [cycle] = made.as_slice() else { panic!("one cycle") };
@@ -174,18 +174,18 @@ impl Running {
 }
 
 /// A value of numbers.
-pub fn nums(dims: &[usize], values: &[f32]) -> Value {
+pub(crate) fn nums(dims: &[usize], values: &[f32]) -> Value {
     Value::new(Shape::new(dims), Data::F32(values.to_vec()))
 }
 
 /// The numbers 0, 1, .. times a step.
-pub fn ramp(dims: &[usize], step: f32) -> Value {
+pub(crate) fn ramp(dims: &[usize], step: f32) -> Value {
     let n = dims.iter().product();
     nums(dims, &(0_u8..).map(|i| f32::from(i) * step).take(n).collect::<Vec<_>>())
 }
 
 #[track_caller]
-pub fn close(found: &[f64], expected: &[f64]) {
+pub(crate) fn close(found: &[f64], expected: &[f64]) {
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 2e-5 * b.abs().max(1.0);
     assert!(
         found.len() == expected.len() && found.iter().zip(expected).all(near),
