@@ -1,6 +1,6 @@
 //! Names of the language made of those of a model.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The longest name that is kept as a whole.
 const LONG: usize = 40;
@@ -97,17 +97,18 @@ fn plain(part: &str) -> String {
 
 /// Names that are taken.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Taken(BTreeSet<String>);
+pub(crate) struct Taken(BTreeMap<String, u64>);
 
 impl Taken {
     /// That name, or the same with a number if it is taken.
     pub(crate) fn fresh(&mut self, name: &str) -> String {
         let mut text = name.to_owned();
-        let mut k = 1_u64;
-        while !self.0.insert(text.clone()) {
-            text = format!("{name}_{k}");
-            k += 1;
+        while self.0.contains_key(&text) {
+            let count = self.0.entry(name.to_owned()).or_default();
+            *count += 1;
+            text = format!("{name}_{count}");
         }
+        self.0.insert(text.clone(), 0);
         text
     }
 }

@@ -41,8 +41,9 @@ struct Printer<'p> {
     /// The equation of each variable.
     definition: Vec<Option<usize>>,
     uses: Vec<usize>,
-    /// Whether a delay reads it, whose equation may stand before.
-    delayed: Vec<bool>,
+    /// Whether it is an output, or a delay reads it, whose equation may stand before.
+    pinned: Vec<bool>,
+    outputs: Vec<bool>,
     /// The texts of variables that are used once.
     pieces: Vec<Option<(Piece, usize)>>,
 }
@@ -55,14 +56,16 @@ impl<'p> Printer<'p> {
             equation.lhs.iter().for_each(|v| definition[v.0] = Some(k));
             equation.rhs.operands().iter().for_each(|v| uses[v.0] += 1);
         }
-        let mut delayed = vec![false; n];
+        let mut outputs = vec![false; n];
+        node.outputs.iter().for_each(|v| outputs[v.0] = true);
+        let mut pinned = outputs.clone();
         for equation in &node.equations {
             if let Rhs::Fby { next, .. } = equation.rhs {
-                delayed[next.0] = true;
+                pinned[next.0] = true;
             }
         }
         let (names, pieces) = (vec![String::new(); n], vec![None; n]);
-        let mut printer = Self { program, node, names, definition, uses, delayed, pieces };
+        let mut printer = Self { program, node, names, definition, uses, pinned, outputs, pieces };
         printer.name_all();
         printer
     }
@@ -124,14 +127,14 @@ impl<'p> Printer<'p> {
 
     /// The name on the left; `_` for one of several results that nothing reads.
     fn left(&self, v: Var) -> &str {
-        let read = self.uses[v.0] > 0 || self.node.outputs.contains(&v);
+        let read = self.uses[v.0] > 0 || self.outputs[v.0];
         let single = self.definition[v.0].is_some_and(|e| self.node.equations[e].lhs.len() == 1);
         if read || single { &self.names[v.0] } else { "_" }
     }
 
     /// Whether a variable stands where it is used.
     fn may_nest(&self, v: Var, rhs: &Rhs, text: &Piece, depth: usize) -> bool {
-        if self.node.outputs.contains(&v) || self.delayed[v.0] {
+        if self.pinned[v.0] {
             return false;
         }
         match rhs {

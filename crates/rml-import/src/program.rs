@@ -3,6 +3,8 @@
 //! Invariants: a variable is an input or defined by one equation; equations stand after those that they read, except
 //! that the right operand of a delay may come later; nodes stand before those that call them.
 
+use std::collections::BTreeMap;
+
 use rml_ir::op::{Op, Reduction};
 use rml_ir::{Type, Value};
 
@@ -147,11 +149,12 @@ impl Program {
         let mut found = Vec::new();
         let mut todo = vec![(self.nodes.len().saturating_sub(1), String::new())];
         while let Some((id, path)) = todo.pop() {
-            let mut counts = vec![0_usize; self.nodes.len()];
+            let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
             for equation in &self.nodes[id].equations {
                 if let Rhs::Call { node, .. } = &equation.rhs {
-                    todo.push((*node, format!("{path}{}_{}.", self.nodes[*node].name, counts[*node])));
-                    counts[*node] += 1;
+                    let count = counts.entry(*node).or_default();
+                    todo.push((*node, format!("{path}{}_{count}.", self.nodes[*node].name)));
+                    *count += 1;
                 }
             }
             found.push((id, path));

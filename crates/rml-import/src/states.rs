@@ -25,6 +25,9 @@ const WORDS: &[(&str, &str)] = &[
     ("_0", "_n"),
 ];
 
+/// The most pairs of an input and an output that are looked at.
+const PAIRS: usize = 1 << 16;
+
 /// The pairs of an input and the output that it keeps.
 ///
 /// # Errors
@@ -37,6 +40,8 @@ pub(crate) fn pairs(
     let outputs = &model.graph.outputs;
     match option {
         StateOption::None => Ok(Vec::new()),
+        // Of that many inputs and outputs none is a state that somebody named.
+        StateOption::Found if types.len().saturating_mul(outputs.len()) > PAIRS => Ok(Vec::new()),
         StateOption::Found => {
             let found = types.iter().filter_map(|(input, ..)| {
                 let next = outputs.iter().find(|output| continues(input, output));
@@ -62,6 +67,12 @@ pub(crate) fn pairs(
             Ok(pairs.clone())
         }
     }
+}
+
+/// Whether an output is called as the next value of that input.
+pub(crate) fn has_next(model: &Model, input: &str) -> bool {
+    let outputs = &model.graph.outputs;
+    outputs.len() <= PAIRS / 64 && outputs.iter().any(|output| continues(input, output))
 }
 
 /// Whether the name of an output says that it is the next value of an input.

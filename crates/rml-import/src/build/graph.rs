@@ -81,6 +81,10 @@ impl<'m> Builder<'m> {
 
     /// A node: its operands by name, its operator, its results by name.
     fn node(&mut self, node: &Node) -> Res<()> {
+        self.visited += 1;
+        if self.visited > super::VISITS {
+            return refuse(format!("more than {} nodes are to be run", super::VISITS));
+        }
         self.results(node).map_err(|refusal| place(refusal, node))
     }
 

@@ -26,6 +26,12 @@ pub(crate) use value::{Const, Held, Origin, Val, View, inverse, is_identity};
 /// The most equations of a program.
 const EQUATIONS: usize = 200_000;
 
+/// How many nodes of a model are run, those of functions each time that they are called.
+const VISITS: usize = 1_000_000;
+
+/// The longest array of positions.
+const POSITIONS: usize = 1 << 22;
+
 /// How many elements are computed at import in all.
 const FOLDED: usize = 1 << 27;
 
@@ -44,6 +50,8 @@ pub(crate) struct Builder<'m> {
     opsets: Opsets,
     /// Functions that are being inlined.
     depth: usize,
+    /// How many nodes of the model were run, those of functions and bodies each time.
+    visited: usize,
     nodes: names::Taken,
 }
 
@@ -78,6 +86,7 @@ impl<'m> Builder<'m> {
             equations: 0,
             opsets: opsets.clone(),
             depth: 0,
+            visited: 0,
             nodes: names::Taken::default(),
         }
     }
@@ -114,6 +123,17 @@ impl<'m> Builder<'m> {
     /// A number.
     pub(crate) fn num(&self, x: f64) -> Val {
         Val::constant(Elem::F32, Value::num(x, self.precision))
+    }
+
+    /// The integers 0, 1, .. below `n`.
+    ///
+    /// # Errors
+    /// They are too many.
+    pub(crate) fn ticks(&self, n: usize) -> Res<Val> {
+        match i64::try_from(n) {
+            Ok(end) if n <= POSITIONS => Ok(self.int_array((0..end).collect())),
+            _ => Err(Refusal::new(format!("an axis of {n} entries is too long"))),
+        }
     }
 
     /// An integer.

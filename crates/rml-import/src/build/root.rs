@@ -149,7 +149,9 @@ fn input_types(model: &Model, options: &Options) -> Res<Vec<(String, Elem, Vec<u
     let mut unknown = Vec::new();
     let stateful = |name: &str| match &options.states {
         StateOption::Given(pairs) => pairs.iter().any(|(input, _)| input == name),
-        StateOption::Found | StateOption::None => false,
+        // The models that `rml export` writes have the first value of a state as its initializer.
+        StateOption::Found => states::has_next(model, name),
+        StateOption::None => false,
     };
     for info in &model.graph.inputs {
         let is_fixed = options.fixed.contains_key(&info.name);
@@ -168,7 +170,11 @@ fn input_types(model: &Model, options: &Options) -> Res<Vec<(String, Elem, Vec<u
         let sizes: Vec<Result<usize, String>> =
             dims.iter().enumerate().map(|(i, d)| size(info, i, d, options)).collect();
         unknown.extend(sizes.iter().filter_map(|s| s.clone().err()));
-        types.push((info.name.clone(), elem, sizes.into_iter().map(|s| s.unwrap_or(1)).collect()));
+        let sizes: Vec<usize> = sizes.into_iter().map(|s| s.unwrap_or(1)).collect();
+        if Shape::new(&sizes).extent().is_none_or(|n| n > rml_ir::op::MAX_ELEMENTS) {
+            return Err(what(&format!("too large: {}", Shape::new(&sizes))));
+        }
+        types.push((info.name.clone(), elem, sizes));
     }
     if unknown.is_empty() {
         return Ok(types);

@@ -280,8 +280,7 @@ fn reverse_sequence(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let (rows, length) = (dims[0], dims[1]);
     let each: usize = dims[2..].iter().product();
     let table = b.reshape(&turned, &[rows * length, each])?;
-    let ticks: Vec<i64> = (0..i64::try_from(length).unwrap_or(0)).collect();
-    let (ticks, one) = (b.int_array(ticks), b.int(1));
+    let (ticks, one) = (b.ticks(length)?, b.int(1));
     let lengths = b.reshape(lengths, &[rows, 1])?;
     let last = b.sub(&lengths, &one)?;
     let back = b.sub(&last, &ticks)?;

@@ -399,10 +399,7 @@ fn trilu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         return Err(Refusal::malformed("the operand is no matrix"));
     };
     let k = call.known_ints(1, "diagonal")?.and_then(|v| v.first().copied()).unwrap_or(0);
-    let (row, column) = (
-        b.int_array((0..i64::try_from(rows).unwrap_or(0)).collect()),
-        b.int_array((0..i64::try_from(columns).unwrap_or(0)).collect()),
-    );
+    let (row, column) = (b.ticks(rows)?, b.ticks(columns)?);
     let row = b.reshape(&row, &[rows, 1])?;
     let k = b.int(k);
     let edge = b.add(&row, &k)?;

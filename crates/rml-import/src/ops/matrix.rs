@@ -164,8 +164,9 @@ fn diagonal(b: &mut Builder<'_>, val: &mut Val, labels: &mut Vec<char>) -> Res<(
         let mut dims: Vec<usize> = rest.iter().map(|&k| val.dims()[k]).collect();
         dims.push(n * n);
         let flat = b.reshape(&turned, &dims)?;
-        let step = i64::try_from(n).unwrap_or(0) + 1;
-        let at = b.int_array((0..i64::try_from(n).unwrap_or(0)).map(|k| k * step).collect());
+        let step = b.int(i64::try_from(n + 1).unwrap_or(i64::MAX));
+        let ticks = b.ticks(n)?;
+        let at = b.mul(&ticks, &step)?;
         *val = b.apply(Op::Gather { axis: rest.len() }, &[&flat, &at], val.elem)?;
         let letter = labels[i];
         *labels = rest.iter().map(|&k| labels[k]).chain([letter]).collect();

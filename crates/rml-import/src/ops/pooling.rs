@@ -102,6 +102,10 @@ fn max_pool(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 fn average_pool(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
     let w = windows(call, x)?;
+    let counted = x.dims()[2..].iter().max().copied().unwrap_or(0);
+    if counted.saturating_mul(w.size.iter().max().copied().unwrap_or(0)) > 1 << 26 {
+        return refuse("its windows are too large");
+    }
     let places: f64 = w.size.iter().map(|s| *s as f64).product();
     let counts = counts(call, x, &w);
     let sums = match pool(&w) {

@@ -44,7 +44,8 @@ fn blocked(b: &mut Builder<'_>, call: &Call<'_>, x: &Val, of: &Val, block: i64) 
     if of.rank() != x.rank() || block == 0 || of.dims()[axis] * block < length {
         return Err(Refusal::malformed("the scales are not one for each block"));
     }
-    let at = b.int_array((0..length).map(|i| i64::try_from(i / block).unwrap_or(0)).collect());
+    let (ticks, block) = (b.ticks(length)?, b.int(i64::try_from(block).unwrap_or(i64::MAX)));
+    let at = b.div(&ticks, &block)?;
     b.apply(Op::Gather { axis }, &[of, &at], of.elem)
 }
 

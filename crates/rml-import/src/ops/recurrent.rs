@@ -15,6 +15,9 @@ pub(super) const TABLE: Table = &[
     ("RNN", |b, c| layers(b, c, Kind::Rnn)),
 ];
 
+/// The most steps: `along` has as many.
+const ENTRIES: usize = 4096;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lstm,
@@ -86,6 +89,11 @@ fn layers(b: &mut Builder<'_>, call: &Call<'_>, kind: Kind) -> Res<Vec<Val>> {
     let (&[time, batch, _], &[directions, rows, _]) = (x_dims.as_slice(), w_dims.as_slice()) else {
         return Err(Refusal::malformed("its operands are no sequence and no weights of a layer"));
     };
+    if time == 0 || time > ENTRIES {
+        return refuse(format!("it goes over {time} steps; 1 to {ENTRIES} can be imported")).map_err(
+            |r: Refusal| r.help("import a shorter chunk, and carry the state from one to the next"),
+        );
+    }
     let units = rows / kind.gates();
     let direction = call.text("direction", "forward").to_ascii_lowercase();
     if directions != if direction == "bidirectional" { 2 } else { 1 } || units == 0 {
@@ -239,7 +247,7 @@ fn run_layer(
     let mut axes = vec![None; args.len()];
     axes[0] = Some(0);
     if lengths.is_some() {
-        args.push(b.int_array((0..i64::try_from(run.time).unwrap_or(0)).collect()));
+        args.push(b.ticks(run.time)?);
         axes.push(Some(0));
     }
     let results = b.call(node, &args, along.then_some((axes, run.back)), &elems)?;

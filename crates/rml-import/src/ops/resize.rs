@@ -146,6 +146,9 @@ fn along(b: &mut Builder<'_>, x: &Val, axis: usize, how: &Axis, rule: &Rule) -> 
     if how.length == 0 || how.result == 0 {
         return refuse("an axis has no element");
     }
+    if how.length.saturating_mul(how.result) > 1 << 24 {
+        return refuse(format!("an axis of {} is to become {} long", how.length, how.result));
+    }
     if rule.nearest && !crops {
         return nearest(b, x, axis, how, rule);
     }

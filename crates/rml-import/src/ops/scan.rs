@@ -192,7 +192,7 @@ fn repeated(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     };
     let length = unsigned(trips.min(1 << 40))?;
     bounded(length)?;
-    let ticks = b.int_array((0..trips).collect());
+    let ticks = b.ticks(length)?;
     let body =
         Body { graph, lead: vec![ticks], states, scanned: Vec::new(), condition: true, length, back: false };
     let (mut results, stacked) = run(b, &body)?;

@@ -2,8 +2,9 @@
 
 use std::panic::AssertUnwindSafe;
 
+use prost::Message as _;
 use rml_import::Options;
-use rml_import::proto::TensorProto;
+use rml_import::proto::{FunctionProto, ModelProto, TensorProto};
 
 use super::support::{Attr, Net, import};
 
@@ -90,6 +91,44 @@ fn folding_has_a_budget() {
     }
     let error = net.node("Identity", "a40", "y", &[]).output("y").import(&Options::default());
     assert!(error.is_err());
+}
+
+/// Functions that call the next one twice: 2^40 calls at the end.
+#[test]
+fn calls_of_functions_have_a_budget() {
+    let functions = (0..40).map(|k| {
+        let next = if k == 39 { "Identity".to_owned() } else { format!("F{}", k + 1) };
+        let mut net = Net::new(17).node(&next, "a", "b", &[]).node(&next, "b", "c", &[]);
+        if k < 39 {
+            net.graph.node.iter_mut().for_each(|n| n.domain = "own".into());
+        }
+        FunctionProto {
+            name: format!("F{k}"),
+            domain: "own".into(),
+            input: vec!["a".into()],
+            output: vec!["c".into()],
+            node: net.graph.node,
+            ..FunctionProto::default()
+        }
+    });
+    let mut net = Net::new(17).input("x", &["2"]).node("F0", "x", "y", &[]).output("y");
+    net.graph.node[0].domain = "own".into();
+    let mut model = ModelProto::decode(net.bytes().as_slice()).unwrap();
+    model.functions = functions.collect();
+    let error = import(model.encode_to_vec(), &Options::default()).expect_err("an error").to_string();
+    assert!(error.contains("nodes are to be run"), "{error}");
+}
+
+#[test]
+fn inputs_that_no_memory_has_are_refused() {
+    let long = Net::new(17).input("x", &["1000000000000", "2"]).node("Identity", "x", "y", &[]).output("y");
+    refused(&long, &["`x`", "too large"]);
+    let time = Net::new(17)
+        .input("x", &["1000000", "1", "1"])
+        .tensor("w", &[1, 1, 1], &[1.0])
+        .node("RNN", "x w w", "y", &[("hidden_size", Attr::Int(1))])
+        .output("y");
+    refused(&time, &["RNN", "1000000 steps"]);
 }
 
 #[test]
