@@ -21,7 +21,6 @@ const WORDS: &[(&str, &str)] = &[
     ("old", "new"),
     ("past", "present"),
     ("0", "n"),
-    ("0", "1"),
     ("_0", "_n"),
 ];
 
@@ -50,7 +49,9 @@ pub(crate) fn pairs(
             let found: Vec<(String, String)> = found.collect();
             // An output that two inputs could keep says nothing.
             let once = |o: &String| found.iter().filter(|(_, other)| other == o).count() == 1;
-            Ok(found.iter().filter(|(_, o)| once(o)).cloned().collect())
+            let pairs: Vec<_> = found.iter().filter(|(_, o)| once(o)).cloned().collect();
+            // A model of which all inputs were states would be given nothing: `in` and `out` are no state.
+            Ok(if pairs.len() < types.len() { pairs } else { Vec::new() })
         }
         StateOption::Given(pairs) => {
             for (input, output) in pairs {

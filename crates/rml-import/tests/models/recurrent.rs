@@ -105,8 +105,18 @@ fn states_are_paired_by_flags_too() {
 
 #[test]
 fn names_of_different_shapes_are_no_state() {
-    let net =
-        Net::new(14).input("h", &["2"]).node("Concat", "h h", "hn", &[("axis", Attr::Int(0))]).output("hn");
+    let net = Net::new(14)
+        .input("x", &["2"])
+        .input("h", &["2"])
+        .node("Concat", "h x", "hn", &[("axis", Attr::Int(0))])
+        .output("hn");
     let model = net.program();
-    assert!(model.states.is_empty() && model.inputs.len() == 1, "{}", model.program);
+    assert!(model.states.is_empty() && model.inputs.len() == 2, "{}", model.program);
+}
+
+#[test]
+fn the_only_input_is_no_state() {
+    let net =
+        Net::new(14).input("data_in", &["2"]).node("Neg", "data_in", "data_out", &[]).output("data_out");
+    assert!(net.program().states.is_empty());
 }
