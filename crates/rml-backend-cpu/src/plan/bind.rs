@@ -5,7 +5,7 @@ use rml_ir::op::Number;
 use super::arena::Arena;
 use super::code::{At, Code, Slot};
 use super::link::Linked;
-use super::listed::{Link, Listed, Scalar};
+use super::listed::{Listed, Scalar};
 use super::operand::Arg;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
@@ -95,9 +95,7 @@ impl Bound {
             self.steps.push(self.step(scalar));
         }
         self.links.clear();
-        for link in &code.links {
-            self.links.push(self.link(link));
-        }
+        self.links.extend(code.links.iter().map(|link| Linked::new(link, &self.spots)));
         if ticks == 1 {
             self.single.bind(code, &self.bases);
         }
@@ -106,9 +104,5 @@ impl Bound {
     pub(super) fn step(&self, scalar: &Scalar) -> Step {
         let [out, a, b, c] = scalar.args.map(|arg| arg.map_or_else(Spot::default, |arg| self.spots[arg]));
         Step { what: scalar.what, out, a, b, c }
-    }
-
-    pub(super) fn link(&self, link: &Link) -> Linked {
-        Linked::new(link, &self.spots)
     }
 }

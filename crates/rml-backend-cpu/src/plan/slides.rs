@@ -11,6 +11,7 @@ use rml_plan::{Case, Plan, Reader, Rule, Slide, Tape};
 use super::arena::Arena;
 use super::bind::Bound;
 use super::code::{Code, Slot};
+use super::link::Linked;
 use super::listed::{Listed, Moving};
 use super::place::sliding_room;
 
@@ -116,7 +117,7 @@ impl Bound {
             self.steps[*i] = self.step(&code.scalars[*i]);
         }
         for i in &moving.links {
-            self.links[*i] = self.link(&code.links[*i]);
+            self.links[*i] = Linked::new(&code.links[*i], &self.spots);
         }
     }
 }
