@@ -87,9 +87,13 @@ impl<'p> Printer<'p> {
             }
         }
         for equation in &node.equations {
-            if !matches!(equation.rhs, Rhs::Const(_)) {
-                equation.lhs.iter().for_each(|v| name(&mut self.names, *v, default_name(&equation.rhs)));
-            }
+            // A constant that stands where it is used takes no name from others.
+            let stands_elsewhere = |v: &&Var| match &equation.rhs {
+                Rhs::Const(value) => !self.nests(**v, value),
+                _ => true, // may need its name
+            };
+            let named: Vec<Var> = equation.lhs.iter().filter(stands_elsewhere).copied().collect();
+            named.into_iter().for_each(|v| name(&mut self.names, v, default_name(&equation.rhs)));
         }
     }
 
@@ -138,12 +142,18 @@ impl<'p> Printer<'p> {
             return false;
         }
         match rhs {
-            Rhs::Const(value) => self.uses[v.0] == 1 || value.shape().is_scalar() || text.text.len() < 24,
+            Rhs::Const(value) => self.nests(v, value),
             Rhs::Apply(..) | Rhs::Fold { .. } => {
                 self.uses[v.0] == 1 && text.text.len() <= SHORT && depth < DEPTH
             }
             Rhs::Param { .. } | Rhs::If { .. } | Rhs::Fby { .. } | Rhs::Call { .. } => false,
         }
+    }
+
+    /// Whether a constant stands where it is used: once, or if it is short.
+    fn nests(&self, v: Var, value: &Value) -> bool {
+        let is_short = || value.shape().is_scalar() || constant(value).text.len() < 24;
+        !self.pinned[v.0] && (self.uses[v.0] == 1 || is_short())
     }
 
     /// A variable where it is read, and how deeply expressions are nested in it.

@@ -50,6 +50,20 @@ fn a_perceptron_computes_probabilities() {
     close(&made["probs"], &[p(1.5, 0.0), p(0.0, 6.0)].concat());
 }
 
+/// A long constant that is used twice has a name and an equation.
+#[test]
+fn constants_are_written_once() {
+    let places: Vec<i64> = (0..12).rev().collect();
+    let net = Net::new(17).input("x", &["12"]).integers("p", &[12], &places);
+    let net =
+        net.node("Gather", "x p", "a", &[]).node("Gather", "a p", "b", &[]).node("Add", "a b", "y", &[]);
+    let model = net.output("y").import(&Options::default()).unwrap();
+    assert!(model.program.contains("  p = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];\n"), "{}", model.program);
+    let x: Vec<f32> = (0_u8..12).map(f32::from).collect();
+    let made = super::support::Running::of(&model).step(&[("x", nums(&[12], &x))]);
+    close(&made["y"], &[11.0; 12]);
+}
+
 #[test]
 fn open_dimensions_are_asked_for_by_name() {
     let error = perceptron().import(&Options::default()).unwrap_err().to_string();
