@@ -148,7 +148,7 @@ fn what_is_interrupted_has_its_page() {
     let (status, rest) = training.end();
     assert_eq!(status.code(), Some(130), "{rest}");
     let page = folder.read("r.html");
-    assert!(page.contains("It was interrupted after ") && page.contains(">line_0.k<"), "{page}");
+    assert!(page.contains("It was interrupted after ") && page.contains("aria-label=\"line_0.k: "), "{page}");
 }
 
 /// The first signal waits for the end of the batch, which is far away.
