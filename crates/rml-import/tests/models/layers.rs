@@ -58,7 +58,7 @@ fn constants_are_written_once() {
     let net =
         net.node("Gather", "x p", "a", &[]).node("Gather", "a p", "b", &[]).node("Add", "a b", "y", &[]);
     let model = net.output("y").import(&Options::default()).unwrap();
-    assert!(model.program.contains("  p = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];\n"), "{}", model.program);
+    assert!(model.program.contains("  k = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];\n"), "{}", model.program);
     let x: Vec<f32> = (0_u8..12).map(f32::from).collect();
     let made = super::support::Running::of(&model).step(&[("x", nums(&[12], &x))]);
     close(&made["y"], &[11.0; 12]);
