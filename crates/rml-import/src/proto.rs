@@ -127,7 +127,7 @@ pub struct AttributeProto {
     /// Which of these it has.
     #[prost(int32, tag = "20")]
     pub r#type: i32,
-    /// In a function: the attribute of the call that it stands for.
+    /// In a function: the name of the attribute of the call that gives its value.
     #[prost(string, tag = "21")]
     pub ref_attr_name: String,
 }

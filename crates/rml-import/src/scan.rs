@@ -31,7 +31,7 @@ fn kind(of: Kind, tag: u64) -> Option<Kind> {
         (Kind::Graph, 5) | (Kind::Attribute, 5) | (Kind::Sparse, 1) => Kind::Tensor,
         (Kind::Graph, 15) => Kind::Sparse,
         (Kind::Graph, 11..=13) | (Kind::Tensor, 13) | (Kind::Model | Kind::Function, 8 | 9) => Kind::Other,
-        _ => return None,
+        _ => return None, // numbers and texts
     })
 }
 

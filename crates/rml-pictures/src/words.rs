@@ -112,16 +112,15 @@ impl Writer<'_> {
 
     /// What a delay reads.
     fn delay(&mut self, v: Var, rhs: &Rhs, n: usize, told: &mut Told) -> String {
-        let (neighbour, word, next) = match rhs {
-            Rhs::Fby { next, window, .. } => (self.cells.previous(v, n, *window), "previous", *next),
-            Rhs::FbyBack { next, window, .. } | Rhs::Post { next, window } => {
-                (self.cells.next(v, n, *window), "next", *next)
+        let (neighbour, word, next, init) = match rhs {
+            Rhs::Fby { init, next, window, .. } => {
+                (self.cells.previous(v, n, *window), "previous", *next, Some(*init))
             }
-            _ => return String::new(),
-        };
-        let init = match rhs {
-            Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. } => Some(*init),
-            _ => None,
+            Rhs::FbyBack { init, next, window, .. } => {
+                (self.cells.next(v, n, *window), "next", *next, Some(*init))
+            }
+            Rhs::Post { next, window } => (self.cells.next(v, n, *window), "next", *next, None),
+            _ => return String::new(), // no delay
         };
         match (neighbour, init) {
             (None, Some(init)) => {

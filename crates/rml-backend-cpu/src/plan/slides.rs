@@ -45,7 +45,8 @@ fn is_read_in_part(plan: &Plan, slide: &Slide) -> bool {
             let class = |case: &Case| match &case.rule {
                 Rule::Apply { op, .. } => Some(op.class()),
                 Rule::Copy(_) => Some(Class::Identity),
-                _ => None, // reads all of it, or nothing
+                Rule::Product { .. } | Rule::Select { .. } | Rule::Restart { .. } | Rule::Sum { .. } => None,
+                Rule::Read { .. } | Rule::Input(_) => None,
             };
             match plan.tapes[tape].cases.iter().map(class).collect::<Option<Vec<_>>>() {
                 Some(all) if all.iter().all(|class| *class == Class::Lookup) => {}

@@ -42,7 +42,7 @@ impl Address {
         match path? {
             "" => Some(Asked::Page),
             "state" => Some(Asked::State),
-            _ => None,
+            _ => None, // another path
         }
     }
 }

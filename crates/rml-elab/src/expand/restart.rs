@@ -28,8 +28,8 @@ impl Copy<'_, '_> {
         flags
     }
 
-    /// The argument by which a callee is restarted: for now a single flag, which is replaced by all of them once clocks
-    /// are known.
+    /// The argument by which a callee is restarted. It is one flag here; the pass over typed nodes, where clocks are
+    /// known, replaces it by all flags.
     pub(super) fn restart_argument(&mut self, restarts: &[Local], span: Span) -> Option<ExprId> {
         restarts.first().map(|flag| self.push(ExprKind::Local(*flag), span))
     }

@@ -46,9 +46,9 @@ fn reshape(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let mut dims = Vec::new();
     for (i, &d) in wanted.iter().enumerate() {
         dims.push(match d {
-            0 if keep => {
-                *from.get(i).ok_or_else(|| Refusal::malformed("0 stands for an axis that is not there"))?
-            }
+            0 if keep => *from.get(i).ok_or_else(|| {
+                Refusal::malformed("0 keeps the size of an axis, and the operand has no such axis")
+            })?,
             -1 => 0,
             d => unsigned(d)?,
         });
@@ -149,7 +149,7 @@ fn slice(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let axes = given("axes", 3)?.unwrap_or_else(|| (0..count).collect());
     let steps = given("steps", 4)?.unwrap_or_else(|| vec![1; starts.len()]);
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
-        return Err(Refusal::malformed("its bounds are not as many as its axes"));
+        return Err(Refusal::malformed("it needs a bound for each of its axes"));
     }
     call.axes(&axes, x.rank())?;
     let mut items: Vec<AxisIndex> = x.dims().into_iter().map(AxisIndex::whole).collect();
@@ -328,7 +328,7 @@ fn tile(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let repeats =
         call.known_ints(1, "repeats")?.ok_or_else(|| Refusal::malformed("the repeats are missing"))?;
     if repeats.len() != x.rank() {
-        return Err(Refusal::malformed("the repeats are not as many as the axes"));
+        return Err(Refusal::malformed("it needs a repeat for each axis"));
     }
     let repeats: Vec<usize> = repeats.into_iter().map(unsigned).collect::<Res<_>>()?;
     if repeats.iter().all(|r| *r == 1) {

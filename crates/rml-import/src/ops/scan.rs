@@ -21,7 +21,7 @@ struct Body<'g> {
     /// Its inputs before the states, each with the axis that it goes along: parts of one call.
     lead: Vec<Val>,
     states: Vec<Val>,
-    /// Inputs behind the states, whose axis 0 is that of iterations.
+    /// The inputs after the states. Axis 0 is the axis of iterations.
     scanned: Vec<Val>,
     /// Whether the first output is a condition.
     condition: bool,

@@ -152,7 +152,7 @@ impl<D: Domain> Window<'_, D> {
 }
 
 impl<E> Computed<E> {
-    /// The strides of its elements along some dimensions, which include all that it depends on.
+    /// The strides of its elements along `along`, which has all dimensions that it depends on.
     fn steps(&self, nest: &Nest, along: &[Dim]) -> Vec<isize> {
         let dims: Vec<usize> = self.span.iter().map(|dim| nest.dims[*dim]).collect();
         let own = dense(&dims);
