@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What the command line says, if it is right.
+    /// Parses the command line of this process.
     pub(crate) fn read() -> Result<Self, clap::Error> {
         let cli = Self::try_parse().map_err(advice::advised)?;
         if let Command::Train(train) = &cli.command {
@@ -50,7 +50,7 @@ impl Cli {
     }
 }
 
-/// The version, and which backends this build has or opens.
+/// The version, and the backends that this build contains or can open.
 const VERSION: &str = match (cfg!(feature = "xla"), cfg!(feature = "torch")) {
     (false, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: auto, cpu, native, reference"),
     (true, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: auto, cpu, native, reference, xla"),
@@ -69,7 +69,7 @@ Environment: RML_LOG=debug logs each pass with its duration; NO_COLOR turns colo
 RML_BACKENDS is the folder of installed backends; RML_PROGRAMS is the folder for compiled
 programs, or off for none.";
 
-/// Flags of every command.
+/// Flags that every command accepts.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
     /// How diagnostics are written: for people, or one JSON object a line
@@ -103,7 +103,7 @@ pub(crate) enum Colour {
     Never,
 }
 
-/// What to do.
+/// A command.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Check programs: names, types, shapes, clocks, and how many cycles outputs wait
@@ -151,7 +151,7 @@ pub(crate) enum Command {
     Lsp(Lsp),
 }
 
-/// The program, and its settings.
+/// The program and its settings.
 #[derive(Args, Debug)]
 pub(crate) struct Program {
     /// The program
@@ -174,7 +174,7 @@ pub(crate) struct Check {
     /// The programs
     #[arg(value_name = "FILE", required = true, value_parser = PathBufValueParser::new().try_map(values::program))]
     pub(crate) files: Vec<PathBuf>,
-    /// Check that node as one that is run; without it, every node is checked
+    /// Check this node as one that is run; without it, every node is checked
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// Value of a static parameter or named dimension of the run node
@@ -189,7 +189,7 @@ pub(crate) struct Check {
     /// Print the type, shape and clock of every named variable of the run node
     #[arg(long)]
     pub(crate) types: bool,
-    /// With --types: those of instances too
+    /// With --types: also those of variables of instances
     #[arg(long, requires = "types")]
     pub(crate) instances: bool,
     /// Value of the run node's dimension `batch`
@@ -198,10 +198,10 @@ pub(crate) struct Check {
     /// Print the clock of each output, how long it waits, and why
     #[arg(long)]
     pub(crate) explain: bool,
-    /// With --explain: print the memory of a window of that many cycles, within --memory and at least
+    /// With --explain: print the memory of a window of this many cycles, within --memory and at least
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "explain")]
     pub(crate) cycles: Option<usize>,
-    /// How the verdict is written: for people, or as one JSON object
+    /// How to print the verdict: for people, or as one JSON object
     #[arg(long, value_enum, default_value_t = VerdictFormat::Text, value_name = "FORMAT",
         conflicts_with_all = ["explain", "types"])]
     pub(crate) format: VerdictFormat,
@@ -249,27 +249,27 @@ pub(crate) enum Stage {
     Parse,
     /// Names resolved, types and shapes known
     Elab,
-    /// One primitive an equation
+    /// One primitive operation per equation
     Normalize,
     /// With the adjoint nodes
     Diff,
     /// The run node with every call inlined
     Inline,
-    /// The branches taken that constant conditions choose
+    /// Branches with constant conditions chosen
     Settle,
     /// Constants folded
     Fold,
     /// Restricted to what the outputs and trained parameters need
     Cone,
-    /// Random initial values drawn: what runs
+    /// Random initial values drawn: the program that runs
     Draw,
-    /// The same, with clocks, recurrences, windows and what is constant in them
+    /// The same, with clocks, recurrences, windows and the values that are constant in a window
     Analyse,
-    /// What a window computes, as sweeps over its ticks
+    /// The operations of a window, as sweeps over its ticks
     Plan,
     /// The same as loops over the elements of each tick
     Nests,
-    /// The same with fewer loops: those that read what others compute run with them
+    /// The same with fewer loops: a loop that reads the results of another one is fused with it
     Fused,
 }
 
@@ -306,7 +306,7 @@ pub(crate) struct Explain {
 /// `rml new`.
 #[derive(Args, Debug)]
 pub(crate) struct New {
-    /// The folder, whose name is the program's
+    /// The folder; its name becomes the name of the program
     #[arg(value_name = "NAME")]
     pub(crate) path: PathBuf,
     /// What the program does
@@ -314,16 +314,16 @@ pub(crate) struct New {
     pub(crate) template: Template,
 }
 
-/// What a new program does.
+/// The task of a new program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Template {
     /// Classify sequences by an LSTM
     Lstm,
-    /// Predict a series from the values before
+    /// Predict a series from its previous values
     Forecast,
     /// Learn by reinforcement, in an environment that is a node
     Rl,
-    /// Watch a stream and learn meanwhile
+    /// Monitor a stream and learn from it meanwhile
     Stream,
 }
 
@@ -346,7 +346,7 @@ pub(crate) struct Man {
 /// `rml lsp`.
 #[derive(Args, Debug)]
 pub(crate) struct Lsp {
-    /// On standard input and output; there is no other way, but editors pass it
+    /// Use standard input and output; this is the only transport, but editors pass the flag
     #[arg(long)]
     pub(crate) stdio: bool,
 }

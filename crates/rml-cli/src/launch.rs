@@ -6,18 +6,18 @@ use rml::codes::run::SEVERAL_PROCESSES;
 /// One of several processes that were started together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Launch {
-    /// Its number, from 0 on.
+    /// Its number, from 0.
     pub(crate) rank: usize,
     /// How many processes there are.
     pub(crate) processes: usize,
-    /// How many of them are on this machine, as far as the launcher says so.
+    /// How many of them run on this machine, if the launcher says so.
     pub(crate) here: usize,
-    /// The variable of the environment that says how many there are.
+    /// The environment variable with the number of processes.
     pub(crate) variable: &'static str,
 }
 
-/// What launchers set: the number of a process, how many processes there are, and how many of them on this machine.
-/// Slurm gives each process cores of its own, so it has the machine for itself.
+/// The variables that launchers set: the number of a process, the number of processes, and how many of them run on this
+/// machine. Slurm gives each process its own cores, so each process counts as alone on its machine.
 const LAUNCHERS: [[&str; 3]; 3] = [
     ["RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"],
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"],
@@ -25,7 +25,7 @@ const LAUNCHERS: [[&str; 3]; 3] = [
 ];
 
 impl Launch {
-    /// What the environment says. None if this process was started alone.
+    /// Reads the environment. None if this process was started alone.
     pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name| variable(name)?.trim().parse::<usize>().ok();
         LAUNCHERS.into_iter().find_map(|[rank, processes, here]| {
@@ -39,12 +39,12 @@ impl Launch {
         })
     }
 
-    /// That of this process.
+    /// The launch of this process.
     pub(crate) fn here() -> Option<Self> {
         Self::of(|name| std::env::var(name).ok())
     }
 
-    /// Why it does not train: all processes would do the same, and write the same files.
+    /// The error for a training in several processes: all of them would do the same work, and write the same files.
     pub(crate) fn refused(self) -> Diagnostic {
         let Self { rank, processes, variable, .. } = self;
         let what = format!("this is process {rank} of {processes}, and `rml train` trains in one process");

@@ -1,7 +1,7 @@
-//! The `rml` command: flags, drawing of diagnostics, progress. All work is done by the library `rml`.
+//! The `rml` command: flags, printing of diagnostics, progress. All work is done by the library `rml`.
 //!
-//! Results go to standard output, diagnostics and progress to standard error. Exit codes: 0 done, 1 errors were found,
-//! 2 the command line was wrong, 128 and the number of the signal where one ended a training (after saving).
+//! Results go to standard output, diagnostics and progress to standard error. Exit codes: 0 success, 1 errors were
+//! found, 2 the command line was wrong, 128 plus the number of the signal that ended a training (after saving).
 
 mod args;
 mod commands;
@@ -29,9 +29,9 @@ fn main() -> ExitCode {
     output.finish(outcome)
 }
 
-/// Says what is wrong with the command line (or what was asked of it: help, the version), and ends. Arguments may be
-/// names of files that come from anywhere; where a terminal would obey one of them, all is written without colours, as
-/// it can be shown.
+/// Prints the error in the command line (or the requested help or version), and exits. Arguments may be file names from
+/// untrusted sources; if one contains characters that a terminal would obey, the text is written without colours and
+/// with these characters escaped.
 fn refuse(error: &clap::Error) -> ! {
     let is_shown = |arg: OsString| matches!(rml::visible(&arg.to_string_lossy()), Cow::Borrowed(_));
     if std::env::args_os().all(is_shown) {
@@ -42,14 +42,14 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Has every stage verified if `RML_VERIFY=1` asks for it, as debug builds always do.
+/// Verifies every stage if `RML_VERIFY=1` asks for it, as debug builds always do.
 fn verify_stages() {
     if std::env::var_os("RML_VERIFY").is_some_and(|value| value == "1") {
         rml::ir::check::verify_always();
     }
 }
 
-/// Writes the passes' spans and events that `RML_LOG` asks for to standard error, with their durations.
+/// Logs the spans and events of passes that `RML_LOG` asks for, with their durations, to standard error.
 fn log_spans(colour: bool) {
     use tracing_subscriber::filter::Targets;
     use tracing_subscriber::fmt::{self, format::FmtSpan};

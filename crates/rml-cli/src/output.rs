@@ -1,4 +1,4 @@
-//! Standard output and standard error. A reader that goes away is no error, and never a panic.
+//! Standard output and standard error. A reader that closes its end is not an error, and never causes a panic.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -8,10 +8,10 @@ use rml::{Code, Diagnostic, Diagnostics, Sources};
 
 use crate::args::{Colour, Global, MessageFormat};
 
-/// Text that goes to standard output; keeps the error that `fmt::Write` has no place for.
+/// Text for standard output; keeps the I/O error, which `fmt::Write` cannot return.
 struct Pieces<'a> {
     out: io::BufWriter<io::StdoutLock<'a>>,
-    /// Whether it is JSON, which is written in characters that a terminal shows.
+    /// Whether the text is JSON, which is escaped for terminals.
     json: bool,
     error: Option<io::Error>,
 }
@@ -26,7 +26,7 @@ impl fmt::Write for Pieces<'_> {
     }
 }
 
-/// How a command ends when it does not end well.
+/// Why a command stopped early.
 pub(crate) enum Stop {
     /// Nobody reads the output any more.
     NoReader,
@@ -34,7 +34,7 @@ pub(crate) enum Stop {
     Reported,
     /// Errors were found and are still to be reported.
     Errors(rml::Error),
-    /// A signal interrupted it; the exit code says which.
+    /// A signal interrupted the command; this is the exit code for the signal.
     Interrupted(u8),
 }
 
@@ -72,23 +72,23 @@ impl Output {
         self.format == MessageFormat::Json
     }
 
-    /// Whether standard error takes colours.
+    /// Whether standard error accepts colours.
     pub(crate) fn colour(&self) -> bool {
         self.colour
     }
 
-    /// Writes a result for people, and sees that it is out. Names in it may come from anywhere, so nothing of it moves
-    /// the terminal's cursor, and long words are cut.
+    /// Writes a result for people, and flushes it. Names in it may come from untrusted sources, so control characters
+    /// are escaped, and long words are cut.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
         self.exact(&rml::visible_words(text))
     }
 
-    /// Writes a JSON document: all of it, in characters that a terminal shows.
+    /// Writes a whole JSON document, escaped for terminals.
     pub(crate) fn print_json(&mut self, document: &str) -> Result<(), Stop> {
         self.exact(&format!("{}\n", rml::visible_json(document.trim_end())))
     }
 
-    /// Writes a result for programs as it is: source text, tables of values.
+    /// Writes a result for programs unchanged: source text, tables of values.
     pub(crate) fn exact(&mut self, text: &str) -> Result<(), Stop> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
@@ -97,8 +97,8 @@ impl Output {
         })
     }
 
-    /// Writes a result for programs piece by piece, as [`Output::print_json`] or [`Output::exact`] does, so that its
-    /// text is never held as a whole.
+    /// Writes a result for programs piece by piece, as [`Output::print_json`] or [`Output::exact`] does, without
+    /// keeping the whole text in memory.
     pub(crate) fn in_pieces(
         &mut self,
         json: bool,
@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    /// Draws findings.
+    /// Prints diagnostics.
     pub(crate) fn report(&mut self, diagnostics: &Diagnostics, sources: &Sources) {
         let text = match self.format {
             MessageFormat::Human => rml_render::human(diagnostics, sources, self.colour),
@@ -125,22 +125,22 @@ impl Output {
         self.error(&text);
     }
 
-    /// Writes a remark for people to standard error, with care for the terminal as [`Output::print`] does.
+    /// Writes a remark for people to standard error, escaped for terminals as in [`Output::print`].
     pub(crate) fn note(&mut self, text: &str) {
         self.error(&rml::visible_words(text));
     }
 
-    /// Writes a remark for programs to standard error: a JSON document in one line.
+    /// Writes a remark for programs to standard error: a JSON document on one line.
     pub(crate) fn note_json(&mut self, document: &str) {
         self.error(&format!("{}\n", rml::visible_json(document)));
     }
 
-    /// Writes to standard error; what cannot be written there is lost.
+    /// Writes to standard error; errors in writing are ignored.
     fn error(&mut self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Reports what is still to be reported and gives the exit code.
+    /// Reports the errors that are still to be reported, and returns the exit code.
     pub(crate) fn finish(mut self, outcome: Result<(), Stop>) -> ExitCode {
         match outcome {
             Ok(()) | Err(Stop::NoReader) => ExitCode::SUCCESS,
@@ -159,12 +159,12 @@ fn colours_wanted() -> bool {
     !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
 }
 
-/// A file that cannot be written.
+/// The diagnostic for a file that cannot be written.
 pub(crate) fn unwritable(what: impl std::fmt::Display, error: &io::Error) -> Diagnostic {
     file_error(rml::codes::run::UNWRITABLE_FILE, format!("cannot write {what}"), error)
 }
 
-/// A file that cannot be read.
+/// The diagnostic for a file that cannot be read.
 pub(crate) fn unreadable(what: impl std::fmt::Display, error: &io::Error) -> Diagnostic {
     file_error(rml::codes::run::UNREADABLE_FILE, format!("cannot read {what}"), error)
 }

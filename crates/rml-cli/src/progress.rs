@@ -12,27 +12,27 @@ use rml::{
 
 use crate::output::Output;
 
-/// Draws what an [`Observer`] sees.
+/// Displays the progress that an [`Observer`] sees.
 pub(crate) struct Display<'a> {
     output: &'a mut Output,
-    /// Whether there is a terminal to draw a bar on.
+    /// Whether standard error is a terminal, so that a bar can be drawn.
     terminal: bool,
-    /// From the first batch on.
+    /// The bar; it exists from the first batch on.
     bar: Option<ProgressBar>,
-    /// How many epochs there are; `None` if there are reports in their place.
+    /// The number of epochs; `None` if the training has reports instead.
     epochs: Option<u64>,
-    /// What was reported.
+    /// The epochs or reports so far.
     seen: Vec<EpochSummary>,
-    /// Whether standard output has answers, and what programs read of the progress goes to standard error.
+    /// Whether standard output carries answers, so that JSON lines about the progress go to standard error.
     has_answers: bool,
-    /// What is kept for a page.
+    /// The record for a page, and the callback that shows it.
     record: Option<(TrainRecord, Shows<'a>)>,
 }
 
-/// Does something with what is known after an epoch or report.
+/// A callback that receives the record after an epoch or report.
 pub(crate) type Shows<'a> = Box<dyn Fn(&TrainRecord) + 'a>;
 
-/// How many epochs the bar shows by heights.
+/// How many epochs the bar shows as a bar chart.
 const SHOWN: usize = 16;
 
 impl<'a> Display<'a> {
@@ -41,17 +41,18 @@ impl<'a> Display<'a> {
         Self { output, terminal, bar: None, epochs: None, seen: Vec::new(), has_answers: false, record: None }
     }
 
-    /// For a command that answers lines on standard output. A bar would be in the way of who types them.
+    /// For a command that answers lines on standard output. It draws no bar, which would disturb a user who types the
+    /// lines.
     pub(crate) fn beside_answers(output: &'a mut Output) -> Self {
         Self { terminal: false, has_answers: true, ..Self::new(output) }
     }
 
-    /// Keeps what a page of the training needs, if there is to be one, and shows it after each epoch or report.
+    /// Keeps a record for the page of the training, if there is one, and shows the page after each epoch or report.
     pub(crate) fn keeping(self, page: Option<Shows<'a>>) -> Self {
         Self { record: page.map(|shows| (TrainRecord::default(), shows)), ..self }
     }
 
-    /// Takes the bar away, and gives what was reported and kept.
+    /// Removes the bar, and returns the epochs and the record.
     pub(crate) fn close(self) -> (Vec<EpochSummary>, Option<TrainRecord>) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -59,7 +60,7 @@ impl<'a> Display<'a> {
         (self.seen, self.record.map(|(record, _)| record))
     }
 
-    /// A metric over the last epochs, by heights.
+    /// A metric over the last epochs, as a bar chart.
     fn heights(&self, metric: &str) -> String {
         let last = &self.seen[self.seen.len().saturating_sub(SHOWN)..];
         let value = |epoch: &EpochSummary| epoch.train.get(metric).copied().unwrap_or(f64::NAN);
@@ -87,7 +88,7 @@ fn new_bar(windows: usize, colour: bool) -> ProgressBar {
 const BAR: &str = "{prefix:.bold} {wide_bar:.green} {pos}/{len}  {msg}  {eta}";
 const PLAIN_BAR: &str = "{prefix} {wide_bar} {pos}/{len}  {msg}  {eta}";
 
-/// How often the parameters are updated, after their number.
+/// The number of parameters and how often they are updated.
 fn updates(info: &TrainInfo) -> String {
     let once = if info.epochs.is_some() { "once a batch" } else { "once a window" };
     let cycle = if info.single_cycles { once } else { "in each cycle" };
@@ -186,7 +187,7 @@ impl Observer for Display<'_> {
             if self.has_answers {
                 self.output.note_json(&summary.json_line());
             } else {
-                // A reader that went away does not stop a training that is to be saved.
+                // If nobody reads the output any more, a training that is to be saved continues.
                 let _ = self.output.print_json(&summary.json_line());
             }
             return;
@@ -232,12 +233,12 @@ impl Observer for Display<'_> {
     }
 }
 
-/// `loss 0.1234  accuracy 0.9832  `, each entry led by `lead` and ended by `end`.
+/// `loss 0.1234  accuracy 0.9832  `; `lead` comes before each entry and `end` after it.
 pub(crate) fn metrics(lead: &str, metrics: &Metrics, end: &str) -> String {
     metrics.iter().map(|(name, value)| format!("{lead}{name} {value:.4}{end}")).collect()
 }
 
-/// Which states continue from those at the end of training, if any.
+/// The states that continue from those at the end of training, if any.
 pub(crate) fn continued(states: &[String]) -> String {
     const SHOWN: usize = 3;
     let Some(first) = states.get(..states.len().min(SHOWN)).filter(|first| !first.is_empty()) else {
@@ -252,7 +253,7 @@ pub(crate) fn continued(states: &[String]) -> String {
     format!("begins with the states at the end of training: {names}{more} (`--fresh` resets them)\n")
 }
 
-/// The names of classes, not too many of them.
+/// The names of classes, shortened if there are many.
 fn named(classes: &[String]) -> String {
     const SHOWN: usize = 10;
     let shown: Vec<String> =

@@ -9,31 +9,31 @@ use signal_hook::flag;
 #[cfg(unix)]
 mod ffi;
 
-/// What asks a command to end: Ctrl-C, the end of a service, and on Unix the end of the terminal.
+/// The signals that ask a command to end: Ctrl-C, the end of a service, and on Unix the end of the terminal.
 #[cfg(unix)]
 const SIGNALS: [i32; 3] =
     [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
 #[cfg(not(unix))]
 const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
 
-/// What is known about the signals since their handlers were installed.
+/// The signals received since their handlers were installed.
 pub(crate) struct Signals {
-    /// Whether one came.
+    /// Whether a signal was received.
     pub(crate) any: Arc<AtomicBool>,
-    /// The number of the latest one.
+    /// The number of the latest signal.
     latest: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Listens from now on: the first signal is only noted, the second one ends the process at once. A signal that was
-    /// ignored when the process began (`nohup`, a command in the background of a script) stays ignored.
+    /// Installs the handlers: the first signal is only recorded, the second one ends the process at once. A signal that
+    /// was ignored when the process began (`nohup`, a command in the background of a script) stays ignored.
     ///
     /// # Errors
     /// The system refuses it.
     pub(crate) fn listen() -> io::Result<Self> {
         let signals = Self { any: Arc::default(), latest: Arc::default() };
         for signal in SIGNALS.into_iter().filter(|signal| !is_ignored(*signal)) {
-            // In this order they are called when the signal comes.
+            // The handlers are called in this order.
             flag::register_conditional_shutdown(signal, code(signal), Arc::clone(&signals.any))?;
             let number = usize::try_from(signal).unwrap_or_default();
             flag::register_usize(signal, Arc::clone(&signals.latest), number)?;
@@ -42,7 +42,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The exit code of a command that ends because of the latest signal, as shells have it: 128 and the number of the
+    /// The exit code of a command that ends because of the latest signal, as in shells: 128 plus the number of the
     /// signal.
     pub(crate) fn exit_code(&self) -> u8 {
         let signal = i32::try_from(self.latest.load(Ordering::SeqCst)).unwrap_or_default();
@@ -50,8 +50,8 @@ impl Signals {
     }
 }
 
-/// Has the first signal do something before it ends the process; the second one ends it at once. Signals that were
-/// ignored when the process began stay so.
+/// Installs handlers that run an action on the first signal and then end the process; the second signal ends it at
+/// once. Signals that were ignored when the process began stay ignored.
 ///
 /// # Errors
 /// The system refuses it.
@@ -74,7 +74,7 @@ pub(crate) fn before_the_end(what: impl FnOnce() + Send + 'static) -> io::Result
     Ok(())
 }
 
-/// Elsewhere a signal ends the process as if nobody listened.
+/// On other systems, installs nothing: a signal ends the process by default.
 #[cfg(not(unix))]
 pub(crate) fn before_the_end(_: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use rml::{Classes, Criterion, Diagnostic, Direction, StaticValue, TestSplit};
 
-/// Arrays deeper than that are refused.
+/// The deepest nesting of an array; deeper arrays are refused.
 const MAX_DEPTH: usize = 16;
 
-/// `name=value`, the value a literal of the language: `true`, `64`, `0.5`, `[2, 3]`.
+/// `name=value`, where the value is a literal of the language: `true`, `64`, `0.5`, `[2, 3]`.
 pub(crate) fn setting(text: &str) -> Result<(String, StaticValue), String> {
     let (name, mut reader) = named(text, "expected NAME=VALUE, e.g. units=64")?;
     let value = reader.value(0)?;
@@ -18,7 +18,7 @@ pub(crate) fn setting(text: &str) -> Result<(String, StaticValue), String> {
 /// A name and its values.
 pub(crate) type Sweep = (String, Vec<StaticValue>);
 
-/// `name=value,value`, the values literals of the language.
+/// `name=value,value`, where the values are literals of the language.
 pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
     let (name, mut reader) = named(text, "expected NAME=VALUES, e.g. rate=0.1,0.3")?;
     let mut values = vec![reader.value(0)?];
@@ -33,7 +33,7 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
     Ok((name, values))
 }
 
-/// The name before `=`, and a reader of what is after it.
+/// The name before `=`, and a reader of the text after it.
 fn named<'t>(text: &'t str, expected: &str) -> Result<(String, Reader<'t>), String> {
     let (name, value) = text.split_once('=').ok_or(expected)?;
     let name = name.trim();
@@ -47,7 +47,7 @@ fn named<'t>(text: &'t str, expected: &str) -> Result<(String, Reader<'t>), Stri
     Ok((name.to_owned(), Reader { rest: value.trim() }))
 }
 
-/// `name=N`: the size of a dimension of a model, whose name may have any letters.
+/// `name=N`: the size of a dimension of a model, whose name may have any characters.
 pub(crate) fn dimension(text: &str) -> Result<(String, usize), String> {
     let expected = "expected NAME=N, e.g. batch=1";
     let (name, size) = text.rsplit_once('=').ok_or(expected)?;
@@ -55,7 +55,7 @@ pub(crate) fn dimension(text: &str) -> Result<(String, usize), String> {
     if name.is_empty() { Err(expected.into()) } else { Ok((name.to_owned(), size)) }
 }
 
-/// `name=value`: what an input of a model is, a number or truth value, or several between commas.
+/// `name=value`: the value of an input of a model, a number or truth value, or several separated by commas.
 pub(crate) fn fixed(text: &str) -> Result<(String, Vec<f64>), String> {
     let expected = "expected INPUT=VALUE, e.g. sr=16000";
     let (name, values) = text.rsplit_once('=').ok_or(expected)?;
@@ -68,10 +68,10 @@ pub(crate) fn fixed(text: &str) -> Result<(String, Vec<f64>), String> {
     if name.is_empty() { Err(expected.into()) } else { Ok((name.to_owned(), values)) }
 }
 
-/// An input of a model and the output that it keeps.
+/// An input of a model that is a state, and the output with its next value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Pair {
-    /// These.
+    /// This input and this output.
     Of(String, String),
     /// There are no states.
     None,
@@ -102,7 +102,7 @@ pub(crate) struct Seeds(pub(crate) Vec<u64>);
 /// The most seeds that a range may have.
 const MAX_SEEDS: u64 = 10_000;
 
-/// `0..5`, whose end is not one of them, or `1,7,23`.
+/// A range `0..5` without its end, or a list `1,7,23`.
 pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let expected = "expected seeds such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23";
     let number = |text: &str| text.trim().parse::<u64>().map_err(|_| expected.to_owned());
@@ -117,14 +117,14 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     }
 }
 
-/// A greatest gap in time.
+/// The value of `--gap`: the greatest distance in time.
 pub(crate) fn gap(text: &str) -> Result<f64, String> {
     let expected =
         "expected a duration such as 30s, 15min, 1h or 2d, or a positive number in the unit of the column";
     rml::Cut::parse_gap(text).map_err(|_| expected.to_owned())
 }
 
-/// A program: any file but one of data or of parameters.
+/// A program file; files of data or parameters are refused.
 pub(crate) fn program(path: PathBuf) -> Result<PathBuf, &'static str> {
     let is_checkpoint = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"));
     match rml::Format::of(&path) {
@@ -134,7 +134,7 @@ pub(crate) fn program(path: PathBuf) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// One character, or `tab`, that may separate cells; a space stands for one or more blanks.
+/// A character that separates cells, or `tab`; a space means one or more blanks.
 pub(crate) fn separator(text: &str) -> Result<char, String> {
     let mut chars = text.chars();
     match (text, chars.next(), chars.next()) {
@@ -151,7 +151,7 @@ pub(crate) fn separator(text: &str) -> Result<char, String> {
     }
 }
 
-/// What precedes the fraction of a number.
+/// The decimal mark.
 pub(crate) fn decimal(text: &str) -> Result<char, String> {
     match text {
         "." => Ok('.'),
@@ -160,7 +160,7 @@ pub(crate) fn decimal(text: &str) -> Result<char, String> {
     }
 }
 
-/// What separates groups of three digits.
+/// The character between groups of three digits.
 pub(crate) fn thousands(text: &str) -> Result<char, String> {
     let mut chars = text.chars();
     match (chars.next(), chars.next()) {
@@ -171,7 +171,7 @@ pub(crate) fn thousands(text: &str) -> Result<char, String> {
     }
 }
 
-/// The beginning of a comment.
+/// The text that begins a comment.
 pub(crate) fn comment(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("expected the beginning of a comment, such as '#' or '%'".to_owned()),
@@ -188,7 +188,7 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of bytes: a whole number, and K, M, G or T after it for the powers of 1024.
+/// A number of bytes: a whole number, optionally followed by K, M, G or T for the powers of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let units = ["K", "M", "G", "T"];
     let suffix = (1_u32..).zip(units).find_map(|(power, unit)| Some((text.strip_suffix(unit)?, power)));
@@ -207,7 +207,7 @@ pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What `--validate` names.
+/// The value of `--validate`.
 #[derive(Clone, Debug)]
 pub(crate) enum Validation {
     /// A part of the data.
@@ -216,7 +216,7 @@ pub(crate) enum Validation {
     File(PathBuf),
 }
 
-/// A share or a count if it is a number or the last windows, else a file.
+/// A number or `last:` is a share or a count; anything else is a file.
 pub(crate) fn validation(text: &str) -> Result<Validation, String> {
     if text.starts_with(TestSplit::LAST) || text.parse::<f64>().is_ok() {
         return split(text).map(Validation::Split);
@@ -224,16 +224,16 @@ pub(crate) fn validation(text: &str) -> Result<Validation, String> {
     Ok(Validation::File(text.into()))
 }
 
-/// What `--report` names.
+/// The value of `--report`.
 #[derive(Clone, Debug)]
 pub(crate) enum Report {
-    /// How much is averaged in a report.
+    /// How many windows or cycles are averaged in a report.
     Every(usize),
     /// The page to write.
     Page(PathBuf),
 }
 
-/// A count, or a page if the name ends so.
+/// A page if the name ends with `.html`, else a count.
 pub(crate) fn report(text: &str) -> Result<Report, String> {
     let path = PathBuf::from(text);
     if path.extension().is_some_and(|extension| extension == "html") {
@@ -252,12 +252,12 @@ pub(crate) fn classes(text: &str) -> Result<Classes, String> {
     Ok(Classes::Named { label: label.to_owned(), found: found.to_owned() })
 }
 
-/// `LABEL:OUTPUT`, or nothing.
+/// `LABEL:OUTPUT`, or the empty text for the usual ones.
 pub(crate) fn classes_or_usual(text: &str) -> Result<Classes, String> {
     if text.is_empty() { Ok(Classes::Usual) } else { classes(text) }
 }
 
-/// The name of a picture.
+/// The name of a picture, which ends with `.svg`.
 pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension() {
@@ -266,7 +266,7 @@ pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A metric, and what is better if its name does not say that: `accuracy`, `return:max`.
+/// A metric, with the better direction if its name does not tell: `accuracy`, `return:max`.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     let (metric, direction) = match text.rsplit_once(':') {
         Some((metric, "min")) => (metric, Some(Direction::Min)),
@@ -283,7 +283,7 @@ pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     Ok(Criterion { metric: metric.to_owned(), direction })
 }
 
-/// A share below 1 (with a point) or a count, of windows that are drawn or the last ones.
+/// A share below 1 (with a decimal point) or a count of windows, drawn at random or with `last:` the last ones.
 pub(crate) fn split(text: &str) -> Result<TestSplit, String> {
     text.parse().map_err(|why: Diagnostic| why.message)
 }
@@ -319,7 +319,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Nothing may be left.
+    /// Fails if any text remains.
     fn end(&self) -> Result<(), String> {
         if self.rest.is_empty() { Ok(()) } else { Err(format!("`{}` is left over", self.rest)) }
     }

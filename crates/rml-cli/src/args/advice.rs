@@ -1,4 +1,4 @@
-//! What to write in place of a command line that is wrong: flags and commands of other tools, values without a flag.
+//! Advice for wrong command lines: flags and commands of other tools, values without a flag.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use rml::suggest;
 
-/// Commands by names that they have elsewhere.
+/// Names that other tools use for commands.
 const COMMANDS: &[(&[&str], &str)] = &[
     (&["evaluate", "eval", "test", "predict", "score"], "`rml infer FILE --params CHECKPOINT --data DATA`"),
     (
@@ -25,7 +25,8 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["version"], "`rml --version`"),
 ];
 
-/// Flags by their names elsewhere: the commands where the advice holds (all, if there is none), and the advice.
+/// Names that other tools use for flags: the commands to which the advice applies (all if the list is empty), and the
+/// advice.
 const FLAGS: &[(&[&str], &[&str], &str)] = &[
     (
         &["optimizer", "optimiser", "opt"],
@@ -145,7 +146,7 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
     ),
 ];
 
-/// Extensions of files of parameters.
+/// Extensions of parameter files.
 const CHECKPOINTS: &[&str] = &["safetensors"];
 
 /// Names of the learning rate.
@@ -168,7 +169,7 @@ const BACKENDS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The error of a command line, with advice where the mistake is a known one.
+/// The error of a command line, with advice if the mistake is a known one.
 pub(super) fn advised(mut error: clap::Error) -> clap::Error {
     let args: Vec<String> =
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
@@ -296,7 +297,7 @@ fn flags_of(command: &str) -> Vec<String> {
     command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
 }
 
-/// The commands that have a flag of that name, as they are written.
+/// The commands that have a flag of this name, formatted for a message.
 fn commands_with(flag: &str) -> Vec<String> {
     let cli = <super::Cli as clap::CommandFactory>::command();
     let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(flag));
@@ -310,7 +311,7 @@ fn commands_with(flag: &str) -> Vec<String> {
     found
 }
 
-/// What to write in place of a value after a flag of a command that takes none.
+/// Advice for a flag of a command that takes no value but was given one.
 fn without_value(flag: &str, command: &str, value: &str) -> Option<String> {
     let cli = <super::Cli as clap::CommandFactory>::command();
     let arguments: Vec<_> = cli.find_subcommand(command)?.get_arguments().collect();
@@ -329,7 +330,7 @@ fn without_value(flag: &str, command: &str, value: &str) -> Option<String> {
     Some(format!("`--{name}` takes no value: {write}"))
 }
 
-/// A value that is joined to a flag that takes none.
+/// Advice for a value joined to a flag that takes none, as in `--flag=value`.
 fn value_of_switch(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     let (flag, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
     let command = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default();
@@ -349,7 +350,7 @@ fn after(flag: &str, args: &[String]) -> Option<String> {
     args.get(at + 1).filter(|value| !value.starts_with("--")).cloned()
 }
 
-/// A value that belongs to no flag.
+/// Advice for a value that belongs to no flag.
 fn stray_value(given: &str, command: &str, args: &[String]) -> Option<Vec<String>> {
     let flags = flags_of(command);
     let has = |flag: &str| flags.iter().any(|f| f == flag);
@@ -398,13 +399,13 @@ fn bad_value(error: &clap::Error) -> Option<Vec<String>> {
     known.map(|(_, advice)| vec![(*advice).to_owned()])
 }
 
-/// A text where a count is expected.
+/// Advice for a text in place of a count.
 fn no_number(error: &clap::Error) -> Option<Vec<String>> {
     let source = std::error::Error::source(error)?;
     source.is::<std::num::ParseIntError>().then(|| vec!["a whole number is expected, such as 10".to_owned()])
 }
 
-/// A file of data or of parameters in place of the program.
+/// Advice for a file of data or parameters in place of the program.
 fn no_program(error: &clap::Error) -> Option<Vec<String>> {
     let (arg, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
     if !arg.starts_with("<FILE>") {
@@ -421,7 +422,7 @@ fn no_program(error: &clap::Error) -> Option<Vec<String>> {
     })
 }
 
-/// Advice about `--test FILE`: the flag takes the number of windows that are kept for testing.
+/// Advice for `--test FILE`: the flag takes the number of windows to keep for testing.
 fn test_file(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     let (arg, value) = (text(error, ContextKind::InvalidArg)?, text(error, ContextKind::InvalidValue)?);
     if !arg.starts_with("--test") || rml::Format::of(Path::new(&value)).is_none() {
@@ -436,7 +437,7 @@ fn test_file(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     ])
 }
 
-/// Flags of a training with data and of one without.
+/// Advice for flags of a training with data beside flags of a training without data.
 fn conflict(args: &[String]) -> Option<Vec<String>> {
     let has = |flag: &str| args.iter().any(|arg| arg == flag || arg.starts_with(&format!("{flag}=")));
     let without = ["--windows", "--cycles", "--until"].into_iter().find(|flag| has(flag))?;
@@ -465,7 +466,7 @@ fn command(args: &[String]) -> &str {
     args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str).unwrap_or_default()
 }
 
-/// What a command lacks.
+/// Advice for missing arguments of a command.
 fn missing(error: &clap::Error, args: &[String]) -> Option<Vec<String>> {
     let ContextValue::Strings(lacking) = error.get(ContextKind::InvalidArg)? else { return None };
     let lacks_data = command(args) == "train" && lacking.iter().any(|arg| arg.contains("--data"));

@@ -6,7 +6,7 @@ use rml::backend::Runner;
 
 use crate::values;
 
-/// What computes tensors.
+/// The engine, the backend and their settings.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Backend")]
 pub(crate) struct Computing {
@@ -25,10 +25,10 @@ pub(crate) struct Computing {
     pub(crate) threads: Option<usize>,
 }
 
-/// What runs a program.
+/// The engine that runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum EngineName {
-    /// A plan where the program has one, else the simulator
+    /// A plan if the program has one, else the simulator
     Auto,
     /// The simulator, cycle by cycle; it runs every program
     Sim,
@@ -37,7 +37,7 @@ pub(crate) enum EngineName {
 }
 
 impl EngineName {
-    /// As the library has it.
+    /// The runner of the library for this name.
     pub(crate) fn runner(self) -> Runner {
         match self {
             Self::Auto => Runner::Auto,

@@ -39,7 +39,7 @@ pub(crate) struct Export {
     pub(crate) seed: Option<u64>,
 }
 
-/// What a program is written as.
+/// The format of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Target {
     /// One source file of C99, and its header
@@ -51,11 +51,11 @@ pub(crate) enum Target {
     StableHlo,
 }
 
-/// Where the elementary functions come from.
+/// The source of the elementary functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Math {
-    /// The program has its own: it gives the bits that `rml` gives, on every machine
+    /// The program contains its own functions: they give the same bits as `rml` on every machine
     Own,
-    /// From `math.h`, and the compiler may round products as it likes
+    /// From `math.h`, and the compiler may round products differently
     Library,
 }

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use super::{Computing, Over};
 use crate::values;
 
-/// What to differentiate.
+/// The program to differentiate and its inputs.
 #[derive(Args, Debug)]
 pub(crate) struct Differentiation {
     #[command(flatten)]

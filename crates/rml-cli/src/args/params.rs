@@ -61,10 +61,10 @@ pub(crate) struct ImportParams {
     /// The weights: .safetensors, .npz or .json
     #[arg(long, value_name = "FILE")]
     pub(crate) from: PathBuf,
-    /// The mapping: which parameter is made of which tensors
+    /// The mapping: which tensors each parameter is made of
     #[arg(long, value_name = "FILE")]
     pub(crate) map: PathBuf,
-    /// Write the checkpoint there
+    /// Write the checkpoint to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) save: PathBuf,
 }
@@ -83,11 +83,11 @@ pub(crate) struct ExportParams {
     /// The mapping, as for import
     #[arg(long, value_name = "FILE")]
     pub(crate) map: PathBuf,
-    /// Write the weights there: .safetensors or .npz
+    /// Write the weights to this file: .safetensors or .npz
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Weights of the same net by the other library: shapes, types and tensors that are no parameters are taken from
-    /// there
+    /// Weights of the same net from the other library: shapes, types, and tensors that are no parameters are taken from
+    /// this file
     #[arg(long, value_name = "FILE")]
     pub(crate) like: Option<PathBuf>,
     /// The type of numbers; by default that of --like, else that of the checkpoint

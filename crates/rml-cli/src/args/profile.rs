@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Whether the command is measured.
+/// Whether to measure the command.
 #[derive(Args, Debug)]
 pub(crate) struct Profiling {
     /// Print on standard error where the time goes, by source line; with =FILE, write it as a trace for

@@ -1,4 +1,4 @@
-//! Flags that say how data files are read.
+//! Flags that say how to read data files.
 
 use clap::{Args, ValueEnum};
 use rml::{ColumnMapping, Cut, Dialect, Recipe, Rest};
@@ -6,29 +6,29 @@ use rml::{ColumnMapping, Cut, Dialect, Recipe, Rest};
 use crate::output::Stop;
 use crate::values;
 
-/// How tables in text files are written, and which columns feed which inputs.
+/// The dialect of text tables, and the columns of each input.
 #[derive(Args, Debug)]
 pub(crate) struct Table {
     /// Which columns feed an input: 'y=label', 'x=open,high,low' for a vector, 'x=p0..p63' from one column to another
     /// one, both included. By default the columns of its name. May be given several times
     #[arg(long, value_name = "INPUT=COLUMNS", help_heading = "Data files")]
     pub(crate) columns: Vec<String>,
-    /// The format of the files, whatever they are called. By default as the extension says; of standard input, as the
-    /// first bytes say
+    /// The format of the files, whatever their names. By default it follows the extension; for standard input, the
+    /// first bytes
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Data files")]
     pub(crate) data_format: Option<DataFormat>,
-    /// In tables of text: what separates cells, such as ';' or tab, or ' ' for any number of blanks. By default found
-    /// in each file
+    /// In tables of text: the character between cells, such as ';' or tab, or ' ' for any number of blanks. By default
+    /// detected in each file
     #[arg(long, value_name = "CHAR|tab", value_parser = values::separator, help_heading = "Data files")]
     pub(crate) separator: Option<char>,
-    /// In tables of text: what precedes the fraction of a number. By default found in each file
+    /// In tables of text: the decimal mark. By default detected in each file
     #[arg(long, value_name = ".|,", value_parser = values::decimal, help_heading = "Data files")]
     pub(crate) decimal: Option<char>,
-    /// In tables of text: what separates groups of three digits. By default found in each file
+    /// In tables of text: the character between groups of three digits. By default detected in each file
     #[arg(long, value_name = "CHAR", value_parser = values::thousands, help_heading = "Data files")]
     pub(crate) thousands: Option<char>,
-    /// In tables of text: a cell that has no value, beside the empty one. May be given several times; by default NA,
-    /// N/A, #N/A, null, None, ?, - and others
+    /// In tables of text: a cell that means a missing value, beside the empty cell. May be given several times; by
+    /// default NA, N/A, #N/A, null, None, ?, - and others
     #[arg(long, value_name = "TEXT", help_heading = "Data files", allow_hyphen_values = true)]
     pub(crate) missing: Vec<String>,
     /// In tables of text: the first line is a row. Columns are called 0, 1, ..
@@ -37,13 +37,13 @@ pub(crate) struct Table {
     /// In tables of text: the first line names the columns, even if it holds numbers
     #[arg(long, help_heading = "Data files")]
     pub(crate) header: bool,
-    /// In tables of text: what a line begins with that is a comment. By default found in each file
+    /// In tables of text: the beginning of comment lines. By default detected in each file
     #[arg(long, value_name = "TEXT", value_parser = values::comment, help_heading = "Data files")]
     pub(crate) comment: Option<String>,
 }
 
 impl Table {
-    /// How columns become inputs, as far as it is about reading.
+    /// The part of the recipe that concerns reading.
     pub(crate) fn recipe(&self) -> Result<Recipe, Stop> {
         let dialect = Dialect {
             separator: self.separator,
@@ -57,7 +57,7 @@ impl Table {
         Ok(Recipe { columns: ColumnMapping::parse(&self.columns)?, dialect, ..Recipe::default() })
     }
 
-    /// The format of all files, if it is given.
+    /// The format of all files, if the flag is given.
     pub(crate) fn format(&self) -> Option<rml::Format> {
         self.data_format.map(|format| match format {
             DataFormat::Csv => rml::Format::Csv,
@@ -69,7 +69,7 @@ impl Table {
         })
     }
 
-    /// Whether flags are given, for `refuse_unused`.
+    /// The flags, each with whether it is given, for `refuse_unused`.
     pub(crate) fn given(&self) -> [(&'static str, bool); 9] {
         [
             ("columns", !self.columns.is_empty()),
@@ -105,20 +105,21 @@ pub(crate) enum DataFormat {
 /// How the rows of a long table become windows. Checkpoints record it.
 #[derive(Args, Debug)]
 pub(crate) struct Cutting {
-    /// The rows of a table are cycles, and that many in a row are a window. The last window of a series is shorter if
-    /// rows are left. By default, a row is a window
+    /// Rows of a table are cycles, and this many consecutive rows are a window. The last window of a series is shorter
+    /// if rows remain. By default, a row is a window
     #[arg(long, value_name = "ROWS", value_parser = values::positive, help_heading = "Windows of a long table")]
     pub(crate) window: Option<usize>,
-    /// With --window: how many rows after one window the next one begins. By default, windows share no rows
+    /// With --window: how many rows after the start of one window the next one starts. By default, windows share no
+    /// rows
     #[arg(long, value_name = "ROWS", value_parser = values::positive, help_heading = "Windows of a long table")]
     pub(crate) stride: Option<usize>,
-    /// The column that says to which group a row belongs, such as a patient or an engine. No window has rows of two
-    /// groups; without --window, each group is a window. --test and --validate keep groups, or the last: windows of
-    /// each
+    /// The column with the group of each row, such as a patient or an engine. No window contains rows of two groups;
+    /// without --window, each group is a window. --test and --validate keep whole groups, or with last: the last
+    /// windows of each group
     #[arg(long, value_name = "COLUMN", help_heading = "Windows of a long table")]
     pub(crate) group: Option<String>,
-    /// The column that says when a row was: dates such as 2024-03-31 23:05, or numbers, in seconds or another unit.
-    /// The rows of a group are in its order
+    /// The column with the time of each row: dates such as 2024-03-31 23:05, or numbers, in seconds or another unit.
+    /// The rows of a group are in the order of this column
     #[arg(long, value_name = "COLUMN", help_heading = "Windows of a long table")]
     pub(crate) time: Option<String>,
     /// No window has two rows in a row that are further apart in time: 30s, 15min, 1h, 2d, or a number in the unit of
@@ -134,17 +135,17 @@ pub(crate) struct Cutting {
     pub(crate) rest: Option<RestArg>,
 }
 
-/// What happens to the rest of a series.
+/// The treatment of the rows after the last whole window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum RestArg {
-    /// It is a shorter window
+    /// They are a shorter window
     Keep,
-    /// It is in no window
+    /// They are in no window
     Drop,
 }
 
 impl Cutting {
-    /// The cut that the flags say.
+    /// The cut that the flags describe.
     pub(crate) fn cut(&self) -> Cut {
         Cut {
             window: self.window,
@@ -157,7 +158,7 @@ impl Cutting {
         }
     }
 
-    /// Whether flags are given, for `refuse_unused`.
+    /// The flags, each with whether it is given, for `refuse_unused`.
     pub(crate) fn given(&self) -> [(&'static str, bool); 7] {
         [
             ("window", self.window.is_some()),
@@ -171,7 +172,7 @@ impl Cutting {
     }
 }
 
-/// What happens to the columns of a training before they reach their inputs. Checkpoints record it.
+/// How the columns of a training are prepared for their inputs. Checkpoints record it.
 #[derive(Args, Debug)]
 pub(crate) struct Preparing {
     /// The classes of an integer input whose column holds texts, in the order of their numbers: 'y=cat,dog'. By default
@@ -189,7 +190,7 @@ pub(crate) struct Preparing {
 }
 
 impl Preparing {
-    /// The recipe, with what is read by it.
+    /// `reading` with the preparation that the flags describe.
     pub(crate) fn recipe(&self, reading: Recipe) -> Result<Recipe, Stop> {
         Ok(Recipe {
             classes: Recipe::parse_classes(&self.classes)?,
@@ -199,7 +200,7 @@ impl Preparing {
         })
     }
 
-    /// Whether flags are given, for `refuse_unused`.
+    /// The flags, each with whether it is given, for `refuse_unused`.
     pub(crate) fn given(&self) -> [(&'static str, bool); 3] {
         [
             ("classes", !self.classes.is_empty()),

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Computing, Profiling, Program, Table};
 
-/// What to run, and on what.
+/// The program to run and its inputs.
 #[derive(Args, Debug)]
 pub(crate) struct Over {
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub(crate) struct Over {
     /// Seed of the random initialisers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Let NaN in the inputs through
+    /// Accept NaN in the inputs
     #[arg(long)]
     pub(crate) allow_nan: bool,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct Execution {
     /// The trace is the beginning of an endless one: `fby back` gets no initial value at its end
     #[arg(long)]
     pub(crate) open: bool,
-    /// Show that inner variable too, by its instance path, e.g. lstm_0.h; may be given several times
+    /// Also show this inner variable, by its instance path, e.g. lstm_0.h; may be given several times
     #[arg(long, value_name = "INSTANCE.VAR")]
     pub(crate) probe: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Run {
     pub(crate) computing: Computing,
 }
 
-/// Which variables.
+/// The variables to print.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Vars {
     /// All named variables, those of inner instances by their paths
@@ -72,7 +72,7 @@ pub(crate) enum Vars {
     Outputs,
 }
 
-/// Which variables a chronogram shows.
+/// The variables that a chronogram shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Rows {
     /// All named variables, those of inner instances by their paths
@@ -85,7 +85,7 @@ pub(crate) enum Rows {
     Outputs,
 }
 
-/// By which semantics a program is traced.
+/// The semantics by which a program is traced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Semantics {
     /// Values in cycles; the semantics of the language
@@ -119,14 +119,14 @@ pub(crate) struct Trace {
     /// Show how the table fills: a slab for the first cycle, for the first two, and so on
     #[arg(long)]
     pub(crate) stages: bool,
-    /// Write it with its dependences in time as an SVG file, in place of drawing it here
+    /// Write the chronogram with its dependences in time as an SVG file, instead of drawing it here
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write a page of it for a browser, in place of drawing it here: the table beside the source, arrows and a
+    /// Write a page for a browser instead of drawing the chronogram here: the table beside the source, arrows and a
     /// sentence for the chosen cell, pictures of tensors, of the network and of the plan
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stages", "semantics"])]
     pub(crate) html: Option<PathBuf>,
-    /// Write its scalar variables as a value change dump for waveform viewers, in place of drawing it here
+    /// Write the scalar variables as a value change dump for waveform viewers, instead of drawing the chronogram here
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stages", "semantics"])]
     pub(crate) vcd: Option<PathBuf>,
 }

@@ -21,15 +21,15 @@ pub(crate) struct Train {
     /// times, a folder of files, or a pattern such as 'part-*.csv.gz': the windows of all of them. - is standard input
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
-    /// Keep the data in a temporary file in place of memory, and read windows when they are trained on: the same bits,
-    /// for data that is larger than the memory
+    /// Keep the data in a temporary file instead of memory, and read windows when they are trained on: the same bits,
+    /// for data larger than memory
     #[arg(long, requires = "data", conflicts_with_all = ["windows", "cycles", "until", "stream"])]
     pub(crate) on_disk: bool,
-    /// Without data, for a node without inputs: how many windows to train in all; a resumed run counts those done
-    /// before
+    /// Without data, for a node without inputs: how many windows to train in total; a resumed run counts those of the
+    /// earlier runs
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) windows: Option<usize>,
-    /// Without data: how many cycles to train in all; the last window is finished
+    /// Without data: how many cycles to train in total; the last window is finished
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
     /// Without data: train until metrics of the reports meet a condition, e.g. 'length >= 475 for 5' (reports in a
@@ -39,13 +39,13 @@ pub(crate) struct Train {
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined, and learn meanwhile
     #[arg(long, conflicts_with_all = ["windows", "test", "evaluate", "several", "runs"])]
     pub(crate) stream: bool,
-    /// With --stream: end at the first line that is refused
+    /// With --stream: end at the first refused line
     #[arg(long, requires = "stream")]
     pub(crate) strict: bool,
-    /// A name that ends with .html: write a page about this training there, however it ends: curves, confusion matrix,
-    /// parameters, time, and the command to repeat it. A number, without data: how many windows are averaged in a
-    /// report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000. Given twice
-    /// for both
+    /// A name that ends with .html: write a page about this training to this file, however the training ends: curves,
+    /// confusion matrix, parameters, time, and the command to repeat it. A number, without data: how many windows are
+    /// averaged in a report; by default 100, or the number in the checkpoint. With --stream: how many cycles; by
+    /// default 1000. Give the flag twice for both
     #[arg(long, value_name = "FILE.html|N", value_parser = values::report)]
     pub(crate) report: Vec<values::Report>,
     /// With --report FILE.html: serve the page to a browser on this machine while the training runs, and print its
@@ -56,7 +56,7 @@ pub(crate) struct Train {
     /// an output with classes or scores for them, e.g. y:logits; by default of the only such input and scores
     #[arg(long, value_name = "LABEL:OUTPUT", value_parser = values::classes, requires = "report", conflicts_with = "own")]
     pub(crate) confusion: Option<rml::Classes>,
-    /// Without data: the most cycles that a window may have, or that may wait for later ones
+    /// Without data: the most cycles that a window may have, or that may wait for later cycles
     #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, requires = "own")]
     pub(crate) look_ahead: usize,
     /// The node to train; by default train, or that of the checkpoint
@@ -66,7 +66,7 @@ pub(crate) struct Train {
     /// evaluate, if the program has it
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluate: Option<String>,
-    /// How many epochs in all; a resumed run counts those done before
+    /// How many epochs in total; a resumed run counts those of the earlier runs
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) epochs: u64,
     /// Seed of initialisers, split and shuffling; by default 0, or that of the checkpoint
@@ -82,29 +82,29 @@ pub(crate) struct Train {
     /// checkpoint
     #[arg(long, value_name = "[last:]SHARE|COUNT|FILE|DIR", value_parser = values::validation, conflicts_with = "own")]
     pub(crate) validate: Option<values::Validation>,
-    /// Take the windows in the order of the data in every epoch
+    /// Keep the windows in the order of the data in every epoch
     #[arg(long)]
     pub(crate) no_shuffle: bool,
-    /// Take the windows in a new random order in every epoch: the default, unless they are windows of a long table and
-    /// states continue from one to the next
+    /// Shuffle the windows in every epoch: the default, unless they are windows of a long table and states continue
+    /// from one to the next
     #[arg(long, conflicts_with_all = ["no_shuffle", "own"])]
     pub(crate) shuffle: bool,
-    /// Write a checkpoint there, at the end, on interruption and after epochs or reports
+    /// Write a checkpoint to this file at the end, on interruption and after epochs or reports
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// How often to save, in epochs or reports; 0 = at the end only
     #[arg(long, value_name = "N", default_value_t = 1, requires = "kept")]
     pub(crate) save_every: u64,
-    /// Write a checkpoint there whenever an epoch or report is the best so far
+    /// Write a checkpoint to this file whenever an epoch or report is the best so far
     #[arg(long, value_name = "FILE")]
     pub(crate) best: Option<PathBuf>,
-    /// End the training after that many epochs or reports in a row without a better one
+    /// End the training after this many consecutive epochs or reports without a better one
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) patience: Option<usize>,
-    /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. Without min or max, a name that ends
-    /// in loss or error means the smallest value, one that ends in accuracy the greatest. A name alone is that of the
-    /// windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say
-    /// which
+    /// The metric that decides which epoch or report is the best, e.g. accuracy:max; by default loss:min. Without min
+    /// or max, a name that ends in loss or error means the smallest value, one that ends in accuracy the greatest. A
+    /// name alone means the metric of the windows for validation, else of the test, else of the training;
+    /// validation.NAME, test.NAME and train.NAME choose one
     #[arg(long, value_name = "NAME[:min|max]", value_parser = values::criterion)]
     pub(crate) metric: Option<rml::Criterion>,
     /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run
@@ -112,14 +112,14 @@ pub(crate) struct Train {
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
     /// Record for each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its
-    /// gradient and of what was added to it; in the log and in JSON lines
+    /// gradient and of its change; in the log and in JSON lines
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Draw the learning curves of this run there, however it ends: a name that ends with .svg. With --runs: for each
-    /// combination of values the mean of its runs, in a band of their standard deviation
+    /// Draw the learning curves of this run to this file, however the run ends: a name that ends with .svg. With
+    /// --runs: for each combination of values the mean of its runs, in a band of their standard deviation
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
     pub(crate) plot: Option<PathBuf>,
-    /// Continue from that checkpoint
+    /// Continue from this checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
     /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in
@@ -135,7 +135,7 @@ pub(crate) struct Train {
     /// With --runs: how many runs at once; by default one a core
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "runs")]
     pub(crate) jobs: Option<usize>,
-    /// Let NaN in the data through
+    /// Accept NaN in the data
     #[arg(long)]
     pub(crate) allow_nan: bool,
     #[command(flatten)]
@@ -151,18 +151,18 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// How columns become inputs.
+    /// The recipe that turns columns into inputs.
     pub(crate) fn recipe(&self) -> Result<rml::Recipe, crate::output::Stop> {
         let recipe = self.preparing.recipe(self.table.recipe()?)?;
         Ok(rml::Recipe { cut: self.cutting.cut(), ..recipe })
     }
 
-    /// Whether flags about data are given, for `refuse_unused`.
+    /// The flags about data, each with whether it is given, for `refuse_unused`.
     pub(crate) fn given(&self) -> Vec<(&'static str, bool)> {
         self.table.given().into_iter().chain(self.preparing.given()).chain(self.cutting.given()).collect()
     }
 
-    /// The page to write.
+    /// The page to write, if there is one.
     pub(crate) fn page(&self) -> Option<&PathBuf> {
         self.report.iter().find_map(|report| match report {
             Report::Page(path) => Some(path),
@@ -170,7 +170,7 @@ impl Train {
         })
     }
 
-    /// How much is averaged in a report.
+    /// How many windows or cycles are averaged in a report.
     pub(crate) fn every(&self) -> Option<usize> {
         self.report.iter().find_map(|report| match report {
             Report::Every(n) => Some(*n),
@@ -178,7 +178,7 @@ impl Train {
         })
     }
 
-    /// What the two meanings of `--report` need.
+    /// Checks that the flags required by each of the two meanings of `--report` are given.
     pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
         let pages = self.report.iter().filter(|report| matches!(report, Report::Page(_))).count();
         let has_own = self.windows.is_some() || self.cycles.is_some() || self.until.is_some() || self.stream;
@@ -215,7 +215,7 @@ pub(crate) struct Infer {
     /// Columns by input name, as for training
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
-    /// Keep the data in a temporary file in place of memory, and read windows when they are run
+    /// Keep the data in a temporary file instead of memory, and read windows when they are run
     #[arg(long, requires = "data", conflicts_with = "stream")]
     pub(crate) on_disk: bool,
     /// Without data, for a node without inputs: how many windows to run
@@ -230,7 +230,7 @@ pub(crate) struct Infer {
     /// How many cycles of the stream may wait for later ones at once; without data, the most that a window may have
     #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, conflicts_with = "data")]
     pub(crate) look_ahead: usize,
-    /// End the stream at the first line that is refused, instead of answering it with an error
+    /// End the stream at the first refused line, instead of answering it with an error
     #[arg(long, conflicts_with = "data")]
     pub(crate) strict: bool,
     /// The node to run
@@ -239,17 +239,17 @@ pub(crate) struct Infer {
     /// Which windows of the data; by default those kept for testing if the data is that of the training, else all
     #[arg(long, value_enum, value_name = "WHICH", conflicts_with = "stream")]
     pub(crate) split: Option<SplitArg>,
-    /// Take parameters alone from the checkpoint; all other states start from their initial values
+    /// Restore only parameters from the checkpoint; all other states start from their initial values
     #[arg(long, requires = "params")]
     pub(crate) fresh: bool,
-    /// Write the outputs there: .csv, .json or .npz
+    /// Write the outputs to this file: .csv, .json or .npz
     #[arg(long, value_name = "FILE", conflicts_with = "stream")]
     pub(crate) out: Option<PathBuf>,
     /// Print how often each class is taken for another, of an integer input or output and of an output with classes or
     /// scores for them, e.g. y:logits; by default of the only such input and scores
     #[arg(long, value_name = "LABEL:OUTPUT", num_args = 0..=1, default_missing_value = "", value_parser = values::classes_or_usual, conflicts_with = "stream")]
     pub(crate) confusion: Option<rml::Classes>,
-    /// Let NaN in the data through
+    /// Accept NaN in the data
     #[arg(long)]
     pub(crate) allow_nan: bool,
     #[command(flatten)]
@@ -262,7 +262,7 @@ pub(crate) struct Infer {
     pub(crate) computing: Computing,
 }
 
-/// Which windows.
+/// Which windows of the data to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum SplitArg {
     /// Those that training kept for testing

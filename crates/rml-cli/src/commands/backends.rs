@@ -32,7 +32,7 @@ fn reason(error: &rml::Error) -> (&str, &str) {
     error.diagnostics().iter().next().map_or(("", ""), |d| (d.code.name, &d.message))
 }
 
-/// A line a backend; where one does not load, it says why in place of its version.
+/// One line per backend; for a backend that does not load, the reason instead of its version.
 fn table(list: &[BackendInfo]) -> String {
     let head = ["backend", "built in", "loads", "version", "devices"].map(str::to_owned);
     let row = |info: &BackendInfo| {

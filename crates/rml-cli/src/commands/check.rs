@@ -9,7 +9,7 @@ use super::watched;
 use crate::args::{Check, VerdictFormat};
 use crate::output::{Output, Stop};
 
-/// Checks all files, with `--watch` again and again; fails if any has errors.
+/// Checks all files, repeatedly with `--watch`; fails if any file has errors.
 pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
     let options = Options {
         node: args.node.clone(),
@@ -34,7 +34,7 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
     }
 }
 
-/// How long `--watch` waits between looks.
+/// How long `--watch` waits between checks for changes.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Checks all files; fails if any has errors.
@@ -59,8 +59,8 @@ fn once(args: &Check, options: &Options, output: &mut Output) -> Result<(), Stop
     if failed { Err(Stop::Reported) } else { Ok(()) }
 }
 
-/// Prints types, shapes and clocks of the node, or of each node that can be run by itself. Those of an ill-clocked
-/// program are printed as well: they show what its equations say.
+/// Prints types, shapes and clocks of the node, or of each node that can run by itself. An ill-clocked program is
+/// printed as well, to show what its equations imply.
 fn types(source: &Source, options: &Options, instances: bool, output: &mut Output) -> Result<(), Stop> {
     let analyses = match options.node {
         Some(_) => rml::analyse_any_batch(source, options).into_iter().collect(),

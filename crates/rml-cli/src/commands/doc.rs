@@ -10,7 +10,7 @@ use rml::{Diagnostic, Source};
 use crate::args::Doc;
 use crate::output::{Output, Stop};
 
-/// Prints what is known about what is asked for.
+/// Prints the documentation of the node, module or operator.
 pub(crate) fn doc(args: &Doc, output: &mut Output) -> Result<(), Stop> {
     let Some(name) = &args.name else { return output.print(&overview()) };
     let is_file = Path::new(name).extension().is_some_and(|e| e == "rml") || Path::new(name).is_file();

@@ -1,4 +1,4 @@
-//! `rml run`: a program over a table of inputs. Other commands that run a program begin in the same way.
+//! `rml run`: a program over a table of inputs. Also the preparation that other commands share.
 
 use rml::{
     Checkpoint, Columns, Cut, End, Options, Parameters, Phase, Program, Recipe, RunOptions, Source, Trace,
@@ -9,7 +9,7 @@ use super::profile::Measuring;
 use crate::args::{self, Execution, Format, Over, Vars};
 use crate::output::{Output, Stop};
 
-/// Runs, and prints the trace; what was computed before an error is printed too.
+/// Runs, and prints the trace; also prints the values computed before an error.
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
     let over = &args.execution.over;
     let inputs = [over.inputs.as_ref(), over.params.as_ref()];
@@ -42,7 +42,7 @@ pub(super) fn ask_for_table(trace: &Trace) -> Result<(), Stop> {
         .map_err(|short| short.diagnostic(what).help("`rml run --format csv` writes piece by piece").into())
 }
 
-/// The program, its inputs, and how to run it.
+/// The program, its inputs, and the settings of the run.
 pub(super) fn prepare(
     args: &Execution,
     all_vars: bool,
@@ -66,14 +66,14 @@ pub(super) fn prepare(
     Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, params, ..RunOptions::default() }))
 }
 
-/// The program that the flags name, and how they say to compile it.
+/// The program that the flags name, and the options to compile it with.
 pub(crate) fn over(args: &Over) -> Result<(Source, Options), Stop> {
     let (source, options) = super::program(&args.program)?;
     Ok((source, Options { node: args.node.clone(), seed: args.seed, ..options }))
 }
 
-/// The inputs of a program, from the file that the flags name. Where they say nothing else, it is read as the data of
-/// the training.
+/// The inputs of a program, from the file that the flags name. Without flags that say otherwise, the file is read like
+/// the training data of the checkpoint.
 pub(crate) fn inputs(
     args: &Over,
     source: &Source,

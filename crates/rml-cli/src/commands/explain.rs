@@ -11,7 +11,7 @@ use crate::pages::PAGES;
 /// Prints the page of a code, or lists all codes by topic.
 pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
     let Some(name) = &args.code else { return output.print(&list()) };
-    // as it stands in a message: `error[unknown-name]`
+    // as it is written in a message: `error[unknown-name]`
     let name = name.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
     if let Some((_, page)) = PAGES.iter().find(|(code, _)| *code == name) {
         return output.exact(page);
@@ -26,7 +26,7 @@ pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
     Err(d.help("`rml explain` lists all codes").into())
 }
 
-/// All codes with what they mean, under the headings of their topics.
+/// All codes with their meaning, under the headings of their topics.
 fn list() -> String {
     let row = |c: rml::Code| vec![format!("  {}", c.name), c.summary.to_owned()];
     let table = rml::table(&codes::all().map(row).collect::<Vec<_>>(), &[0, 1]);

@@ -7,7 +7,7 @@ use rml::{CExport, CMath, Checkpoint, Diagnostic, ModelFormat, Options, Source};
 use crate::args::{Export, Math, Target};
 use crate::output::{Output, Stop};
 
-/// Writes a program for elsewhere.
+/// Exports a program.
 pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
     check_folder(args)?;
     let (source, options) = super::program(&args.program)?;
@@ -22,7 +22,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
     }
 }
 
-/// Refuses a new folder whose name is that of a file of a format.
+/// Refuses a new folder whose name looks like a file of an export format.
 fn check_folder(args: &Export) -> Result<(), Stop> {
     let ending = args.out.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let format = match ending.to_ascii_lowercase().as_str() {
@@ -48,7 +48,7 @@ fn check_folder(args: &Export) -> Result<(), Stop> {
         .into())
 }
 
-/// Two files, neither of which is written without the other.
+/// Writes two files; neither is written without the other.
 fn c(
     args: &Export,
     source: &Source,
@@ -83,7 +83,7 @@ fn c(
     ))
 }
 
-/// One file.
+/// Writes one file.
 fn model(
     args: &Export,
     source: &Source,

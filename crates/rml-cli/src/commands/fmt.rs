@@ -8,7 +8,7 @@ use rml::Source;
 use crate::args::Fmt;
 use crate::output::{Output, Stop};
 
-/// Formats all files; a file with errors is left alone, and the others are done anyway.
+/// Formats all files; a file with errors is not changed, and the other files are formatted anyway.
 pub(crate) fn fmt(args: &Fmt, output: &mut Output) -> Result<(), Stop> {
     let mut failed = false;
     for file in &args.files {
@@ -25,7 +25,7 @@ pub(crate) fn fmt(args: &Fmt, output: &mut Output) -> Result<(), Stop> {
     if failed { Err(Stop::Reported) } else { Ok(()) }
 }
 
-/// Formats a file; `false` if it should have been formatted and was only to be checked.
+/// Formats a file. Returns `false` if `check` is set and the file is not formatted.
 fn one(file: &Path, check: bool, output: &mut Output) -> Result<bool, Stop> {
     let stdin = file == Path::new("-");
     let source = if stdin { Source::from_reader("standard input", io::stdin())? } else { Source::file(file) };
@@ -34,7 +34,7 @@ fn one(file: &Path, check: bool, output: &mut Output) -> Result<bool, Stop> {
     let same = formatted == text;
     if check {
         if !same {
-            // Whole, since a name may go to another command.
+            // The name is not shortened, since it may be piped to another command.
             output.exact(&format!("{}\n", rml::visible(&name)))?;
         }
         return Ok(same);

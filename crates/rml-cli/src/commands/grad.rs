@@ -22,7 +22,7 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     }
 }
 
-/// Compares it with finite differences.
+/// Compares the gradient of the sum of an output with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
     let inputs = inputs(&args.of.over, &source, None, output)?;

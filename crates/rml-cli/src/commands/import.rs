@@ -52,7 +52,7 @@ fn options(args: &Import) -> Result<ModelOptions, Stop> {
     })
 }
 
-/// What goes in and comes out, and what was made of it.
+/// The inputs and outputs of the model, and what the import created.
 fn summary(model: &ImportedModel) -> String {
     let named = |list: &[(String, String)]| {
         let one = |(word, name): &(String, String)| match word == name {

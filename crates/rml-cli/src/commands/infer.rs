@@ -14,7 +14,7 @@ use crate::args::{Infer, SplitArg};
 use crate::output::{Output, Stop};
 use crate::progress::{continued, metrics};
 
-/// Infers.
+/// Runs `rml infer`.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
     let profile = args.profiling.profile.as_ref().and_then(Option::as_ref);
     super::check_distinct([("--out", args.out.as_ref()), ("--profile", profile)], [])?;
@@ -78,7 +78,7 @@ fn infer_measured(
     over_data(args, source, &*data, &options, output)
 }
 
-/// A node that makes its own data.
+/// Runs a node that makes its own data.
 fn without_data(
     args: &Infer,
     source: &Source,
@@ -105,7 +105,7 @@ fn over_data(
     shown(args, &rml::infer(source, data, options)?, output)
 }
 
-/// Prints what inference gave, and writes its outputs.
+/// Prints the result of inference, and writes its outputs.
 fn shown(args: &Infer, report: &InferReport, output: &mut Output) -> Result<(), Stop> {
     output.report(&report.warnings, &report.sources);
     if !output.json() {
@@ -122,7 +122,7 @@ fn shown(args: &Infer, report: &InferReport, output: &mut Output) -> Result<(), 
     output.print(&summary(report))
 }
 
-/// Says where the outputs are if none of them is shown.
+/// Tells the user where the outputs are, if none of them is printed.
 fn unseen(args: &Infer, report: &InferReport) -> String {
     let is_seen = args.out.is_some() || !report.metrics.is_empty() || report.confusion.is_some();
     if is_seen || report.others.is_empty() {

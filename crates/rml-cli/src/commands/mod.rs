@@ -73,7 +73,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
     }
 }
 
-/// The program that the flags name, and how they say to compile it.
+/// The program that the flags name, and the options to compile it with.
 fn program(program: &args::Program) -> Result<(Source, Options), Stop> {
     let options = Options {
         set: settings(&program.set, program.batch)?,
@@ -84,7 +84,7 @@ fn program(program: &args::Program) -> Result<(Source, Options), Stop> {
     Ok((Source::file(&program.file), options))
 }
 
-/// The settings by name; none is given twice, `batch` by `--batch` included.
+/// The settings by name. A setting that is given twice is an error, also `batch` beside `--batch`.
 fn settings(set: &[(String, StaticValue)], batch: Option<usize>) -> Result<Settings, Stop> {
     let mut settings = Settings::new();
     for (name, value) in set {
@@ -102,7 +102,7 @@ fn settings(set: &[(String, StaticValue)], batch: Option<usize>) -> Result<Setti
     Ok(settings)
 }
 
-/// Refuses flags that are given and have no use: pairs of a flag and whether it is given.
+/// Refuses flags that are given but have no effect: pairs of a flag and whether it is given.
 fn refuse_unused(why: &str, flags: &[(&str, bool)]) -> Result<(), Stop> {
     let given: Vec<String> =
         flags.iter().filter(|(_, given)| *given).map(|(flag, _)| format!("`--{flag}`")).collect();
@@ -118,14 +118,14 @@ fn given(program: &args::Program) -> [(&'static str, bool); 3] {
     [("set", !program.set.is_empty()), ("batch", program.batch.is_some()), ("f64", program.f64)]
 }
 
-/// How data files are read: into memory or not, in which format if that is said, and by which recipe.
+/// How to read data files: into memory or not, the format if it is given, and the recipe.
 struct Reading<'r> {
     on_disk: bool,
     format: Option<rml::Format>,
     recipe: &'r Recipe,
 }
 
-/// What a node of a source may ask for of the data in those files. A note says how they are read.
+/// The columns of these files that a node of the source may need. A note says how the files are read.
 fn dataset(
     files: &[PathBuf],
     &Reading { on_disk, format, recipe }: &Reading<'_>,
@@ -147,7 +147,7 @@ fn dataset(
     Ok(Box::new(columns))
 }
 
-/// Says how tables were read whose dialect was found.
+/// Prints a note about tables whose dialect was detected.
 fn note_assumed(columns: &Columns, output: &mut Output) {
     if !columns.assumed.is_empty() && !output.json() {
         output.note(&format!("{}: {}\n", columns.called(), columns.assumed.join("; ")));
@@ -158,7 +158,7 @@ fn precision(f64: bool) -> Precision {
     if f64 { Precision::F64 } else { Precision::F32 }
 }
 
-/// Whether a command that reads a program and those inputs can write that file, before it does anything else.
+/// Checks, before any work begins, that a command that reads a program and these inputs can write the file.
 fn check_output<'p>(
     output: &Path,
     source: &Source,
@@ -169,7 +169,7 @@ fn check_output<'p>(
     Ok(rml::check_output(output, &inputs)?)
 }
 
-/// Files that results go to, each with its flag: none is two of them.
+/// Checks that no two results, each given with its flag, go to the same file.
 fn check_distinct<'p>(
     files: impl IntoIterator<Item = (&'p str, Option<&'p PathBuf>)>,
     folders: impl IntoIterator<Item = (&'p str, Option<&'p PathBuf>, &'p [&'p str])>,
@@ -185,7 +185,7 @@ fn deaf(why: &io::Error) -> Diagnostic {
     Diagnostic::error(BAD_OPTION, "cannot install signal handlers").note(why.to_string())
 }
 
-/// Writes a result to a file that was checked.
+/// Writes a result to a file that was checked before.
 fn write(file: &Path, content: &[u8]) -> Result<(), Stop> {
     if is_stream(file) {
         return std::fs::write(file, content).map_err(|e| unwritable(file.display(), &e).into());
@@ -193,17 +193,17 @@ fn write(file: &Path, content: &[u8]) -> Result<(), Stop> {
     Ok(rml::write_output(file, content)?)
 }
 
-/// Whether it is written to as it is, like `/dev/stdout`, and not replaced.
+/// Whether the file is written to directly, like `/dev/stdout`, and not replaced.
 fn is_stream(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
-/// The engine that the flags choose, on a backend that is open.
+/// The engine that the flags choose, on an open backend.
 fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
     engine_with(computing, computing.threads)
 }
 
-/// The engine that the flags choose, with that number of threads.
+/// The engine that the flags choose, with this number of threads.
 fn engine_with(computing: &args::Computing, threads: Option<usize>) -> Result<Engine, Stop> {
     let programs = backend::programs(&computing.backend);
     let options = backend::Options { device: computing.device.clone(), threads, programs };

@@ -1,4 +1,4 @@
-//! `rml new`: a folder with a program that runs, data for it, and a page that says how.
+//! `rml new`: a folder with a program that runs, data for it, and a page with the commands.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,11 +9,11 @@ use rml::codes::run::{BAD_OPTION, UNWRITABLE_FILE};
 use crate::args::{New, Template};
 use crate::output::{Output, Stop};
 
-/// What is put into the folder.
+/// The files of a new folder.
 struct Content {
     program: String,
     page: &'static str,
-    /// The name of the file of data, and what stands in it.
+    /// The name and the content of the data file.
     data: Option<(&'static str, String)>,
 }
 
@@ -74,14 +74,14 @@ fn content(template: Template) -> Content {
     }
 }
 
-/// The example, with a comment of its own.
+/// The example, with another comment.
 fn cartpole() -> String {
     let example = include_str!("../../../../examples/cartpole.rml");
     let program = example.find("\nimport").map_or(example, |at| &example[at..]);
     format!("(* {{name}}: an actor-critic balances poles on carts. *)\n{program}")
 }
 
-/// Numbers between -1 and 1 that look drawn, the same each time.
+/// A deterministic sequence of numbers between -1 and 1 that look random.
 struct Noise(u64);
 
 impl Noise {
@@ -95,7 +95,7 @@ fn joined(numbers: impl Iterator<Item = f64>) -> String {
     numbers.map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Waves of two lengths, under noise.
+/// Waves of two lengths, with noise.
 fn sequences() -> String {
     let mut noise = Noise(1);
     let mut text = String::new();
@@ -108,7 +108,7 @@ fn sequences() -> String {
     text
 }
 
-/// A sum of waves, under a little noise.
+/// A sum of waves, with a little noise.
 fn series() -> String {
     let mut noise = Noise(2);
     let mut text = String::new();

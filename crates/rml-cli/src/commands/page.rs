@@ -1,4 +1,4 @@
-//! The page of a chronogram with what is known about its program: for `rml trace --html` and `rml view`.
+//! The page of a chronogram and of its program: for `rml trace --html` and `rml view`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use super::profile::Measuring;
 use crate::args::{Execution, Rows};
 use crate::output::{Output, Stop};
 
-/// A page, and what went wrong.
+/// A page, and the error that the run ended with.
 pub(super) struct Made {
     pub(super) html: String,
     pub(super) error: Option<Error>,
 }
 
-/// Runs a program, and makes its page; `live` for one that a server sends.
+/// Runs a program, and makes its page; `live` for a page that a server sends.
 pub(super) fn make(
     args: &Execution,
     rows: chronogram::Rows,
@@ -78,8 +78,8 @@ fn text(error: &Error) -> String {
     rml_render::human(error.diagnostics(), error.sources(), false)
 }
 
-/// Adds what is known about the program: the verdict, the clocks of its rows, its normal form, its plan, and the
-/// adjoints of what it differentiates.
+/// Adds the facts about the program: the verdict, the clocks of its rows, its normal form, its plan, and the adjoints
+/// of the nodes that it differentiates.
 fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options) {
     let analysis = rml::analyse(source, options).ok();
     if let Some(analysis) = &analysis {
@@ -166,10 +166,11 @@ fn side(name: String, adjoint: &Adjoint, own: &[(String, String)]) -> Side {
         origins
     };
     let mut rows = Vec::new();
-    // The node that is asked for is the last one, and what it calls stands before it.
+    // The requested node is the last one; the nodes that it calls come before it.
     for node in adjoint.nodes.iter().rev() {
         rows.extend(node.head.lines().map(|line| (line.to_owned(), Vec::new())));
-        // What a line transposes stands beside it, so the comments that say so are left out.
+        // The page shows each equation beside the line that it transposes, so the comments that name this line are left
+        // out.
         let equations = node.lines.iter().filter(|line| !line.spans.is_empty());
         rows.extend(equations.map(|line| (format!("  {}", line.text), origins(&line.spans))));
     }
@@ -182,7 +183,7 @@ fn clock(analysis: &Analysis, name: &str) -> String {
     found.map(|(v, _)| analysis.clock(v)).unwrap_or_default()
 }
 
-/// The nodes of a program's own text whose adjoints it calls.
+/// The nodes in the program's own text whose adjoints it calls.
 fn differentiated(source: &Source) -> Vec<String> {
     let Ok(survey) = rml::survey(source) else { return Vec::new() };
     let called = |span| {

@@ -10,7 +10,7 @@ use rml::{
 use crate::args::{self, ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 use crate::output::{Output, Stop};
 
-/// Lists, imports or exports.
+/// Lists, imports or exports parameters.
 pub(crate) fn params(args: &Params, output: &mut Output) -> Result<(), Stop> {
     match args {
         Params::List(args) => list(args, output),
@@ -86,7 +86,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// All layouts, or the text of one.
+/// The list of layouts, or the text of one layout.
 fn layouts(name: Option<&str>) -> Result<String, Stop> {
     let all = rml::layouts();
     let Some(name) = name else {

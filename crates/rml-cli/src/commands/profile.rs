@@ -1,4 +1,4 @@
-//! `--profile`: where the time of a command goes.
+//! `--profile`: the time that a command spends, by source line.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use crate::args::Profiling;
 use crate::output::{Output, Stop};
 use crate::signals;
 
-/// What `--profile` asks for.
+/// The measurements that `--profile` asks for.
 #[derive(Clone, Default)]
 pub(super) struct Measuring {
     profile: Option<Profile>,
     file: Option<PathBuf>,
-    /// Whether it is for a page alone, and nothing is printed.
+    /// Whether the profile is only for a page, and nothing is printed.
     is_quiet: bool,
 }
 
 impl Measuring {
-    /// Begins to measure, if that is asked for and the file can be written.
+    /// Begins to measure if `--profile` is given; fails if its file cannot be written.
     pub(super) fn begin<'p>(
         args: &Profiling,
         source: &Source,
@@ -40,17 +40,17 @@ impl Measuring {
         self
     }
 
-    /// What was measured so far.
+    /// The measurements so far, if there are any.
     pub(super) fn report(&self) -> Option<ProfileReport> {
         self.profile.as_ref().map(ProfileReport::new)
     }
 
-    /// That engine, measured.
+    /// The engine, with measuring if it is asked for.
     pub(super) fn engine(&self, engine: Engine) -> Engine {
         self.profile.as_ref().map_or(engine.clone(), |profile| engine.measured_by(profile))
     }
 
-    /// Does something that belongs to a phase.
+    /// Measures an action as part of a phase.
     pub(super) fn time<T>(&self, phase: Phase, what: impl FnOnce() -> T) -> T {
         match &self.profile {
             Some(profile) => profile.time(phase, what),
@@ -58,8 +58,7 @@ impl Measuring {
         }
     }
 
-    /// Has a signal that ends the command write the profile first. Commands that save when a signal comes need not call
-    /// it.
+    /// Writes the profile before a signal ends the command. Commands that save on a signal need not call this function.
     pub(super) fn survive_signals(&self, output: &Output) -> Result<(), Stop> {
         if self.profile.is_none() {
             return Ok(());
@@ -73,7 +72,7 @@ impl Measuring {
         signals::before_the_end(write).map_err(|e| super::deaf(&e).into())
     }
 
-    /// Writes the profile of a command that ended so, whether well or not.
+    /// Writes the profile of a command with this outcome, a success or a failure.
     pub(super) fn end(&self, outcome: Result<(), Stop>, output: &mut Output) -> Result<(), Stop> {
         match (outcome, self.write(output)) {
             (Err(outcome), Err(Stop::Errors(error))) => {
@@ -101,7 +100,7 @@ impl Measuring {
     }
 }
 
-/// What has to be said about the trace file.
+/// The remark about the trace file.
 fn remark(file: &Path, left_out: u64) -> String {
     let file = file.display();
     let all = format!("{file}: a trace for https://ui.perfetto.dev");

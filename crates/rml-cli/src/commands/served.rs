@@ -1,4 +1,4 @@
-//! Pages that this process sends to a browser on this machine alone.
+//! Pages that this process serves only to browsers on this machine.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -14,7 +14,7 @@ use http::{Answer, Request};
 
 pub(super) mod http;
 
-/// Where a page is.
+/// The address of a page.
 pub(super) struct Address {
     host: String,
     folder: String,
@@ -35,8 +35,8 @@ impl Address {
         format!("http://{}{}", self.host, self.folder)
     }
 
-    /// Whether a request asks for the page, or for its state. A page of another site, whose name leads here, has
-    /// another host in its requests.
+    /// Whether a request asks for the page, or for its state. Requests from a page of another site, whose name resolves
+    /// to this machine, are refused: they carry another host.
     pub(super) fn asked(&self, request: &Request) -> Option<Asked> {
         let path = request.path.strip_prefix(&self.folder).filter(|_| request.host == self.host);
         match path? {
@@ -47,13 +47,13 @@ impl Address {
     }
 }
 
-/// What a request asks for.
+/// The resource that a request asks for.
 pub(super) enum Asked {
     Page,
     State,
 }
 
-/// The answer to a request: the page, or how often it was made.
+/// The answer to a request: the page, or its version number.
 pub(super) fn answer(asked: Option<Asked>, count: u64, html: &str) -> Answer {
     match asked {
         Some(Asked::Page) => Answer { status: "200 OK", kind: "text/html", text: html.to_owned() },
@@ -65,14 +65,14 @@ pub(super) fn answer(asked: Option<Asked>, count: u64, html: &str) -> Answer {
     }
 }
 
-/// A page that is sent while this process does something else.
+/// A page that is served while this process does other work.
 pub(super) struct Beside {
-    /// How often it was made, and its text.
+    /// The version number of the page, and its text.
     page: Arc<Mutex<(u64, String)>>,
 }
 
 impl Beside {
-    /// Begins to send a page, and gives its address.
+    /// Begins to serve a page, and returns its address.
     pub(super) fn begin(html: String) -> Result<(Self, String), Stop> {
         let (listener, address) = Address::open()?;
         let (url, page) = (address.url(), Arc::new(Mutex::new((0, html))));
@@ -80,21 +80,21 @@ impl Beside {
         thread::spawn(move || {
             for (request, reply) in http::requests(listener) {
                 let page = sent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // The client may be gone.
+                // The client may have disconnected.
                 let _ = reply.send(answer(address.asked(&request), page.0, &page.1));
             }
         });
         Ok((Self { page }, url))
     }
 
-    /// Sends another page from now on.
+    /// Replaces the page that is served.
     pub(super) fn show(&self, html: String) {
         let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         *page = (page.0 + 1, html);
     }
 }
 
-/// A name that nobody guesses.
+/// A name that cannot be guessed.
 fn token() -> String {
     let part = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", part(), part())

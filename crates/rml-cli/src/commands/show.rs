@@ -12,7 +12,7 @@ pub(crate) fn diff(args: &Diff, output: &mut Output) -> Result<(), Stop> {
     output.exact(&ended(text))
 }
 
-/// Prints a stage.
+/// Prints the program after a stage.
 pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
     match args.after {
         args::Stage::Parse => {
@@ -57,7 +57,7 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
     output.exact(&ended(rml::dump(&source, &options, stage)?))
 }
 
-/// With a line end at its end.
+/// The text with a newline at its end.
 fn ended(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

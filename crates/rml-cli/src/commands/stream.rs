@@ -7,11 +7,11 @@ use rml::{Diagnostic, End, Error, Stream, codes};
 use crate::output::{Output, Stop, unreadable};
 use crate::progress::continued;
 
-/// A line longer than that is refused.
+/// The most bytes of a line; a longer line is refused.
 const MAX_LINE: u64 = 64 << 20;
 
-/// Answers each line of standard input as soon as its answer is known, one that is refused with an error; with
-/// `strict`, the first such line ends the stream.
+/// Answers each line of standard input as soon as its answer is known. A refused line is answered with an error; with
+/// `strict`, the first refused line ends the stream.
 pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
     output.report(stream.warnings(), stream.sources());
     if !output.json() {
@@ -46,7 +46,7 @@ pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> R
     ended(refused, output)
 }
 
-/// The end of a stream of which that many lines were refused.
+/// Ends a stream, of which this many lines were refused.
 pub(super) fn ended(refused: u64, output: &mut Output) -> Result<(), Stop> {
     if refused == 0 {
         return Ok(());
@@ -58,13 +58,13 @@ pub(super) fn ended(refused: u64, output: &mut Output) -> Result<(), Stop> {
     Err(Stop::Reported)
 }
 
-/// The end of a stream in its midst: what is known about the cycles that have no answer yet, and then the error.
+/// Ends a stream after an error: prints what is known about the cycles without an answer, and then reports the error.
 fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), Stop> {
     print(&stream.finish(End::Open).lines, output)?;
     Err(error.into())
 }
 
-/// The answer to a line that is refused: `{"line": 3, "error": {"code": ..}}`.
+/// The answer to a refused line: `{"line": 3, "error": {"code": ..}}`.
 pub(super) fn refusal(error: &Error, line: u64) -> String {
     let findings = error.diagnostics();
     let first = findings.iter().find(|d| d.is_error()).or(findings.iter().next());
@@ -72,7 +72,7 @@ pub(super) fn refusal(error: &Error, line: u64) -> String {
     format!("{{\"line\": {line}, \"error\": {error}}}")
 }
 
-/// The error with the line that it is about.
+/// The error, with the number of the line that caused it.
 pub(super) fn within(error: Error, line: u64) -> Error {
     let (sources, mut findings) = error.into_parts();
     for d in &mut findings.0 {
@@ -88,7 +88,7 @@ pub(super) fn print(lines: &[String], output: &mut Output) -> Result<(), Stop> {
 /// The lines of an input.
 pub(super) struct Lines<R> {
     input: R,
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line read, from 1.
     pub(super) number: u64,
     bytes: Vec<u8>,
 }
@@ -98,7 +98,8 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, bytes: Vec::new() }
     }
 
-    /// Reads the next line; `None` at the end. The inner error is about that line alone, the outer one about the input.
+    /// Reads the next line; `None` at the end. The inner error is about only this line, the outer one about the whole
+    /// input.
     pub(super) fn next(&mut self) -> Result<Option<Result<&str, Diagnostic>>, Diagnostic> {
         let broken = |e: io::Error| unreadable("standard input", &e);
         self.bytes.clear();
@@ -115,7 +116,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(std::str::from_utf8(&self.bytes).map_err(|_| malformed("the line is not UTF-8"))))
     }
 
-    /// Reads on to the end of the line.
+    /// Skips the rest of the line.
     fn skip(&mut self) -> io::Result<()> {
         loop {
             let buffer = self.input.fill_buf()?;

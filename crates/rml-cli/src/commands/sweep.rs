@@ -20,7 +20,7 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let source = Source::file(&args.program.file);
     let signals = listen()?;
     let (seeds, settings) = (args.seeds.clone().map_or(Vec::new(), |seeds| seeds.0), args.sweep.clone());
-    // A small number may be meant as a count.
+    // A small number may have been meant as a count of seeds.
     if let [seed @ 2..=20] = seeds[..] {
         output.note(&format!("one seed, {seed}: `--seeds 0..{seed}` are {seed} seeds\n"));
     }
@@ -50,7 +50,7 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     if let Some(plot) = &args.plot {
         super::write(plot, rml::sweep_curves(folder, &report)?.as_bytes())?;
     }
-    // One of several processes is enough for the table.
+    // Only one of several processes prints the table.
     let speaks = launch.is_none_or(|launch| launch.rank == 0);
     let failed = if speaks { report_failures(&report, output) } else { report.has_failed() };
     if speaks {
@@ -67,7 +67,7 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     if failed { Err(Stop::Reported) } else { Ok(()) }
 }
 
-/// A line for each run that ends.
+/// Prints a line for each run that ends.
 struct Lines<'o> {
     output: &'o mut Output,
     runs: usize,
@@ -93,7 +93,7 @@ impl SweepObserver for Lines<'_> {
 
     fn ended(&mut self, run: &RunOutcome, ended: usize) {
         if self.output.json() {
-            // A reader that went away does not stop runs that are saved.
+            // If nobody reads the output any more, runs that are saved continue.
             let _ = self.output.print_json(&run.json_line());
             return;
         }
@@ -120,7 +120,7 @@ impl SweepObserver for Lines<'_> {
     }
 }
 
-/// Reports why runs failed, for those that failed alike once. Whether any did.
+/// Reports why runs failed, once for all runs with the same failure. Returns whether any failed.
 fn report_failures(report: &SweepReport, output: &mut Output) -> bool {
     let mut failures: Vec<(&Error, Vec<&str>)> = Vec::new();
     for run in &report.runs {
@@ -139,7 +139,7 @@ fn report_failures(report: &SweepReport, output: &mut Output) -> bool {
     !failures.is_empty()
 }
 
-/// Runs that ended before their `--until` condition held.
+/// The diagnostic for runs that ended before their `--until` condition held.
 fn missed(report: &SweepReport, args: &Train) -> Option<Diagnostic> {
     let missed = report.runs.iter().filter(|run| matches!(run.state, RunState::Missed));
     let names: Vec<&str> = missed.map(|run| &*run.name).collect();

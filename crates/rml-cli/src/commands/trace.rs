@@ -49,7 +49,7 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Runs, and draws the trace as a picture or as text. Gives the error that the run ended with.
+/// Runs, and draws the trace as a picture or as text. Returns the error that the run ended with.
 fn drawn(args: &args::Trace, rows: chronogram::Rows, output: &mut Output) -> Result<Option<Error>, Stop> {
     let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
     let draw = match args.semantics {
@@ -66,7 +66,7 @@ fn drawn(args: &args::Trace, rows: chronogram::Rows, output: &mut Output) -> Res
     Ok(drawn.error)
 }
 
-/// Writes a file, and says so.
+/// Writes a file, and prints that it was written.
 fn written(file: &Path, content: &[u8], output: &mut Output) -> Result<(), Stop> {
     super::write(file, content)?;
     if !super::is_stream(file) {
@@ -75,7 +75,7 @@ fn written(file: &Path, content: &[u8], output: &mut Output) -> Result<(), Stop>
     Ok(())
 }
 
-/// Runs, and writes a value change dump. Gives the error that the run ended with.
+/// Runs, and writes a value change dump. Returns the error that the run ended with.
 fn dump(
     file: &Path,
     rows: Rows,
@@ -95,7 +95,7 @@ fn dump(
     Ok(trace.error)
 }
 
-/// How many characters a line may have; no limit where the output is not for a terminal.
+/// The most characters of a line; no limit if the output is not a terminal.
 fn width() -> Option<usize> {
     console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns))
 }

@@ -19,7 +19,7 @@ use crate::progress::{Display, Shows, metrics};
 use crate::signals::Signals;
 use crate::values::Validation;
 
-/// Trains, showing progress, and prints what came out.
+/// Trains with a progress display, and prints the result.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_results(args)?;
     let source = Source::file(&args.program.file);
@@ -42,12 +42,12 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     measuring.end(outcome, output)
 }
 
-/// Shows a page while the training runs.
+/// The callback that shows a page while the training runs.
 pub(super) fn shows(page: &Paged) -> Shows<'_> {
     Box::new(|record| page.show(record))
 }
 
-/// No result of a training is written in place of another one.
+/// Checks that no result of a training would overwrite another one.
 pub(super) fn check_results(args: &Train) -> Result<(), Stop> {
     let profile = args.profiling.profile.as_ref().and_then(Option::as_ref);
     let files = [
@@ -64,7 +64,7 @@ pub(super) fn check_results(args: &Train) -> Result<(), Stop> {
     super::check_distinct(files, folders)
 }
 
-/// `--metric` needs something that compares by it.
+/// Refuses `--metric` if no flag uses it to compare epochs.
 pub(super) fn check_metric(args: &Train) -> Result<(), Stop> {
     if args.metric.is_some() && args.best.is_none() && args.patience.is_none() {
         let d = Diagnostic::error(
@@ -101,7 +101,7 @@ fn train_measured(
     if let (Some(page), Some(record)) = (page, &record) {
         page.write(record, outcome.as_ref(), measuring, output)?;
     }
-    // Curves of a training that failed may tell why.
+    // The curves of a training that failed may show the cause.
     if let Some(plot) = args.plot.as_ref().filter(|_| !seen.is_empty()) {
         super::write(plot, rml::learning_curves(&seen).as_bytes())?;
     }
@@ -124,7 +124,7 @@ fn train_measured(
     }
 }
 
-/// Training ended before its `--until` condition held.
+/// The diagnostic for a training that ended before its `--until` condition held.
 pub(super) fn missed(until: &Until, report: &TrainReport) -> Diagnostic {
     let d = Diagnostic::error(codes::run::GOAL_MISSED, format!("training ended before `{until}`"));
     let d = match report.epochs.last().and_then(|last| last.ran.map(|ran| (last, ran))) {
@@ -137,7 +137,7 @@ pub(super) fn missed(until: &Until, report: &TrainReport) -> Diagnostic {
     d.help("train longer (`--windows N`, `--cycles N`), or from another seed")
 }
 
-/// How long to train without data.
+/// The length of a training without data.
 fn length(args: &Train) -> Result<Option<Length>, Stop> {
     let until = args.until.as_ref().map(|text| Until::parse(text)).transpose()?;
     let length = Length {
@@ -150,7 +150,7 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
     Ok(args.data.is_empty().then_some(length))
 }
 
-/// How data is read: as the flags say, and otherwise as the run to resume read it.
+/// How to read the data: as the flags say; without flags, as the resumed run read it.
 pub(super) fn recipe(args: &Train) -> Result<Recipe, Stop> {
     let asked = args.recipe()?;
     Ok(match &args.resume {
@@ -159,7 +159,7 @@ pub(super) fn recipe(args: &Train) -> Result<Recipe, Stop> {
     })
 }
 
-/// What epochs are compared by.
+/// The validation data, by which epochs are compared.
 pub(super) fn validate(args: &Train, source: &Source, output: &mut Output) -> Result<Option<Validate>, Stop> {
     Ok(match &args.validate {
         None => None,
@@ -174,7 +174,7 @@ pub(super) fn validate(args: &Train, source: &Source, output: &mut Output) -> Re
     })
 }
 
-/// The options that the flags say, but for data to validate by.
+/// The options that the flags describe, except for validation data.
 pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result<TrainOptions, Stop> {
     Ok(TrainOptions {
         node: args.node.clone(),
@@ -208,7 +208,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
     })
 }
 
-/// Handles the signals that ask training to stop after the batch or window.
+/// Installs handlers for the signals that ask a training to stop after the current batch or window.
 pub(super) fn listen() -> Result<Signals, Stop> {
     Signals::listen().map_err(|e| super::deaf(&e).into())
 }
@@ -223,7 +223,7 @@ pub(super) fn interruption(args: &Train, report: &TrainReport) -> String {
     }
 }
 
-/// What the backend compiled, how long that took, and why it will do so again in the next run.
+/// The message about what the backend compiled, how long that took, and why the next run will compile again.
 fn compiled(compiled: &Compiled) -> String {
     if compiled.is_nothing() {
         return String::new();
@@ -241,7 +241,7 @@ fn compiled(compiled: &Compiled) -> String {
     text + "\n"
 }
 
-/// Which epoch or report was the best, and whether it ended the training.
+/// The message about the best epoch or report, and whether it ended the training.
 pub(super) fn best(args: &Train, report: &TrainReport) -> String {
     let Some(best) = &report.best else { return String::new() };
     let what = if !args.data.is_empty() { "epoch" } else { "report" };
@@ -265,7 +265,7 @@ pub(super) fn best(args: &Train, report: &TrainReport) -> String {
     text + "\n"
 }
 
-/// How to train longer, if the run to resume had come to its end.
+/// The advice on how to train longer, if the resumed run had already reached its end.
 fn all_done(args: &Train, report: &TrainReport) -> String {
     let is_done = args.resume.is_some() && report.epochs.is_empty() && !args.data.is_empty();
     match args.epochs.checked_mul(2) {
@@ -277,13 +277,13 @@ fn all_done(args: &Train, report: &TrainReport) -> String {
     }
 }
 
-/// The metrics of the epoch or report whose parameters are the result, those of the test windows where there are any,
-/// one a line.
+/// The metrics of the epoch or report whose parameters are the result, one per line; those of the test windows if there
+/// are any.
 fn result(report: &TrainReport) -> String {
     match (report.result(), &report.best) {
         (Some(summary), _) if summary.test.is_empty() => metrics("train ", &summary.train, "\n"),
         (Some(summary), _) => metrics("test ", &summary.test, "\n"),
-        // It was in a run before, which left its metric.
+        // The best epoch was in an earlier run, of which only the metric is known.
         (None, Some(best)) if !report.epochs.is_empty() => {
             format!("{} {:.4}\n", best.metric.replacen('.', " ", 1), best.value())
         }

@@ -17,26 +17,26 @@ use super::served::Beside;
 use crate::args::Train;
 use crate::output::{Output, Stop};
 
-/// A page that is to be written, and what is known about it before the training.
+/// A page to write, and the facts known about it before the training.
 pub(super) struct Paged {
     file: PathBuf,
     page: TrainPage,
-    /// Where it is shown while the training runs.
+    /// The live page, if it is shown while the training runs.
     live: Option<Live>,
 }
 
 /// A page that is shown while the training runs.
 struct Live {
     sent: Beside,
-    /// When another page was made last.
+    /// When the page was last made.
     made: Cell<Option<Instant>>,
 }
 
-/// How often another page is made at most.
+/// The shortest time between two versions of the page.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Paged {
-    /// Sees whether the page that is asked for can be written, notes what the training is made of, and has it measured.
+    /// Checks that the requested page can be written, records the components of the training, and starts measuring.
     pub(super) fn begin<'p>(
         args: &'p Train,
         source: &Source,
@@ -69,7 +69,7 @@ impl Paged {
         Ok((Some(paged), measuring.for_page()))
     }
 
-    /// Shows what is known after an epoch or report, unless that was done just before.
+    /// Updates the live page after an epoch or report, unless it was updated just before.
     pub(super) fn show(&self, record: &TrainRecord) {
         let Some(live) = &self.live else { return };
         if live.made.get().is_none_or(|made| made.elapsed() > PAUSE) {
@@ -78,14 +78,14 @@ impl Paged {
         }
     }
 
-    /// The page of a training that runs.
+    /// The page of a training that is still running.
     fn running(&self, record: &TrainRecord) -> String {
         let outcome = format!("It is running, after {}.", record.done());
         record.page(&TrainPage { outcome, live: true, ..self.page.clone() })
     }
 
-    /// Writes the page of a training that ended so, once it had begun. That it cannot be written does not hide why the
-    /// training failed.
+    /// Writes the page of a training that had begun, with its outcome. A failure to write the page does not hide why
+    /// the training failed.
     pub(super) fn write(
         &self,
         record: &TrainRecord,
@@ -129,7 +129,7 @@ fn ended(record: &TrainRecord, outcome: Result<&TrainReport, &Error>) -> String 
     }
 }
 
-/// What is known about the program before it runs; nothing of one that has errors, which the training tells.
+/// The facts about the program before it runs; none for a program with errors, since the training reports these.
 fn verdict(args: &Train, source: &Source) -> Vec<String> {
     let Ok(set) = super::settings(&args.program.set, args.program.batch) else { return Vec::new() };
     let options = Options {
@@ -143,14 +143,14 @@ fn verdict(args: &Train, source: &Source) -> Vec<String> {
     std::iter::once(verdict::line(&analysis)).chain(verdict::engine_line(&analysis)).collect()
 }
 
-/// What computes.
+/// The engine and backend, as a name and a value.
 fn computing(args: &Train) -> (String, String) {
     let computing = &args.computing;
     let engine = computing.engine.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
     ("engine".to_owned(), format!("{engine}, backend {} on {}", computing.backend, computing.device))
 }
 
-/// The SHA-256 digest of a file and its length: what `sha256sum` prints.
+/// The SHA-256 digest of a file, as `sha256sum` prints it, and its length.
 fn digest(path: &Path) -> io::Result<String> {
     const PIECE: usize = 1 << 16;
     let (mut file, mut hash, mut piece, mut length) = (File::open(path)?, Sha256::new(), vec![0; PIECE], 0);
@@ -167,7 +167,7 @@ fn digest(path: &Path) -> io::Result<String> {
     Ok(format!("SHA-256 {hex}, {length} bytes"))
 }
 
-/// The arguments of this process as a shell takes them.
+/// The arguments of this process, quoted for a shell.
 fn command(mut arguments: impl Iterator<Item = OsString>) -> String {
     arguments.next();
     std::iter::once("rml".to_owned())
@@ -176,7 +176,7 @@ fn command(mut arguments: impl Iterator<Item = OsString>) -> String {
         .join(" ")
 }
 
-/// An argument as a shell takes it.
+/// An argument, quoted for a shell.
 fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {

@@ -17,17 +17,17 @@ use crate::output::{Output, Stop, unreadable};
 use crate::progress::Display;
 use crate::signals::Signals;
 
-/// How often a stream that waits for a line looks whether a signal came.
+/// How often a stream that waits for a line checks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Lines that were read ahead.
+/// The most lines that are read ahead.
 const AHEAD: usize = 16;
 
-/// What comes from standard input: the number of a line and the line, or why it is none.
+/// An item from standard input: the number of a line and its text, or why it was refused.
 type Input = Result<(u64, Result<String, Diagnostic>), Diagnostic>;
 
-/// Answers lines of standard input and learns from them, until they end, a signal comes, or it has trained as long as
-/// it is to.
+/// Answers lines of standard input and learns from them, until the input ends, a signal comes, or the training has
+/// reached its length.
 pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_results(args)?;
     super::refuse_unused("they are about files of `--data`", &args.given())?;
@@ -100,7 +100,7 @@ struct Answered {
     interrupted: bool,
     /// How many lines were refused.
     refused: u64,
-    /// What ended it before the end of the input.
+    /// The error that ended it before the end of the input.
     error: Option<Stop>,
 }
 
@@ -141,7 +141,7 @@ fn answer(
         };
         is_over = stream.keep(display)?;
         if let Err(stop) = printed {
-            // What was learned is saved, whoever reads the answers.
+            // The learned parameters are saved even if nobody reads the answers any more.
             error = Some(stop);
             break;
         }
@@ -150,7 +150,7 @@ fn answer(
     Ok(Answered { end, interrupted, refused, error })
 }
 
-/// Reads standard input on another thread, so that a signal is heeded while no line comes.
+/// Reads standard input on another thread, so that a signal is noticed while no line comes.
 fn read() -> Result<Receiver<Input>, Diagnostic> {
     let (sends, receives) = mpsc::sync_channel(AHEAD);
     let work = move || {

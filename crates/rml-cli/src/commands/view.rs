@@ -1,4 +1,4 @@
-//! `rml view`: a server on this machine alone, which sends the page of a run to a browser, and another one when a file
+//! `rml view`: a server for this machine only. It sends the page of a run to a browser, and a new page whenever a file
 //! changes.
 
 use rml::Diagnostic;
@@ -10,10 +10,10 @@ use super::watched::{self, State};
 use crate::args::View;
 use crate::output::{Output, Stop};
 
-/// The page as it was made last.
+/// The page that was made last.
 struct Shown {
     state: State,
-    /// How often it was made.
+    /// The number of pages made so far.
     count: u64,
     html: String,
 }
@@ -29,13 +29,13 @@ pub(crate) fn view(args: &View, output: &mut Output) -> Result<(), Stop> {
         if asked.is_some() && files(args) != shown.state {
             shown = make(args, shown.count + 1, output);
         }
-        // The client may be gone.
+        // The client may have disconnected.
         let _ = reply.send(served::answer(asked, shown.count, &shown.html));
     }
     Ok(())
 }
 
-/// Runs the program as it is now.
+/// Runs the program in its current state, and makes its page.
 fn make(args: &View, count: u64, output: &mut Output) -> Shown {
     let state = files(args);
     let html = match page::make(&args.execution, page::shown(args.vars), true, output) {
@@ -49,7 +49,7 @@ fn make(args: &View, count: u64, output: &mut Output) -> Shown {
     Shown { state, count, html }
 }
 
-/// The files that the page is made of, as they are now.
+/// The current state of the files that the page is made of.
 fn files(args: &View) -> State {
     let over = &args.execution.over;
     watched::state(std::slice::from_ref(&over.program.file), over.inputs.as_slice())

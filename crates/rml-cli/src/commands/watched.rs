@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use rml::Source;
 
-/// Files, with when each was written and its length; without, if it is not there.
+/// Files, each with its modification time and length; `None` if the file does not exist.
 pub(super) type State = Vec<(PathBuf, Option<(SystemTime, u64)>)>;
 
-/// The files that programs are read from, those that they import as well, and others.
+/// The state of these programs, of the files that they import, and of other files.
 pub(super) fn state(programs: &[PathBuf], others: &[PathBuf]) -> State {
     let read = programs.iter().flat_map(|file| Source::file(file).files());
     read.chain(others.iter().cloned()).map(|file| (file.clone(), written(&file))).collect()

@@ -9,31 +9,31 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections that are open at once; a further one is closed.
+/// The most connections open at once; a further one is closed.
 const MOST: usize = 64;
-/// The bytes that are written at once.
+/// How many bytes are written at once.
 const PART: usize = 64 << 10;
-/// The bytes of a request.
+/// The most bytes of a request.
 const LONGEST: usize = 16 << 10;
-/// How long a whole request or a whole answer may take on its way.
+/// The time limit for receiving a whole request, and for sending a whole answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was asked with `GET`.
+/// A `GET` request.
 pub(crate) struct Request {
-    /// The path, without what stands after `?`.
+    /// The path, without the query after `?`.
     pub(crate) path: String,
-    /// The machine by the name that the browser knows.
+    /// The host name that the browser used.
     pub(crate) host: String,
 }
 
-/// What is sent.
+/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) text: String,
 }
 
-/// The requests as they come, each with the place for its answer; until the listener fails.
+/// The requests as they arrive, each with a sender for its answer, until the listener fails.
 pub(crate) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answer>)> {
     let (sends, receives) = channel();
     let busy = Arc::new(AtomicUsize::new(0));
@@ -45,7 +45,7 @@ pub(crate) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answe
             }
             let (sends, done) = (sends.clone(), Arc::clone(&busy));
             let serve = move || {
-                // The client may be gone.
+                // The client may have disconnected.
                 let _ = connection(stream, &sends);
                 done.fetch_sub(1, Ordering::SeqCst);
             };
@@ -79,13 +79,13 @@ fn connection(mut stream: TcpStream, sends: &Sender<(Request, Sender<Answer>)>) 
     stream.shutdown(Shutdown::Write)
 }
 
-/// The time until a deadline; an error if it is over.
+/// The time until a deadline; an error if the deadline has passed.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// The request at the beginning of a connection, if it exists before the deadline; none if it is no such request.
+/// Reads a request from a connection before the deadline; none if the bytes are not a `GET` request.
 fn request(stream: &mut TcpStream, deadline: Instant) -> io::Result<Option<Request>> {
     let mut head = Vec::new();
     let mut part = [0; 2048];
@@ -116,7 +116,7 @@ fn parsed(head: &str) -> Option<Request> {
 mod tests {
     use super::*;
 
-    /// A byte now and then does not lengthen the time that a request has.
+    /// Sending a byte now and then does not extend the time limit of a request.
     #[test]
     fn a_request_that_comes_slowly_ends_at_its_deadline() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
