@@ -1,8 +1,8 @@
-//! The examples on every backend: the same losses over the first windows, the same accuracy in the end, and checkpoints
-//! that one writes and another reads.
+//! The examples on every backend: the same losses over the first windows, the same final accuracy, and checkpoints that
+//! one backend writes and another reads.
 //!
-//! `RML_TEST_BACKENDS=cpu,xla,torch` names the backends; one that does not open fails. Without it, it is the embedded
-//! one alone, whose bits are those of the evaluation of each operator.
+//! `RML_TEST_BACKENDS=cpu,xla,torch` names the backends; a backend that does not open is a failure. Without the
+//! variable, only the embedded backend is tested, whose bits are those of the evaluation of each operator.
 
 mod support;
 
@@ -14,8 +14,7 @@ use rml::backend;
 use rml::{Columns, Engine, Observer, Progress, Source, TrainOptions, train};
 use support::{Folder, Run};
 
-/// How far losses may be apart, relative to the larger one (at least 0.1), after rounding has been at work for a
-/// hundred updates.
+/// How far losses may differ, relative to the larger one (at least 0.1), after a hundred updates with rounding.
 const NEAR: f64 = 2e-3;
 
 fn examples() -> PathBuf {
@@ -27,7 +26,7 @@ fn names() -> Vec<String> {
     asked.split(',').map(str::to_owned).collect()
 }
 
-/// `rml` where the libraries are found that this test finds.
+/// `rml` with the libraries of the backends that this test can open.
 fn rml(folder: &Folder, args: &str) -> Run {
     match std::env::var("RML_BACKENDS") {
         Ok(place) => folder.rml_where(&[("RML_BACKENDS", &place)], args),
@@ -35,12 +34,12 @@ fn rml(folder: &Folder, args: &str) -> Run {
     }
 }
 
-/// How many windows are compared: a hundred, or ten where there is nothing to compare but bits.
+/// How many windows are compared: a hundred, or ten if only the embedded backend is tested.
 fn first() -> usize {
     if names() == ["cpu"] { 10 } else { 100 }
 }
 
-/// The engines on a backend: the simulator, and plans.
+/// The engines on a backend: the simulator and plans.
 fn opened(name: &str) -> [(&'static str, Engine); 2] {
     let opened = backend::open(name, &backend::Options::default()).unwrap_or_else(|e| panic!("{e}"));
     [("sim", Engine::simulator_on(Arc::clone(&opened))), ("plan", Engine::plan_on(opened))]
@@ -168,7 +167,7 @@ fn digits_end_with_the_same_accuracy() {
     }
 }
 
-/// One epoch here, one there; and inference on all.
+/// Trains one epoch on one backend and one on another; runs inference on all.
 #[test]
 fn checkpoints_go_from_one_backend_to_another() {
     let examples = examples();

@@ -1,5 +1,5 @@
-//! Assertions: which cycle stops a run, what is said about it, and that this is the same on each engine, in training,
-//! and in exported C.
+//! Assertions: which cycle stops a run, the message, and that both are the same on each engine, in training, and in
+//! exported C.
 
 mod support;
 
@@ -116,7 +116,7 @@ node net(x: num [2]) -> (o: num [])
     folder.file("q.rml", &out).rml("fmt --check q.rml");
 }
 
-/// Each property has a number of its own in C.
+/// Each assertion has its own number in C.
 #[test]
 fn exported_c_says_which_property_does_not_hold() {
     let main = "

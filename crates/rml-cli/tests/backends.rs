@@ -18,7 +18,7 @@ fn folder() -> Folder {
     Folder::new().file("sum.rml", SUM).file("i.json", r#"{"x": [1.0, 2.0]}"#)
 }
 
-/// `rml` where the folder `installed` is that of the backends' libraries.
+/// `rml` with the folder `installed` as the folder of the backends' libraries.
 fn rml(folder: &Folder, args: &str) -> Run {
     folder.rml_where(&[("RML_BACKENDS", "installed")], args)
 }
@@ -110,7 +110,7 @@ mod with_xla {
 
     const RUN: &str = "run sum.rml --inputs i.json --backend xla";
 
-    /// A folder in which the library of the backend is that file.
+    /// A folder with this file as the library of the backend.
     fn installed(library: impl FnOnce(&std::path::Path)) -> Folder {
         let folder = folder();
         std::fs::create_dir_all(folder.path("installed/xla/lib")).expect("a folder");
@@ -118,7 +118,7 @@ mod with_xla {
         folder
     }
 
-    /// A library with that source in C.
+    /// A folder with a library compiled from this C source.
     fn compiled(source: &str) -> Folder {
         installed(|path| {
             let file = path.with_extension("c");

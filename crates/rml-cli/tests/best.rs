@@ -1,4 +1,4 @@
-//! The best epoch of `rml train`, what it is compared by, and the end of patience.
+//! The best epoch of `rml train`, the metric that decides it, and the end of patience.
 
 mod support;
 
@@ -170,7 +170,7 @@ fn the_results_are_those_of_the_best_report_that_is_kept() {
     folder.rml(&format!("{train} --best b --report r.html")).ok();
     let page = std::fs::read_to_string(folder.path("r.html")).expect("a page");
     assert!(page.contains("results of epoch or report"), "the page says about which");
-    // The best one is in the run before, so its metric alone is known.
+    // The best report is in the earlier run, so only its metric is known.
     folder.rml("train p.rml --report 1 --windows 5 --save s --best b").ok();
     let resumed = folder.rml("train p.rml --report 1 --windows 7 --resume s --best b").ok();
     assert_eq!(resumed, "train loss 0.0000\n");

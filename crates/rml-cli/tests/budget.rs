@@ -16,7 +16,7 @@ node train(x: num [4, 3], i: int [4], end: bool []) -> (loss)
   loss, do = diff_cross_entropy(o, i, true, -0.1);
 ";
 
-/// Inputs of a window; in one of its cycles a label may be out of bounds.
+/// Inputs of a window; if `bad` names a cycle, the label in this cycle is out of bounds.
 fn inputs(bad: Option<usize>) -> String {
     let x = |t: usize, i: usize, j: usize| ((t * 7 + i * 5 + j * 3) % 11) as f64 / 8.0 - 0.6;
     let rows = |t: usize| (0..4).map(|i| (0..3).map(|j| x(t, i, j)).collect()).collect::<Vec<Vec<f64>>>();
@@ -50,7 +50,7 @@ fn errors_in_segments_are_those_of_the_program() {
     let words =
         ["position-outside", "cycle 250", "expected a position of at least 0 and less than 2, found 7"];
     folder.rml(run).fails(1, &words);
-    // The simulator finds the error, if it has the memory for that.
+    // The simulator finds the error if it has enough memory.
     folder.rml(&format!("{run} --memory 500K")).fails(1, &["memory-limit", "a faster engine met an error"]);
 }
 

@@ -1,5 +1,6 @@
 //! Every kind of network in inference, training and reinforcement learning: the programs of the table in
-//! `examples/README.md`, and the rest of them that learns something, in a short form of the commands in their comments.
+//! `examples/README.md`, and the other examples that learn something, with shortened forms of the commands in their
+//! comments.
 
 mod support;
 
@@ -33,7 +34,7 @@ fn metric(out: &str, name: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no `{name}` in {out}"))
 }
 
-/// Whatever an example trains, evaluates or infers runs by plan.
+/// Every node that an example trains, evaluates or infers with has a plan.
 #[test]
 fn all_of_them_have_plans() {
     let entries =
@@ -41,7 +42,7 @@ fn all_of_them_have_plans() {
     let mut roots = 0;
     for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == "rml")) {
         let out = Folder::new().rml(&format!("check {}", path.display())).ok();
-        // What depends on a static parameter is said once more, below.
+        // Findings that depend on a static parameter are repeated in a summary below.
         let lines: Vec<&str> = out.lines().filter(|line| !line.contains("not checked in full")).collect();
         for pair in lines.windows(2) {
             let kinds = ["  train", "  infer", "  evaluate", "  generate"];
@@ -77,7 +78,7 @@ fn convolutions_forecast() {
     assert!(metric(&out, "test loss") < 0.02, "{out}");
 }
 
-/// After what would be reached by saying 1, or any symbol.
+/// Accuracies above those of always answering 1, or any fixed symbol.
 #[test]
 fn sequences_are_kept_in_mind() {
     let out = train("adding", "--report 100 --until 'test.loss < 0.15' --windows 300");
@@ -86,7 +87,7 @@ fn sequences_are_kept_in_mind() {
     assert!(metric(&out, "test accuracy") > 0.4, "{out}");
 }
 
-/// What was learned by heart is written, after it has once begun.
+/// The learned sentence is generated from its first symbol.
 #[test]
 fn a_sentence_is_learned_and_written() {
     let folder = Folder::new();
@@ -107,7 +108,7 @@ fn poles_are_balanced_with_batch_normalisation_and_with_hidden_speeds() {
     train("cartpole_lstm", "--until 'test.length >= 400' --windows 800 --seed 1");
 }
 
-/// It takes too long to swing up here; the first windows bring it closer.
+/// Learning the swing-up takes too long for a test; the first windows already improve on the start.
 #[test]
 fn a_pendulum_is_turned() {
     let out = train("pendulum", "--windows 16 --report 8");
@@ -119,7 +120,7 @@ fn balls_are_caught() {
     train("catch_dqn", "--report 500 --until 'test.caught >= 0.99' --windows 3000");
 }
 
-/// Half of the turns are right without a memory, which is worth 0.95.
+/// Without a memory half of the turns are right, which is worth 0.95.
 #[test]
 fn a_maze_needs_a_memory() {
     train("t_maze", "--set memory=1 --report 200 --until 'test.total >= 2.5' --windows 600");
@@ -136,8 +137,8 @@ fn what_is_behind_helps_to_choose() {
     assert!(both > forward && forward > 0.5, "{both} {forward}");
 }
 
-/// All balls are caught before the controls are exchanged, some after that, and all again; and where all are caught
-/// nothing is trained.
+/// All balls are caught before the controls are swapped, some after that, and finally all again; while all balls are
+/// caught, nothing is trained.
 #[test]
 fn a_drift_is_followed() {
     let run = Folder::new()

@@ -38,7 +38,7 @@ fn ill_clocked_programs_are_checked_early_by_training_and_late_by_runs() {
     folder
         .rml("train bad.rml --node main --data inputs.json --epochs 1")
         .fails(1, &["error[clock-mismatch]"]);
-    // Here no cycle shows it.
+    // In this run no cycle violates the clock.
     assert!(folder.rml("run bad.rml --inputs inputs.json").ok().contains("[2.0, 4.0]"));
 }
 
@@ -68,7 +68,8 @@ fn data_against_a_clock_that_the_program_computes_is_refused() {
     }
 }
 
-/// Windows of training and inference have a value wherever one may be needed; streams have one exactly where it is.
+/// In training and inference over windows, the data need a value wherever the input is present, and may have others; in
+/// streams, exactly where the input is present.
 #[test]
 fn data_of_inference_follows_a_clock_that_the_program_computes() {
     let folder = |x: &str| {

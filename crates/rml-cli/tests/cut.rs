@@ -1,5 +1,5 @@
-//! Long tables that are cut into windows: what is trained, tested and left out, the same in a resumed run and in
-//! inference, with states that continue from one window to the next.
+//! Long tables that are cut into windows: the windows that are trained, tested and left out, the same ones in a resumed
+//! run and in inference, and states that continue from one window to the next.
 
 mod support;
 
@@ -63,10 +63,10 @@ fn a_table_is_cut_and_inference_cuts_it_in_the_same_way() {
     assert_eq!(outputs["window"], json("[10, 11]"));
     assert_eq!(outputs["row"], json("[[50, 51, 52, 53, 54], [55, 56, 57, 58, 59]]"));
     assert_eq!(infer("--on-disk").ok(), tested);
-    // Another stride makes other windows, for which there is no split.
+    // Another stride makes other windows, to which the recorded split does not apply.
     assert!(infer("--stride 1").ok().starts_with("56 windows\n"));
     infer("--stride 1 --split test").fails(1, &["no-test-split", "cut in another way than in the training"]);
-    // Lines are cycles, however data is cut.
+    // Each line of a stream is a cycle, however the data is cut.
     let line = folder.rml_with("infer p.rml --params c.safetensors --stream", "{\"x\": 1, \"y\": 2}\n");
     assert!(line.ok().contains("\"o\""));
     folder
@@ -90,7 +90,7 @@ fn groups_are_on_one_side() {
     assert_eq!(rows.len(), 36);
     assert!(rows.iter().all(|row| row % 3 == rows[0] % 3), "one engine is tested: {rows:?}");
 
-    // The last windows of each engine; those that share rows with them are left out.
+    // The last windows of each engine are kept; windows that share rows with them are left out.
     let run = folder.rml(&format!("train p.rml {cut} --test last:2 --validate last:1"));
     assert!(run.err.contains("12 windows to train on, 3 to validate, 6 to test"), "{}", run.err);
     assert!(
@@ -148,7 +148,7 @@ fn states_that_continue_keep_windows_in_order() {
     run.ok();
     let run = folder.rml(&format!("{flags} --shuffle"));
     assert!(run.err.contains("warning[shuffled-state]") && run.err.contains("are shuffled"), "{}", run.err);
-    // From one engine to the next, a state has to restart.
+    // The state has to restart between engines.
     let run = folder.rml(&format!("{flags} --group engine"));
     assert!(run.err.contains("from the last one of a series to the first one of the next"), "{}", run.err);
     let restarted = CARRIED

@@ -1,15 +1,16 @@
-//! Data files: what CSV and JSON make of the same values, and what is refused. Several of them as one.
+//! Data files: the same values in CSV and JSON give the same results or the same refusal. Several files as one data
+//! set.
 
 mod support;
 
 use support::{Folder, LINE, Run};
 
-/// A program that passes its input on.
+/// A folder with a program that outputs its input.
 fn folder(ty: &str) -> Folder {
     Folder::new().file("p.rml", format!("node main(x: {ty} []) -> (o)\n  o = x;\n"))
 }
 
-/// The run over a column of that one value, from a file of each text format.
+/// The runs over a column with only this value, one for a file of each text format.
 fn runs(ty: &str, value: &str, flags: &str) -> [Run; 3] {
     let folder = folder(ty)
         .file("i.csv", format!("x\n{value}\n"))
@@ -71,7 +72,7 @@ fn csv_is_read_strictly() {
     assert_eq!(absent["values"]["o"].to_string(), "[1.0,null,2.0]");
 }
 
-/// What the files of other tools have beside numbers is harmless, unless an input asks for it.
+/// Columns of other tools that are not numbers are harmless, unless an input needs them.
 #[test]
 fn other_columns_may_hold_anything() {
     let rows = [("Monday", "0.5"), ("Tuesday", "1.5")];
@@ -110,7 +111,7 @@ fn numbers_that_are_not_finite_need_quotes_in_json() {
     }
 }
 
-/// A row may name what others do not; what it does not name is absent, and takes no memory.
+/// A row may have keys that other rows lack; a key that it lacks is absent, and takes no memory.
 #[test]
 fn rows_with_keys_of_their_own() {
     let rows: String = (0..20_000).map(|i| format!("{{\"x\": 1.0, \"k{i}\": 1}}\n")).collect();
@@ -123,7 +124,7 @@ fn rows_with_keys_of_their_own() {
     }
 }
 
-/// What a format holds in few bytes takes no more memory than is allowed.
+/// Data that a format stores in few bytes cannot take more memory than is allowed.
 #[test]
 fn memory_is_asked_for_before_it_is_taken() {
     let json = format!("{{\"x\": [{}1]}}", "1,".repeat(500_000));
@@ -135,7 +136,7 @@ fn memory_is_asked_for_before_it_is_taken() {
     }
 }
 
-/// Ten points in one file, and in two files of a folder and one beside it.
+/// Ten points in one file; and the same points in two files of a folder and one beside it.
 fn parts() -> Folder {
     let folder = Folder::new().file("l.rml", LINE);
     std::fs::create_dir_all(folder.path("parts/within")).expect("folders");
@@ -224,7 +225,7 @@ node train(x: num [], label: int []) -> (loss)
     );
 }
 
-/// The column `lengths`, or `end`, of one file says nothing of the windows of another.
+/// The column `lengths`, or `end`, of one file says nothing about the windows of another file.
 #[test]
 fn a_column_that_one_file_lacks_has_no_default() {
     let program = "
@@ -292,7 +293,7 @@ fn a_column_that_does_not_fit_is_not_a_missing_one() {
         .file("q.rml", "node infer(x: num [], y: num []) -> (s)\n  s = 2.0 * y;\n")
         .file("c.json", r#"{"y": [1, 2]}"#);
     folder.rml("infer p.rml --data a.json --data b.json").fails(1, &["data-shape", "`x`", "b.json"]);
-    // No output needs the column that is missing.
+    // No output needs the missing column.
     let run = folder.rml("infer q.rml --data c.json");
     assert!(run.code == Some(0) && !run.err.contains("warning"), "{}", run.err);
 }

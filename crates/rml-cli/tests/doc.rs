@@ -1,4 +1,4 @@
-//! `rml doc`: the library's nodes, a program's own, operators, and names that are none.
+//! `rml doc`: the nodes of the library and of a program, operators, and unknown names.
 
 mod support;
 
@@ -55,7 +55,7 @@ fn unknown_names_are_met_with_advice() {
     folder.rml("doc diff_gru").fails(1, &["unknown-name", "rml diff"]);
 }
 
-/// The forms that are written as words.
+/// The syntactic forms that are written as words.
 const FORMS: &[&str] = &[
     "fby",
     "post",

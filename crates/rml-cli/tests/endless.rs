@@ -1,4 +1,4 @@
-//! Devices without an end, pipes that nobody writes to, and folders in place of files.
+//! Devices without an end, pipes that nobody writes to, and folders instead of files.
 
 #![cfg(unix)]
 
@@ -10,7 +10,7 @@ use support::Folder;
 
 const PROGRAM: &str = "node main(x: num []) -> (o)\n  o = x * param(1.0);\n";
 
-/// A folder in which every name of a file that `rml` reads leads to something else.
+/// A folder in which `make` creates the file `bad.*` for each kind of file that `rml` reads.
 fn folder(make: impl Fn(&std::path::Path)) -> Folder {
     let folder = Folder::new()
         .file("good.rml", PROGRAM)
@@ -73,7 +73,7 @@ fn folders() {
     refuses_all(&folder(|path| std::fs::create_dir(path).expect("a folder")));
 }
 
-/// What is larger than memory may be is not read: these files have holes of 64 GiB.
+/// Files larger than the memory limit are not read: these files are sparse, of 64 GiB.
 #[test]
 fn files_larger_than_memory() {
     let folder = folder(|path| {

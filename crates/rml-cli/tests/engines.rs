@@ -1,4 +1,5 @@
-//! `--engine` on every command that runs: what has a plan, what is refused, and that the results are the same.
+//! `--engine` on every command that runs: which programs have a plan, which are refused, and that the results are the
+//! same.
 
 mod support;
 
@@ -9,7 +10,7 @@ const PLANNED: &str = "node sum(k, x: num []) -> (o: num [])
 node main(x: num [], end: bool []) -> (o: num [])
   o = sum(param(2.0), x) every end;
 ";
-/// Values of a tick that need each other in an order that data decide.
+/// Values of a tick that depend on each other in an order that the data decide.
 const UNPLANNED: &str = "node main(x: num [], end: bool []) -> (o: num [])
   k = param(2.0);
   big = x > 4.0;
@@ -42,7 +43,7 @@ fn each_command_runs_on_each_engine_with_the_same_result() {
     assert_eq!(plain["values"]["o"], serde_json::json!([2.0, 6.0, 6.0, 14.0, 24.0]));
 }
 
-/// Operators that fail, and whose results nothing reads: after the end of a window, before its first cycle, in a branch
+/// Operators that fail, but whose results nothing reads: after the end of a window, before its first cycle, in a branch
 /// that is not taken, or where both branches have the same value.
 #[test]
 fn errors_that_are_due_are_the_same_on_each_engine() {
@@ -125,7 +126,7 @@ node infer(x: num [], end: bool []) -> (o: num [] when end)
     assert_eq!(streamed("plan"), streamed("sim"));
 }
 
-/// Windows that end before a restart, and with the data: parameters are updated at the end of each.
+/// Windows that end before a restart, and windows that end with the data: parameters are updated at the end of each.
 #[test]
 fn restarts_train_on_each_engine() {
     let text = "node cell(x: num []) -> (h)
@@ -174,7 +175,7 @@ fn check_says_what_runs_a_node() {
     assert!(declined["plan"]["help"].as_str().is_some_and(|help| help.starts_with("first name the values")));
 }
 
-/// Clocks of inputs that other inputs on clocks tell, and clocks that the program computes.
+/// Clocks of inputs that depend on other inputs on clocks, and clocks that the program computes.
 #[test]
 fn declared_clocks_are_checked_by_each_engine() {
     let text = "node chain(x: num [], a: bool [], b: bool [] when a, y: num [] when b) -> (o, l)
@@ -208,7 +209,7 @@ node own(n: int [], x: int [] when c) -> (o, c)
     }
 }
 
-/// What a help says to write has a plan.
+/// The program that a help line suggests has a plan.
 #[test]
 fn a_node_without_a_plan_is_told_what_has_one() {
     let cells = "import std.layers;

@@ -1,7 +1,7 @@
-//! The environments of the library: steps are those of Gymnasium (`tests/environments/generate.py`), and episodes
-//! begin, end and begin again as their comments say.
+//! The environments of the library: their steps equal those of Gymnasium (`tests/environments/generate.py`), and
+//! episodes begin, end and restart as their comments say.
 //!
-//! `RML_ENVIRONMENTS` names a folder with other steps, as `cargo xtask environments` remakes them.
+//! `RML_ENVIRONMENTS` names a folder with other steps, such as those that `cargo xtask environments` generates again.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::Folder;
 
-/// How far states and rewards are from Gymnasium's, and whether the end of the episode is the same.
+/// The differences of states and rewards from Gymnasium's, and whether the episode ends in the same step.
 const STEPS: &str = "
 import std.environments;
 
@@ -57,7 +57,7 @@ fn steps_are_those_of_gymnasium() {
     }
 }
 
-/// Agents that know what to do, and what has to hold in each cycle.
+/// Agents with a fixed good policy, and the condition that has to hold in each cycle.
 const EPISODES: &str = "
 import std.environments;
 

@@ -1,5 +1,5 @@
-//! The programs in `examples`: canonical layout, no errors, and the results that their comments promise (the quick
-//! ones).
+//! The programs in `examples`: canonical layout, no errors, and the results that their comments promise (only those
+//! that are quick to compute).
 
 mod support;
 
@@ -19,7 +19,7 @@ fn programs() -> Vec<PathBuf> {
     paths
 }
 
-/// What a command on a program and a data file prints; `rest` are further arguments.
+/// The output of a command on a program and a data file; `rest` are further arguments.
 fn output(command: &str, program: &str, data: &str, rest: &str) -> String {
     let (examples, flag) = (examples(), if command == "run" { "--inputs" } else { "--data" });
     let examples = examples.display();
@@ -63,7 +63,7 @@ fn descent_finds_the_parameters_with_and_without_a_delay() {
     }
 }
 
-/// Windows of one cycle cannot hold a gradient that comes a cycle later, although all outputs are known.
+/// Windows of one cycle cannot contain a gradient that comes a cycle later, although all outputs are known.
 #[test]
 fn a_gradient_beyond_the_window_is_explained() {
     let (program, data) = (examples().join("descent.rml"), examples().join("data/descent.csv"));
@@ -94,7 +94,7 @@ fn two_directions_see_both_ends() {
     assert!(metric(&forward, "test accuracy") < 0.7, "{forward}");
 }
 
-/// From any seed the pole is balanced; these are the first three.
+/// The pole is balanced from any seed; this test tries the first three.
 #[test]
 fn poles_are_balanced() {
     for seed in 0..3 {

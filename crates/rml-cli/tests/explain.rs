@@ -1,12 +1,12 @@
-//! The pages of diagnostics, `docs/errors/<code>.md`: their examples do what they say.
+//! The pages of diagnostics, `docs/errors/<code>.md`: their examples give the results that the pages promise.
 //!
-//! Under `## Rejected` and `## Accepted` stand files, fenced as `rml` (`program.rml` unless another name is given),
-//! `json` (`inputs.json`) or anything else with a name, and the commands to run, fenced as `sh`; without them the
-//! program is checked. The last command under `Rejected` gives the code and no other, but for those that the page says
-//! it "comes beside"; all other commands succeed without findings.
+//! The sections `## Rejected` and `## Accepted` contain files, fenced as `rml` (`program.rml` unless another name is
+//! given), `json` (`inputs.json`) or anything else with a name, and the commands to run, fenced as `sh`; without
+//! commands the program is checked. The last command under `Rejected` gives the code and no other one, except codes
+//! that the page says it "comes beside"; all other commands succeed without findings.
 //!
-//! "In a build with `xla`:" or "In a build without `xla`:" says that other builds do not run the page's example; a
-//! command may begin with variables of the environment, `NAME=value`.
+//! "In a build with `xla`:" or "In a build without `xla`:" restricts the page's example to such builds; a command may
+//! begin with environment variables, `NAME=value`.
 //!
 //! A line `text ×3` of a file stands for three lines `text`, in which `{i}` is 0, 1, 2 and `{i+1}` is 1, 2, 3.
 //!
@@ -21,13 +21,13 @@ use std::path::Path;
 use rml::codes;
 use support::{Folder, Run};
 
-/// What an example consists of.
+/// The files and commands of an example.
 struct Example<'a> {
     files: Vec<(&'a str, String)>,
     commands: Vec<String>,
 }
 
-/// What stands under the heading.
+/// The text under the heading.
 fn section<'a>(page: &'a str, title: &str) -> Option<&'a str> {
     let (_, rest) = page.split_once(&format!("\n## {title}\n"))?;
     rest.split("\n## ").next()
@@ -56,7 +56,7 @@ fn example<'a>(page: &'a str, title: &str) -> Option<Example<'a>> {
     Some(found)
 }
 
-/// A line of a file, or the lines that it stands for.
+/// A line of a file, with `×N` written out as N lines.
 fn written_out(line: &str) -> String {
     let repeated = line.rsplit_once(" ×").and_then(|(text, times)| Some((text, times.parse().ok()?)));
     let Some((text, times)) = repeated else { return format!("{line}\n") };
@@ -67,7 +67,7 @@ fn written_out(line: &str) -> String {
     (0..times).map(one).collect()
 }
 
-/// The run of each command in turn, in a folder with the files.
+/// Runs each command in turn, in a folder with the files.
 fn runs(example: Example<'_>) -> Vec<Run> {
     let folder =
         example.files.into_iter().fold(Folder::new(), |folder, (name, text)| folder.file(name, text));
@@ -91,13 +91,13 @@ fn succeeds(run: &Run) -> bool {
     run.code == Some(0) && found(run).is_empty()
 }
 
-/// The codes that the page says come with its own.
+/// The other codes that the page says its own code comes beside.
 fn beside(page: &str) -> Vec<&str> {
     let named = page.split("comes beside `").skip(1);
     named.filter_map(|t| t.split_once('`').map(|(code, _)| code)).collect()
 }
 
-/// Which builds of `rml` give what an example says.
+/// The builds of `rml` that give the result of an example.
 #[derive(Clone, Copy, PartialEq)]
 enum Builds {
     All,
@@ -116,7 +116,7 @@ fn builds(page: &str) -> Builds {
     }
 }
 
-/// What is wrong with the examples of a page.
+/// The problem with the examples of a page, if there is one.
 fn problem(code: &str, page: &str) -> Option<String> {
     if page.contains("\n```rust\n") {
         return rust_problem(code, page);
@@ -135,7 +135,7 @@ fn problem(code: &str, page: &str) -> Option<String> {
     Some(format!("{code}: what should be accepted is not\n{failed}"))
 }
 
-/// What is wrong with a page whose examples are tests of the crate `rml`.
+/// The problem with a page whose examples are tests of the crate `rml`, if there is one.
 fn rust_problem(code: &str, page: &str) -> Option<String> {
     let is_shown = |title| section(page, title).is_some_and(|text| text.contains("\n```rust\n"));
     let complete = is_shown("Rejected") && is_shown("Accepted");
@@ -147,7 +147,7 @@ fn rust_problem(code: &str, page: &str) -> Option<String> {
     (!tested).then(|| format!("{code}: the crate `rml` does not run its examples"))
 }
 
-/// Runs the examples of all pages that are meant for those builds.
+/// Runs the examples of all pages that are meant for these builds.
 #[track_caller]
 fn check(meant_for: Builds) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");

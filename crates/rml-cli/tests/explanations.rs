@@ -1,5 +1,5 @@
-//! What `rml check --explain` and `rml dump --after analyse` print, word by word: for each program
-//! `explanations/<name>.rml` the file `<name>.txt` holds both, as a terminal shows them. `RML_BLESS=1` rewrites them.
+//! The exact output of `rml check --explain` and `rml dump --after analyse`: for each program `explanations/<name>.rml`
+//! the file `<name>.txt` contains both, as a terminal shows them. `RML_BLESS=1` rewrites them.
 
 mod support;
 
@@ -30,7 +30,7 @@ fn explanations_read_as_written() {
     }
 }
 
-/// Both commands with what they print: findings, and after them the text.
+/// Both commands with their output: findings, followed by the text.
 fn transcript(name: &str, program: &str) -> String {
     let file = format!("{name}.rml");
     let folder = Folder::new().file(&file, program);

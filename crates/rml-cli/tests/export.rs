@@ -1,4 +1,4 @@
-//! `rml export`: files that a C compiler takes, which do what the program does, and graphs for other tools.
+//! `rml export`: files that a C compiler accepts and that behave like the program, and graphs for other tools.
 
 mod support;
 
@@ -28,7 +28,7 @@ node fits(x: num [], y: num []) -> (loss)
   loss = (o - y) * (o - y);
 ";
 
-/// What graphs have no place for.
+/// A program that graphs cannot express.
 const ERF: &str = "
 node smooth(x: num []) -> (y)
   y = erf(x);
@@ -43,7 +43,7 @@ node found(x: num []) -> (y)
   y = inner(x) every end;
 ";
 
-/// Three cycles, a call for each.
+/// A C main function with three cycles, one call each.
 const MAIN: &str = "
 #include \"infer.h\"
 #include <stdio.h>
@@ -96,13 +96,13 @@ node restarts(x: num [], r: bool []) -> (o)
     assert_eq!(printed(&folder, &["infer.c", "main.c"]), "1\n2\n5\n");
 }
 
-/// A disk on which there is room for some of what is written: files may have that many bytes, which is told in the same
-/// way.
+/// A disk with room for only a part of the output. The test limits the size of files instead, which is reported in the
+/// same way.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_what_was_there() {
     let folder = folder();
-    // Blocks have 512 or 1024 bytes: five are enough for the header, and too few for the program.
+    // A block is 512 or 1024 bytes: five are enough for the header, but too few for the program.
     for (format, files, blocks) in [
         ("c", &["train.h", "train.c"][..], 5),
         ("onnx", &["train.onnx"], 0),
@@ -132,7 +132,7 @@ fn a_full_disk_leaves_what_was_there() {
     }
 }
 
-/// What a program prints that is built of these files, without a library.
+/// The output of a program compiled from these files, without a library.
 fn printed(folder: &Folder, files: &[&str]) -> String {
     let run = |program: &str, args: &[&str]| {
         let output =
@@ -145,7 +145,7 @@ fn printed(folder: &Folder, files: &[&str]) -> String {
     run(&folder.path("main").to_string_lossy(), &[])
 }
 
-/// The states that a training has left, by the checksum of the example.
+/// A C main function that prints the checksum of the example over the trained states.
 const TRAINED: &str = "
 #include \"trained.h\"
 #include <stdio.h>
@@ -245,7 +245,7 @@ int main(void) {
   y = int when y_present;
 ";
     let folder = Folder::new().file("names.rml", program).file("names.c", main);
-    // The node is called as its function `main` is not.
+    // The node has a name that its C function `main` cannot have.
     let out = folder.rml("export names.rml").ok();
     let said =
         "int is int_ in C\nint_ is int__ in C\nMAIN_LONG is MAIN_LONG_ in C\ny_present is y_present_ in C\n";
@@ -267,7 +267,7 @@ fn what_a_training_does_not_learn_is_as_the_program_says() {
     folder.rml("export p.rml --node fits --format onnx").ok();
 }
 
-/// `check` says that an export needs a checkpoint where one is refused without, and taken with one.
+/// `check` says that an export needs a checkpoint exactly if the export fails without one and succeeds with one.
 #[test]
 fn check_says_what_an_export_needs() {
     let text = "

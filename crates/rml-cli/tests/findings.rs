@@ -1,11 +1,11 @@
-//! `check` reports all independent errors of a program at once, and none that only follows from another.
+//! `check` reports all independent errors of a program at once, and no error that only follows from another one.
 
 mod support;
 
 use serde_json::Value;
 use support::Folder;
 
-/// Programs with the codes of all their errors, by place.
+/// Programs with the codes of all their errors, in the order of their places.
 const PROGRAMS: &[(&str, &str)] = &[
     (
         "node main(x: num [3], y: num [4]) -> (a, b) a = x + y; b = a + a + true;",

@@ -1,4 +1,4 @@
-//! The command line itself: help, versions, wrong flags, readers that go away.
+//! The command line itself: help, versions, wrong flags, readers that close the pipe.
 
 mod support;
 
@@ -63,7 +63,7 @@ fn a_reader_that_goes_away_is_no_error() {
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && err.is_empty(), "{args}: {err}");
     }
-    // Nobody reads the diagnostics either.
+    // Nobody reads standard error either.
     let mut child = folder
         .command("check none.rml")
         .stdout(Stdio::piped())

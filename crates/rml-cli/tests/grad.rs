@@ -82,7 +82,7 @@ fn probes_show_inner_variables() {
     folder.rml("run l.rml --inputs i.json --probe line_0.kk").fails(1, &["bad-option", "`line_0.k`"]);
 }
 
-/// A step that leaves the numbers as they are, or takes them out of range, compares nothing.
+/// A step that does not change a number, or moves it out of range, would compare nothing.
 #[test]
 fn steps_and_tolerances_have_a_range() {
     let folder = line();
@@ -97,7 +97,7 @@ fn steps_and_tolerances_have_a_range() {
     folder.rml("gradcheck l.rml --inputs i.json --eps 1e-4 --tolerance 0.01").ok();
 }
 
-/// Double precision everywhere that numbers are computed.
+/// All commands that compute numbers accept `--f64`.
 #[test]
 fn every_command_takes_f64() {
     let folder = line();

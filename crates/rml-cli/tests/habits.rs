@@ -1,6 +1,6 @@
-//! Forms of other languages, mostly of Python: for each program `habits/<name>.rml` the file `<name>.txt` holds what
-//! `rml check` says about it, as a terminal shows it. Each help line says what is written here. `RML_BLESS=1` rewrites
-//! them.
+//! Forms of other languages, mostly of Python: for each program `habits/<name>.rml` the file `<name>.txt` contains the
+//! output of `rml check`, as a terminal shows it. Each help line gives the R(ML)² form. `RML_BLESS=1` rewrites the
+//! files.
 
 mod support;
 

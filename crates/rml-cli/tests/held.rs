@@ -17,7 +17,7 @@ node u(x: num [3]) -> (y: num [])
   y = sum(w * inner(inner(x)));
 ";
 
-/// Of one element of an input: the value of `y` at each cycle, and the gradient that the program computes.
+/// For one element of an input: the value of `y` at each cycle, and the gradient that the program computes.
 fn numbers(value: &serde_json::Value) -> Vec<f64> {
     value
         .as_array()
@@ -65,7 +65,7 @@ node main(x: num [3]) -> (y: num [], dx: num [3])
     assert_eq!(all[0], all[1]);
 }
 
-/// `_, dx = diff_u(x, true, 1.0)` trains `u`. The advice is the call of `grad_u`, which does not.
+/// `_, dx = diff_u(x, true, 1.0)` trains `u`. The advice is to call `grad_u`, which does not.
 #[test]
 fn the_warning_about_updates_names_the_call_that_holds_parameters() {
     let text = format!("{NET}\nnode main(x: num [3]) -> (dx: num [3])\n  _, dx = diff_u(x, true, 1.0);\n");
@@ -81,7 +81,7 @@ fn the_warning_about_updates_names_the_call_that_holds_parameters() {
     assert!(!run.err.contains("warning"), "{}", run.err);
 }
 
-/// No optimiser is asked for, and the second derivative holds the parameters, too.
+/// No optimiser is required, and the second derivative keeps the parameters constant, too.
 #[test]
 fn second_derivatives_hold_parameters() {
     let text = "
@@ -102,7 +102,7 @@ node main(x: num []) -> (d, dd, also)
     assert_eq!(numbers(&run["values"]["also"]), [12.0, 24.0, 12.0]);
 }
 
-/// Parameters of what no gradient passes through are trained by what calls `grad_f`.
+/// A node that calls `grad_f` trains all parameters of `f`, also those of a call whose inputs have no gradient.
 #[test]
 fn what_calls_it_trains_all_parameters_through_it() {
     let text = "
@@ -121,7 +121,7 @@ node train(i: int [], x: num [], c: num []) -> (d: num [])
 node infer(i: int [], x: num []) -> (d: num [])
   d = slope(i, x);
 ";
-    // d = 2 w t[i] x; by w it is 2 t[i] x, by t[i] 2 w x.
+    // d = 2 w t[i] x; its derivative by w is 2 t[i] x, by t[i] 2 w x.
     let folder = Folder::new()
         .file("p.rml", text)
         .file("i.json", r#"{"i": [1, 1], "x": [1, 1], "c": [0.25, 0]}"#)

@@ -1,4 +1,4 @@
-//! `rml import`: what `rml export --format onnx` wrote comes back, with its states and weights.
+//! `rml import` restores a model that `rml export --format onnx` wrote, with its states and weights.
 
 mod support;
 

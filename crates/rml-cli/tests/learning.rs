@@ -1,4 +1,4 @@
-//! What the library has for learning by reinforcement, against sums and frequencies that are counted here.
+//! The library for reinforcement learning, compared with sums and frequencies computed in this test.
 
 mod support;
 
@@ -118,7 +118,7 @@ fn close(a: &[f64], b: &[f64], within: f64) {
     assert!(a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= within), "{a:?} and {b:?}");
 }
 
-/// Rows end their episodes in cycles of their own: by falling, by being cut off, and not at all at the end of a window.
+/// Episodes of rows end in different cycles: by falling, by a limit, or not before the end of the window.
 #[test]
 fn what_is_to_come_is_summed_up_by_rows() {
     let reward = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [9.0, 10.0]];
@@ -148,7 +148,8 @@ fn what_is_to_come_is_summed_up_by_rows() {
     close(&numbers(&values["s"]), [[-1.0, 1.0]; 5].as_flattened(), 1e-6);
 }
 
-/// A limit of ten steps cuts episodes off, but ends nothing: with a reward of 1 a step a state is worth 1 / (1 - 0.9).
+/// A limit of ten steps truncates episodes, but is not the end of an episode: with a reward of 1 per step the value of
+/// a state is 1 / (1 - 0.9).
 #[test]
 fn a_limit_of_steps_does_not_end_what_is_to_come() {
     let values = folder().rml("run l.rml --node worth --cycles 4000").json()["values"].clone();
@@ -156,7 +157,7 @@ fn a_limit_of_steps_does_not_end_what_is_to_come() {
     close(&values[3992..], &[10.0; 8], 0.01);
 }
 
-/// Of 50,000 draws a share of 0.2 is within 0.01 of that, five deviations and more.
+/// Of 50,000 draws a share of 0.2 is within 0.01 of 0.2, which is more than five standard deviations.
 #[test]
 fn draws_have_their_frequencies() {
     let values = folder().rml("run l.rml --node draws --cycles 100 --seed 1").json()["values"].clone();
@@ -165,8 +166,8 @@ fn draws_have_their_frequencies() {
     close(&all, &[0.2, 0.3, 0.7 + 0.1, 2.0, (-2.0_f64).exp()], 0.012);
 }
 
-/// Two cycles come three times, weights stand still for four cycles, and what is drawn is of the last three cycles, all
-/// of them.
+/// The cycles are drawn three times in pairs, weights are constant for four cycles, and the draws come from the last
+/// three cycles, each of which is drawn.
 #[test]
 fn what_was_comes_again() {
     let values = folder().rml("run l.rml --node rollout --cycles 12 --seed 1").json()["values"].clone();
@@ -181,7 +182,7 @@ fn what_was_comes_again() {
     }
 }
 
-/// Values of every type are kept as they are; before the first one there are 0 and false.
+/// Values of every type are stored unchanged; before the first value there are 0 and false.
 #[test]
 fn values_of_every_type_come_again() {
     let values = folder().rml("run l.rml --node kinds --cycles 6 --seed 1").json()["values"].clone();
@@ -198,7 +199,7 @@ fn values_of_every_type_come_again() {
     );
 }
 
-/// The averages of the first windows are of the values as they are; those of many are 0 and 1.
+/// The averages over the first windows are those of the raw values; over many windows they are 0 and 1.
 #[test]
 fn observations_come_to_a_common_scale() {
     let values = folder().rml("run l.rml --node scaled --cycles 800 --seed 1").json()["values"].clone();
@@ -236,7 +237,7 @@ fn policies_have_their_likelihoods_and_losses() {
         density(0.5, 0.2, 1.0) + density(-1.0, -0.3, 1.0),
         entropy(0.2) + entropy(-0.3),
         -(5.0 + 12.0) / 2.0 - 0.1 * 3.5,
-        // The ratio e counts as 1.2; 1 / e does not count as 0.8, since that would flatter the action.
+        // The ratio e counts as 1.2; 1 / e does not count as 0.8, because this would overestimate the action.
         -(2.0 * 1.2 + 2.0 * (-1.0_f64).exp()) / 2.0,
         1.0 + 0.5 * 4.0,
     ];
@@ -244,7 +245,7 @@ fn policies_have_their_likelihoods_and_losses() {
     close(&found, &expected, 1e-9);
 }
 
-/// Each row is what it is alone, begun in the cycle where it starts; and a window continues from the state that it is
+/// Each row computes the same as alone, started in the same cycle; and a window continues from the state that it is
 /// given.
 #[test]
 fn rows_start_anew_one_by_one() {

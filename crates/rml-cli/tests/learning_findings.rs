@@ -1,5 +1,5 @@
-//! What is said about a training that cannot learn, before it runs: each finding in the user's own line, and none on
-//! programs that are right.
+//! The findings about a training that cannot learn, before it runs: each finding is in the user's own line, and correct
+//! programs get none.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use support::{Folder, checked, warned};
 
-/// A training in which the calls are left to say.
+/// A training with the calls of the optimiser and of the training as parameters.
 fn program(optimiser: &str, train: &str) -> String {
     format!(
         "import std.losses;\nimport std.optimisers;\n{optimiser}\n\
@@ -16,7 +16,7 @@ fn program(optimiser: &str, train: &str) -> String {
     )
 }
 
-/// What `rml check` says about it, but for unused imports.
+/// The output of `rml check` about it, without unused imports.
 fn found(optimiser: &str, train: &str) -> String {
     let run = Folder::new().file("p.rml", program(optimiser, train)).rml("check p.rml");
     assert_eq!(run.code, Some(0), "warnings alone\n{}", run.err);
@@ -163,7 +163,7 @@ fn no_program_of_the_project_is_warned_of() {
     }
 }
 
-/// A network over windows, with what is written after `end`.
+/// A network over windows; the text after `end` is a parameter.
 const WINDOWED: &str = "import std.losses;
 node cell(x: num [batch, 2]) -> (h: num [batch, 2])
   h = tanh(x * param(zeros([2]) + 0.5) + (zeros([batch, 2]) fby h));
@@ -295,7 +295,8 @@ node infer(x: num [], y: num []) -> (loss)
     );
     let fresh = folder.rml("infer p.rml --params s --data d.json --fresh");
     assert!(!fresh.err.contains("begins with"), "{}", fresh.err);
-    // A window of its own each time, an optimiser, a counter: nothing continues that data made.
+    // A correct program: `part` restarts each time, and the states that continue, of an optimiser and a counter, do not
+    // depend on data.
     let right = text
         .replace("net(x: num [])", "part(x: num [])")
         .replace("node train", "node net(x: num []) -> (o: num [])\n  o = part(x) every true;\nnode train");
@@ -303,7 +304,7 @@ node infer(x: num [], y: num []) -> (loss)
     assert!(!run.err.contains("shuffled-state"), "{}", run.err);
 }
 
-/// A classifier, and what `rml check` says about a training of it.
+/// A classifier, and the output of `rml check` about its training.
 fn of_classes(equations: &str) -> String {
     let text = format!(
         "import std.layers;

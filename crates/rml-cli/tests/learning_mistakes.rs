@@ -1,4 +1,4 @@
-//! First mistakes in training programs, each told in the user's own line with the fix.
+//! First mistakes in training programs, each reported in the user's own line with the fix.
 
 mod support;
 
@@ -14,7 +14,7 @@ node net2(x: num [2]) -> (p: num [2])
 node train(x: num [2], y: num [2]) -> (loss)
 ";
 
-/// What `rml check` says about a training of these nets, and that it contains all of it.
+/// Checks that the output of `rml check` about a training of these nets contains all words.
 fn told(equations: &str, words: &[&str]) {
     let run = Folder::new().file("p.rml", format!("{NETS}{equations}")).rml("check p.rml");
     for word in words {
@@ -23,7 +23,7 @@ fn told(equations: &str, words: &[&str]) {
     assert_eq!(run.err.matches(words[0]).count(), 1, "{}", run.err);
 }
 
-/// That a program gets no warning.
+/// Checks that a program gets no warning.
 fn quiet(name: &str, text: &str) {
     let run = Folder::new().file("p.rml", text).rml("check p.rml");
     assert_eq!((run.code, &*run.err), (Some(0), ""), "{name}\n{text}");
@@ -57,7 +57,7 @@ fn a_size_is_no_initial_value() {
     }
 }
 
-/// A training on stacked windows, with an error that is computed so.
+/// A training on stacked windows, with an error computed in this way.
 fn stacked(error: &str) -> String {
     format!(
         "import std.layers;
@@ -96,7 +96,7 @@ fn a_window_is_not_compared_with_all_others() {
     }
 }
 
-/// The warnings `batch-twice` about a node with those inputs and that result.
+/// The warnings `batch-twice` about a node with these inputs and this result.
 fn paired(inputs: &str, result: &str) -> (usize, String) {
     let text = format!("import std.layers;\nnode main({inputs}) -> (o)\n  o = {result};\n");
     let told = Folder::new().file("p.rml", text).rml("check p.rml").err;
@@ -156,7 +156,7 @@ node train(x: num [n], y: num [1]) -> (loss: num [])
     assert_eq!(told.matches("[gradient-sign]").count(), 1, "{told}");
     let told = check(&text("dense(n, x)", "-0.1"));
     assert_eq!(told.matches("[linear-layers]").count(), 1, "{told}");
-    // Whether a layer is narrow, or a rate is large, depends on values that nobody gives here.
+    // Whether a layer is narrow, or a rate is large, depends on values that are not given here.
     let bottleneck = |outer: &str| {
         format!(
             "import std.layers;\nnode main(x: num [n], a: num [k]) -> (o, p)\n  o = dense({outer}, dense(k, x));\n  p = sum(a);\n"

@@ -1,4 +1,4 @@
-//! The log of `rml train`: what stands in it, after interruptions too, and what is refused. Its learning curves.
+//! The log of `rml train`: its content, also after interruptions, and what is refused. Its learning curves.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn folder() -> Folder {
         .file("d.json", json!({"x": [0.1, 0.4, -0.3, 0.9, 0.6], "y": [0.3, 1.0, -1.0, 2.5, 2.0]}).to_string())
 }
 
-/// The lines of a log, without what the clock says.
+/// The lines of a log, without times.
 fn lines(folder: &Folder, log: &str) -> Vec<Value> {
     let text = folder.read(&format!("{log}/metrics.jsonl"));
     let line = |line: &str| {
@@ -43,7 +43,7 @@ fn lines(folder: &Folder, log: &str) -> Vec<Value> {
     text.lines().map(line).collect()
 }
 
-/// The cells of the table, without what the clock says.
+/// The cells of the table, without times.
 fn table(folder: &Folder, log: &str) -> Vec<String> {
     let text = folder.read(&format!("{log}/metrics.csv"));
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
@@ -117,7 +117,7 @@ fn logs_of_other_runs_stay_as_they_are() {
     assert_eq!(folder.read("a/metrics.jsonl"), "nonsense\n{}\n");
 }
 
-/// No file may have more than two blocks, as on a full disk.
+/// No file may be larger than two blocks, as on a full disk.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_ends_the_training_and_loses_nothing() {
@@ -188,7 +188,7 @@ fn a_log_tells_what_parameters_are_like() {
         let found = events.windows(tag.len()).filter(|bytes| *bytes == tag.as_bytes()).count();
         assert_eq!(found, 3, "{tag}");
     }
-    // Statistics change nothing.
+    // Recording statistics changes no results.
     train("--windows 5 --save t --log b").ok();
     folder.rml("train p.rml --report 2 --allow-nan --windows 5 --save u").ok();
     let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
@@ -208,7 +208,7 @@ fn a_log_tells_what_parameters_are_like() {
     assert_eq!((&stats["norm"], &stats["update"]), (&json!(34.0_f64.sqrt()), &json!(2.0_f64.sqrt())));
 }
 
-/// What updates `w` and `b` learn of each window, at their initial values.
+/// A program that computes the gradients of `w` and `b` for each window, but keeps their initial values.
 const HELD: &str = "
 node diff_param(init, bp, do) -> (o)
   o = init fby o;
@@ -301,7 +301,7 @@ fn what_a_program_updates_by_itself_has_no_gradient() {
     assert!(moving["update"].is_number() && moving.get("gradient").is_none(), "{moving}");
 }
 
-/// Where `RML_TENSORBOARD` names a Python with TensorBoard, as `cargo xtask logs` sets it.
+/// Runs if `RML_TENSORBOARD` names a Python with TensorBoard, as `cargo xtask logs` sets it.
 #[test]
 fn tensorboard_reads_the_events() {
     let Some(python) = std::env::var_os("RML_TENSORBOARD") else { return };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use support::Folder;
 
-/// Messages as they go over a pipe.
+/// Messages with the headers that the protocol requires.
 fn framed(messages: &[Value]) -> String {
     messages.iter().fold(String::new(), |mut all, message| {
         let text = message.to_string();
@@ -16,7 +16,7 @@ fn framed(messages: &[Value]) -> String {
     })
 }
 
-/// The messages in what a server wrote.
+/// Parses the messages that a server wrote.
 fn messages(mut out: &str) -> Vec<Value> {
     let mut all = Vec::new();
     while let Some((header, rest)) = out.split_once("\r\n\r\n") {
@@ -50,7 +50,7 @@ fn a_session_over_pipes_ends_as_the_editor_says() {
     assert_eq!(answer(3)["result"], Value::Null);
 }
 
-/// Messages that are none, with an error each, and the session continues.
+/// Each malformed message is answered with an error, and the session continues.
 #[test]
 fn what_is_no_message_is_answered_with_an_error() {
     let first = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}});

@@ -1,4 +1,5 @@
-//! What would take more memory than is allowed is an error that names the expression, before it is allocated.
+//! A value that would take more memory than allowed is an error that names the expression, before the value is
+//! allocated.
 
 mod support;
 
@@ -34,13 +35,13 @@ fn a_shape_without_elements_has_a_bound() {
     }
 }
 
-/// Runs a node over one row of inputs; the error names the expression and the bytes that it asks for.
+/// Runs a node over one row of inputs, and checks that the error names the expression and the bytes that it needs.
 fn refused(node: &str, inputs: &str, expression: &str, asked: &str) {
     let folder = Folder::new().file("p.rml", format!("{node}\n")).file("d.json", inputs);
     let start = node.find(expression).expect("the expression is in the program") + 1;
     let words = ["memory-limit", &format!("p.rml:1:{start}"), asked, "--memory"];
     let over = if inputs.is_empty() { "--cycles 1" } else { "--inputs d.json" };
-    // Computed in functions of the backend, and operator by operator.
+    // Computed by functions of the backend, and operator by operator.
     folder.rml(&format!("run p.rml {over} --memory 256M")).fails(1, &words);
     folder.rml(&format!("trace p.rml {over} --memory 256M")).fails(1, &words);
 }
@@ -69,7 +70,7 @@ fn operators_ask_before_they_compute() {
     refused(&node, r#"{"x": [1.0]}"#, einsum, "bytes (");
     let nothing = "broadcast([0, 1000000000, 2], x)";
     let node = format!("node main(x: num []) -> (o) o = ({nothing} + 1.0)[0:0, 0, 0];");
-    // The simulator asks for memory as if each axis had a position; a plan needs none for what has no elements.
+    // The simulator requests memory as if no axis were empty; a plan needs none for values without elements.
     let folder = Folder::new().file("p.rml", format!("{node}\n")).file("d.json", r#"{"x": [1.0]}"#);
     for command in ["run --engine sim", "trace"] {
         let words = ["memory-limit", "p.rml:1:", "8000000000 bytes", "--memory"];
@@ -88,7 +89,7 @@ fn initial_values_ask_before_they_are_drawn() {
     }
 }
 
-/// A program whose output waits for what never comes, with a tensor of 400 kB in every cycle.
+/// A program whose output waits for a value that never comes, with a tensor of 400 kB in every cycle.
 const WAITING: &str = "\
 node main() -> (o)
   n = 0.0 fby n + 1.0;
@@ -194,7 +195,7 @@ fn columns_that_nothing_uses_stay_packed() {
     for command in ["infer p.rml --data", "infer p.rml --on-disk --data", "run p.rml --inputs"] {
         folder.rml(&format!("{command} t.npz --memory 2M")).ok();
     }
-    // It is still known to be there.
+    // The column is still listed.
     let words = ["missing-column", "t.npz has `window`, `y`, `wide`"];
     folder.rml("infer q.rml --data t.npz --memory 2M").fails(1, &words);
 }

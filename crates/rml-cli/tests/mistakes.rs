@@ -1,5 +1,5 @@
-//! Beginners' mistakes in data files and on the command line. For each of them `mistakes/<name>.txt` holds what a
-//! terminal shows; each has a line that says what to do. `RML_BLESS=1` rewrites the files.
+//! Beginners' mistakes in data files and on the command line. For each mistake `mistakes/<name>.txt` contains the
+//! output of a terminal; each output has a line that says what to do. `RML_BLESS=1` rewrites the files.
 
 #[path = "mistakes/npz.rs"]
 mod npz;
@@ -49,7 +49,7 @@ const COUNT: &str = "node train() -> (loss: num [], n: int [])
   n = 0 fby (n + 1);
 ";
 
-/// A mistake in a data file: its name, that of the file, what stands in it.
+/// Mistakes in data files: the name of the mistake, the name of the file, its content.
 const DATA: &[(&str, &str, &str)] = &[
     ("empty_element", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,,3.5\n"),
     ("empty_cell", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,\n0.5,0.1,0.2\n"),
@@ -100,10 +100,10 @@ const DATA: &[(&str, &str, &str)] = &[
     ("short_row_of_blanks", "d.csv", "x[0] x[1]  y\n1.0  2.0  3.0\n2.0  1.0  3.5\n2.0  1.0\n"),
 ];
 
-/// Numbers of an array.
+/// The NumPy type of 64-bit numbers.
 const NUMBERS: &str = "<f8";
 
-/// A mistake in an archive of NumPy arrays: its name, and the arrays.
+/// Mistakes in archives of NumPy arrays: the name, and the arrays.
 const ARCHIVES: &[(&str, &[Array<'_>])] = &[
     ("npz_without_names", &[("arr_0", NUMBERS, "(2, 2)", &[0; 32]), ("arr_1", NUMBERS, "(2,)", &[0; 16])]),
     ("npz_of_texts", &[("x", NUMBERS, "(2, 2)", &[0; 32]), ("y", "<U1", "(2,)", b"a\0\0\0b\0\0\0")]),
@@ -113,8 +113,8 @@ const ARCHIVES: &[(&str, &[Array<'_>])] = &[
     ("npz_with_nan", &[("x", NUMBERS, "(2, 2)", &[0xFF; 32]), ("y", NUMBERS, "(2,)", &[0; 16])]),
 ];
 
-/// Data of which the command says something and continues: its name, that of the file, what stands in it, the program,
-/// and the flags.
+/// Data about which the command prints a warning and continues: the name, the name of the file, its content, the
+/// program, and the flags.
 const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("one_hot", "d.json", "{\"x\": [[1, 2], [3, 4]], \"y\": [[0, 1], [1, 0]]}", CLASSES, ""),
     ("length_column", "d.json", "{\"x\": [[[1, 2], [0, 0]]], \"y\": [[1, 0]], \"length\": [1]}", LINE, ""),
@@ -161,7 +161,7 @@ const WARNINGS: &[(&str, &str, &str, &str, &str)] = &[
     ("rows_as_windows", "d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n", CYCLES, ""),
 ];
 
-/// A last layer that gives numbers between 0 and 1.
+/// A net whose last layer gives numbers between 0 and 1.
 const SIGMOID: &str = "import std.losses;
 
 node model(x: num [batch, 2]) -> (y)
@@ -172,7 +172,7 @@ node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
   loss, do, _ = diff_mse(o, y, true, -0.1);
 ";
 
-/// Two layers whose matrices begin as zeros.
+/// Two layers whose matrices start as zeros.
 const BIASED: &str = "node model(x: num [2]) -> (y: num [])
   h = relu(matmul(x, param(zeros([2, 3]))) + param(zeros([3])));
   y = matmul(h, param(zeros([3]))) + param(0.0);
@@ -182,7 +182,7 @@ node train(x: num [2], y: num []) -> (loss)
   loss = (o - y) * (o - y);
 ";
 
-/// A layer that gives nothing negative.
+/// A net whose last layer gives no negative numbers.
 const POSITIVE: &str = "node model(x: num [batch, 2]) -> (y)
   y = relu(matmul(x, param([[0.5], [0.5]])));
 
@@ -191,7 +191,7 @@ node train(x: num [batch, 2], y: num [batch, 1]) -> (loss)
   loss = mean((o - y) * (o - y));
 ";
 
-/// A sequence of which each cycle is a value.
+/// A sequence with one value per cycle.
 const CYCLES: &str = "import std.losses;
 
 node last(x: num [2]) -> (y: num [])
@@ -205,7 +205,7 @@ node train(x: num [2], end: bool [], y: num []) -> (loss: num [])
   loss, do, _ = diff_mse(o, y, true, -0.1);
 ";
 
-/// Two layers that begin as zeros.
+/// Two layers that start as zeros.
 const LAYERS: &str = "import std.losses;
 
 node model(x: num [2]) -> (y: num [1])
@@ -218,7 +218,7 @@ node train(x: num [2], y: num []) -> (loss: num [])
   loss, do, _ = diff_mse(o, [y], true, -0.1);
 ";
 
-/// A sequence as one value.
+/// A sequence as a single value.
 const STEPS: &str = "import std.losses;
 
 node last(x: num [2, 2]) -> (y: num [])
@@ -232,7 +232,7 @@ node train(x: num [2, 2], end: bool [], y: num []) -> (loss: num [])
   loss, do, _ = diff_mse(o, y, true, -0.1);
 ";
 
-/// A line through points, which are stacked.
+/// A line through points, in stacked windows.
 const STACKED: &str = "node model(x: num [batch, 2]) -> (y)
   y = matmul(x, param(zeros([2, 1])));
 
@@ -241,7 +241,7 @@ node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
   loss = mean((o - y) * (o - y));
 ";
 
-/// A mistake in a file of inputs of three types.
+/// Mistakes in a file of inputs of three types.
 const INPUTS: &[(&str, &str, &str)] = &[
     ("yes", "d.csv", "x,ok,n\n1,yes,3\n"),
     ("zero_and_one", "d.csv", "x,ok,n\n1,1,3\n"),
@@ -250,7 +250,7 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ("empty_cell_of_a_run", "d.csv", "x,ok,n\n1,true,3\n2,true,3\n4,,3\n"),
 ];
 
-/// A command line that is wrong, in a folder with the programs and `d.csv`.
+/// Wrong command lines, in a folder with the programs and `d.csv`.
 const COMMANDS: &[(&str, &str)] = &[
     ("learning_rate", "train line.rml --data d.csv --lr 0.5"),
     ("label_under_another_name", "train line.rml --data l.csv --columns x=a,b"),
@@ -343,13 +343,13 @@ fn data_that_is_doubtful_is_warned_of() {
     }
 }
 
-/// Words in place of the numbers of classes, one of which is misspelt, and one of which is absent.
+/// Words instead of class numbers: one is misspelt, one is missing.
 const WORDS: &[(&str, &str)] = &[
     ("misspelt_class", "x[0],x[1],y\n1.0,2.0,cat\n2.0,1.0,Dog\n3.0,1.0,dog\n1.0,2.0,cat\n3.0,1.0,dog\n"),
     ("absent_class", "x[0],x[1],y\n1.0,2.0,cat\n2.0,1.0,\n3.0,1.0,dog\n"),
 ];
 
-/// A classifier of two classes, of rows that are stacked.
+/// A classifier of two classes, over stacked rows.
 const STACKED_CLASSES: &str = "import std.losses;
 
 node model(x: num [batch, 2]) -> (y)
@@ -436,7 +436,7 @@ fn command_lines_are_refused_with_what_to_write() {
     let folder = Folder::new().file("line.rml", LINE).file("count.rml", COUNT).file("size.rml", SIZE);
     let folder = folder.file("d.csv", "x[0],x[1],y\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
     let folder = folder.file("l.csv", "a,b,label\n1.0,2.0,3.0\n2.0,1.0,3.5\n");
-    // The length of a header, an empty header, and no values: a file of parameters.
+    // A file of parameters: the length of the header, an empty header, and no values.
     let folder =
         folder.file("model.pt", b"PK\x03\x04\x14\0archive/data.pkl").file("model.h5", b"\x89HDF\r\n\x1a\n\0");
     let folder = folder.file("weights", b"\x02\0\0\0\0\0\0\0{}");

@@ -1,16 +1,16 @@
-//! Names from outside, of any length and with any characters, in what `rml` prints.
+//! Names from untrusted sources, of any length and with any characters, in the output of `rml`.
 
 mod support;
 
 use support::{Folder, Run};
 
-/// Longer than a width may be that text is formatted to.
+/// Longer than the largest width of formatted text.
 const LONG: usize = 70_000;
 
 /// Clears the screen in seven bits and in eight, moves the cursor, and turns the direction of writing.
 const HOSTILE: &str = "\u{1b}[2J\u{9b}31m\u{8}\u{202e}";
 
-/// Nothing that a terminal obeys was printed.
+/// Checks that the output contains no character that a terminal obeys.
 #[track_caller]
 fn harmless(run: &Run) {
     for text in [&run.out, &run.err] {
@@ -19,7 +19,7 @@ fn harmless(run: &Run) {
     }
 }
 
-/// A program whose variables, and whose node, have that name in theirs.
+/// A program with this name in the names of its node and variables.
 fn program(name: &str) -> String {
     format!(
         "-- {HOSTILE}\nnode main_{name}(x_{name}: num []) -> (o_{name}: num [])\n  k_{name} = param(2.0);\n  \

@@ -1,5 +1,5 @@
 //! The nests of examples as `rml dump --after nests` and `--after fused` print them, in `tests/nests/NAME.txt`.
-//! `RML_BLESS=1` writes them again.
+//! `RML_BLESS=1` rewrites the files.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use support::Folder;
 
-/// The commands, each with the name of what it prints.
+/// The commands, each with the extension of its output.
 const DUMPS: [(&str, &str); 3] = [
     ("gdescent", "paper/gdescent.rml --node train --after nests"),
     ("lstm", "paper/lstm.rml --node train --after nests"),

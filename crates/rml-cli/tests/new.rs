@@ -1,4 +1,4 @@
-//! `rml new`: the commands that its page names do what it says. Completions, manual pages, the version.
+//! `rml new`: the commands on its page give the promised results. Completions, manual pages, the version.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn last(text: &str, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no {name}: {text}"))
 }
 
-/// Makes a new program, and runs the commands of its page in its folder: what each printed.
+/// Makes a new program, runs the commands of its page in its folder, and returns the output of each.
 fn run(template: &str) -> Vec<String> {
     let folder = Folder::new();
     folder.rml(&format!("new it --template {template}")).ok();

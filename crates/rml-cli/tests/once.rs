@@ -5,7 +5,7 @@ mod support;
 
 use support::{Folder, LINE};
 
-/// A line through windows that are stacked.
+/// A line through points, in stacked windows.
 const STACKED: &str = "
 node line(x) -> (o)
   k = param(0.0);
@@ -16,7 +16,7 @@ node train(x: num [batch], y: num [batch]) -> (loss)
   loss = mean((o - y) * (o - y));
 ";
 
-/// A node that makes its data itself, and what evaluates it.
+/// A node that makes its own data, and the node that evaluates it.
 const FREE: &str = "
 node moving() -> (k)
   k = param(0.0);

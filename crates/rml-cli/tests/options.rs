@@ -1,4 +1,4 @@
-//! No option is ignored: it takes effect, or it is refused, before any work is done.
+//! No option is ignored: an option takes effect, or it is refused before any work is done.
 
 mod support;
 
@@ -74,7 +74,7 @@ fn a_node_that_is_to_evaluate_has_to_be_there_and_be_run() {
         .rml(&format!("{TRAIN} --evaluate infer --test 0"))
         .fails(1, &["bad-option", "node infer", "there are none"]);
     assert!(folder.rml(&format!("{TRAIN} --epochs 1 --evaluate train --test 5")).ok().contains("test loss"));
-    // By default it is run where the program has it.
+    // By default, inference runs the node `infer` if the program has it.
     let folder = folder.file("n.rml", NET.replace("node infer(", "node other("));
     assert!(folder.rml(&format!("{TRAIN} --epochs 1 --test 5")).ok().contains("train loss"));
 }

@@ -1,4 +1,5 @@
-//! Files that commands write: never one that they read, and what cannot be written is said before the work begins.
+//! Files that commands write: a command never overwrites a file that it reads, and reports files that it cannot write
+//! before the work begins.
 
 mod support;
 
@@ -94,7 +95,7 @@ fn no_command_overwrites_what_it_reads() {
             std::fs::remove_file(folder.path("sub/link")).expect("it exists");
         }
     }
-    // A training continues from its own checkpoint.
+    // A training may continue from its own checkpoint and overwrite it.
     folder.rml("train p.rml --data d.json --epochs 2 --resume c.safetensors --save c.safetensors").ok();
 }
 
@@ -110,7 +111,7 @@ fn what_cannot_be_written_is_said_before_the_work_begins() {
             std::fs::set_permissions(&fixed, permissions).expect("it can be fixed");
         }
         let before = names(&folder.path("."));
-        // Not even the program is read: it may be wrong.
+        // Not even the program is read, so it may be wrong.
         let broken = command.replacen("p.rml", "broken.rml", 1);
         for (name, why) in [
             ("sub", "it is a folder"),
@@ -152,7 +153,8 @@ fn pictures_go_to_standard_output_as_well() {
     assert!(out.starts_with("<svg") && out.trim_end().ends_with("</svg>"), "{out}");
 }
 
-/// What a killed run left is removed by the next one that writes the same file, what a run at work has is not.
+/// Temporary files of a killed run are removed by the next run that writes the same file; those of a run at work are
+/// kept.
 #[test]
 fn leftovers_are_removed() {
     let folder = folder();
@@ -175,7 +177,7 @@ fn leftovers_are_removed() {
     }
 }
 
-/// Any two results of a command would be one file, or a file and the folder that another one is in.
+/// Two results of a command may not be the same file, or a file and the folder of another result.
 #[test]
 fn no_result_replaces_another_one() {
     let folder = folder();
@@ -186,7 +188,7 @@ fn no_result_replaces_another_one() {
         folder.rml(&command).fails(1, &["bad-option", "two results would be written to", &both]);
         assert_eq!(names(&folder.path("")), before, "{command}");
     };
-    // Names of pictures and pages have endings of their own.
+    // The names of pictures and pages need certain extensions.
     let flags = ["--save", "--best", "--profile", "--plot", "--report"];
     for (i, first) in flags.iter().enumerate() {
         for second in flags[i + 1..].iter().filter(|second| (*first, **second) != ("--plot", "--report")) {
@@ -205,7 +207,7 @@ fn no_result_replaces_another_one() {
     let infer = "infer p.rml --data d.json --params c.safetensors";
     refused(format!("{infer} --out o.json --profile=o.json"), ["--out", "--profile"]);
     refused("train p.rml --stream --save y --best y".to_owned(), ["--save", "--best"]);
-    // Other files of the folder of a log are no results of it.
+    // Other files in the folder of a log are not results of the log.
     std::fs::create_dir(folder.path("lg")).expect("a folder");
     folder.rml(&format!("{train} --log lg --save lg/model.safetensors --plot lg/curve.svg")).ok();
 }

@@ -11,8 +11,8 @@
 //!
 //! Each page has a folder of its own, but those of the tutorial share one, and run in the order of their names.
 //!
-//! A picture in a page is the file of that name that its commands write. `RML_BLESS=1` writes outputs and pictures
-//! again, and an argument chooses pages by a part of their name.
+//! A picture in a page is the file of the same name that its commands write. `RML_BLESS=1` rewrites outputs and
+//! pictures, and an argument selects pages by a part of their name.
 
 mod support;
 
@@ -26,10 +26,10 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use support::Folder;
 
-/// What commands may need that is not everywhere; `cargo xtask test` provides it.
+/// Requirements of commands that are not available everywhere; `cargo xtask test` provides them.
 const NEEDS: [&str; 4] = ["libraries", "onnx", "python", "xla"];
 
-/// The least number of outputs that all pages show together.
+/// The least number of outputs in all pages together.
 const OUTPUTS: usize = 40;
 
 /// Pages that run in one folder, one after the other.
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let mut chapters: Vec<Chapter> = vec![vec![docs.join("walkthrough.md")], vec![docs.join("relations.md")]];
     chapters.push(pages_in(&docs.join("tutorial")));
     chapters.extend(pages_in(&docs.join("cookbook")).into_iter().map(|page| vec![page]));
-    // Where something is provided, only the pages that need it.
+    // If requirements are provided, only the pages that need them run.
     if std::env::var_os("RML_PAGES").is_some() {
         let needs = |page: &PathBuf| read(page).is_ok_and(|text| NEEDS.iter().any(|need| needs(&text, need)));
         chapters.retain(|chapter| chapter.iter().any(needs));
@@ -112,7 +112,7 @@ fn check_page(path: &Path, folder: &Folder) -> Result<(), String> {
     }
 }
 
-/// The page with the outputs that its commands have now.
+/// The page with the current outputs of its commands.
 fn remade(page: &str, folder: &Folder) -> Result<String, String> {
     let (mut made, mut printed) = (String::new(), None);
     let mut lines = page.lines();
@@ -143,24 +143,23 @@ fn remade(page: &str, folder: &Folder) -> Result<String, String> {
     Ok(made)
 }
 
-/// Whether commands of the page need that, and it exists.
+/// Whether commands of the page need `need`, and it is available.
 fn needs(page: &str, need: &str) -> bool {
     has(need) && page.contains(&format!("```sh {need}\n"))
 }
 
-/// Whether the commands that need it run here.
+/// Whether commands that need `need` can run on this machine.
 fn has(need: &str) -> bool {
     std::env::var("RML_PAGES").is_ok_and(|given| given.split(',').any(|name| name == need))
 }
 
-/// Both outputs are one; and an `rml` that fails within a pipe, whose status is that of its last command, leaves a
-/// file.
+/// Joins both outputs. An `rml` that fails within a pipe, whose status is that of the last command, leaves a file.
 const PRELUDE: &str = "exec 2>&1
 set -e
 rml() { command rml \"$@\" || { status=$?; : > .failed; return $status; }; }
 ";
 
-/// What the commands print, on both outputs, run by the shell in that folder.
+/// The output of the commands, both streams, run by the shell in this folder.
 fn output(folder: &Folder, commands: &str, succeeds: bool) -> Result<String, String> {
     let mut shell = folder.shell(&format!("{PRELUDE}{commands}"));
     let output = shell.stdin(std::process::Stdio::null()).output().map_err(|e| format!("no shell: {e}"))?;
@@ -192,7 +191,7 @@ fn timeless(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The pictures beside the page that it shows.
+/// The names of the pictures that the page shows.
 fn pictures(page: &str) -> Vec<&str> {
     let images = page.split("![").skip(1).filter_map(|rest| rest.split_once("](")?.1.split(')').next());
     images.filter(|target| !target.contains('/')).collect()

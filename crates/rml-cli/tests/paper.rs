@@ -1,5 +1,5 @@
-//! The listings of the paper in `examples/paper`: each checks, runs, and gives the figure's values. `figures.json` is
-//! the list; the inputs of each entry are in `traces`.
+//! The listings of the paper in `examples/paper`: each one checks, runs, and gives the values of the figure.
+//! `figures.json` is the list; the inputs of each entry are in `traces`.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn each(figure: &Value, key: &str) -> Map<String, Value> {
     figure[key].as_object().cloned().unwrap_or_default()
 }
 
-/// The inputs of a figure, each column repeated as often as the list says; nothing for a node without inputs.
+/// The inputs of a figure, each column repeated as often as the list says; none for a node without inputs.
 fn inputs(figure: &Value) -> Option<String> {
     if figure["cycles"].is_u64() {
         return None;
@@ -79,7 +79,7 @@ fn arguments(figure: &Value, folder: Folder) -> (Folder, String) {
     (folder, args)
 }
 
-/// Whether two cells agree; numbers up to a tolerance, elements of tensors one by one.
+/// Whether two cells are equal; numbers up to a tolerance, tensors element by element.
 fn same(found: &Value, expected: &Value, tolerance: f64) -> bool {
     match (found, expected) {
         (Value::Array(a), Value::Array(b)) => {
@@ -153,7 +153,7 @@ fn windows_have_no_kahn_semantics() {
     folder.rml(&format!("trace {args} --semantics kahn")).fails(1, &["error[kahn-window]"]);
 }
 
-/// `cargo xtask chronograms` writes the pictures again.
+/// `cargo xtask chronograms` rewrites the pictures.
 #[test]
 fn chronograms_are_those_of_the_figures() {
     let drawn: Vec<Value> = figures().into_iter().filter(|f| f["draw"].is_string()).collect();
@@ -205,7 +205,7 @@ fn every_listing_is_in_the_index_and_well_formed() {
         assert!(figures().iter().any(|f| text(f, "file") == file), "{file} is in no entry of figures.json");
         Folder::new().rml(&format!("fmt --check {}", path.display())).ok();
         let check = Folder::new().rml(&format!("check {}", path.display()));
-        // What depends on the infinite future may be found out before it runs.
+        // A program that depends on the infinite future may be rejected before it runs.
         assert!(check.code == Some(0) || file == "future.rml", "{}{}", check.out, check.err);
     }
 }

@@ -1,4 +1,4 @@
-//! `rml params`: lists, and what is wrong with mappings and weights.
+//! `rml params`: lists, and errors in mappings and weights.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn folder() -> Folder {
 
 const IMPORT: &str = "params import net.rml --from w.json --map map.toml --save net.safetensors";
 
-/// An import of those weights by that mapping fails with those words, the first of which is the code.
+/// Checks that an import of these weights by this mapping fails with these words, the first of which is the code.
 #[track_caller]
 fn fails(map: &str, weights: &str, words: &[&str]) {
     let folder = folder().file("map.toml", map).file("w.json", weights);

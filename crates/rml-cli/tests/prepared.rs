@@ -1,5 +1,5 @@
-//! Data as it is found: compressed, in several files, from standard input, with words for classes, gaps, and inputs of
-//! different scales. What a training does with its data is in the checkpoint, and inference does the same.
+//! Raw data: compressed, in several files, from standard input, with words for classes, gaps, and inputs of different
+//! scales. The checkpoint records how a training prepares its data, and inference prepares it in the same way.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use support::Folder;
 
-/// Tells two kinds apart by two numbers.
+/// A classifier of two kinds by two numbers.
 const NET: &str = "import std.losses;
 import std.layers;
 
@@ -73,7 +73,7 @@ fn inference_does_what_the_training_did() {
     let page = folder.read("r.html");
     assert!(page.contains("<th scope=\"row\">emu</th>") && page.contains("<th scope=\"col\">owl</th>"));
 
-    // The other spelling, data on disk and a resumed run give the same bits.
+    // The other spelling of the flag, data on disk, and a resumed run give the same bits.
     let again = "--fill x=mean --standardize x --epochs 20 --batch 8 --on-disk --save d.safetensors";
     folder.rml(&format!("train p.rml --data t.csv {COLUMNS} {again}")).ok();
     let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
@@ -81,7 +81,7 @@ fn inference_does_what_the_training_did() {
     folder.rml(&format!("train p.rml {} --save e.safetensors", flags.replace("20", "7"))).ok();
     folder.rml("train p.rml --data t.csv --resume e.safetensors --epochs 20 --save e.safetensors").ok();
     assert_eq!(bytes("c.safetensors"), bytes("e.safetensors"));
-    // A gradient gets values as they are.
+    // `rml grad` does not prepare values.
     let folder = folder.file("x.json", "{\"x\": [[[3001, 0.5]]], \"y\": [[0]]}");
     let grad = "grad p.rml --node infer --loss loss --batch 1 --inputs x.json --params c.safetensors";
     let grad = folder.rml(grad);
@@ -95,7 +95,7 @@ fn a_run_is_prepared_as_its_training() {
     let folder = folder();
     let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 5 --batch 1 --save c.safetensors");
     folder.rml(&format!("train p.rml --data t.csv {flags}")).ok();
-    // A row is a window in training, and a cycle here.
+    // A row is a window in training, but a cycle in `rml run`.
     let folder = folder.file("two.csv", "kind,a,b\nowl,3001,0.5\nemu,,0.8\n");
     let common = "p.rml --node infer --batch 1 --params c.safetensors --columns x=x --columns y=y";
     folder.rml("infer p.rml --params c.safetensors --data two.csv --out o.json --batch 1").ok();
@@ -159,7 +159,7 @@ fn a_stream_is_prepared_as_its_training() {
 #[test]
 fn the_scale_and_the_mean_are_those_of_the_training_part() {
     let folder = folder();
-    // A table that differs in its last rows alone, which are tested.
+    // A table that differs only in its last rows, which are tested.
     let other = format!("kind,a,b\n{}{}", rows(0, 50), rows(50, 60).replace(",0.", ",900."));
     let folder = folder.file("other.csv", other);
     let parameters = |data: &str| {
@@ -209,7 +209,7 @@ fn classes_have_the_order_that_is_stated() {
     train("--classes y=owl")
         .fails(1, &["unknown-class", "column `y`, row 1 of t.csv: `emu`", "known are `owl`"]);
     train("--validate new.csv").fails(1, &["unknown-class", "new.csv: `emy`"]);
-    // Without a training, nothing says what number a word has.
+    // Without a training, the number of a word is unknown.
     folder
         .rml(&format!("run p.rml --node infer --batch 1 --inputs new.csv {COLUMNS}"))
         .fails(1, &["data-type", "column `y` holds texts", "`--params FILE`"]);
@@ -273,7 +273,7 @@ fn data_comes_compressed_by_pattern_and_from_standard_input() {
     json.fails(1, &["malformed-data", "standard input", "--data-format json", "--data-format jsonl"]);
 }
 
-/// The column of a table, without its name.
+/// The cells of a column of the table, without the header.
 fn column(table: &str, name: &str) -> Vec<String> {
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
     let at = rows[0].iter().position(|own| *own == name).expect("a column");
@@ -285,7 +285,7 @@ fn classes_are_written_by_name_and_read_back() {
     let folder = folder();
     let flags = format!("{COLUMNS} --fill x=mean --standardise x --epochs 20 --batch 8");
     folder.rml(&format!("train p.rml --data t.csv {flags} --save c.safetensors")).ok();
-    // The node does not have the label: it shares the parameters with the training.
+    // The node has no label, and shares the parameters with the training.
     let named = "infer p.rml --node named --params c.safetensors --split all --data t.csv";
     folder.rml(&format!("{named} --out o.csv")).ok();
     let kinds = column(&table(), "kind");
@@ -297,7 +297,7 @@ fn classes_are_written_by_name_and_read_back() {
     let npz = std::fs::read(folder.path("o.npz")).expect("an archive");
     assert!(npz.windows(14).any(|bytes| bytes == b"kind.names.npy"));
 
-    // Names, and numbers as before: of a table, of JSON, of an archive.
+    // Class names in the output, and numbers as before: from a table, from JSON, from an archive.
     let folder = folder.file("numbers.csv", "kind\n1\n0\n");
     let again = "infer p.rml --node again --params c.safetensors --columns y=kind --out z.json --data";
     for (data, expected) in [
@@ -370,7 +370,7 @@ fn dates_feed_inputs() {
     let folder = Folder::new().file("p.rml", program).file("d.csv", rows);
     let columns = "--columns 't=hour(date),weekday(date),load' --columns y=y..y";
     folder.rml(&format!("train p.rml --data d.csv {columns} --test 0 --epochs 1 --save c.safetensors")).ok();
-    // The checkpoint knows how dates are read, of other formats, too.
+    // The checkpoint also records how dates are read, for files of other formats, too.
     let other =
         "[{\"date\": \"2024-03-31 23:05\", \"load\": 0.5}, {\"date\": \"2024-04-01 07:00\", \"load\": 1.5}]";
     let folder = folder.file("d.json", other);

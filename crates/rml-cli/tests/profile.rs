@@ -1,4 +1,4 @@
-//! `--profile`: a table on standard error and a trace file, of every command that runs programs and every engine.
+//! `--profile`: a table on standard error and a trace file, for every command that runs programs and every engine.
 
 mod support;
 
@@ -20,7 +20,7 @@ node infer(x: num []) -> (o)
   o = line(x);
 ";
 
-/// A line that takes most of the time, and one that takes little.
+/// A program with a line that takes most of the time, and one that takes little.
 const HEAVY: &str = "node main() -> (heavy, light)
   n = 0.0 fby n + 1.0;
   heavy = sum(matmul(broadcast([300, 300], n), broadcast([300, 300], n)));
@@ -33,8 +33,8 @@ fn folder() -> Folder {
     Folder::new().file("line.rml", LINE).file("heavy.rml", HEAVY).file("d.json", data)
 }
 
-/// The events of a trace, which are those of Perfetto: complete ones with names, in order of time, one within the other
-/// or one after the other.
+/// The events of a trace in Perfetto's format: complete events with names, in order of time, that nest or follow one
+/// another.
 #[track_caller]
 fn events(text: &str) -> Vec<Value> {
     let trace: Value = serde_json::from_str(text).expect("JSON");

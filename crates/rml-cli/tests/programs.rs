@@ -1,4 +1,4 @@
-//! `check`, `run`, `trace`, `diff`, `dump`, `fmt`, `explain`: what they print, and what they say to wrong input.
+//! `check`, `run`, `trace`, `diff`, `dump`, `fmt`, `explain`: their output, and their messages about wrong input.
 
 mod support;
 
@@ -105,7 +105,7 @@ fn trace_draws_into_a_file() {
     let folder = backfill();
     assert_eq!(folder.rml("trace b.rml --inputs i.json --svg t.svg").ok(), "");
     let svg = folder.read("t.svg");
-    // Cycles 0 and 1 read the next cycle, 4 reads 5: three arrows back in time.
+    // Cycles 0 and 1 read the next cycle, 4 reads 5: three arrows backward in time.
     assert_eq!(svg.matches("url(#backward)").count(), 3 + 1, "with the legend");
     assert_eq!(svg.matches("url(#forward)").count(), 0);
     assert!(svg.starts_with("<svg") && svg.contains("□"));
@@ -118,7 +118,7 @@ fn trace_dumps_value_changes() {
     assert_eq!(folder.rml("trace b.rml --inputs i.json --cycles 5 --vcd t.vcd").ok(), "");
     let dump = folder.read("t.vcd");
     assert!(dump.contains("$scope module backfill $end\n$var real 64 ! i $end"), "{dump}");
-    // The row o is 8, 8, 8, absent, not determined.
+    // The cells of the row o are 8, 8, 8, absent, and not determined.
     assert!(dump.contains("$var real 64 $ o $end\n$var wire 1 % o__present $end"), "{dump}");
     assert!(dump.contains("#3\nz\"\nz#\nz%\n#4\n") && dump.ends_with("x%\n#5\n"), "{dump}");
     folder.rml("trace b.rml --inputs i.json --vcd no/such/t.vcd").fails(1, &["unwritable-file"]);
@@ -140,7 +140,8 @@ fn trace_makes_pages() {
         data["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["line"].is_array())),
         "{data}"
     );
-    // Why `o` has its value in the first cycle, the end of the window, what flows, and how the plan runs.
+    // The page explains the value of `o` in the first cycle, the end of the window, the data flow, and how the plan
+    // runs.
     let o = data["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["name"] == "o")).expect("o");
     let why = o["why"][0].as_u64().and_then(|n| usize::try_from(n).ok()).expect("a sentence");
     assert_eq!(data["reasons"][why], "`bp` is false here, so `o` is the next `o`.");
@@ -150,7 +151,7 @@ fn trace_makes_pages() {
     assert!(data["plan"]["regions"].as_array().is_some_and(|regions| !regions.is_empty()), "{data}");
 }
 
-/// A page shows the variables of instances, too, unless fewer are asked for.
+/// A page also shows the variables of instances, unless `--vars` restricts them.
 #[test]
 fn pages_have_the_variables_of_instances() {
     let text = "node net(x: num [])\n    -> (o)\n  k = param(2.0);\n  y = k * x;\n  o = y + 1.0;\n\nnode main(x: num []) -> (o)\n  o = net(x);\n";
@@ -185,8 +186,7 @@ fn trace_writes_all_files_that_are_asked_for_and_says_so() {
     assert!(folder.read("t.html").contains("id=\"data\">"));
 }
 
-/// The bytes of the values that a line computes, the time that it took, and adjoints beside the lines that they come
-/// from.
+/// The bytes and the time of the values that each line computes, and adjoints beside the lines that they come from.
 #[test]
 fn pages_say_what_lines_cost_and_what_adjoints_come_from() {
     let text = "node net(x: num [4]) -> (o)\n  o = 2.0 * x;\n\nnode train(x: num [4]) -> (dx)\n  _, dx = diff_net(x, true, x);\n";
@@ -320,7 +320,7 @@ fn fmt_formats_in_place() {
     assert!(pretty != ugly && pretty.contains("(* why *)") && pretty.contains("-- end"), "{pretty}");
     assert_eq!(folder.rml("fmt --check f.rml").ok(), "");
     assert_eq!(folder.rml_with("fmt -", ugly).ok(), pretty);
-    // A file with errors is left alone; the others are formatted anyway.
+    // A file with errors is not changed; the others are formatted anyway.
     let folder = folder.file("f.rml", ugly);
     folder.rml("fmt bad.rml f.rml").fails(1, &["error[syntax]", "bad.rml"]);
     assert_eq!((folder.read("bad.rml").as_str(), folder.read("f.rml")), ("node f(", pretty));

@@ -1,12 +1,12 @@
-//! Windows of different lengths: as lists, filled up, or one after the other; batched by length, and what fills them is
-//! never seen.
+//! Windows of different lengths: as lists, padded, or concatenated; they are batched by length, and the program never
+//! sees the padding.
 
 mod support;
 
 use serde_json::{Value, json};
 use support::Folder;
 
-/// A sum over the cycles of a window, and what it should be at its end.
+/// A sum over the cycles of a window, compared with its target at the end.
 const PROGRAM: &str = "
 node total(x: num [n, 2]) -> (h: num [n])
   k = param([0.5, -0.25]);
@@ -24,7 +24,7 @@ node infer(x: num [batch, 2], end: bool [], y: num [batch] when end) -> (sum: nu
   loss = mean((sum - y) * (sum - y));
 ";
 
-/// Between one and five cycles.
+/// The length of a window: between one and five cycles.
 fn length(window: usize) -> usize {
     1 + (window * window + window / 3) % 5
 }
@@ -133,7 +133,7 @@ fn parquet_files_are_read_by_builds_that_can() {
     train("b.parquet").fails(1, &["malformed-data", "b.parquet: it cannot be read as Parquet"]);
 }
 
-/// One window after the other is a trace, whose windows end where `end` says so.
+/// Concatenated windows are a trace, with the ends of windows in `end`.
 #[test]
 fn windows_are_those_of_a_trace() {
     let cycles = || (0..WINDOWS).flat_map(|w| (0..length(w)).map(move |t| (w, t)));
@@ -146,7 +146,7 @@ fn windows_are_those_of_a_trace() {
     let losses: Vec<f64> =
         trace["values"]["loss"].as_array().expect("a column").iter().filter_map(Value::as_f64).collect();
     assert_eq!(losses.len(), WINDOWS);
-    // Batches are ordered by what fills them; with one window each that is the order of the data.
+    // Batches are ordered by length; with one window each, this is the order of the data.
     for form in FORMS {
         for engine in ["plan", "sim"] {
             let flags = "--batch 1 --no-shuffle --test 0 --epochs 1 --message-format json";
@@ -169,7 +169,7 @@ fn outputs_stand_in_the_order_of_the_data() {
         serde_json::from_str::<Value>(&folder.read("o.json")).expect("JSON")
     };
     let mut one = infer("padded.json", 1);
-    // A mean over the stacked windows belongs to none of them.
+    // A mean over the stacked windows belongs to no single window.
     assert!(one.as_object_mut().expect("an object").remove("loss").is_some());
     assert_eq!(one["window"], json!((0..WINDOWS).collect::<Vec<_>>()));
     let there = one["h.present"].as_array().expect("a column");
@@ -251,7 +251,7 @@ fn what_does_not_fit_is_told() {
     folder
         .rml("run p.rml --node train --batch 1 --inputs d.json")
         .fails(1, &["data-shape", "sequences of different lengths"]);
-    // An input of that name is an input.
+    // If the program has an input of this name, the column feeds it.
     let program = PROGRAM.replace("node train(", "node train(lengths: int [batch] when end, ");
     let data = json!({"x": x(&[3, 3]), "y": [1.0, 2.0], "lengths": [1, 2]}).to_string();
     let folder = folder.file("q.rml", program).file("d.json", data);

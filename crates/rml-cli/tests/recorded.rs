@@ -1,5 +1,5 @@
-//! What a checkpoint says about columns, and other data that is read by it: columns in another order, no labels, other
-//! rows, a target on another scale, a network of another size.
+//! What a checkpoint records about columns, and other data that is read by this record: columns in another order, no
+//! labels, other rows, a target on another scale, a network of another size.
 
 mod support;
 
@@ -24,7 +24,7 @@ node score(x: num [batch, 3], y: num [batch]) -> (loss: num [])
   loss = mse(net(x), y);
 ";
 
-/// A table with those columns in that order.
+/// A table with these columns in this order.
 fn table(names: &[&str]) -> String {
     let value = |name: &&str, i: usize| {
         let i = i as f64;
@@ -73,7 +73,7 @@ fn columns_that_a_training_had_may_be_absent() {
     assert!(run.err.contains("took it from column `goal`, which the file lacks"), "{}", run.err);
     run.ok();
     assert!(folder.read("o.json").contains("\"guess\""));
-    // What the command line says is meant.
+    // The command line takes precedence over the record.
     folder.rml(&format!("{infer} --columns y=goal")).fails(1, &["there is no column `goal` for input `y`"]);
 }
 
@@ -100,7 +100,7 @@ fn a_name_that_two_columns_have_feeds_nothing() {
     let folder = folder().file("d.csv", "a,b,b,goal\n1,2,3,4\n");
     let train = "train p.rml --data d.csv --columns x=a,b,goal --columns y=goal";
     folder.rml(train).fails(1, &["the header has `b` in columns 2 and 3", "rename one of them"]);
-    // As long as no input takes it, it is harmless.
+    // A column that no input uses is harmless.
     folder.rml("train p.rml --data d.csv --columns x=a,a,goal --columns y=goal --epochs 1 --test 0").ok();
 }
 

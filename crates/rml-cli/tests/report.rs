@@ -1,12 +1,11 @@
-//! `rml train --report FILE.html`: the page of a training, however it ends.
+//! `rml train --report FILE.html`: the page of a training, however the training ends.
 
 mod support;
 
 use serde_json::json;
 use support::{Folder, LINE};
 
-/// Scores are the input times a parameter, which begins at 1 and does not change: class 1 is found where the input is
-/// above 0.
+/// Scores are the input times a parameter, which is always 1: class 1 is predicted where the input is above 0.
 const CLASSIFIER: &str = "
 node scores(x: num [batch]) -> (scores)
   k = param(1.0);

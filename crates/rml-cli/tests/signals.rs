@@ -1,4 +1,4 @@
-//! Signals during a training: it saves and ends, at the second one at once.
+//! Signals during a training: it saves and ends; at the second signal it ends at once.
 
 #![cfg(unix)]
 
@@ -20,7 +20,7 @@ node train(x: num [], y: num []) -> (loss)
   loss = (o - y) * (o - y);
 ";
 
-/// Batches that take too long to wait for.
+/// A training whose batches take too long to wait for.
 const SLOW: &str = "
 node line(x: num [900, 900]) -> (o)
   k = param(0.0);
@@ -38,16 +38,16 @@ fn folder() -> Folder {
     Folder::new().file("line.rml", LINE).file("d.json", json!({"x": xs, "y": xs}).to_string())
 }
 
-/// A training that has begun.
+/// A training that has started.
 struct Training {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
 }
 
 impl Training {
-    /// Starts a command that ignores those signals, and waits for those words of it. Other signals do what they do by
-    /// default, whatever the tests inherited: `nohup` has SIGHUP ignored, a script has SIGINT ignored for what it
-    /// starts in the background.
+    /// Starts a command that ignores these signals, and waits until it prints these words. Other signals have their
+    /// default effect, whatever the tests inherited: `nohup` ignores SIGHUP, a script ignores SIGINT for commands in
+    /// the background.
     fn start(folder: &Folder, ignored: &str, args: &str, until: &str) -> Self {
         let mut command = command(folder, ignored, args);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -62,7 +62,7 @@ impl Training {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// How it ended, and what else it said.
+    /// Waits for its end; returns its status and the rest of its output.
     fn end(mut self) -> (ExitStatus, String) {
         let rest: Vec<String> = self.lines.by_ref().map(|line| line.expect("text")).collect();
         (self.child.wait().expect("rml ends"), rest.join("\n"))
@@ -71,12 +71,12 @@ impl Training {
 
 impl Drop for Training {
     fn drop(&mut self) {
-        // It has ended, or a test has failed.
+        // Fails if the command has ended; otherwise a test has failed.
         let _ = self.child.kill();
     }
 }
 
-/// A command that ignores those signals, and no others.
+/// A command that ignores only these signals.
 fn command(folder: &Folder, ignored: &str, args: &str) -> Command {
     let rml = folder.command(args);
     let trap = if ignored.is_empty() { String::new() } else { format!("trap '' {ignored}; ") };
@@ -90,8 +90,8 @@ fn command(folder: &Folder, ignored: &str, args: &str) -> Command {
     command
 }
 
-/// Whether `env` resets signals, as that of GNU does; a shell cannot. Elsewhere the tests need to be started with
-/// signals that are not ignored.
+/// Whether `env` can reset signals, as GNU's can; a shell cannot. On other systems the tests have to be started without
+/// ignored signals.
 fn can_env_reset() -> bool {
     let tried = Command::new("env").args(["--default-signal=HUP", "true"]).stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success())
@@ -121,7 +121,7 @@ fn the_first_signal_saves_and_ends() {
             rest.contains("saved to l.safetensors, `--resume l.safetensors` continues from there"),
             "{rest}"
         );
-        // What was saved continues, bit for bit, and nothing is left beside it.
+        // The saved training continues bit for bit, and no other file remains.
         let names = std::fs::read_dir(folder.path(".")).expect("a folder").count();
         assert_eq!(names, 3, "program, data and checkpoint");
         folder.rml("params list line.rml --node train --params l.safetensors").ok();
@@ -151,7 +151,7 @@ fn what_is_interrupted_has_its_page() {
     assert!(page.contains("It was interrupted after ") && page.contains("aria-label=\"line_0.k: "), "{page}");
 }
 
-/// The first signal waits for the end of the batch, which is far away.
+/// After the first signal the training continues to the end of the batch, which takes long.
 #[test]
 fn the_second_signal_ends_at_once() {
     let data = json!({"x": vec![vec![1.0; 100_000]; 2]}).to_string();
@@ -163,10 +163,10 @@ fn the_second_signal_ends_at_once() {
         training.send("INT");
         let (status, rest) = training.end();
         if rest.contains("saved") {
-            // The first one came before the batch began.
+            // The first signal came before the batch began.
             continue;
         }
-        // Which of two signals that wait comes first is up to the system.
+        // The system decides which of two pending signals is handled first.
         assert!([Some(130), Some(143)].contains(&status.code()), "{status}");
         return;
     }
@@ -185,7 +185,8 @@ fn what_is_ignored_stays_ignored() {
     assert_eq!(training.end().0.code(), Some(143));
 }
 
-/// Killed at any time, a training leaves the old checkpoint or the new one; what else it leaves, the next one removes.
+/// A training killed at any time leaves the old checkpoint or the new one; the next training removes its temporary
+/// files.
 #[test]
 fn killed_trainings_leave_nothing_for_ever() {
     let folder = folder();
@@ -205,7 +206,7 @@ fn killed_trainings_leave_nothing_for_ever() {
     assert_eq!(names, ["d.json", "l.safetensors", "line.rml"]);
 }
 
-/// Episodes that end where a walk has come far enough.
+/// A random walk whose episodes end at a certain distance.
 const WALK: &str = "
 node value(x: num [1]) -> (v: num [1])
   v = param(zeros([1])) * x + param(zeros([1]));
@@ -221,7 +222,7 @@ node train() -> (gap: num [])
   gap = abs(g[0] - v[0]);
 ";
 
-/// Without data a report may be long: a signal is answered within it, and the rest of it follows bit by bit.
+/// Without data a report may take long: a signal is handled within it, and the resumed run finishes it bit for bit.
 #[test]
 fn a_report_stops_within() {
     for engine in ["plan", "sim"] {
@@ -241,7 +242,7 @@ fn a_report_stops_within() {
     }
 }
 
-/// Runs of several seeds all save, and the same command continues with them bit by bit.
+/// Runs of several seeds all save, and the same command continues them bit for bit.
 #[test]
 fn several_runs_save_and_go_on() {
     let train = "train walk.rml --cycles 60000 --report 100000 --seeds 0..3 --jobs 2";
@@ -262,7 +263,8 @@ fn several_runs_save_and_go_on() {
     }
 }
 
-/// A stream that nothing comes from: each line is answered before the next one comes, and a signal ends it, saved.
+/// A stream that waits for input: each line is answered before the next one comes, and after a signal the stream saves
+/// and ends.
 #[test]
 fn a_training_stream_that_waits_saves() {
     let folder = folder();
@@ -292,7 +294,7 @@ fn a_training_stream_that_waits_saves() {
     }
 }
 
-/// A training that is interrupted, and a stream that waits for its next line, write what was measured.
+/// An interrupted training, and a stream that waits for its next line, write their profile.
 #[test]
 fn what_is_interrupted_writes_its_profile() {
     let folder = folder();

@@ -1,12 +1,12 @@
-//! `rml infer --stream`: refused lines, errors in the midst of a run, the end of the input.
+//! `rml infer --stream`: refused lines, errors during a run, the end of the input.
 
 mod support;
 
 use serde_json::{Value, json};
 use support::{Folder, Run};
 
-/// Sums what it is given, over all cycles and since the end of the last window; the rest of a window is known at its
-/// end.
+/// Sums the input over all cycles and since the end of the last window; the sum over the rest of a window is known at
+/// its end.
 const SUMS: &str = "
 node infer(x: int [], end: bool []) -> (total, rest)
   total = x + (0 fby total);
@@ -69,7 +69,7 @@ fn a_misspelt_input_is_refused_and_the_line_is_repeated() {
     assert_eq!(all.last(), Some(&json!({"cycle": 1, "total": 4, "rest": 3})));
 }
 
-/// A name alone says nothing about presence: `null` does, and a node without inputs has nothing to name.
+/// A line without a key does not say that an input is absent; `null` does. A node without inputs has no keys.
 #[test]
 fn a_cycle_without_values_is_written_out() {
     let run = stream(RUNNING, "", "{\"x\": 5}\n{\"x\": null}\n{\"x\": 2}");
@@ -80,7 +80,7 @@ fn a_cycle_without_values_is_written_out() {
     assert_eq!(answers(&run), [json!({"cycle": 0, "n": 0}), json!({"cycle": 1, "n": 1})]);
 }
 
-/// As columns of files.
+/// Other keys of a line are ignored, like other columns of files.
 #[test]
 fn other_entries_of_a_line_are_ignored() {
     let lines = "{\"id\": \"a\", \"x\": 50}\n{\"x\": 20, \"at\": {\"y\": [true, \"Monday\"]}}\n";
@@ -89,7 +89,7 @@ fn other_entries_of_a_line_are_ignored() {
     run.ok();
 }
 
-/// A refusal is a line of its own, which nobody reads if it is as long as what it refuses.
+/// An error message does not repeat a long line.
 #[test]
 fn a_refusal_does_not_repeat_what_is_long() {
     let long = "1 ".repeat(1 << 16);
@@ -130,7 +130,8 @@ fn bytes_that_are_no_text_are_one_refused_line() {
 
 #[test]
 fn cycles_that_wait_outlive_a_line_that_fails_in_them() {
-    // The end of the window is refused, since the sum of the rest in cycle 0 overflows; it may come again.
+    // The line that ends the window is refused, since the sum of the rest in cycle 0 overflows; a corrected line may
+    // follow.
     let run = stream(
         SUMS,
         "",
@@ -186,7 +187,7 @@ fn what_the_end_leaves_undetermined_is_said() {
 
 #[test]
 fn an_error_at_the_end_comes_after_what_is_known() {
-    // The last value is taken where the trace ends, and only there it is too large.
+    // The last value is used only where the trace ends, and it is too large there.
     let program =
         "node infer(x: int []) -> (o, rest) o = x; rest = x + (9223372036854775807 fby back rest);\n";
     let run = stream(program, "", "{\"x\": 1}\n{\"x\": 2}\n").fails(1, &["error[integer-overflow]"]);
@@ -228,10 +229,10 @@ fn look_ahead_has_a_limit_that_names_what_waits() {
         run.err
     );
     assert_eq!(answers(&run).len(), 3, "what is known is printed");
-    // The last line that may be fed answers all.
+    // The last line before the limit determines all answers.
     let lines = format!("{}{{\"x\": 1.0, \"end\": true}}\n", line.repeat(2));
     assert_eq!(stream(never, "--look-ahead 3", &lines).ok().lines().count(), 3);
-    // Without the flag there is a limit, too.
+    // Without the flag, the default limit applies.
     let run =
         stream(never, "", &line.repeat(100_001)).fails(1, &["look-ahead-limit", "100000 cycles are open"]);
     assert_eq!(run.out.lines().count(), 100_000);

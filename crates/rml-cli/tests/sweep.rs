@@ -1,12 +1,12 @@
-//! `rml train --runs`: several seeds and settings in one folder. Each run is what it is alone, and what exists is not
-//! done again.
+//! `rml train --runs`: several seeds and settings in one folder. Each run gives the same bits as alone, and finished
+//! runs are not repeated.
 
 mod support;
 
 use serde_json::{Value, json};
 use support::Folder;
 
-/// A line through points, whose rate can be set.
+/// A line through points, with the learning rate as a static parameter.
 const LINE: &str = "
 node line(x) -> (o)
   k = param(0.0);
@@ -106,7 +106,7 @@ fn what_is_done_is_not_done_again() {
     assert!(again.err.contains("6 runs, 6 of them done before"), "{}", again.err);
     assert_eq!(again.ok(), first);
     assert_eq!(folder.read(log), before);
-    // Seeds and values are added to those that there are.
+    // New seeds and values are added to the existing ones.
     let more = folder.rml(&SWEEP.replace("0..3", "1,7").replace("0.1,0.3", "0.1,0.9"));
     assert!(more.err.contains("4 runs, 1 of them done before"), "{}", more.err);
     assert_eq!(more.ok().lines().count(), 3);
@@ -121,14 +121,14 @@ fn runs_go_on_to_a_greater_length() {
     let run = folder.rml(&longer);
     assert!(run.err.contains("6 runs\n"), "none has ended: {}", run.err);
     let out = run.ok();
-    // They are what they are if they were that long at once.
+    // Longer runs that continue equal runs of the full length from the start.
     assert_eq!(folder.rml(&longer.replace("--runs out", "--runs once")).ok(), out);
     let checkpoint = "rate=0.3,seed=1/checkpoint.safetensors";
     assert!(bytes(&folder, &format!("out/{checkpoint}")) == bytes(&folder, &format!("once/{checkpoint}")));
     let again = folder.rml(&longer);
     assert!(again.err.contains("6 runs, 6 of them done before"), "{}", again.err);
     folder.rml(SWEEP).fails(1, &["resume-mismatch", "length: expected {\"epochs\":7}, found {\"epochs\":4}"]);
-    // So are those without data; what missed its goal may still meet it.
+    // The same holds for runs without data; a run that missed its goal may still meet it.
     let walk = "train w.rml --report 1 --runs w --sweep goal=1.0 --until 'loss > 10' --windows";
     folder.rml(&format!("{walk} 3")).fails(1, &["goal-missed"]);
     folder.rml(&format!("{walk} 9")).ok();
@@ -141,14 +141,14 @@ fn curves_are_means_in_bands_over_the_seeds() {
     let folder = folder();
     folder.rml(&format!("{SWEEP} --plot c.svg")).ok();
     let svg = folder.read("c.svg");
-    // Training and test loss: a line and a band for each rate.
+    // Curves of training and test loss: a line and a band for each rate.
     for (shown, count) in
         [(">loss<", 1), (">test loss<", 1), (">rate=0.1<", 2), (">rate=0.3<", 2), (">epoch<", 2)]
     {
         assert_eq!(svg.matches(shown).count(), count, "{shown} in {svg}");
     }
     assert_eq!((svg.matches("<polyline").count(), svg.matches("<polygon").count()), (4, 4), "{svg}");
-    // Of one seed there is no spread; a run that fails at once has no curve.
+    // A single seed has no spread; a run that fails at once has no curve.
     let sweep = "train w.rml --report 1 --windows 3 --runs w --plot w.svg --sweep goal=1.0,true";
     folder.rml(sweep).fails(1, &["goal=true"]);
     let svg = folder.read("w.svg");
@@ -158,7 +158,7 @@ fn curves_are_means_in_bands_over_the_seeds() {
     assert!(!folder.path("no").exists(), "it is said before anything is trained");
 }
 
-/// A run that does not fit is tried alone, fails, and is in the table like any other that failed.
+/// A run that does not fit in memory is tried alone, fails, and is in the table like any other failed run.
 #[test]
 fn a_run_that_lacks_memory_leaves_the_others_as_they_are() {
     let wide = LINE
@@ -190,18 +190,18 @@ fn a_run_that_was_broken_off_goes_on() {
     let (run, other) = ("out/rate=0.3,seed=2", "out/rate=0.3,seed=1");
     let whole = bytes(&folder, &format!("{run}/checkpoint.safetensors"));
     let lines = folder.read(&format!("{run}/metrics.jsonl"));
-    // As it is after the second epoch, when the log is a line further than the checkpoint.
+    // The state of a run after the second epoch, when the log is a line ahead of the checkpoint.
     folder.rml("train l.rml --data d.json --epochs 2 --set rate=0.3 --seed 2 --save part.safetensors").ok();
     std::fs::copy(folder.path("part.safetensors"), folder.path(&format!("{run}/checkpoint.safetensors")))
         .expect("a copy");
     let part: String = lines.split_inclusive('\n').take(3).collect::<String>() + "{\"epo";
     std::fs::write(folder.path(&format!("{run}/metrics.jsonl")), part).expect("a log");
     std::fs::remove_file(folder.path(&format!("{run}/outcome.json"))).expect("it exists");
-    // And one before its first checkpoint.
+    // The state of a run before its first checkpoint.
     for name in ["outcome.json", "checkpoint.safetensors"] {
         std::fs::remove_file(folder.path(&format!("{other}/{name}"))).expect("it exists");
     }
-    // What the writers of files left that were killed.
+    // Temporary files of killed writers.
     let files = ["outcome.json", "run.json", "metrics.jsonl", "metrics.csv", "events.out.tfevents.rml"];
     let killed = |run: &str, name: &str| folder.path(&format!("{run}/.{name}.rml-abcdef.tmp"));
     let left: Vec<_> = [run, other]
@@ -240,9 +240,9 @@ fn runs_that_fail_are_in_the_table_and_the_others_go_on() {
     assert!(runs[4][7].contains("diverged"), "{runs:?}");
     let outcome = json(&folder, "out/rate=1000000000.0,seed=0/outcome.json");
     assert_eq!((&outcome["state"], &outcome["error"]["code"]), (&json!("failed"), &json!("diverged")));
-    // A failed run is tried again, the others are not.
+    // A failed run is tried again, but the other runs are not.
     folder.rml(&sweep).fails(1, &["6 runs, 3 of them done before", "diverged"]);
-    // A value that the program does not take.
+    // A value that the static parameter cannot have.
     let run = folder.rml("train w.rml --report 1 --windows 3 --runs w --sweep goal=1.0,true");
     let run = run.fails(1, &["goal=true"]);
     assert!(run.out.contains("goal=true failed: "), "{}", run.out);
@@ -319,7 +319,8 @@ fn programs_read_what_the_runs_gave() {
     assert_eq!(lines[9]["set"], json!({"rate": "0.3"}));
 }
 
-/// Each run is trained in one of the processes, with the bits that it has in one; the first process prints the table.
+/// Each run is trained in one of the processes, with the same bits as in a single process; the first process prints the
+/// table.
 #[test]
 fn processes_share_runs() {
     let folder = folder();
@@ -347,8 +348,8 @@ fn processes_share_runs() {
     }
 }
 
-/// A process waits for a run that another one holds. When that one is gone without an outcome, it trains the run
-/// itself.
+/// A process waits for a run that another process holds. If that process dies without an outcome, the first one trains
+/// the run itself.
 #[test]
 fn runs_of_processes_that_died_are_continued() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! Tables as other tools write them: separators, decimal marks, comments, missing values, names. The files and what
-//! pandas reads in them are made by `data/tables/make.py`.
+//! Tables as other tools write them: separators, decimal marks, comments, missing values, names. `data/tables/make.py`
+//! makes the files and records how pandas reads them.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use support::Folder;
 
-/// Passes three columns on, each where it has a value.
+/// Outputs three columns, each where it has a value.
 const PASS: &str = "node main(a, b, c: num []) -> (x, y, z)
   x = a;
   y = b;

@@ -1,12 +1,12 @@
-//! `rml train --stream`: lines are answered at once and learned from, as offline; what is learned is saved and resumed;
-//! wrong lines change nothing.
+//! `rml train --stream`: lines are answered at once and learned from, as offline; the learned parameters are saved and
+//! resumed; wrong lines change nothing.
 
 mod support;
 
 use serde_json::{Value, json};
 use support::Folder;
 
-/// A line through points, cycle by cycle; `guess` is known before `y` is looked at.
+/// A line through points, cycle by cycle; `guess` is known without `y`.
 const LINE: &str = "
 node line(x) -> (o)
   k = param(glorot_uniform([1, 1])[0, 0]);
@@ -17,7 +17,7 @@ node train(rate, x: num [], y: num []) -> (guess, loss)
   loss = (guess - y) * (guess - y);
 ";
 
-/// The same, updated at the end of windows: the output is known at once, the gradient is not.
+/// The same, updated at the end of windows: the output is known at once, the gradient only at the end.
 const WINDOWS: &str = "
 node line(x) -> (o)
   k = param(glorot_uniform([1, 1])[0, 0]);
@@ -115,7 +115,7 @@ fn what_is_saved_is_where_a_window_ended() {
     assert!(run.err.contains("the last 3 cycles are not in the checkpoint"), "{}", run.err);
     assert_eq!(values(&run.ok(), "cycle").len(), 15, "answered they are");
     assert!(bytes(&folder, "w.safetensors") == whole);
-    // Lines that end no window leave what there was at the beginning.
+    // Lines that end no window do not change the initial parameters.
     let run =
         folder.rml_with("train w.rml --stream --resume w.safetensors --save w.safetensors", &windows(0..2));
     assert!(run.err.contains("the last 2 cycles are not in the checkpoint"), "{}", run.err);
@@ -168,7 +168,7 @@ fn what_diverges_does_not_replace_what_was_saved() {
     let run = folder.rml_with(resume, &huge.repeat(8)).fails(1, &["diverged", "nothing was saved"]);
     assert!(run.out.lines().count() < 8, "{}", run.out);
     assert!(bytes(&folder, "s.safetensors") == before);
-    // Where the outputs do not tell, the parameters do.
+    // The outputs do not show the update, but the parameters do.
     let hidden = LINE
         .replace("loss)", "far: int [])")
         .replace("loss = (guess - y) * (guess - y)", "far = if guess > y then 1 else 0");
@@ -190,7 +190,7 @@ fn it_ends_where_it_is_told_to() {
     assert_eq!(answers, 25);
     let reports: Vec<Value> = run.err.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(reports.iter().map(|r| r["cycles"].clone()).collect::<Vec<_>>(), [10, 20, 25]);
-    // All of them are done before.
+    // All cycles were trained before.
     folder.rml_with(&format!("{TRAIN} --cycles 5 --save s"), &lines(0..9)).ok();
     let (answers, run) = ends("--cycles 5 --resume s");
     assert_eq!(answers, 0);
@@ -219,7 +219,7 @@ fn it_ends_where_it_is_told_to() {
     folder.rml_with("train l.rml --stream --save no/folder", "").fails(1, &["unwritable-file"]);
 }
 
-/// Who reads the answers goes away: what was learned is saved.
+/// If the reader of the answers closes the pipe, the learned parameters are saved.
 #[cfg(unix)]
 #[test]
 fn without_a_reader_it_is_saved() {
@@ -245,14 +245,14 @@ fn stacked_rows_are_those_of_several_clients() {
     assert_eq!(values(&two, "guess")[0].as_array().map(Vec::len), Some(2), "{two}");
 }
 
-/// Where `RML_GYMNASIUM` names a Python with Gymnasium, as `cargo xtask environments` sets it: the agent of the
-/// examples balances Gymnasium's pole for longer, and what it answered is what it answers offline to the same lines.
+/// Runs if `RML_GYMNASIUM` names a Python with Gymnasium, as `cargo xtask environments` sets it: the agent of the
+/// examples learns to balance Gymnasium's pole longer, and its answers equal the offline answers to the same lines.
 #[test]
 fn a_pole_of_gymnasium_is_balanced() {
     let Some(python) = std::env::var_os("RML_GYMNASIUM") else { return };
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let agent = examples.join("agent.rml");
-    // What goes in and out is recorded.
+    // A wrapper records the input and the output.
     let folder = Folder::new().file("recorded", "#!/bin/sh\ntee lines | rml \"$@\" | tee answers\n");
     std::fs::copy(&agent, folder.path("agent.rml")).expect("a copy");
     let script = examples.join("python/cartpole.py");

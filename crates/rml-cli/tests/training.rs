@@ -31,7 +31,7 @@ fn folder() -> Folder {
     Folder::new().file("line.rml", LINE).file("d.json", json!({"x": xs, "y": ys}).to_string())
 }
 
-/// The number after those words in a text.
+/// The number after these words in a text.
 fn number_after(text: &str, words: &str) -> f64 {
     let rest = text.split_once(words).unwrap_or_else(|| panic!("`{words}` is missing in {text}")).1;
     rest.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)

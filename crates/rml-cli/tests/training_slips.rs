@@ -1,5 +1,5 @@
-//! Slips in programs that learn, or that run window by window: each is said once, with what to write, and a program
-//! that looks alike and is right gets no word.
+//! Mistakes in programs that learn, or that run window by window: each is reported once, with the correct form, and a
+//! similar correct program gets no finding.
 
 mod support;
 
@@ -100,7 +100,7 @@ fn the_sign_of_a_gradient_is_turned_where_it_is_written() {
     warned("gradient-sign", &text, &["p.rml:5:", "write `do` in place of `-do`"], &[("-do)", "do)")]);
 }
 
-/// Windows whose end is computed.
+/// Windows whose end is computed by this expression.
 fn windows(end: &str) -> String {
     format!(
         "node sums(x: num []) -> (s: num [])\n  s = x + (0.0 fby s);\nnode main(x: num []) -> (s: num [] when end)\n  t = 0 fby t + 1;\n  end = {end};\n  s = (sums(x) every end) when end;\n"
@@ -268,9 +268,9 @@ node train(x: num [batch], y: num [batch]) -> (loss: num [])
     }
 }
 
-/// Programs that look like slips, and are right.
+/// Correct programs that look like mistakes.
 const RIGHT: [&str; 3] = [
-    // Operands of `merge` have the names of words of other languages.
+    // Operands of `merge` with names that are keywords of other languages.
     "node f(x: num []) -> (s)
   s = x + (0.0 fby s);
 node main(x: num [], c: bool [], end: bool []) -> (s)
@@ -278,7 +278,7 @@ node main(x: num [], c: bool [], end: bool []) -> (s)
   go = 2.0 when not c;
   s = merge c reset go + f(x) every end;
 ",
-    // The difference of two values: minus the gradient of one is that of the other.
+    // A difference of two values: the gradient of one is minus the gradient of the other.
     "import std.layers;
 node gen(z: num [n, 4]) -> (fake: num [n, 2])
   fake = dense(2, z);
@@ -288,7 +288,7 @@ node train(real: num [batch, 2], z: num [batch, 4]) -> (gap: num [])
   fake, _ = diff_gen(z, true, -dreal);
   gap, dreal, _ = diff_margin(real, fake, true, -0.1);
 ",
-    // A first value in parentheses, and one that is a comparison.
+    // A first value in parentheses, and a first value that is a comparison.
     "node main(x: num [], k: int []) -> (y, a)
   y = (x * 0.5) fby (0.9 * y + 0.1 * x);
   a = k == 0 fby not a;
@@ -311,7 +311,7 @@ fn minus_the_gradient_of_a_target_is_no_wrong_sign() {
     );
     let found = checked(&text);
     assert!(!found.contains("[gradient-sign]") && !found.contains("error["), "{found}");
-    // Minus the gradient of the prediction itself is one.
+    // Minus the gradient of the prediction itself is a mistake.
     let wrong = text.replace("loss, _, dy", "loss, dy, _");
     assert!(checked(&wrong).contains("[gradient-sign]"), "{wrong}");
     let own = wrong.replace("true, -0.1", "true, 0.1");
@@ -348,14 +348,14 @@ node train(x: num [], y: num []) -> (loss)
     folder
         .rml("train p.rml --data d.json --epochs 20 --test 0")
         .fails(1, &["error[diverged]", "p.rml:6:8", "a learning rate"]);
-    // A divisor is no rate: a smaller one makes the steps larger.
+    // A divisor is not a rate: a smaller divisor makes the steps larger.
     let divided = text.replace("-100.0 * (o - y)", "(o - y) * -3200.0 / 32.0");
     let run = folder.file("p.rml", divided).rml("train p.rml --data d.json --epochs 20 --test 0");
     let shown = run.fails(1, &["error[diverged]", "p.rml:6:18", "a learning rate"]);
     assert!(!shown.err.contains("p.rml:6:28"), "{}", shown.err);
 }
 
-/// A net, its losses, and what stands around them in the programs below.
+/// A net and its losses, around which the programs below are written.
 const SHAPES: &str = "import std.losses;
 node net(x: num [2]) -> (o: num [2])
   w = param(zeros([2, 2]) + 0.1);
@@ -365,7 +365,7 @@ node score(x: num [2]) -> (s: num [])
   s = sum(w * x);
 ";
 
-/// Programs that are right, each of a shape that a warning could mistake.
+/// Correct programs, each in an unusual form that a warning could misread.
 const UNUSUAL: [(&str, &str); 10] = [
     (
         "an optimiser by hand, with the weights as values",

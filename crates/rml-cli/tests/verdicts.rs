@@ -1,4 +1,4 @@
-//! `check --format json`: the verdict for a tool, whatever is wrong with the program.
+//! `check --format json`: the verdict for a tool, whatever errors the program has.
 
 mod support;
 
@@ -77,7 +77,7 @@ fn the_verdict_has_one_shape() {
     }
 }
 
-/// What `check` prints of the program, without an error.
+/// The output of `check` about a program without errors.
 fn summary(program: &str) -> String {
     Folder::new().file("p.rml", program).rml("check p.rml").ok()
 }

@@ -1,5 +1,5 @@
-//! `rml view` and `rml train --view`: what a browser gets, what others do not get, and that the page follows the files
-//! or the training.
+//! `rml view` and `rml train --view`: the answers to a browser and to other clients, and that the page follows the
+//! files or the training.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::Folder;
 const PROGRAM: &str =
     "node f(x: num [], end: bool []) -> (y)\n  y = merge end (x when end) ((post y) when not end);\n";
 
-/// A server, and where its page is.
+/// A server, and the address of its page.
 struct Viewed {
     child: Child,
     host: String,
@@ -27,14 +27,14 @@ impl Viewed {
         Self::at(told, child)
     }
 
-    /// What a training serves while it runs.
+    /// Starts a training with a live page.
     fn training(folder: &Folder) -> Self {
         let mut command =
             folder.command("train l.rml --data d.json --epochs 10000000 --report r.html --view");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("rml starts");
         let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
         let served = Self::at(&mut told, child);
-        // The pipe is emptied, so that the training does not wait for it.
+        // Reads the pipe, so that the training does not block on it.
         std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
         served
     }
@@ -48,13 +48,13 @@ impl Viewed {
         Self { host: host.to_owned(), path: format!("/{path}"), child }
     }
 
-    /// The answer to a request: its head and what follows.
+    /// The answer to a request: its head and its body.
     fn ask(&self, request: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.host).expect("it serves");
         stream.write_all(request.as_bytes()).expect("it reads");
         stream.shutdown(Shutdown::Write).expect("it is open");
         let mut answer = Vec::new();
-        // A request that is none may be cut off.
+        // The server may close the connection of a malformed request.
         let _ = stream.read_to_end(&mut answer);
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -123,7 +123,7 @@ fn others_get_nothing() {
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     ));
     assert!(head.starts_with("HTTP/1.1 400"), "{head}");
-    // What is no request; and browsers that ask and do not read.
+    // Malformed requests, and browsers that send a request but do not read the answer.
     for nonsense in ["\r\n\r\n", "nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n"] {
         let (head, body) = viewed.ask(nonsense);
         assert!(!head.starts_with("HTTP/1.1 200") && !body.contains("node f"), "{nonsense:?}");

@@ -1,4 +1,4 @@
-//! `rml check --watch`: it checks again when a program, or what it imports, changes, vanishes or comes back.
+//! `rml check --watch`: it checks again when a program or a file that it imports changes, disappears or reappears.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn changes_are_checked_again() {
     let mut command = folder.command("check p.rml --watch");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("rml starts");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    // What was said until it waits.
+    // The output until the command waits.
     let mut said = || {
         let text = lines.by_ref().map(|line| line.expect("UTF-8"));
         text.take_while(|line| !line.contains("waiting for a change")).collect::<String>()

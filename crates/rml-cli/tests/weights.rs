@@ -1,7 +1,8 @@
-//! Weights of PyTorch, Keras and flax, made by those libraries themselves (`tests/weights/generate.py`): imported, they
-//! give the libraries' own outputs; exported, they are what they were.
+//! Weights of PyTorch, Keras and flax, made by these libraries (`tests/weights/generate.py`): imported, they give the
+//! same outputs as in the library; exported, they equal the originals.
 //!
-//! `RML_WEIGHTS` names a folder with other weights and outputs, as `cargo xtask weights` remakes them.
+//! `RML_WEIGHTS` names a folder with other weights and outputs, such as those that `cargo xtask weights` generates
+//! again.
 
 mod support;
 
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rml::{Columns, Elements, TensorFile};
 use support::Folder;
 
-/// Name of the weights and of their mapping, and the node that they are for.
+/// The name of the weights and of their mapping, and the node that they belong to.
 const NETWORKS: &[(&str, &str)] = &[
     ("torch_lstm", "lstm_net"),
     ("torch_lstm_2", "lstm_net_2"),
@@ -39,15 +40,15 @@ const NETWORKS: &[(&str, &str)] = &[
     ("flax_embedding", "embedding_net"),
 ];
 
-/// The mappings in which two tensors are added up, so that they cannot be told apart afterwards.
+/// The mappings that add two tensors, which an export cannot separate again.
 const SUMS: &[&str] = &["torch_lstm", "torch_lstm_2", "torch_bi_lstm", "torch_rnn"];
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/weights")
 }
 
-/// A folder with the programs, a mapping, and the weights and outputs of a library, `weights.*` and `io.npz`; the name
-/// of the weights.
+/// A folder with the programs, a mapping, and the weights and outputs of a library, `weights.*` and `io.npz`; and the
+/// file name of the weights.
 fn folder(name: &str) -> (Folder, &'static str) {
     let made = std::env::var_os("RML_WEIGHTS").map_or_else(fixtures, PathBuf::from);
     let read = |path: PathBuf| std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use support::Folder;
 
-/// Windows of four cycles. `gap` is 4, and a fifth less in each of them.
+/// Windows of four cycles. `gap` starts at 4, and is a fifth smaller in each window.
 const PROGRAM: &str = "
 node level(x: num []) -> (y: num [])
   y = param(4.0) * x;
@@ -83,7 +83,8 @@ fn what_makes_no_sense_is_refused() {
     folder.rml("train p.rml --until 'gab < 3'").fails(1, &["unknown-metric", "there is `gap`", "`test.gap`"]);
 }
 
-/// A state that begins with a draw. The window is found by running ahead and going back; each evaluation restarts.
+/// A state that starts with a random draw. The end of the window is found by running ahead and going back; each
+/// evaluation restarts.
 const DRAWN: &str = "
 node level(x: num []) -> (y: num [])
   y = param(4.0) * x;

@@ -1,4 +1,4 @@
-//! Running the built `rml` in a folder of its own.
+//! Runs the built `rml` in a temporary folder.
 
 #![allow(dead_code, reason = "no test file uses all of it")]
 
@@ -28,7 +28,7 @@ node infer(x: num [], y: num []) -> (loss)
 /// A folder with files, in which `rml` runs.
 pub(crate) struct Folder(TempDir);
 
-/// What a run gave.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -53,7 +53,7 @@ impl Folder {
         std::fs::read_to_string(self.path(name)).expect("a text file")
     }
 
-    /// `rml` with these arguments, separated by blanks that are not in single quotes.
+    /// `rml` with these arguments, separated by blanks outside of single quotes.
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rml"));
         let quoted = |(i, part): (usize, &str)| match i % 2 {
@@ -68,7 +68,7 @@ impl Folder {
         command
     }
 
-    /// A shell in which `rml` is the built one.
+    /// A shell in which `rml` runs the built command.
     pub(crate) fn shell(&self, commands: &str) -> Command {
         let rml = PathBuf::from(env!("CARGO_BIN_EXE_rml"));
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -83,12 +83,12 @@ impl Folder {
         self.rml_with(args, "")
     }
 
-    /// Runs with those environment variables.
+    /// Runs with these environment variables.
     pub(crate) fn rml_where(&self, variables: &[(&str, &str)], args: &str) -> Run {
         self.run(args, variables, "")
     }
 
-    /// Runs with that text on standard input.
+    /// Runs with this text on standard input.
     pub(crate) fn rml_with(&self, args: &str, input: &str) -> Run {
         self.run(args, &[], input)
     }
@@ -97,7 +97,7 @@ impl Folder {
         self.spawned(self.command(args).envs(variables.iter().copied()), args, input)
     }
 
-    /// As [`run`](Self::run), in a folder within this one.
+    /// As [`run`](Self::run), in a subfolder of this folder.
     pub(crate) fn run_in(&self, folder: &str, args: &str, input: &str) -> Run {
         self.spawned(self.command(args).current_dir(self.path(folder)), args, input)
     }
@@ -108,7 +108,7 @@ impl Folder {
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
         let writer = std::thread::spawn(move || {
-            // A command that does not read its input closes it.
+            // Writing fails if the command does not read its input.
             let _ = stdin.write_all(input.as_bytes());
         });
         let output = child.wait_with_output().expect("rml ends");
@@ -121,21 +121,21 @@ impl Folder {
 }
 
 impl Run {
-    /// The output of a run that went well.
+    /// The output of a run that succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
         self.out
     }
 
-    /// The output, as JSON, of a run that went well.
+    /// The output, as JSON, of a run that succeeded.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         let out = self.ok();
         serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e} in {out}"))
     }
 
-    /// The run failed with that exit code, and its messages hold all those words.
+    /// Checks that the run failed with this exit code, and that its messages contain all words.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
         let mut all = String::new();
@@ -148,12 +148,12 @@ impl Run {
     }
 }
 
-/// What `rml check` says about a program.
+/// The output of `rml check` about a program.
 pub(crate) fn checked(text: &str) -> String {
     Folder::new().file("p.rml", text).rml("check p.rml").err
 }
 
-/// That a program gets one finding with that code and those words, and that without its slip it is right and gets none.
+/// Checks that a program gets one finding with this code and these words, and that the corrected program gets none.
 #[track_caller]
 pub(crate) fn warned(code: &str, text: &str, words: &[&str], right: &[(&str, &str)]) {
     let found = checked(text);
