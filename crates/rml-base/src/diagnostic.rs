@@ -1,4 +1,4 @@
-//! Diagnostics as data. They are drawn in the command-line tool only.
+//! Diagnostics as data. Only the command-line tool draws them.
 
 use crate::source::Span;
 
@@ -13,7 +13,7 @@ use crate::source::Span;
 pub struct Code {
     /// The name shown to users and used in `docs/errors/<name>.md`.
     pub name: &'static str,
-    /// One line that says what the code means.
+    /// The meaning of the code, in one line.
     pub summary: &'static str,
 }
 
@@ -42,17 +42,17 @@ impl std::fmt::Display for Code {
 pub enum Severity {
     /// The program or request is rejected.
     Error,
-    /// It continues, but the user should look.
+    /// The program or request is accepted, but the user should check it.
     Warning,
 }
 
-/// Why the system refused something, in words without the system's number for it.
+/// The reason why the operating system refused something, without its error number.
 pub fn refusal(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or(&text).to_owned()
 }
 
-/// A source range with a remark. The first label of a diagnostic is its primary one.
+/// A source range with a message. The first label of a diagnostic is its primary one.
 ///
 /// ```
 /// # use rml_base as rml;
@@ -66,13 +66,13 @@ pub fn refusal(error: &std::io::Error) -> String {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// Where.
+    /// The source range.
     pub span: Span,
-    /// What is to be seen there; may be empty.
+    /// A remark about the range; may be empty.
     pub message: String,
 }
 
-/// A change of a text that fixes what a finding is about.
+/// A change of a source text that fixes a finding.
 ///
 /// ```
 /// # use rml_base as rml;
@@ -86,11 +86,11 @@ pub struct Label {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fix {
-    /// What it does: one of the help lines.
+    /// A description of the change; it is one of the help lines.
     pub title: String,
-    /// What is replaced; an empty range is a place where something is put in.
+    /// The range to replace; an empty range is a place of insertion.
     pub span: Span,
-    /// What stands there then.
+    /// The text that replaces the range.
     pub text: String,
 }
 
@@ -109,24 +109,24 @@ pub struct Fix {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// Which kind.
+    /// The code.
     pub code: Code,
-    /// How serious.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong, in one sentence without a full stop.
+    /// The finding, in one sentence without a full stop.
     pub message: String,
     /// Source ranges; the first is the primary one. Empty for findings about data files or flags.
     pub labels: Vec<Label>,
     /// Facts: what was expected, what was found, a chain of causes.
     pub notes: Vec<String>,
-    /// How to fix it.
+    /// Ways to fix it.
     pub help: Vec<String>,
-    /// The help lines that a program can follow.
+    /// Changes of the source for those help lines that a program can apply.
     pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
-    /// An error.
+    /// Creates an error.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -139,7 +139,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning.
+    /// Creates a warning.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
@@ -151,7 +151,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact.
+    /// Adds a note: a fact.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
@@ -165,7 +165,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a way to fix it: to write `text` in place of what stands at `span`.
+    /// Adds a help line that a program can apply: write `text` in place of the text at `span`.
     #[must_use]
     pub fn fix(mut self, help: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
         let title = help.into();
@@ -200,7 +200,7 @@ impl std::fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// A list of findings that made a step fail, or that go along with its result.
+/// A list of findings: those that made a step fail, or the warnings beside its result.
 ///
 /// ```
 /// # use rml_base as rml;
@@ -214,7 +214,7 @@ impl std::error::Error for Diagnostic {}
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// No finding.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
@@ -229,17 +229,17 @@ impl Diagnostics {
         self.0.extend(more);
     }
 
-    /// Whether any is an error.
+    /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether there is none.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Brings them into the order of their places; those without a place come first.
+    /// Sorts the findings by place; those without a place come first.
     pub fn sort(&mut self) {
         self.0.sort_by_key(|d| d.span().map(|s| (s.file, s.start, s.end)));
     }

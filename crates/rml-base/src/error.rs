@@ -1,13 +1,13 @@
-//! Why a request failed: findings together with the source texts that their spans point into.
+//! The error of a failed request: findings, together with the source texts that their spans point into.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Code, Diagnostic, Diagnostics, Sources};
 
-/// Why a request failed: one or more [`Diagnostic`]s, and the texts needed to draw them.
+/// The error of a failed request: one or more [`Diagnostic`]s, and the source texts needed to draw them.
 ///
-/// `Display` gives plain text, a line `file:line:column` below each finding that has a place.
+/// `Display` writes plain text, with a line `file:line:column` below each finding that has a place.
 ///
 /// ```
 /// # use rml_base as rml;
@@ -29,7 +29,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Findings about a program whose texts are `sources`.
+    /// The error with these findings about a program whose texts are `sources`.
     pub fn new(diagnostics: impl Into<Diagnostics>, sources: Arc<Sources>) -> Self {
         Self { diagnostics: Box::new(diagnostics.into()), sources }
     }
@@ -44,7 +44,7 @@ impl Error {
         &self.sources
     }
 
-    /// The code of the first finding that is an error (of the first one, if none is).
+    /// The code of the first error among the findings; if there are only warnings, the code of the first one.
     pub fn code(&self) -> Option<Code> {
         let list = &self.diagnostics.0;
         list.iter().find(|d| d.is_error()).or(list.first()).map(|d| d.code)
@@ -55,7 +55,7 @@ impl Error {
         (self.sources, *self.diagnostics)
     }
 
-    /// The same findings, each with one more fact.
+    /// The same error, with a note added to each finding.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         let note = note.into();
@@ -65,7 +65,7 @@ impl Error {
         self
     }
 
-    /// The same with a help for each finding.
+    /// The same error, with a help line added to each finding.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         let help = help.into();
@@ -75,7 +75,7 @@ impl Error {
         self
     }
 
-    /// The same findings, with the texts of the program they are about.
+    /// The same findings, with the texts of the program that they are about.
     #[must_use]
     pub fn with_sources(mut self, sources: &Arc<Sources>) -> Self {
         self.sources = Arc::clone(sources);

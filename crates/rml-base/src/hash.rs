@@ -1,6 +1,6 @@
 //! A hash that is the same on every machine and in every version.
 
-/// A running FNV-1a hash with 64 bits, to notice that texts or data changed. It does not protect against forgery.
+/// A running 64-bit FNV-1a hash, to detect that texts or data changed. It does not protect against forgery.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv(u64);
 
@@ -11,14 +11,14 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// Takes in more bytes.
+    /// Hashes more bytes.
     pub fn bytes(&mut self, bytes: impl IntoIterator<Item = u8>) {
         for b in bytes {
             self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    /// Takes in a text and its length, so that it is kept apart from what follows.
+    /// Hashes a text and its length; the length separates it from the text that follows.
     pub fn text(&mut self, text: &str) {
         self.bytes((text.len() as u64).to_le_bytes());
         self.bytes(text.bytes());

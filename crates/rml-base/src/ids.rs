@@ -4,11 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// An id into one particular table; made by [`entity_id!`](crate::entity_id).
+/// An id into one table; declared with [`entity_id!`](crate::entity_id).
 pub trait EntityId: Copy + Eq + fmt::Debug {
-    /// The id of position `index`.
+    /// The id of the entry at position `index`.
     fn from_index(index: usize) -> Self;
-    /// The position this id stands for.
+    /// The position of the entry.
     fn index(self) -> usize;
 }
 
@@ -60,17 +60,17 @@ impl<I: EntityId, T> IndexVec<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
-    /// Frees the room that is reserved for further entries.
+    /// Frees the memory that is reserved for further entries.
     pub fn shrink_to_fit(&mut self) {
         self.items.shrink_to_fit();
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

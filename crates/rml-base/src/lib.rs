@@ -1,6 +1,6 @@
-//! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
-//! data, the error type that carries them, memory accounting, profiling, disjoint sets, and graphs with their strongly
-//! connected components. Nothing here knows the language, and nothing here draws or prints.
+//! The vocabulary that all stages share: typed ids and the vectors they index, source texts and spans, diagnostics as
+//! plain data, the error type that carries them, memory accounting, profiling, disjoint sets, and graphs with their
+//! strongly connected components. Nothing in this crate depends on the language, and nothing draws or prints.
 
 pub mod codes;
 mod diagnostic;

@@ -1,11 +1,11 @@
-//! Memory accounting: how many bytes the process may use for values, and how many it uses now.
+//! Memory accounting: how many bytes the process may use for values, and how many it uses at present.
 //!
-//! Only this module decides whether something is too large. Code whose memory depends on the program or its data asks
-//! here first: [`ask`] for temporary memory, a [`Reservation`] for memory that is kept. Tensors reserve their memory as
-//! long as they exist, so the sum does not depend on who holds them. The counts are per process.
+//! Only this module decides whether something is too large. Code whose memory depends on the program or its data first
+//! calls [`ask`] for temporary memory, or makes a [`Reservation`] for memory that is kept. A tensor reserves its memory
+//! as long as it exists, so the sum does not depend on its owner. The counts are per process.
 //!
-//! With several threads, the sum that a thread sees is off by less than 64 KiB for each other thread. Asking reserves
-//! nothing: memory that several threads ask for at the same time may be granted to each of them.
+//! With several threads, the sum that a thread sees is off by less than 64 KiB for each other thread. [`ask`] reserves
+//! nothing: if several threads ask for memory at the same time, each of them may be granted the same bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,10 +19,10 @@ static LIMIT: AtomicU64 = AtomicU64::new(UNSET);
 
 const UNSET: u64 = 0;
 
-/// A number of bytes that is more than can be counted, and more than any limit.
+/// A number of bytes that is too large to count; it exceeds every limit.
 pub const UNCOUNTABLE: u64 = u64::MAX;
 
-/// The most bytes that may be reserved in the process; more than any machine has if no limit is set.
+/// The most bytes that the process may reserve. If no limit is set, this is more than any machine has.
 pub fn limit() -> u64 {
     match LIMIT.load(Ordering::Relaxed) {
         UNSET => UNCOUNTABLE - 1,
@@ -30,29 +30,29 @@ pub fn limit() -> u64 {
     }
 }
 
-/// Sets the limit in bytes (at least 1). Reservations that exist stay.
+/// Sets the limit in bytes (at least 1). Existing reservations are kept.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
 }
 
-/// Sets the limit in bytes, unless one is set; `bytes` is asked for only then.
+/// Sets the limit in bytes, unless one is set; only then is `bytes` called.
 pub fn set_default_limit(bytes: impl FnOnce() -> u64) {
     if LIMIT.load(Ordering::Relaxed) == UNSET {
-        // Another thread may have set one meanwhile; then that one stays.
+        // If another thread has set a limit meanwhile, that limit is kept.
         let _ = LIMIT.compare_exchange(UNSET, bytes().max(1), Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// How many bytes are reserved now. Exact if no other thread reserves; otherwise off by less than 64 KiB for each of
-/// them.
+/// The number of bytes reserved at present. It is exact if no other thread reserves memory; otherwise it is off by less
+/// than 64 KiB for each other thread.
 pub fn used() -> u64 {
     count::used()
 }
 
-/// Whether that many bytes more would be within the limit. Nothing is reserved.
+/// Checks that `bytes` more bytes are within the limit. Reserves nothing.
 ///
 /// # Errors
-/// They would not.
+/// The bytes would exceed the limit.
 #[inline]
 pub fn ask(bytes: u64) -> Result<(), Shortage> {
     let (used, limit) = (used(), limit());
@@ -62,29 +62,29 @@ pub fn ask(bytes: u64) -> Result<(), Shortage> {
     }
 }
 
-/// The bytes of that many elements of that size; [`UNCOUNTABLE`] if there are too many to count.
+/// The size of `elements` elements of `size` bytes each; [`UNCOUNTABLE`] if it is too large to count.
 pub fn bytes_of(elements: usize, size: usize) -> u64 {
     (elements as u64).saturating_mul(size as u64)
 }
 
-/// Bytes that something takes as long as this exists.
+/// A number of bytes that counts as reserved as long as this value exists.
 #[derive(Debug, Default)]
 pub struct Reservation {
     bytes: u64,
 }
 
 impl Reservation {
-    /// Reserves what is already taken, whatever the limit is; ask before taking it.
+    /// Reserves bytes that are already allocated, whatever the limit is; call [`ask`] before the allocation.
     #[inline]
     pub fn of(bytes: u64) -> Self {
         count::add(bytes);
         Self { bytes }
     }
 
-    /// Reserves that many bytes more.
+    /// Reserves `bytes` more bytes.
     ///
     /// # Errors
-    /// They are beyond the limit; then nothing more is reserved.
+    /// The bytes would exceed the limit; then no more bytes are reserved.
     pub fn grow(&mut self, bytes: u64) -> Result<(), Shortage> {
         ask(bytes)?;
         count::add(bytes);
@@ -92,8 +92,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Reserves that many bytes in place of what was reserved, whatever the limit is; for what shrinks and grows and
-    /// has asked before it grew.
+    /// Changes the reservation to `bytes` bytes, whatever the limit is. It is meant for memory that grows and shrinks;
+    /// call [`ask`] before the memory grows.
     #[inline]
     pub fn set(&mut self, bytes: u64) {
         if bytes > self.bytes {
@@ -104,14 +104,14 @@ impl Reservation {
         self.bytes = bytes;
     }
 
-    /// How many bytes are reserved.
+    /// The number of bytes reserved.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
 impl Clone for Reservation {
-    /// A copy takes as much again.
+    /// A copy reserves the same number of bytes again.
     fn clone(&self) -> Self {
         Self::of(self.bytes)
     }
@@ -124,14 +124,14 @@ impl Drop for Reservation {
     }
 }
 
-/// Bytes that were asked for and are not granted.
+/// A request for memory that was not granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shortage {
-    /// How many were asked for; [`UNCOUNTABLE`] stands for more than can be counted.
+    /// The number of bytes asked for; [`UNCOUNTABLE`] if it is too large to count.
     pub asked: u64,
-    /// How many were reserved when they were asked for.
+    /// The number of bytes that were reserved at the time of the request.
     pub used: u64,
-    /// The limit.
+    /// The limit in bytes.
     pub limit: u64,
 }
 
@@ -148,7 +148,7 @@ impl std::fmt::Display for Shortage {
 impl std::error::Error for Shortage {}
 
 impl Shortage {
-    /// The error `memory-limit`; `what` needs the bytes, as in "the outputs of the run".
+    /// The error `memory-limit`; `what` names what needs the bytes, as in "the outputs of the run".
     pub fn diagnostic(&self, what: impl std::fmt::Display) -> Diagnostic {
         Diagnostic::error(MEMORY_LIMIT, format!("{what} would take more memory than is allowed"))
             .note(self.to_string())
@@ -156,7 +156,7 @@ impl Shortage {
     }
 }
 
-/// A number of bytes for people: `1536 bytes (1.5 KiB)`.
+/// A number of bytes in readable form: `1536 bytes (1.5 KiB)`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (bytes.max(1).ilog2() / 10) as usize;
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(used(), 0);
     }
 
-    // One test for everything that changes the process's counts.
+    // A single test covers all changes of the process's counts, because tests run in parallel.
     #[test]
     fn what_is_reserved_counts_until_it_is_dropped() {
         assert!(ask(1 << 60).is_ok() && ask(UNCOUNTABLE).is_err(), "no limit is set yet");

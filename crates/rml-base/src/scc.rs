@@ -1,7 +1,7 @@
 //! Graphs on positions and their strongly connected components, without recursion: programs can have a million
 //! equations.
 
-/// A graph on the positions `0..len`, edges grouped by where they start.
+/// A graph on the positions `0..len`, whose edges are grouped by their start.
 #[derive(Clone, Debug)]
 pub struct Graph<E> {
     starts: Vec<usize>,
@@ -9,7 +9,7 @@ pub struct Graph<E> {
 }
 
 impl<E> Graph<E> {
-    /// The graph with these edges, each with its start; edges of one start keep their order.
+    /// The graph with these edges; each edge is given with its start. Edges with the same start keep their order.
     pub fn new(len: usize, list: Vec<(usize, E)>) -> Graph<E> {
         let mut starts = vec![0; len + 1];
         for (from, _) in &list {
@@ -24,12 +24,12 @@ impl<E> Graph<E> {
         Graph { starts, edges: list.into_iter().map(|(_, _, e)| e).collect() }
     }
 
-    /// How many positions there are.
+    /// The number of positions.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether there are no positions.
+    /// Whether the graph has no positions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -40,7 +40,7 @@ impl<E> Graph<E> {
     }
 }
 
-/// The strongly connected components, each after everything that it leads to.
+/// The strongly connected components. Each comes after all components that can be reached from it.
 #[derive(Clone, Debug)]
 pub struct Components {
     /// The component of each position.
@@ -49,8 +49,8 @@ pub struct Components {
     pub members: Vec<Vec<usize>>,
 }
 
-/// Tarjan's algorithm over `len` positions. `next(v, i)` is the target of the edge number `i` of `v`: `None` where
-/// there are no more edges, `Some(None)` for an edge that does not count.
+/// Tarjan's algorithm over `len` positions. `next(v, i)` returns the target of edge `i` of `v`: `None` after the last
+/// edge, and `Some(None)` for an edge that is to be ignored.
 pub fn components(len: usize, mut next: impl FnMut(usize, usize) -> Option<Option<usize>>) -> Components {
     const NEW: usize = usize::MAX;
     let mut index = vec![NEW; len];

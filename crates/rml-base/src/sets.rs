@@ -1,6 +1,6 @@
 //! Disjoint sets of numbers.
 
-/// Disjoint sets of the numbers `0..len`. The smallest number of a set stands for it, so the result does not depend on
+/// Disjoint sets of the numbers `0..len`. The smallest number of a set represents it, so the result does not depend on
 /// the order in which sets are joined.
 ///
 /// ```
@@ -16,12 +16,12 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// Each number alone.
+    /// The sets that contain one number each.
     pub fn new(len: usize) -> Self {
         Self { parents: (0..len).collect() }
     }
 
-    /// The smallest number of the set of a number.
+    /// The smallest number in the set that contains `i`.
     pub fn root(&self, mut i: usize) -> usize {
         while self.parents[i] != i {
             i = self.parents[i];
@@ -29,20 +29,20 @@ impl Sets {
         i
     }
 
-    /// Makes two sets one.
+    /// Joins the sets of two numbers.
     pub fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.shortened(a), self.shortened(b));
         self.parents[a.max(b)] = a.min(b);
     }
 
-    /// Leads each number to its root directly.
+    /// Makes each number point to its root directly.
     pub fn flatten(&mut self) {
         for i in 0..self.parents.len() {
             self.parents[i] = self.parents[self.parents[i]];
         }
     }
 
-    /// The root of a number, with a shorter way to it.
+    /// The root of a number; shortens the path to it.
     fn shortened(&mut self, mut i: usize) -> usize {
         while self.parents[i] != i {
             self.parents[i] = self.parents[self.parents[i]];

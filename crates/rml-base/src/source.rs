@@ -15,7 +15,8 @@ crate::entity_id!(
     "file"
 );
 
-/// The greatest length of a source text in bytes. Programs are smaller; places in a text are 32-bit numbers.
+/// The greatest length of a source text in bytes. It is above that of real programs; positions in a text are 32-bit
+/// numbers.
 pub const MAX_TEXT: usize = 64 << 20;
 
 /// A range of bytes `start..end` of one source text.
@@ -32,11 +33,11 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span {
-    /// The text.
+    /// The source text.
     pub file: FileId,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The position after the last byte.
     pub end: u32,
 }
 
@@ -47,7 +48,7 @@ impl Span {
         Self { file, start: clamp(start), end: clamp(end) }
     }
 
-    /// The smallest span that holds both; `self` when they are in different texts.
+    /// The smallest span that contains both; `self` if they are in different texts.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {
@@ -77,27 +78,27 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// No text yet.
+    /// An empty collection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds `text` under the name shown in diagnostics.
+    /// Adds `text`, with the name to show in diagnostics.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         self.files.push((name.into(), text.into()))
     }
 
-    /// The name of a text.
+    /// The name of a source text.
     pub fn name(&self, file: FileId) -> &str {
         self.files.get(file).map_or("<unknown>", |f| &f.0)
     }
 
-    /// A text.
+    /// The content of a source text.
     pub fn text(&self, file: FileId) -> &str {
         self.files.get(file).map_or("", |f| &f.1)
     }
 
-    /// The text under `span`; empty where the span is outside.
+    /// The text at `span`; empty if the span is outside the text.
     pub fn snippet(&self, span: Span) -> &str {
         self.text(span.file).get(span.range()).unwrap_or("")
     }
@@ -115,7 +116,7 @@ impl Sources {
         (line, column)
     }
 
-    /// All ids.
+    /// The ids of all texts.
     pub fn ids(&self) -> impl Iterator<Item = FileId> {
         (0..self.files.len()).map(FileId::from_index)
     }

@@ -1,13 +1,13 @@
 //! "Did you mean": the nearest name by edit distance.
 
-/// The name among `candidates` nearest to `name`, if one is near enough to be meant.
+/// The candidate nearest to `name`, if it is near enough to be the intended one.
 pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.collect();
     if let Some(same) = candidates.iter().find(|c| **c != name && is_same(c, name)) {
         return Some(same);
     }
     let length = name.chars().count();
-    // Of a short word, more than one slip leaves another word: `take` is not `tanh`.
+    // More than one typing error in a short word gives another word: `take` is not `tanh`.
     let limit = (length / 3).clamp(1, 3);
     candidates
         .into_iter()
@@ -18,7 +18,7 @@ pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// Whether two names differ in capital letters and underscores alone, as `LayerNorm` and `layer_norm` do.
+/// Whether two names differ only in capital letters and underscores, as `LayerNorm` and `layer_norm` do.
 fn is_same(a: &str, b: &str) -> bool {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect()

@@ -2,14 +2,14 @@
 
 use crate::{visible, visible_name};
 
-/// A table for people: a line a row, its cells in columns as wide as their widest cell, those of `left` aligned on the
-/// left, the others on the right. A cell is shown as [`visible_name`] gives it, so that names of any length leave the
-/// others readable; only text that ends a row, aligned on the left, is never cut.
+/// A table for people, with one line per row. Each column is as wide as its widest cell; the columns in `left` are
+/// aligned on the left, the others on the right. Cells are shown as by [`visible_name`], so a very long name does not
+/// make the others unreadable. Only a left-aligned text at the end of a row is never cut.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     spaced(rows, left, "  ")
 }
 
-/// [`table`] with that between two columns.
+/// The same as [`table`], with `gap` between two columns.
 pub fn spaced(rows: &[Vec<String>], left: &[usize], gap: &str) -> String {
     let length = |text: &str| text.chars().count();
     let seen = |row: &Vec<String>| -> Vec<String> { row.iter().map(|c| visible_name(c).into()).collect() };

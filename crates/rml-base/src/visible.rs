@@ -1,17 +1,17 @@
-//! Makes external text safe to print: names in data, weights and checkpoints, names of files, lines of source texts. A
+//! Makes external text safe to print: names in data, weights and checkpoints, file names, lines of source texts. A
 //! terminal would execute control characters in them, and very long names are unreadable.
 
 use std::borrow::Cow;
 
-/// A name, or any word of a text for people, is shown with at most this many characters.
+/// A name, or any word of a text for people, is shown with at most this number of characters.
 pub const LONGEST_WORD: usize = 160;
 
-/// What stands where characters of a long word are left out.
+/// Replaces the omitted characters of a long word.
 const ELLIPSIS: char = '…';
 
-/// The text with every character that a terminal would obey replaced by one that it shows: a control character by its
-/// picture (the escape character by `␛`), a mark that turns the direction of writing and the like by `�`. Ends of lines
-/// and tabs stay, and so does the number of characters.
+/// The text with every character that a terminal would interpret replaced by a visible one: a control character by its
+/// picture (the escape character by `␛`), and marks such as those that change the direction of writing by `�`. Line
+/// ends and tabs are kept, and so is the number of characters.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| c == '\n' || c == '\t' || shown(c) == c) {
         return Cow::Borrowed(text);
@@ -25,14 +25,14 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A name as it is shown in a line: [`visible`], ends of lines and tabs too, and of a long one the beginning and the
-/// end.
+/// A name as it is shown within a line: as by [`visible`], with line ends and tabs replaced too; of a long name only
+/// the beginning and the end are shown.
 pub fn visible_name(name: &str) -> Cow<'_, str> {
     let name = clipped(name);
     if name.chars().all(|c| shown(c) == c) { name } else { name.chars().map(shown).collect() }
 }
 
-/// [`visible`] text in which long words (runs of characters without a blank) are cut in their middle.
+/// The [`visible`] text, with long words (runs of characters without a blank) cut in the middle.
 pub fn visible_words(text: &str) -> Cow<'_, str> {
     let text = visible(text);
     if text.split_whitespace().all(|word| matches!(clipped(word), Cow::Borrowed(_))) {
@@ -45,9 +45,9 @@ pub fn visible_words(text: &str) -> Cow<'_, str> {
     Cow::Owned(words.collect())
 }
 
-/// A JSON document with the same meaning in which [`visible`] has nothing to replace.
+/// A JSON document with the same meaning that has no characters for [`visible`] to replace.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
-    // Control characters below U+0020 are escaped in any JSON document, or they are blanks between its parts.
+    // In a valid JSON document, control characters below U+0020 are either escaped or blanks between its parts.
     let hidden = |c: char| c >= '\u{7f}' && shown(c) != c;
     if !json.contains(hidden) {
         return Cow::Borrowed(json);
@@ -68,7 +68,7 @@ fn shown(c: char) -> char {
     match c {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
         '\u{7f}' => '\u{2421}',
-        // Further control characters, and the marks that end lines or turn the direction of writing.
+        // Further control characters, and marks that end lines or change the direction of writing.
         '\u{80}'..='\u{9f}'
         | '\u{61c}'
         | '\u{200e}'
@@ -79,11 +79,11 @@ fn shown(c: char) -> char {
     }
 }
 
-/// The beginning and the end of a word that is too long.
+/// The beginning and the end of a word that is too long; a shorter word is unchanged.
 fn clipped(word: &str) -> Cow<'_, str> {
     let tail = LONGEST_WORD / 3;
     let head = LONGEST_WORD - tail - 1;
-    // A text of that many bytes has no more characters.
+    // A text of at most this number of bytes has no more characters than that.
     if word.len() <= LONGEST_WORD || word.chars().nth(LONGEST_WORD).is_none() {
         return Cow::Borrowed(word);
     }

@@ -1,7 +1,7 @@
 //! The syntax tree, allocated in a [`bumpalo::Bump`]; names are interned with [`lasso`].
 //!
-//! The tree says what was written and nothing more: whether `f(x)` calls a node, whether a formal is static and
-//! what type a name has is decided by elaboration.
+//! The tree records only the text as written. Elaboration decides whether `f(x)` calls a node, whether a formal is
+//! static, and what type a name has.
 
 mod operators;
 mod parts;
@@ -13,13 +13,13 @@ pub use operators::{BinaryOp, UnaryOp};
 /// An interned name.
 pub type Symbol = lasso::Spur;
 
-/// A name and where it stands. A callee may be the node of an import that has a name, written `cell.step`: then the
-/// name is the two with a dot between them.
+/// A name and its place. A callee may be a node of a qualified import, written `cell.step`; then the name consists of
+/// both parts and the dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// The name.
     pub name: Symbol,
-    /// Where.
+    /// The place in the source.
     pub span: Span,
 }
 
@@ -30,9 +30,9 @@ pub struct File<'a> {
     pub items: &'a [Item<'a>],
     /// All comments, in textual order (their spans include the delimiters).
     pub comments: &'a [Span],
-    /// Names that may be defined by what did not parse and is left out here. Empty for a text without errors.
+    /// Names that may be defined by parts that did not parse and are omitted here. Empty for a text without errors.
     pub lost: &'a [Symbol],
-    /// Whether an import is left out, so that nothing says which nodes it brings.
+    /// Whether an import is omitted because of an error; then it is unknown which nodes it brings.
     pub lost_import: bool,
     /// The whole text.
     pub span: Span,
@@ -44,7 +44,7 @@ impl<'a> File<'a> {
         self.items.iter().filter_map(|i| if let Item::Node(n) = i { Some(n) } else { None })
     }
 
-    /// What the text defines, in textual order; an enumeration stands before its cases.
+    /// The definitions in the text, in textual order; an enumeration comes before its cases.
     pub fn definitions(&self) -> impl Iterator<Item = Definition<'a>> + use<'a> {
         self.items.iter().flat_map(|item| {
             let (node, form, cases): (_, _, &'a [Node<'a>]) = match item {
@@ -83,22 +83,22 @@ pub enum Item<'a> {
 /// `[private] enum phase = Idle, Heat, Cool;`
 #[derive(Clone, Copy, Debug)]
 pub struct Enum<'a> {
-    /// Its name, and where it stands: a node without inputs and outputs.
+    /// Its name and place, as a node without inputs and outputs.
     pub node: Node<'a>,
     /// The cases, in order: constants with the values 0, 1, ..
     pub cases: &'a [Node<'a>],
 }
 
-/// What a text defines.
+/// A definition in a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition<'a> {
     /// The node.
     pub node: &'a Node<'a>,
-    /// What it is.
+    /// The kind of definition.
     pub form: Form,
 }
 
-/// What a definition is.
+/// The kinds of definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A node.
@@ -114,7 +114,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether it is a value that is known when the program is compiled.
+    /// Whether the definition is a value that is known at compile time.
     pub fn is_constant(self) -> bool {
         match self {
             Form::Constant | Form::Case => true,
@@ -126,36 +126,36 @@ impl Form {
 /// `import std.layers;`, `import std.layers (lstm, gru as memory);`, `import "cells.rml" as cells;`
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
-    /// What is imported.
+    /// The imported text.
     pub path: ImportPath<'a>,
-    /// What its nodes are reached by.
+    /// The names under which its nodes are available.
     pub kind: ImportKind<'a>,
     /// The whole item.
     pub span: Span,
 }
 
-/// What the nodes of an imported text are reached by.
+/// The names under which the nodes of an imported text are available.
 #[derive(Clone, Copy, Debug)]
 pub enum ImportKind<'a> {
-    /// All by their own names.
+    /// All nodes, under their own names.
     Whole,
-    /// Those in the list: `(lstm, gru as memory)`.
+    /// Only the nodes in the list: `(lstm, gru as memory)`.
     Names(&'a [ImportName]),
-    /// All by a name before theirs, `cells.step`: `as cells`.
+    /// All nodes, qualified by a name as in `cells.step`: `as cells`.
     Qualified(Ident),
 }
 
 /// `lstm`, `gru as memory`.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportName {
-    /// The node's name where it is defined.
+    /// The name of the node in the imported text.
     pub name: Ident,
-    /// Its name here, if it is another.
+    /// Its name in the importing text, if that is different.
     pub alias: Option<Ident>,
 }
 
 impl ImportName {
-    /// Its name in the importing text.
+    /// The name of the node in the importing text.
     pub fn here(&self) -> Ident {
         self.alias.unwrap_or(self.name)
     }
@@ -166,7 +166,7 @@ impl ImportName {
     }
 }
 
-/// Where an import comes from.
+/// The source of an import.
 #[derive(Clone, Copy, Debug)]
 pub enum ImportPath<'a> {
     /// `std.layers`: dotted names, looked up in the embedded library.
@@ -175,15 +175,15 @@ pub enum ImportPath<'a> {
     File {
         /// The text between the quotes.
         path: &'a str,
-        /// With the quotes.
+        /// The place of the path, with the quotes.
         span: Span,
     },
 }
 
-/// `[private] node name(inputs) -> (outputs) equations`. No equation and some output: an extern node.
+/// `[private] node name(inputs) -> (outputs) equations`. A node with outputs and without equations is an extern node.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
-    /// The word `private`, which keeps the node from importing texts.
+    /// The word `private`, which hides the node from importing texts.
     pub private: Option<Span>,
     /// Its name.
     pub name: Ident,
@@ -191,7 +191,7 @@ pub struct Node<'a> {
     pub inputs: &'a [Decl<'a>],
     /// Outputs.
     pub outputs: &'a [Decl<'a>],
-    /// Equations, in textual order (the order has no meaning).
+    /// Equations, in textual order (their order has no meaning).
     pub equations: &'a [Equation<'a>],
     /// From `private` or `node` to the end of the interface.
     pub header_span: Span,
@@ -204,7 +204,7 @@ pub struct Node<'a> {
 pub struct Decl<'a> {
     /// The variable.
     pub name: Ident,
-    /// Which variable of a family of that name it is.
+    /// The index, if the variable is a member of a family.
     pub member: Option<&'a Expr<'a>>,
     /// The word `node` in place of a type: the input is a node.
     pub node: Option<Span>,
@@ -243,9 +243,9 @@ pub enum DTypeName {
 /// One entry of a shape.
 #[derive(Clone, Copy, Debug)]
 pub enum Dim<'a> {
-    /// A static expression; a lone name that is not a static name yet is bound by the argument's shape.
+    /// A static expression. A name by itself that is not yet a static name is bound by the argument's shape.
     Expr(&'a Expr<'a>),
-    /// `name..`: any number of dimensions, bound to (or taken from) a static array.
+    /// `name..`: any number of dimensions, bound to (or read from) a static array.
     Splice(Ident),
 }
 
@@ -256,20 +256,20 @@ pub struct ClockExpr {
     pub cond: Ident,
     /// False for `when not`.
     pub positive: bool,
-    /// From `when`.
+    /// The range that begins with `when`.
     pub span: Span,
 }
 
 /// `lhs, lhs = expr;`
 #[derive(Clone, Copy, Debug)]
 pub struct Equation<'a> {
-    /// The variables defined.
+    /// The defined variables.
     pub lhs: &'a [Lhs<'a>],
     /// The right side.
     pub rhs: &'a Expr<'a>,
-    /// `for k < n`: the indices for which the equation stands.
+    /// `for k < n`: the indices for which the equation is repeated.
     pub range: Option<Range<'a>>,
-    /// With the semicolon.
+    /// The whole equation, with the semicolon.
     pub span: Span,
 }
 
@@ -280,9 +280,9 @@ pub struct Range<'a> {
     pub index: Ident,
     /// The first index, 0 if missing.
     pub first: Option<&'a Expr<'a>>,
-    /// One past the last.
+    /// The position after the last index.
     pub end: &'a Expr<'a>,
-    /// From `for`.
+    /// The range that begins with `for`.
     pub span: Span,
 }
 
@@ -298,9 +298,9 @@ pub enum Lhs<'a> {
 /// An expression.
 #[derive(Clone, Copy, Debug)]
 pub struct Expr<'a> {
-    /// Which form.
+    /// The form of the expression.
     pub kind: ExprKind<'a>,
-    /// Where; parentheses around it are not included.
+    /// The place in the source, without parentheses around the expression.
     pub span: Span,
 }
 
@@ -309,7 +309,7 @@ pub struct Expr<'a> {
 pub enum ExprKind<'a> {
     /// A number or truth value.
     Literal(Literal),
-    /// `"ij,jk->ik"`, with its quotes left out: the labels of `einsum`.
+    /// `"ij,jk->ik"`, without its quotes: the labels of `einsum`.
     Text(Symbol),
     /// A name.
     Var(Symbol),
@@ -326,17 +326,17 @@ pub enum ExprKind<'a> {
     Index {
         /// `a`
         base: &'a Expr<'a>,
-        /// One entry an axis.
+        /// One entry per axis.
         indices: &'a [IndexExpr<'a>],
     },
-    /// `s.h`: a field of a record, or what an import defines.
+    /// `s.h`: a field of a record, or a definition in an import.
     Field {
         /// `s`
         base: &'a Expr<'a>,
         /// `h`
         field: Ident,
     },
-    /// `1:3` or `..` as an argument of `unindex`. Stands nowhere else.
+    /// `1:3` or `..` as an argument of `unindex`. It cannot occur elsewhere.
     Entry(&'a IndexExpr<'a>),
     /// `- a`, `not a`
     Unary(UnaryOp, &'a Expr<'a>),
@@ -346,30 +346,30 @@ pub enum ExprKind<'a> {
     If {
         /// The condition.
         cond: &'a Expr<'a>,
-        /// Where it is true.
+        /// The value if it is true.
         then: &'a Expr<'a>,
-        /// Where it is false.
+        /// The value if it is false.
         other: &'a Expr<'a>,
     },
     /// `init fby next`
     Fby {
-        /// First value.
+        /// The first value.
         init: &'a Expr<'a>,
-        /// What is delayed.
+        /// The delayed expression.
         next: &'a Expr<'a>,
     },
     /// `init fby back next`
     FbyBack {
-        /// Last value.
+        /// The last value.
         init: &'a Expr<'a>,
-        /// What is anticipated.
+        /// The expression whose next value is read.
         next: &'a Expr<'a>,
     },
     /// `post a`
     Post(&'a Expr<'a>),
     /// `value when cond`
     When {
-        /// What is sampled.
+        /// The sampled expression.
         value: &'a Expr<'a>,
         /// The condition.
         cond: &'a Expr<'a>,
@@ -378,40 +378,40 @@ pub enum ExprKind<'a> {
     Merge {
         /// The condition.
         cond: &'a Expr<'a>,
-        /// Where it is true.
+        /// The value if it is true.
         on_true: &'a Expr<'a>,
-        /// Where it is false.
+        /// The value if it is false.
         on_false: &'a Expr<'a>,
     },
     /// `call every end`: runs the call window by window.
     Every {
-        /// The call (elaboration rejects anything else).
+        /// The call (elaboration rejects other expressions).
         call: &'a Expr<'a>,
         /// True in the last cycle of each window.
         end: &'a Expr<'a>,
     },
     /// `call restart cond`: the delays in the call restart where the condition is true.
     Restart {
-        /// The call (elaboration rejects anything else).
+        /// The call (elaboration rejects other expressions).
         call: &'a Expr<'a>,
-        /// True where the delays take their first values.
+        /// True in the cycles in which the delays have their first values.
         cond: &'a Expr<'a>,
     },
     /// `call by rule`: the node `rule` updates the parameters in the call.
     By {
-        /// The call, or the node of a shared instance (elaboration rejects anything else).
+        /// The call, or the node of a shared instance (elaboration rejects other expressions).
         call: &'a Expr<'a>,
         /// The node, or a call of one with open inputs.
         rule: &'a Expr<'a>,
     },
     /// `call along axis`, `call along back axis`, `call along (0, _)`: runs the call over the entries of an axis.
     Along {
-        /// The call (elaboration rejects anything else).
+        /// The call (elaboration rejects other expressions).
         call: &'a Expr<'a>,
-        /// From the last entry to the first one.
+        /// Whether it runs from the last entry to the first one.
         back: bool,
-        /// One axis for all arguments, or one for each; [`ExprKind::Hole`] for an argument that all entries take as it
-        /// is.
+        /// One axis for all arguments, or one axis per argument; [`ExprKind::Hole`] for an argument that is passed to
+        /// all entries as a whole.
         axes: &'a [Expr<'a>],
     },
     /// `match p (Idle -> a, Heat -> b)`
@@ -421,38 +421,38 @@ pub enum ExprKind<'a> {
         /// The cases, in textual order.
         cases: &'a [MatchCase<'a>],
     },
-    /// `f (a)` as an operand of `merge`: whether this is a call of `f` (then one operand) or two operands `f` and `(a)`
-    /// is decided when names are resolved. Stands only inside [`ExprKind::MergeOperands`].
+    /// `f (a)` as an operand of `merge`. Name resolution decides whether this is a call of `f` (then one operand) or
+    /// two operands `f` and `(a)`. It occurs only inside [`ExprKind::MergeOperands`].
     Juxtaposed {
         /// `f`
         name: Ident,
         /// The parenthesised list after it.
         args: &'a [Expr<'a>],
-        /// What follows the parentheses, outermost last.
+        /// The suffixes after the parentheses, outermost last.
         suffixes: &'a [Suffix<'a>],
         /// The parenthesised list with its parentheses.
         args_span: Span,
     },
-    /// A `merge` that its number of operands alone does not group (`merge c (x) f(y)`): a list that holds
-    /// [`ExprKind::Juxtaposed`], to be grouped into exactly three operands once names are resolved
-    /// ([`group_merge`](crate::operands::group_merge)). Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`)
-    /// the tree has a plain [`ExprKind::Merge`].
+    /// A `merge` whose number of operands does not determine their grouping (`merge c (x) f(y)`): a list that contains
+    /// [`ExprKind::Juxtaposed`]. Once names are resolved, it is grouped into exactly three operands
+    /// ([`group_merge`](crate::operands::group_merge)). If the number does determine the grouping (`merge c f(x) g(y)`,
+    /// `merge c (x) y`), the tree has a plain [`ExprKind::Merge`].
     MergeOperands(&'a [Expr<'a>]),
-    /// `net` in `share u = net;`, `dense(8, _)`: the node that `u` is an instance of. Stands nowhere but as the right
-    /// side of such an equation.
+    /// `net` in `share u = net;`, `dense(8, _)`: the node that `u` is an instance of. It occurs only as the right side
+    /// of such an equation.
     Share(&'a Expr<'a>),
-    /// `automaton state A .. end`: the right side of an equation without a left one. Stands nowhere else.
+    /// `automaton state A .. end`: the right side of an equation that has no left side. It cannot occur elsewhere.
     Automaton(&'a [State<'a>]),
-    /// `assert "name" c`: the right side of an equation that drops its result. Stands nowhere else.
+    /// `assert "name" c`: the right side of an equation that drops its result. It cannot occur elsewhere.
     Assert {
-        /// The name of the property, without its quotes; the span is that with them.
+        /// The name of the property, without its quotes; its span includes them.
         name: Ident,
         /// `c`
         cond: &'a Expr<'a>,
     },
-    /// `_` as an argument, as in `dense(64, _)`: an input that is left open.
+    /// `_` as an argument, as in `dense(64, _)`: an open input.
     Hole,
-    /// A part that did not parse; its error is already reported.
+    /// A part that did not parse; its error has been reported.
     Error,
 }
 
@@ -493,7 +493,7 @@ pub struct StateParam<'a> {
     pub first: &'a Expr<'a>,
 }
 
-/// What a state consists of.
+/// A part of the body of a state.
 #[derive(Clone, Copy, Debug)]
 pub enum StateItem<'a> {
     /// `y = x;`
@@ -505,17 +505,17 @@ pub enum StateItem<'a> {
 /// `until c then Hold(x);`, `unless c continue Hold;`
 #[derive(Clone, Copy, Debug)]
 pub struct Transition<'a> {
-    /// Whether it is taken before the equations of the state run: `unless`.
+    /// Whether the transition is taken before the equations of the state run: `unless`.
     pub strong: bool,
     /// `c`
     pub cond: &'a Expr<'a>,
-    /// Whether the delays of the state that is entered continue: `continue`.
+    /// Whether the delays of the entered state continue: `continue`.
     pub resume: bool,
     /// `Hold`
     pub target: Ident,
-    /// The values of the parameters; `None` without parentheses.
+    /// The values of the parameters; `None` if no parentheses follow the state.
     pub args: Option<&'a [Expr<'a>]>,
-    /// With the semicolon.
+    /// The whole transition, with the semicolon.
     pub span: Span,
 }
 
@@ -542,24 +542,24 @@ pub enum Literal {
 /// An entry of an index list.
 #[derive(Clone, Copy, Debug)]
 pub enum IndexExpr<'a> {
-    /// `k`: picks one and drops the axis; negative counts from the end.
+    /// `k`: selects one entry and drops the axis; a negative index counts from the end.
     At(&'a Expr<'a>),
     /// `lo:hi`, `lo:hi:step`, each part optional.
     Slice {
-        /// First, 0 if missing.
+        /// The first index; 0 if missing.
         lo: Option<&'a Expr<'a>>,
-        /// One past the last, the axis' size if missing.
+        /// The position after the last index; the size of the axis if missing.
         hi: Option<&'a Expr<'a>>,
-        /// 1 if missing.
+        /// The step; 1 if missing.
         step: Option<&'a Expr<'a>>,
         /// The whole entry.
         span: Span,
     },
-    /// `..`: all axes not mentioned.
+    /// `..`: all axes that are not mentioned.
     Ellipsis(Span),
 }
 
-/// What may follow an operand: `[..]` or `.h`.
+/// A suffix of an operand: `[..]` or `.h`.
 #[derive(Clone, Copy, Debug)]
 pub enum Suffix<'a> {
     /// `[..]`

@@ -1,7 +1,8 @@
-//! Braces, which the language does not have, around what another language writes in them: the cases of an enumeration,
-//! the fields of a record, and the values of fields.
+//! Braces, which are not part of the language, where users of other languages write them: around the cases of an
+//! enumeration, the fields of a record, and the values of fields.
 //!
-//! One error says what to write. The tokens are those of the form that is meant, so that nothing else is in error.
+//! A single error shows the correct form. The lexer continues with the tokens of that form, so no further errors
+//! follow.
 
 use crate::lexer::{Lexed, Lexer};
 use crate::token::{Kind, Token};
@@ -9,7 +10,7 @@ use rml_base::Diagnostic;
 use rml_base::codes::syntax as codes;
 
 impl Lexer<'_> {
-    /// `enum a {b, c}`, `record r {x: num []}` or `r {x = a}`, with the brace next, which is not nested.
+    /// Reads `enum a {b, c}`, `record r {x: num []}` or `r {x = a}` from the brace on, which must not be nested.
     pub(crate) fn braces(&mut self) -> bool {
         let start = self.at;
         let Some(length) = self.rest()[1..].find(['{', '}', '#']) else { return false };
@@ -34,7 +35,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// `enum a = {b, c}`, whose first word begins at `word`.
+    /// Reads the braces in `enum a = {b, c}`; the first word of the declaration begins at `word`.
     fn declaration(
         &mut self,
         (word, eq): (usize, bool),
@@ -70,7 +71,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The tokens up to the closing brace, with commas between them alone.
+    /// The tokens up to the closing brace; only commas separate them.
     fn inside(&self, close: usize) -> Vec<Token> {
         let out = Lexed { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
         let mut inner = Lexer { file: self.file, text: &self.text[..close], at: self.at + 1, out };
@@ -83,7 +84,7 @@ impl Lexer<'_> {
         tokens
     }
 
-    /// `{x = a, y = b}` after the name of a record.
+    /// Reads `{x = a, y = b}` after the name of a record.
     fn value(&mut self, name: usize, close: usize) {
         let start = self.at;
         let record = self.text.get(name..start).unwrap_or("").trim();
@@ -104,7 +105,7 @@ impl Lexer<'_> {
                 ),
         );
         self.push(Kind::LParen, start);
-        // The values without the names of the fields.
+        // The values, without the names of the fields.
         for field in inner.split_inclusive(|token| token.kind == Kind::Comma) {
             let named = matches!(field, [name, sign, ..] if name.kind == Kind::Ident && matches!(sign.kind, Kind::Eq | Kind::Colon));
             self.out.tokens.extend(field.iter().skip(if named { 2 } else { 0 }));
@@ -112,7 +113,8 @@ impl Lexer<'_> {
         self.push(Kind::RParen, close);
     }
 
-    /// `s: point = {x: a, y: b}` or `s = {x = a}`, the fields of a record without its name, as one invalid token.
+    /// Reads the fields of a record without its name, as in `s: point = {x: a, y: b}` or `s = {x = a}`, as one invalid
+    /// token.
     fn fields(&mut self, close: usize) -> bool {
         let start = self.at;
         let text = self.text.get(start + 1..close).unwrap_or("").trim().trim_end_matches([',', ';']);
@@ -142,7 +144,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// The record of the text above that has these fields: its name, and they in its order.
+    /// The record defined earlier in the text that has these fields: its name, and the fields in its order.
     fn record_of(&self, fields: &[&str]) -> Option<(String, Vec<String>)> {
         let tokens = &self.out.tokens;
         let text = |token: &Token| self.text.get(token.start..token.end).unwrap_or("");
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
     use rml_base::{EntityId, FileId};
 
-    /// The tokens that are made, and the help.
+    /// Checks the tokens that the lexer makes, and the help.
     #[track_caller]
     fn check(text: &str, kinds: &str, help: &str) {
         let lexed = crate::lexer::lex(FileId::from_index(0), text);
@@ -193,7 +195,7 @@ mod tests {
         );
     }
 
-    /// The help about a value in braces without the name of its record.
+    /// Checks the help about a value in braces without the name of its record.
     #[track_caller]
     fn check_fields(text: &str, help: &str) {
         let lexed = crate::lexer::lex(FileId::from_index(0), text);

@@ -1,5 +1,5 @@
-//! The tree as text: one parenthesised prefix form for every construct, without positions. Two texts mean the same to
-//! the later stages iff their dumps are equal; parentheses, layout and comments do not show.
+//! The tree as text: one parenthesised prefix form for every construct, without positions. Two texts have the same
+//! meaning for the later stages if and only if their dumps are equal; parentheses, layout and comments are not shown.
 
 use crate::ast::{
     ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath,
@@ -8,7 +8,7 @@ use crate::ast::{
 use lasso::Rodeo;
 use std::fmt::Write;
 
-/// The dump of a whole file: one line for every item and equation.
+/// The dump of a whole file, with one line per item and equation.
 pub fn dump(file: &File<'_>, names: &Rodeo) -> String {
     let mut out = Dump { names, out: String::new() };
     for item in file.items {

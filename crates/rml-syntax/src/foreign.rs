@@ -1,5 +1,5 @@
-//! Characters of other languages: operators on bits, powers of types (`num^4`), and strings in three quotes. The lexer
-//! makes one error of each, which shows what to write.
+//! Syntax of other languages: operators on bits, powers of types (`num^4`), and strings in three quotes. The lexer
+//! reports one error for each, which shows the correct form.
 
 use crate::lexer::{Lexed, Lexer, name_len};
 use crate::token::{Kind, Token};
@@ -10,7 +10,7 @@ use rml_base::{Diagnostic, Span};
 const BITS: &str = "there are no operators on bits: of an int, `mod(x, 256)` is the low byte, `x / 256` what is above it, `mod(x / 4, 2)` bit 2";
 
 impl Lexer<'_> {
-    /// Takes an operator on bits with its right operand (`& 255`, `>> 8`, `<< 8`, `| 1`) as one invalid token.
+    /// Reads an operator on bits and its right operand (`& 255`, `>> 8`, `<< 8`, `| 1`) as one invalid token.
     pub(crate) fn bits(&mut self) -> bool {
         let (start, rest) = (self.at, self.rest());
         let Some(op) = [">>", "<<", "&", "|"].into_iter().find(|op| rest.starts_with(op)) else {
@@ -23,7 +23,7 @@ impl Lexer<'_> {
         let literal = self.text.get(at..).unwrap_or("");
         let literal = &literal[..name_len(literal)];
         let number = Self::based(literal);
-        // Between other operands, `&` and `|` are `and` and `or`, which the lexer reports.
+        // Between other operands, `&` and `|` mean `and` and `or`; the lexer reports that.
         let fraction = self.text.as_bytes().get(at + literal.len()) == Some(&b'.');
         if !after_value || op.len() == 1 && (number.is_none() || fraction) {
             return false;
@@ -37,7 +37,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// Adds what to write for an operator on bits whose right operand, which ends here, is that number.
+    /// Adds the correct form for an operator on bits whose right operand is `number` and ends here.
     fn instead_of_bits(&self, d: Diagnostic, op: &str, number: Option<i64>) -> Diagnostic {
         let power = number.and_then(|n| u32::try_from(n).ok()).and_then(|n| 2_i64.checked_pow(n));
         let above = number.and_then(|n| n.checked_add(1)).filter(|n| *n > 1 && n & (n - 1) == 0);
@@ -64,8 +64,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// The name before the operator, if it is the whole left operand and the right one ends here. It is not in
-    /// `a + x & 7`: arithmetic binds more tightly than operators on bits.
+    /// The name before the operator, if it is the whole left operand and the right operand ends here. In `a + x & 7`
+    /// the name is not the whole operand, because arithmetic binds more tightly than operators on bits.
     fn whole_name(&self) -> Option<Span> {
         let tokens = &self.out.tokens;
         let name = tokens.last().filter(|token| token.kind == Kind::Ident)?;
@@ -75,7 +75,7 @@ impl Lexer<'_> {
         (is_whole && !after.starts_with(['+', '-', '*', '/'])).then(|| self.span(name.start, name.end))
     }
 
-    /// A whole number, `12`, `0xff` or `0b101`.
+    /// A whole number, such as `12`, `0xff` or `0b101`.
     pub(crate) fn based(text: &str) -> Option<i64> {
         let radix = |prefixes: [&str; 2], radix| {
             let digits = prefixes.into_iter().find_map(|prefix| text.strip_prefix(prefix))?;
@@ -85,7 +85,7 @@ impl Lexer<'_> {
         radix(["0x", "0X"], 16).or_else(|| radix(["0b", "0B"], 2)).or_else(decimal)
     }
 
-    /// Takes `num^4`, which stands for `num [4]`, and `0.0^4`, which stands for `zeros([4])`.
+    /// Reads `num^4`, which means `num [4]`, or `0.0^4`, which means `zeros([4])`.
     pub(crate) fn array_power(&mut self) -> bool {
         let start = self.at;
         let Some(before) = self.out.tokens.last().copied() else { return false };
@@ -112,7 +112,7 @@ impl Lexer<'_> {
             self.push(Kind::Invalid, start);
             return true;
         }
-        // The rest of the declaration is read as one of that type.
+        // The rest of the declaration is parsed with that type.
         let out = Lexed { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() };
         let mut inner = Lexer { file: self.file, text: &self.text[..self.at], at: start + 1, out };
         while inner.step() {}
@@ -122,7 +122,8 @@ impl Lexer<'_> {
         true
     }
 
-    /// Takes a string in three quotes where an equation or a node can begin, and reports it: it is meant as a comment.
+    /// Reads a string in three quotes where an equation or a node can begin, and reports that a comment is probably
+    /// meant.
     pub(crate) fn long_text(&mut self) -> bool {
         let (start, rest) = (self.at, self.rest());
         let Some(quotes) = ["\"\"\"", "'''"].into_iter().find(|quotes| rest.starts_with(quotes)) else {
@@ -147,10 +148,10 @@ const OR_SCALAR: &str = ", or the scalar alone, where it meets an array";
 
 /// The error about a string that stands where an equation or a node can begin. `after` is the text after it.
 pub(crate) fn text_as_comment(span: Span, text: &str, after: &str) -> Diagnostic {
-    // Of several lines, only the three quotes are marked.
+    // If the string has several lines, only the three quotes are marked.
     let end = if text.contains('\n') { span.start + 3 } else { span.end };
     let text = text.trim();
-    // A comment up to the end of the line would hide what follows.
+    // A `--` comment would hide the text after the string on the same line.
     let rest = after.lines().next().unwrap_or("");
     let alone = !text.contains('\n') && rest.trim_matches([';', ' ', '\t', '\r']).is_empty();
     let (written, help) = match alone {
@@ -159,7 +160,7 @@ pub(crate) fn text_as_comment(span: Span, text: &str, after: &str) -> Diagnostic
     };
     let d = Diagnostic::error(codes::SYNTAX, "a text beside the equations is written as a comment")
         .label(Span { end, ..span }, "expected an equation or the next node");
-    // Comments nest.
+    // Block comments nest, so a text that contains their delimiters cannot become one.
     match text.contains("(*") || text.contains("*)") {
         true => d.help(help),
         false => {
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use rml_base::{EntityId, FileId};
 
-    /// The help lines.
+    /// Checks the help lines.
     #[track_caller]
     fn check(text: &str, help: &[&str]) {
         let lexed = crate::lexer::lex(FileId::from_index(0), text);

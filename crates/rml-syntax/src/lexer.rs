@@ -1,21 +1,21 @@
-//! The lexer: text to tokens, with all comments on the side. It never fails: what is no token becomes
-//! [`Kind::Invalid`] and a diagnostic.
+//! The lexer: turns text into tokens and collects the comments. It never fails: invalid text becomes [`Kind::Invalid`]
+//! and a diagnostic.
 
 use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, FileId, Span};
 
-/// What the lexer makes of a text.
+/// The result of lexing a text.
 pub(crate) struct Lexed {
     /// The tokens; the last one is [`Kind::Eof`].
     pub(crate) tokens: Vec<Token>,
     /// All comments, in textual order, with their delimiters.
     pub(crate) comments: Vec<Span>,
-    /// What is wrong.
+    /// The errors found.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Cuts `text` into tokens.
+/// Splits `text` into tokens.
 pub(crate) fn lex(file: FileId, text: &str) -> Lexed {
     let mut lexer = Lexer {
         file,
@@ -48,7 +48,7 @@ impl<'s> Lexer<'s> {
         self.out.tokens.push(Token { kind, start, end: self.at });
     }
 
-    /// Takes one token, comment or run of blanks; false at the end.
+    /// Reads one token, comment or run of blanks; returns false at the end of the text.
     pub(crate) fn step(&mut self) -> bool {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return false };
@@ -80,7 +80,7 @@ impl<'s> Lexer<'s> {
         true
     }
 
-    /// `(* .. *)`, nested.
+    /// Reads `(* .. *)`, which may be nested.
     fn block_comment(&mut self) {
         let start = self.at;
         let mut open = Vec::new();
@@ -115,7 +115,7 @@ impl<'s> Lexer<'s> {
         self.out.comments.push(self.span(start, self.at));
     }
 
-    /// `12`, `1.5`, `2e-3`. A dot that begins `..` does not belong to the number.
+    /// Reads `12`, `1.5` or `2e-3`. The first dot of `..` does not belong to the number.
     fn number(&mut self) {
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -156,7 +156,7 @@ impl<'s> Lexer<'s> {
         self.push(kind, start);
     }
 
-    /// `".."` on one line, without escapes.
+    /// Reads `".."` on one line, without escapes.
     fn string(&mut self) {
         let start = self.at;
         let rest = self.text.get(start + 1..).unwrap_or("");
@@ -178,7 +178,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// `# ..`, a comment of another language: reported, and passed over up to the end of the line.
+    /// Reads `# ..`, a comment in other languages: reports it and skips the rest of the line.
     fn foreign_comment(&mut self) {
         let start = self.at;
         self.at += self.rest().find('\n').unwrap_or(self.rest().len());
@@ -189,8 +189,8 @@ impl<'s> Lexer<'s> {
         );
     }
 
-    /// The token that is meant by the same character once or several times, from `start` to here, apart from names
-    /// around it.
+    /// The token that was probably meant by one character, or its repetition, from `start` to here. Blanks separate it
+    /// from names around it.
     fn replacement(&self, meant: &str, start: usize) -> Option<String> {
         let token = meant.strip_prefix('`')?.strip_suffix('`').filter(|token| !token.contains(['`', ' ']))?;
         let mut written = self.text.get(start..self.at)?.chars();
@@ -205,7 +205,7 @@ impl<'s> Lexer<'s> {
         Some(format!("{before}{token}{behind}"))
     }
 
-    /// What to write for a character, where the tokens before it say what it was meant for.
+    /// The correct form for a character whose purpose is shown by the tokens before it.
     fn around(&self, first: char) -> Option<&'static str> {
         let tokens = &self.out.tokens;
         let after_value = tokens.last().is_some_and(|token| token.kind.ends_expr());
@@ -222,7 +222,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// `|x|` where a value is expected: one token that is none.
+    /// Reads `|x|` where a value is expected, as one invalid token.
     fn absolute_value(&mut self) -> bool {
         let start = self.at;
         let ends_expr = self.out.tokens.last().is_some_and(|token| token.kind.ends_expr());
@@ -240,7 +240,7 @@ impl<'s> Lexer<'s> {
         true
     }
 
-    /// A run of characters no token begins with.
+    /// Reads a run of characters with which no token begins.
     fn invalid(&mut self) {
         let start = self.at;
         let first = self.rest().chars().next().unwrap_or(' ');
@@ -327,7 +327,7 @@ fn mark(text: &str) -> Option<(Kind, usize)> {
     Some((kind, 1))
 }
 
-/// What was probably meant by a character of another language or keyboard.
+/// The token that was probably meant by a character of another language or keyboard.
 fn look_alike(c: char) -> Option<&'static str> {
     Some(match c {
         '&' => "`and`",
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use rml_base::EntityId;
 
-    /// The tokens as written, separated by `|`, and the codes reported.
+    /// The tokens as written, separated by `|`, and the reported codes.
     fn tokens(text: &str) -> (String, Vec<&'static str>) {
         let lexed = lex(FileId::from_index(0), text);
         let shown: Vec<_> = lexed.tokens.iter().filter_map(|t| text.get(t.start..t.end)).collect();

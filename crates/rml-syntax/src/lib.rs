@@ -1,4 +1,4 @@
-//! From text to syntax tree: lexer, parser, [`ast`] and formatter. It does not resolve names.
+//! Turns text into a syntax tree: lexer, parser, [`ast`] and formatter. Names are not resolved.
 
 pub mod ast;
 mod braces;

@@ -1,4 +1,4 @@
-//! The operands of `merge` that names tell apart.
+//! The operands of `merge` whose grouping depends on names.
 
 use crate::ast::{Expr, ExprKind, Ident, Suffix, Symbol};
 use rml_base::Span;
@@ -6,33 +6,34 @@ use rml_base::Span;
 /// One operand of a `merge` after grouping.
 #[derive(Clone, Copy, Debug)]
 pub enum MergeOperand<'a> {
-    /// An expression as it stands.
+    /// An expression, unchanged.
     Expr(&'a Expr<'a>),
-    /// A juxtaposition taken as a call, with what follows it.
+    /// A juxtaposition read as a call, with its suffixes.
     Call {
         /// The callee.
         callee: Ident,
         /// The arguments.
         args: &'a [Expr<'a>],
-        /// What follows the call.
+        /// The suffixes after the call.
         suffixes: &'a [Suffix<'a>],
         /// The whole operand.
         span: Span,
     },
-    /// The name of a juxtaposition taken as two operands.
+    /// The name of a juxtaposition read as two operands.
     Name(Ident),
-    /// The parenthesised expression of a juxtaposition taken as two operands.
+    /// The parenthesised expression of a juxtaposition read as two operands.
     Parenthesised {
         /// The expression between the parentheses.
         inner: &'a Expr<'a>,
-        /// What follows it.
+        /// The suffixes after the parenthesis.
         suffixes: &'a [Suffix<'a>],
     },
 }
 
-/// Groups the operands of [`ExprKind::MergeOperands`]: a juxtaposition is a call iff `is_callable` says that its name
-/// is a node or function in scope (`docs/language/grammar.md`, the operands of `merge`). Returns the operands in order;
-/// the caller checks that there are three. A juxtaposition of several arguments is always a call.
+/// Groups the operands of [`ExprKind::MergeOperands`]. A juxtaposition is a call if and only if `is_callable` returns
+/// true for its name, so that it names a node or function in scope (`docs/language/grammar.md`, the operands of
+/// `merge`). A juxtaposition of several arguments is always a call. Returns the operands in order; the caller checks
+/// that there are three.
 pub fn group_merge<'a>(
     operands: &'a [Expr<'a>],
     mut is_callable: impl FnMut(Symbol) -> bool,

@@ -1,14 +1,14 @@
-//! The precedence table: the one place that says how tightly each form binds. The parser reads it, the formatter reads
-//! it, and so does whoever prints surface text.
+//! The precedence table: the only place that defines how tightly each form binds. The parser, the formatter and all
+//! printers of surface text use it.
 //!
-//! A form of level `p` stands without parentheses where the context asks for at least level `q` iff `p >= q`.
+//! A form of level `p` needs no parentheses in a context of level `q` if and only if `p >= q`.
 
 use crate::ast::{BinaryOp, ExprKind};
 
 /// How tightly a form binds; higher binds tighter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
-    /// `if c then a else b`, and everything an expression may be.
+    /// `if c then a else b`: the level of any expression.
     If,
     /// `i fby x`, `i fby back x` (right associative; the right operand is any expression).
     Fby,
@@ -48,15 +48,15 @@ impl Level {
         Level::Atom,
     ];
 
-    /// The next tighter level; [`Level::Atom`] stays.
+    /// The next tighter level; for [`Level::Atom`] the level itself.
     #[must_use]
     pub fn tighter(self) -> Level {
         Level::ALL.get(self as usize + 1).copied().unwrap_or(Level::Atom)
     }
 }
 
-/// The level of an infix operator. All of them associate to the left: the left operand needs this level, the right one
-/// the next tighter level.
+/// The level of an infix operator. All of them associate to the left: the left operand needs this level, and the right
+/// one the next tighter level.
 pub fn binary(op: BinaryOp) -> Level {
     match op {
         BinaryOp::Or => Level::Or,
@@ -71,9 +71,9 @@ pub fn binary(op: BinaryOp) -> Level {
 
 /// The level of an expression.
 ///
-/// `merge` is an atom that ends with an operand of level [`Level::Postfix`]: an index after it would belong to that
-/// operand, so as the base of an index (and, for the reader's sake, as an operand of another `merge`) it takes
-/// parentheses anyway.
+/// `merge` is an atom that ends with an operand of level [`Level::Postfix`]. An index after it would belong to that
+/// operand. So a `merge` needs parentheses as the base of an index; as an operand of another `merge` it gets them to
+/// help the reader.
 pub fn of(kind: &ExprKind<'_>) -> Level {
     match kind {
         ExprKind::If { .. } | ExprKind::Assert { .. } | ExprKind::Share(_) | ExprKind::Automaton(_) => {

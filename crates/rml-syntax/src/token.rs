@@ -1,21 +1,21 @@
 //! Tokens: their kinds and how messages name them.
 
-/// A token: its kind and the bytes it covers.
+/// A token: its kind and its range of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
-    /// Which kind.
+    /// The kind.
     pub(crate) kind: Kind,
-    /// First byte.
+    /// The first byte.
     pub(crate) start: usize,
-    /// One past the last byte.
+    /// The position after the last byte.
     pub(crate) end: usize,
 }
 
 /// Declares the kinds with a fixed spelling.
 macro_rules! kinds {
     (keywords { $($kw:ident $kw_text:literal,)* } marks { $($mark:ident $mark_text:literal,)* }) => {
-        /// The kinds of tokens. Everything that is not a keyword here is an ordinary name: `do`, `end`, `init`, `back`,
-        /// `every`, `import`, `int`, `num`, `bool` are special in a few places only.
+        /// The kinds of tokens. Words that are not keywords here are ordinary names: `do`, `end`, `init`, `back`,
+        /// `every`, `import`, `int`, `num` and `bool` are special only in a few places.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum Kind {
             /// A name.
@@ -28,14 +28,14 @@ macro_rules! kinds {
             Str,
             $(#[doc = $kw_text] $kw,)*
             $(#[doc = $mark_text] $mark,)*
-            /// Bytes that are no token; already reported.
+            /// Invalid text; its error has been reported.
             Invalid,
             /// The end of the text.
             Eof,
         }
 
         impl Kind {
-            /// The spelling, for kinds that have just one.
+            /// The spelling, for kinds that have a single one.
             pub(crate) fn spelling(self) -> Option<&'static str> {
                 match self {
                     $(Kind::$kw => Some($kw_text),)*
@@ -55,7 +55,7 @@ macro_rules! kinds {
             /// All keywords.
             pub(crate) const KEYWORDS: &[&str] = &[$($kw_text),*];
 
-            /// Whether it is a keyword.
+            /// Whether the kind is a keyword.
             pub(crate) fn is_keyword(self) -> bool {
                 matches!(self, $(Kind::$kw)|*)
             }
@@ -76,7 +76,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether an operand of `merge` can begin with it.
+    /// Whether an operand of `merge` can begin with this kind.
     pub(crate) fn starts_operand(self) -> bool {
         matches!(
             self,
@@ -91,18 +91,18 @@ impl Kind {
         )
     }
 
-    /// Whether an operand of `when` can begin with it.
+    /// Whether an operand of `when` can begin with this kind.
     pub(crate) fn starts_unary(self) -> bool {
         self.starts_operand() || matches!(self, Kind::Minus | Kind::Not | Kind::Post)
     }
 
-    /// Whether an expression can end with it.
+    /// Whether an expression can end with this kind.
     pub(crate) fn ends_expr(self) -> bool {
         matches!(self, Kind::RParen | Kind::RBracket)
             || self.starts_operand() && !matches!(self, Kind::LParen | Kind::LBracket | Kind::Merge)
     }
 
-    /// Whether an expression can begin with it.
+    /// Whether an expression can begin with this kind.
     pub(crate) fn starts_expr(self) -> bool {
         self.starts_unary() || self == Kind::If
     }
@@ -113,7 +113,7 @@ pub fn keywords() -> impl Iterator<Item = &'static str> {
     Kind::KEYWORDS.iter().copied()
 }
 
-/// Whether `text` is a keyword, so that it cannot be a name.
+/// Whether `text` is a keyword, and therefore not a name.
 pub fn is_keyword(text: &str) -> bool {
     Kind::keyword(text).is_some()
 }

@@ -1,6 +1,6 @@
-//! File tests: every `filetests/*.rml` holds its expected errors inline, `-- ^ error[code]: message` below the line,
-//! with the caret under the beginning of the primary label (`--<` where that is in the first two columns). A file
-//! without expectations is accepted. `RML_BLESS=1` writes the expectations again.
+//! File tests: every `filetests/*.rml` contains its expected errors as comments, `-- ^ error[code]: message`, below the
+//! lines. The caret is under the beginning of the primary label (`--<` if that is in the first two columns). A file
+//! without expectations must be accepted. `RML_BLESS=1` rewrites the expectations.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The language reference: its programs parse, and its table of groupings is true.
+//! The language reference: its programs parse, and its table of groupings is correct.
 
 mod common;
 

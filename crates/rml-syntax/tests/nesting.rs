@@ -1,5 +1,5 @@
-//! Deeply nested and very long texts: everything up to the limit works, everything beyond is reported, and no text
-//! needs more than a small stack.
+//! Deeply nested and very long texts: everything within the limit works, everything beyond it is reported, and a small
+//! stack is sufficient for every text.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn nested(before: &str, after: &str, n: usize) -> String {
     node(&format!("{}x{}", before.repeat(n), after.repeat(n)))
 }
 
-/// What nests, with how often it can until the limit at least.
+/// Constructs that nest, with a depth that is within the limit.
 const NESTS: [(&str, &str, usize); 16] = [
     ("(", ")", 127),
     ("f(", ")", 127),
@@ -41,7 +41,7 @@ const NESTS: [(&str, &str, usize); 16] = [
     ("x when (", ")", 127),
 ];
 
-/// What makes a long chain to the left.
+/// Constructs that form a long chain to the left.
 const CHAINS: [&str; 7] = [" + x", " and x", " == x", " when x", "[x]", " every x", " along x"];
 
 #[test]
@@ -66,7 +66,7 @@ fn up_to_the_limit() {
     });
 }
 
-/// Names that leave little room, or none, go to lines of their own.
+/// Names that leave little or no space on a line are printed on lines of their own.
 #[test]
 fn long_names_at_any_depth() {
     on_small_stack(|| {

@@ -1,5 +1,5 @@
 //! Properties of parser and formatter on random texts: nothing panics, and the formatter keeps meaning and comments and
-//! has nothing to do the second time.
+//! does not change its own output.
 
 mod common;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rml_syntax::format;
 
-/// A random expression; printed with the parentheses it needs and some it does not need.
+/// A random expression, printed with the necessary parentheses and some unnecessary ones.
 #[derive(Clone, Debug)]
 enum E {
     Leaf(&'static str),
@@ -53,7 +53,7 @@ impl E {
         }
     }
 
-    /// Whether it reads as something else after another operand of `merge`.
+    /// Whether the expression could be read differently after another operand of `merge`.
     fn misread(&self) -> bool {
         match self {
             E::Array(..) | E::Leaf("every") | E::Call("every", _) => true,
@@ -102,7 +102,7 @@ impl E {
                 out.extend(back.then_some("back"));
                 let mut next = Vec::new();
                 b.put(&mut next);
-                // A name `back` with more after it would be read as `fby back`.
+                // A name `back` with a suffix would be read as `fby back`.
                 let parentheses = next.len() > 1 && next.first() == Some(&"back");
                 out.extend(parentheses.then_some("("));
                 out.extend(next);
@@ -165,7 +165,7 @@ impl E {
     }
 }
 
-/// Up to `depth` levels high, with about `size` parts.
+/// A strategy for expressions of at most `depth` levels and about `size` parts.
 fn expression(depth: u32, size: u32) -> impl Strategy<Value = E> {
     let names = prop::sample::select(vec!["x", "do", "back", "every", "end", "bp", "long_variable_name"]);
     let leaf = prop_oneof![
@@ -192,7 +192,7 @@ fn expression(depth: u32, size: u32) -> impl Strategy<Value = E> {
     })
 }
 
-/// A node with a few equations as tokens.
+/// A strategy for nodes with a few equations, as tokens.
 fn program() -> impl Strategy<Value = Vec<&'static str>> {
     let heads = prop::sample::select(vec![
         "node f ( ) -> ( o )",
@@ -232,7 +232,7 @@ const COMMENTS: [&str; 7] = [
     "\n\n  -- spaced\n\n",
 ];
 
-/// Tokens with blanks and comments between them.
+/// The tokens with blanks and comments between them.
 fn with_layout(tokens: &[&str], layout: &[u8]) -> String {
     let mut text = String::new();
     for (i, token) in tokens.iter().enumerate() {
@@ -266,7 +266,7 @@ proptest! {
     fn formatting_keeps_meaning(tokens in program(), layout in prop::collection::vec(0..60u8, 1..40)) {
         let text = with_layout(&tokens, &layout);
         let (_, diagnostics) = parse_text(&text);
-        // Two `merge`s directly inside each other may be ambiguous; nothing else may fail.
+        // Two `merge`s directly inside each other may be ambiguous; no other error is allowed.
         prop_assume!(diagnostics.iter().all(|d| d.code.name != "merge-operands"));
         prop_assert!(diagnostics.is_empty(), "{}\n{:#?}", text, diagnostics);
         check_format(&text)?;

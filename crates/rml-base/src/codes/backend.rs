@@ -1,4 +1,4 @@
-//! Codes of backends: libraries that are loaded, devices, and calls that fail there.
+//! Codes of backends: loading their libraries, opening devices, and failed calls.
 
 codes! {
     BACKEND_NOT_BUILT = "backend-not-built", "A backend is chosen that this build of `rml` does not have.";

@@ -1,6 +1,6 @@
-//! Every diagnostic code, by the stage that reports it. A code is data: its name is stable and never reused.
+//! All diagnostic codes, grouped by the stage that reports them. A code is data: its name is stable and never reused.
 
-/// Declares codes and the list `ALL` of those of one stage.
+/// Declares the codes of one stage, and a list `ALL` of them.
 macro_rules! codes {
     ($($ident:ident = $name:literal, $summary:literal;)*) => {
         $(
@@ -20,7 +20,7 @@ pub mod run;
 pub mod sim;
 pub mod syntax;
 
-/// All codes by topic, in the order in which a program meets them.
+/// All codes by topic, in the order in which a program passes the stages.
 pub const TOPICS: &[(&str, &[crate::Code])] = &[
     ("Text", syntax::ALL),
     ("Names, static values, types and shapes", elab::ALL),
@@ -31,12 +31,12 @@ pub const TOPICS: &[(&str, &[crate::Code])] = &[
     ("Backends", backend::ALL),
 ];
 
-/// All codes of all stages.
+/// The codes of all stages.
 pub fn all() -> impl Iterator<Item = crate::Code> {
     TOPICS.iter().flat_map(|(_, codes)| codes.iter()).copied()
 }
 
-/// The code of that name.
+/// The code with that name.
 pub fn find(name: &str) -> Option<crate::Code> {
     all().find(|c| c.name == name)
 }

@@ -1,19 +1,20 @@
-//! The count of the bytes that are reserved in the process.
+//! The number of bytes that are reserved in the process.
 //!
-//! Each thread collects its changes and adds them to the process's count in steps of [`STEP`] bytes, and when it ends.
-//! A thread sees its own changes at once and those of others after a step, so [`used`] is exact with one thread and
-//! otherwise off by less than [`STEP`] bytes for each other thread.
+//! Each thread collects its changes, and adds them to the process's count in steps of [`STEP`] bytes and when the
+//! thread ends. A thread sees its own changes at once, and those of others after a step. So [`used`] is exact with one
+//! thread, and otherwise off by less than [`STEP`] bytes for each other thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// How many bytes a thread reserves or frees before others see them.
+/// The number of bytes that a thread reserves or frees before other threads see them.
 pub(super) const STEP: u64 = 64 << 10;
 
-/// What the threads have added. Below 0 for a moment where one thread frees what another has not added yet.
+/// The sum of the changes that threads have added. It is negative for a moment if one thread frees bytes that another
+/// thread has not added yet.
 static SHARED: AtomicI64 = AtomicI64::new(0);
 
-/// What a thread has not added yet.
+/// The changes that a thread has not added yet.
 struct Pending(Cell<i64>);
 
 impl Drop for Pending {
@@ -42,19 +43,19 @@ fn change(bytes: i64) {
     }
 }
 
-/// Counts bytes that are taken.
+/// Counts bytes as reserved.
 #[inline]
 pub(super) fn add(bytes: u64) {
     change(bytes.cast_signed());
 }
 
-/// Counts bytes that are free again.
+/// Counts bytes as free.
 #[inline]
 pub(super) fn subtract(bytes: u64) {
     change(bytes.cast_signed().wrapping_neg());
 }
 
-/// How many bytes are reserved now.
+/// The number of bytes reserved at present.
 pub(super) fn used() -> u64 {
     let own = PENDING.try_with(|Pending(pending)| pending.get()).unwrap_or(0);
     SHARED.load(Ordering::Relaxed).wrapping_add(own).max(0).cast_unsigned()

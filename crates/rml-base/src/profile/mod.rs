@@ -1,8 +1,8 @@
-//! Where the time of a run goes: by place in the source, and by overhead beside the computation.
+//! The time that a run takes: by place in the source, and for overhead beside the computation.
 //!
-//! A [`Profile`] is one measurement, shared by all runs of a command. A run that measures has a [`Recorder`] of its
-//! own, so that nothing is locked while it runs. Reading the clock takes longer than a small operator does; so a
-//! [`Sampler`] chooses which of many small steps are timed; the others are assumed to take as long.
+//! A [`Profile`] is one measurement, shared by all runs of a command. Each measured run has its own [`Recorder`], so no
+//! lock is taken while it runs. Reading the clock takes longer than a small operator; therefore a [`Sampler`] chooses
+//! which of many small steps are timed, and the other steps are assumed to take the same time.
 
 mod recorder;
 mod sampler;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use crate::{Sources, Span};
 
-/// What is done beside what the program computes.
+/// Work beside the computation of the program itself.
 ///
 /// ```
 /// # use rml_base::profile as rml;
@@ -24,19 +24,19 @@ use crate::{Sources, Span};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// From source text to what an engine runs.
+    /// Compilation, from the source text to the code that an engine runs.
     Compile,
-    /// Reading data, and putting windows of them together.
+    /// Reading data and assembling windows.
     Data,
     /// Reading and writing checkpoints.
     Checkpoint,
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Phase; 3] = [Phase::Compile, Phase::Data, Phase::Checkpoint];
 
-    /// Its name for people.
+    /// The name of the phase, for people.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Compile => "compilation",
@@ -46,63 +46,64 @@ impl Phase {
     }
 }
 
-/// What is computed at a place in the source.
+/// An operator at a place in the source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Site {
-    /// The place.
+    /// The place in the source.
     pub span: Span,
-    /// The operator.
+    /// The name of the operator.
     pub what: &'static str,
 }
 
-/// How much time something took, and how often it was done.
+/// The time that something took, and how often it was done.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Cost {
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: f64,
-    /// How often.
+    /// The number of times.
     pub calls: f64,
 }
 
 impl Cost {
-    /// Adds to it.
+    /// Adds a time and a number of calls.
     pub fn add(&mut self, ns: f64, calls: f64) {
         self.ns += ns;
         self.calls += calls;
     }
 }
 
-/// Something that happened from one time to another, in nanoseconds since the profile began.
+/// Something that took place during an interval; times are in nanoseconds since the start of the profile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
-    /// What happened.
+    /// The kind of event.
     pub name: Name,
-    /// When it began.
+    /// The start time.
     pub start: u64,
-    /// When it ended.
+    /// The end time.
     pub end: u64,
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Since the profile began, in nanoseconds.
+    /// The time since the start of the profile, in nanoseconds.
     pub total: u64,
-    /// Each phase, in the order of [`Phase::ALL`].
+    /// The cost of each phase, in the order of [`Phase::ALL`].
     pub phases: [Cost; 3],
-    /// The programs that a backend compiled within calls of engines, and those that it loaded instead.
+    /// The programs that a backend compiled within calls of engines, and those that it loaded instead of compiling
+    /// them.
     pub programs: [Cost; 2],
-    /// The calls of engines, with what they do beside computing: copying inputs, outputs and states.
+    /// The calls of engines, including their overhead: copying inputs, outputs and states.
     pub runs: Cost,
-    /// What is computed, by place.
+    /// The operators by place, with their costs.
     pub sites: Vec<(Arc<Sources>, Site, Cost)>,
-    /// What happened, as far as it was kept. A [`Name::Site`] is one of `sites`.
+    /// The events that were kept. A [`Name::Site`] is an index into `sites`.
     pub events: Vec<Event>,
-    /// How many events were not kept.
+    /// The number of events that were not kept.
     pub left_out: u64,
 }
 
-/// One measurement. Clones of it are the same one.
+/// One measurement. All clones of it share the measurement.
 ///
 /// ```
 /// # use rml_base::profile as rml;
@@ -127,11 +128,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     measured: Measured,
-    /// The place of each site among those measured, by the address of its sources.
+    /// The index of each site in `measured.sites`. The first part of a key is the address of the site's sources.
     known: BTreeMap<(usize, Site), usize>,
-    /// The phases that are open: since when, and how long others took within them.
+    /// The phases in progress, outermost first: the start time, and the time of inner phases.
     open: Vec<(Phase, u64, u64)>,
-    /// How many events are kept of what happens within calls of engines, and of what happens around it.
+    /// The numbers of events kept: those within calls of engines, and the others.
     kept: [usize; 2],
 }
 
@@ -144,8 +145,8 @@ impl State {
         })
     }
 
-    /// Keeps an event, unless there are too many of its kind. What happens within calls leaves room for the calls and
-    /// phases.
+    /// Keeps an event, unless the limit for its kind is reached. Events within calls have a limit of their own, so they
+    /// cannot displace events of calls and phases.
     fn keep(&mut self, event: Event) {
         let is_outer = matches!(event.name, Name::Phase(_) | Name::Run);
         let kept = &mut self.kept[usize::from(is_outer)];
@@ -159,20 +160,20 @@ impl State {
 }
 
 impl Profile {
-    /// The most events that are kept of what happens within calls of engines, and likewise of calls and phases.
+    /// The most events kept within calls of engines; the same limit applies separately to calls and phases.
     pub const MOST_EVENTS: usize = 50_000;
 
-    /// Begins to measure: times, and with `traces` also what happened when.
+    /// Starts a measurement of times; with `traces`, also of the events and when they happened.
     pub fn new(traces: bool) -> Self {
         Self(Arc::new(Shared { origin: Instant::now(), traces, state: Mutex::default() }))
     }
 
-    /// Whether it keeps what happened when.
+    /// Whether events are kept.
     pub fn traces(&self) -> bool {
         self.0.traces
     }
 
-    /// The nanoseconds since it began.
+    /// The time since the start of the profile, in nanoseconds.
     pub fn now(&self) -> u64 {
         u64::try_from(self.0.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -181,7 +182,7 @@ impl Profile {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something that belongs to a phase. What it does for another phase counts there alone.
+    /// Runs `what` and counts its time for a phase. The time of an inner phase counts only for that phase.
     pub fn time<T>(&self, phase: Phase, what: impl FnOnce() -> T) -> T {
         let start = self.now();
         self.state().open.push((phase, start, 0));
@@ -199,13 +200,14 @@ impl Profile {
         result
     }
 
-    /// What was measured so far, by the runs that have ended and by what the others have [told](Recorder::tell).
+    /// The measurement so far. It contains the runs that have ended, and the parts that other runs have
+    /// [reported](Recorder::tell).
     pub fn measured(&self) -> Measured {
         let total = self.now();
         Measured { total, ..self.state().measured.clone() }
     }
 
-    /// For the program with these texts.
+    /// The profile, for the program with these texts.
     pub fn scope(&self, sources: &Arc<Sources>) -> Scope {
         Scope { profile: self.clone(), sources: Arc::clone(sources) }
     }
@@ -219,7 +221,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// What a run with these sites measures.
+    /// A recorder for a run with these sites.
     pub fn recorder(&self, sites: impl IntoIterator<Item = Site>) -> Recorder {
         let mut state = self.profile.state();
         let ids = sites.into_iter().map(|site| state.site(&self.sources, site)).collect();

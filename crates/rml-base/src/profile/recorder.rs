@@ -1,13 +1,13 @@
-//! What one run measures.
+//! The measurements of one run.
 
 use super::{Cost, Event, Phase, Profile};
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Name {
-    /// A phase.
+    /// A phase of overhead.
     Phase(Phase),
-    /// What is computed at a site.
+    /// The computation at a site.
     Site(usize),
     /// A call of an engine.
     Run,
@@ -15,11 +15,12 @@ pub enum Name {
     Other(&'static str),
 }
 
-/// What one run measures, kept by it alone; it [tells](Self::tell) the profile now and then, and at its end.
+/// The measurements of one run. Only the run itself writes to it; it [reports](Self::tell) them to the profile from
+/// time to time, and at its end.
 #[derive(Debug)]
 pub struct Recorder {
     profile: Profile,
-    /// For each site of the run, the one of the profile.
+    /// The site of the profile for each site of the run.
     ids: Vec<usize>,
     costs: Vec<Cost>,
     runs: Cost,
@@ -30,7 +31,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// How long it keeps things for itself, in nanoseconds.
+    /// The least time between two reports, in nanoseconds.
     const RARELY: u64 = 100_000_000;
 
     pub(super) fn new(profile: Profile, ids: Vec<usize>) -> Self {
@@ -39,7 +40,7 @@ impl Recorder {
         Self { profile, ids, costs, runs, programs, events: Vec::new(), left_out: 0, told }
     }
 
-    /// The nanoseconds since the profile began.
+    /// The time since the start of the profile, in nanoseconds.
     pub fn now(&self) -> u64 {
         self.profile.now()
     }
@@ -49,18 +50,18 @@ impl Recorder {
         self.profile.traces()
     }
 
-    /// Adds to a site of the run.
+    /// Adds a cost to a site of the run.
     pub fn add(&mut self, site: usize, ns: f64, calls: f64) {
         self.costs[site].add(ns, calls);
     }
 
-    /// Adds a call of an engine, with everything that it does.
+    /// Adds a call of an engine, including its overhead.
     pub fn run(&mut self, start: u64, end: u64) {
         self.runs.add((end - start) as f64, 1.0);
         self.event(Name::Run, start, end);
     }
 
-    /// Adds programs that a backend compiled, and such that it loaded, within a call of an engine.
+    /// Adds the programs that a backend compiled within a call of an engine, and those that it loaded.
     pub fn programs(&mut self, compiled: Cost, loaded: Cost) {
         for (sum, more) in self.programs.iter_mut().zip([compiled, loaded]) {
             sum.add(more.ns, more.calls);
@@ -79,14 +80,14 @@ impl Recorder {
         self.events.push(Event { name, start, end });
     }
 
-    /// Tells the profile what was measured, unless it did so a moment ago.
+    /// Reports the measurements to the profile, unless the last report was a moment ago.
     pub fn tell_rarely(&mut self, now: u64) {
         if now - self.told > Self::RARELY {
             self.tell();
         }
     }
 
-    /// Tells the profile what was measured.
+    /// Reports the measurements to the profile.
     pub fn tell(&mut self) {
         let mut state = self.profile.state();
         for (id, cost) in self.ids.iter().zip(&mut self.costs) {

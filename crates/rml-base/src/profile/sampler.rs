@@ -1,27 +1,27 @@
-//! Which of many small steps are timed.
+//! Chooses which of many small steps are timed.
 
 use super::Recorder;
 
-/// Chooses which of many steps are timed, so that reading the clock takes about a hundredth of the time of all of them.
-/// Steps that repeat with a period are met at all places of it, since the distance from one choice to the next varies.
+/// Chooses which of many steps are timed. Reading the clock then takes about a hundredth of the time of all steps.
+/// Periodic steps are sampled at all places of their period, because the distance between two choices varies.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    /// What reading the clock takes, in nanoseconds.
+    /// The time of reading the clock once, in nanoseconds.
     clock: u64,
-    /// How many steps are passed over before the next one is timed.
+    /// The number of steps to skip before the next timed one.
     left: u64,
-    /// How many were, before the one that is timed.
+    /// The number of steps that are skipped before that timed step.
     passed: u64,
     seed: u64,
 }
 
 impl Sampler {
-    /// How much of the time reading the clock may take.
+    /// Reading the clock may take one part in this many of the total time.
     const SHARE: u64 = 100;
-    /// The most steps that are passed over.
+    /// The most steps that are skipped in a row.
     const MOST: u64 = 1 << 14;
 
-    /// For steps that are timed by this recorder.
+    /// A sampler for steps that are timed with this recorder.
     pub fn new(recorder: &Recorder) -> Self {
         let pair = |_| {
             let before = recorder.now();
@@ -30,12 +30,12 @@ impl Sampler {
         Self { clock: (0..32).map(pair).min().unwrap_or(0), left: 0, passed: 0, seed: 1 }
     }
 
-    /// What reading the clock takes, in nanoseconds.
+    /// The time of reading the clock once, in nanoseconds.
     pub fn clock(&self) -> u64 {
         self.clock
     }
 
-    /// Whether the next step is timed: then, for how many steps it counts.
+    /// Whether the next step is timed; if so, the number of steps that it represents.
     #[inline]
     pub fn choose(&mut self) -> Option<u64> {
         if self.left > 0 {
@@ -45,7 +45,8 @@ impl Sampler {
         Some(self.passed + 1)
     }
 
-    /// After a step that was timed: how often the clock was read in it, and how long it took with that, in nanoseconds.
+    /// Notes the result of a timed step: how often the clock was read in it, and its time in nanoseconds, clock
+    /// readings included.
     pub fn timed(&mut self, reads: u64, ns: u64) {
         let spent = reads * self.clock;
         let net = ns.saturating_sub(spent).max(ns / 8).max(1);
@@ -75,7 +76,7 @@ mod tests {
             (timed, stands_for)
         };
         assert_eq!(count(&mut sampler, 2, 50_000), (100_000, 100_000));
-        // Two readings in a step of 100 ns: one step of about 50 + 1 is timed, and counts for as many.
+        // Two readings in a step of 100 ns: about one step in 51 is timed, and it represents that number of steps.
         let (timed, stands_for) = count(&mut sampler, 2, 150);
         assert!(
             (1500..2500).contains(&timed) && (99_900..=100_000).contains(&stands_for),

@@ -28,7 +28,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// As written.
+    /// The operator as written.
     pub fn text(self) -> &'static str {
         match self {
             BinaryOp::Or => "or",

@@ -1,9 +1,9 @@
-//! The expressions that an expression consists of.
+//! The direct subexpressions of an expression.
 
 use super::{Dim, Expr, ExprKind, IndexExpr, Suffix};
 
 impl<'a> Expr<'a> {
-    /// The expressions directly in this one, in textual order; of an automaton, none.
+    /// The direct subexpressions, in textual order; none for an automaton.
     pub fn parts(&self) -> Vec<&'a Expr<'a>> {
         match self.kind {
             ExprKind::Literal(_)
@@ -46,7 +46,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// Whether `found` is true of this expression or one in it.
+    /// Whether `found` returns true for this expression or one of its subexpressions.
     pub fn any(&'a self, found: &mut dyn FnMut(&'a Expr<'a>) -> bool) -> bool {
         let mut todo = vec![self];
         while let Some(expr) = todo.pop() {
@@ -60,7 +60,7 @@ impl<'a> Expr<'a> {
 }
 
 impl<'a> IndexExpr<'a> {
-    /// The expressions in it.
+    /// The expressions in the entry or suffix.
     fn parts(&self) -> Vec<&'a Expr<'a>> {
         match *self {
             IndexExpr::At(e) => vec![e],

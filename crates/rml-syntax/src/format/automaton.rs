@@ -1,4 +1,4 @@
-//! Layout of automata: a line for each state, equation and transition.
+//! Layout of automata: states, equations and transitions each begin a line.
 
 use super::doc::{Doc, nest, text};
 use super::list::bracketed;

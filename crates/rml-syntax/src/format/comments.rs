@@ -1,13 +1,13 @@
-//! The comments of a text, handed out in order as the formatter passes them.
+//! The comments of a text, returned in order as the formatter passes them.
 
 use super::doc::{Comment, Doc};
 use rml_base::Span;
 
-/// The comments not yet printed.
+/// The comments that are not printed yet.
 pub(super) struct Comments<'t> {
     text: &'t str,
     spans: &'t [Span],
-    /// Where the comment handed out last ends.
+    /// The end of the comment returned last.
     end: usize,
 }
 
@@ -21,7 +21,7 @@ impl<'t> Comments<'t> {
         self.spans.first().copied().filter(|s| (s.start as usize) < end)
     }
 
-    /// Takes the next comment.
+    /// Returns the next comment and removes it.
     pub(super) fn next(&mut self) -> Option<Comment> {
         let (first, rest) = self.spans.split_first()?;
         self.spans = rest;
@@ -34,7 +34,7 @@ impl<'t> Comments<'t> {
         Some(Comment { text: text.join("\n"), alone })
     }
 
-    /// The column of byte `at` if only blanks stand before it on its line.
+    /// The column of byte `at`, if only blanks are before it on its line.
     pub(super) fn column(&self, at: usize) -> Option<usize> {
         let before = self.text.get(..at).unwrap_or("");
         let start = before.trim_end_matches(is_blank);
@@ -42,7 +42,7 @@ impl<'t> Comments<'t> {
         (start.is_empty() || start.ends_with('\n')).then_some(blanks)
     }
 
-    /// All comments that begin before byte `at`.
+    /// Removes and returns all comments that begin before byte `at`.
     pub(super) fn before(&mut self, at: usize) -> Vec<Doc> {
         let mut docs = Vec::new();
         while self.peek_before(at).is_some() {
@@ -51,8 +51,8 @@ impl<'t> Comments<'t> {
         docs
     }
 
-    /// The comments that go with what ends at byte `at`, on the same line: block comments right after it, and a
-    /// comment up to the end of the line also after closing marks.
+    /// The comments that belong to the item that ends at byte `at`, on the same line: block comments right after it,
+    /// and a comment up to the end of the line also after closing marks.
     pub(super) fn behind(&mut self, at: usize) -> Vec<Doc> {
         let mut docs = Vec::new();
         let mut at = at;
@@ -70,8 +70,8 @@ impl<'t> Comments<'t> {
         docs
     }
 
-    /// The comment up to the end of the line that stands between a comma and the next item, at byte `end`, and not on a
-    /// line of its own; none if the item before the comma has such a comment already.
+    /// The comment up to the end of the line between a comma and the next item, which begins at byte `end`. None if
+    /// that comment has a line of its own, or if the item before the comma has such a comment.
     pub(super) fn behind_comma(&mut self, end: usize) -> Option<Doc> {
         let start = self.peek_before(end)?.start as usize;
         let since = self.text.get(self.end..start)?;
@@ -81,7 +81,7 @@ impl<'t> Comments<'t> {
         takes.then(|| self.next().map(Doc::Comment))?
     }
 
-    /// The comments that begin on the line where byte `at` is.
+    /// The comments that begin on the line of byte `at`, and the end of the last one.
     pub(super) fn on_line(&mut self, at: usize) -> (Vec<Doc>, usize) {
         let mut docs = Vec::new();
         let mut at = at;
@@ -98,13 +98,13 @@ impl<'t> Comments<'t> {
         (docs, at)
     }
 
-    /// Whether a blank line stands between two bytes.
+    /// Whether there is a blank line between two bytes.
     pub(super) fn blank_between(&self, from: usize, to: usize) -> bool {
         self.text.get(from..to).is_some_and(|t| t.matches('\n').count() > 1)
     }
 }
 
-/// Blanks within a line.
+/// Whether a character is blank and does not end a line.
 fn is_blank(c: char) -> bool {
     c != '\n' && (c.is_whitespace() || c == '\u{feff}')
 }

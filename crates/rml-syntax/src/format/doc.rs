@@ -1,15 +1,15 @@
-//! A small layout language and its printer: groups stand on one line if they fit, else all their lines break.
-//! Knows comments, because a comment up to the end of the line forces a break wherever it stands.
+//! A small layout language and its printer: a group is printed on one line if it fits; otherwise all its lines break.
+//! The printer treats comments separately, because a comment up to the end of the line forces a break after it.
 //!
-//! No line is wider than [`WIDTH`] but for comments and for a token that is wider by itself: indentation has a limit,
-//! and where no group breaks in time, the line breaks before the token that would not fit.
+//! No line is wider than [`WIDTH`], except for comments and tokens that are wider by themselves: indentation has a
+//! limit, and if no group breaks in time, the line breaks before the token that would not fit.
 
-/// Lines are broken beyond this column.
+/// The width beyond which lines are broken.
 const WIDTH: usize = 100;
-/// What is nested more deeply is indented no further.
+/// The greatest indentation; deeper nesting adds no more.
 const MAX_INDENT: usize = 50;
 
-/// A text with choices of layout.
+/// A text with alternative layouts.
 pub(super) enum Doc {
     /// Text without a line break.
     Text(String),
@@ -17,26 +17,26 @@ pub(super) enum Doc {
     Line,
     /// Nothing, or a line break if the group around it breaks.
     Soft,
-    /// A comment.
+    /// A comment of the source.
     Comment(Comment),
-    /// One after the other.
+    /// The parts, one after the other.
     Concat(Vec<Doc>),
-    /// One line if it fits.
+    /// A part that is printed on one line if it fits.
     Group(Box<Doc>),
-    /// Breaks inside are indented further.
+    /// A part whose line breaks are indented further.
     Nest(usize, Box<Doc>),
 }
 
-/// A comment as it stood in the source.
+/// A comment as written in the source.
 pub(super) struct Comment {
-    /// With its delimiters.
+    /// The text with its delimiters.
     pub(super) text: String,
-    /// Whether it stood on a line of its own; then it does again.
+    /// Whether it is on a line of its own, in the source and in the output.
     pub(super) alone: bool,
 }
 
 impl Comment {
-    /// Whether it runs up to the end of the line.
+    /// Whether it extends to the end of the line.
     fn to_line_end(&self) -> bool {
         self.text.starts_with("--")
     }
@@ -54,7 +54,7 @@ pub(super) fn nest(by: usize, doc: Doc) -> Doc {
     Doc::Nest(by, Box::new(doc))
 }
 
-/// Appends `doc` to `out`, which is empty or ends a line, as lines that are indented by `indent` at least.
+/// Appends `doc` to `out`, which is empty or ends with a line break. The lines are indented by at least `indent`.
 pub(super) fn render(doc: &Doc, indent: usize, out: &mut String) {
     let mut printer =
         Printer { out, column: indent, cursor: Cursor::Fresh(indent), held: None, tokens: false };
@@ -89,8 +89,8 @@ struct Command<'d> {
     doc: &'d Doc,
 }
 
-/// Whether `doc` on one line, with what must stand after it on that line, takes at most `room` columns. A comment up
-/// to the end of the line may stand only before closing marks, because it is printed after them.
+/// Whether `doc` fits on one line within `room` columns, together with the text that must follow it on that line. A
+/// comment up to the end of the line is allowed only before closing marks, because it is printed after them.
 fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
     let mut room = room;
     let mut stack = vec![doc];
@@ -139,7 +139,8 @@ fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
     }
 }
 
-/// How many columns after `text` a line must have room for: separators, and a bracket that opens right after a name.
+/// The number of columns that a line must have free after `text`: for separators, and for a bracket that opens right
+/// after a name.
 fn attached(text: &str, rest: &[Command<'_>]) -> usize {
     let mut before = text;
     let mut width = 0;
@@ -159,7 +160,7 @@ fn attached(text: &str, rest: &[Command<'_>]) -> usize {
     width
 }
 
-/// Whether `text` is a mark that no line begins with.
+/// Whether `text` is a separator, which cannot begin a line.
 fn is_separator(text: &str) -> bool {
     matches!(text, "," | ";")
 }
@@ -168,26 +169,26 @@ fn is_open(text: &str) -> bool {
     matches!(text.trim_start(), "(" | "[")
 }
 
-/// Whether a bracket after `text` is that of a call or an index.
+/// Whether a bracket that opens after `text` begins a call or an index.
 fn ends_operand(text: &str) -> bool {
     text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"'))
 }
 
-/// Whether `text` belongs to what stands before it even if a comment comes between.
+/// Whether `text` must follow the token before it, even if a comment is between them.
 fn is_closing(text: &str) -> bool {
     text.chars().all(|c| matches!(c, ')' | ']' | ',' | ';'))
 }
 
-/// Where the printer stands.
+/// The state of the printer within a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cursor {
-    /// At the beginning of a line; this much indentation is still to be written.
+    /// At the beginning of a line, with this indentation still to be written.
     Fresh(usize),
-    /// In a line.
+    /// Within a line.
     Middle,
     /// After a block comment: a name or operator needs a space first.
     Spaced,
-    /// After a comment that takes the rest of the line.
+    /// After a comment that extends to the end of the line.
     LineTaken,
 }
 
@@ -197,7 +198,7 @@ struct Printer<'o> {
     cursor: Cursor,
     /// A comment to be written at the end of this line, after closing marks.
     held: Option<String>,
-    /// Whether the line has anything but comments.
+    /// Whether the line contains anything other than comments.
     tokens: bool,
 }
 
@@ -220,7 +221,7 @@ impl Printer<'_> {
         self.tokens = false;
     }
 
-    /// Writes the indentation, or the space that `text` needs before it.
+    /// Writes the indentation, or the space that must precede `text`.
     fn approach(&mut self, text: &str) {
         match self.cursor {
             Cursor::Fresh(indent) => {
@@ -241,7 +242,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Writes a text; the line must have room for that many columns after it, too.
+    /// Writes a text; `attached` more columns must be free after it on the line.
     fn text(&mut self, text: &str, attached: usize, indent: usize) {
         if self.held.is_some() && !is_closing(text) {
             self.flush_held();
@@ -263,7 +264,7 @@ impl Printer<'_> {
         self.tokens = true;
     }
 
-    /// Whether a text has to begin a new line because it does not fit on this one.
+    /// Whether a text must begin a new line because it does not fit on this one.
     fn is_too_wide(&self, text: &str, attached: usize) -> bool {
         let space = usize::from(self.cursor == Cursor::Spaced);
         let width = space + text.trim_end().chars().count() + attached;

@@ -1,8 +1,7 @@
-//! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of
-//! a line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
-//! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` after `fby`:
-//! `if (true fby end) then x else (0 fby x)`. Parentheses around the first value of a delay stay where they say what is
-//! meant: `(x + 1.0) fby y`.
+//! Layout of expressions, with few parentheses, as [`crate::precedence`] requires. If a chain does not fit on a line,
+//! its operators begin lines. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and `post`
+//! bind tighter; so do `fby` and `if` inside `if`, and `if` after `fby`: `if (true fby end) then x else (0 fby x)`.
+//! Parentheses around the first value of a delay are kept if they show what is meant: `(x + 1.0) fby y`.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -12,12 +11,12 @@ use crate::precedence::{self, Level};
 use rml_base::Span;
 
 impl<'t> Formatter<'t> {
-    /// The text at `span`.
+    /// The source text at `span`.
     pub(super) fn shown(&self, span: Span) -> &'t str {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// Something that stands in the source at `span`, with the comments around it.
+    /// A leaf at `span` of the source, with the comments around it.
     pub(super) fn leaf(&mut self, span: Span, shown: impl Into<String>) -> Doc {
         let mut parts = self.comments.before(span.start as usize);
         parts.push(text(shown));
@@ -25,13 +24,13 @@ impl<'t> Formatter<'t> {
         Doc::Concat(parts)
     }
 
-    /// What stands in the source at `span`, as it stands.
+    /// The source text at `span`, unchanged.
     pub(super) fn verbatim(&mut self, span: Span) -> Doc {
         let shown = self.shown(span);
         self.leaf(span, shown)
     }
 
-    /// An expression where at least `level` is needed.
+    /// An expression in a context that requires at least `level`.
     pub(super) fn expr(&mut self, expr: &Expr<'_>, level: Level) -> Doc {
         if precedence::of(&expr.kind) >= level { self.bare(expr) } else { self.parenthesised(expr) }
     }
@@ -40,7 +39,7 @@ impl<'t> Formatter<'t> {
         Doc::Concat(vec![text("("), nest(1, self.bare(expr)), text(")")])
     }
 
-    /// An expression without parentheses around it.
+    /// An expression, without parentheses around it.
     fn bare(&mut self, expr: &Expr<'_>) -> Doc {
         match &expr.kind {
             ExprKind::Literal(_)
@@ -143,7 +142,7 @@ impl<'t> Formatter<'t> {
         Doc::Concat(vec![text(prefix), self.expr(operand, Level::Unary)])
     }
 
-    /// The base of an index.
+    /// The operand that an index follows.
     fn base(&mut self, base: &Expr<'_>) -> Doc {
         if is_merge(base) { self.parenthesised(base) } else { self.expr(base, Level::Postfix) }
     }
@@ -204,15 +203,17 @@ impl<'t> Formatter<'t> {
         parts.push(right);
     }
 
-    /// Whether an axis after `along` would be read as something else: `back` with more after it as the word, a
-    /// parenthesis as the list of axes, and `_`, which only that list has, as a name.
+    /// Whether an axis after `along` would be read differently without parentheses: `back` with a suffix as the word
+    /// `back`, a parenthesis as the list of axes, and `_` as a name, since `_` is allowed only in that list.
     fn is_misread_axis(&self, axis: &Expr<'_>) -> bool {
         let is_part = matches!(axis.kind, ExprKind::Index { .. } | ExprKind::Field { .. });
         let begins_with_word = !matches!(axis.kind, ExprKind::Var(_)) && self.begins_with_back(axis);
         matches!(axis.kind, ExprKind::Hole) || begins_with_word || is_part && self.opens(axis)
     }
 
-    /// An operand of an infix operator of that level, not itself of that level unless on the right.
+    /// An operand of an infix operator. `level` is the least level that needs no parentheses, before it is raised by
+    /// The operand of an infix operator of level `level`, which must bind more tightly. Some operands with `when` or
+    /// `post` get parentheses to help the reader.
     fn factor(&mut self, operand: &Expr<'_>, level: Level) -> Doc {
         let sampled = precedence::of(&operand.kind) == Level::When;
         let anticipated = matches!(operand.kind, ExprKind::Post(_));
@@ -223,12 +224,12 @@ impl<'t> Formatter<'t> {
         }
     }
 
-    /// An expression that takes parentheses below `level` for the reader's sake only.
+    /// An expression that gets parentheses below `level` only to help the reader.
     fn clear(&mut self, expr: &Expr<'_>, level: Level) -> Doc {
         self.expr(expr, if self.deep { Level::If } else { level })
     }
 
-    /// `if c then a else if d then b else e` is one chain.
+    /// The parts of `if c then a else if d then b else e`, as one chain.
     fn conditional(&mut self, expr: &Expr<'_>) -> Vec<Doc> {
         let mut parts = Vec::new();
         let mut expr = expr;
@@ -246,7 +247,7 @@ impl<'t> Formatter<'t> {
         parts
     }
 
-    /// `a fby b fby back c` is one chain.
+    /// The parts of `a fby b fby back c`, as one chain.
     fn delayed(&mut self, expr: &Expr<'_>, parts: &mut Vec<Doc>) {
         let mut expr = expr;
         loop {
@@ -261,7 +262,7 @@ impl<'t> Formatter<'t> {
                 if is_marked(expr, init) { self.parenthesised(init) } else { self.expr(init, Level::Or) };
             parts.extend([first, Doc::Line, text(op)]);
             expr = next;
-            // Right after `fby`, a name `back` with more after it would be read as `fby back`.
+            // After `fby`, a name `back` with a suffix would be read as `fby back`.
             if op == "fby " && !matches!(next.kind, ExprKind::Var(_)) && self.begins_with_back(next) {
                 let next = self.parenthesised(next);
                 parts.push(next);
@@ -293,8 +294,8 @@ impl<'t> Formatter<'t> {
 
     /// A `merge` with three operands.
     ///
-    /// A name before a parenthesised operand reads as a call; the number of operands says otherwise unless a call with
-    /// one argument is among them too. Then the name takes parentheses.
+    /// A name before a parenthesised operand can be read as a call. The number of operands excludes this reading,
+    /// unless one of them is a call with one argument; then the name gets parentheses.
     fn merge(&mut self, operands: [&Expr<'_>; 3]) -> Doc {
         let calls = operands.iter().any(|o| is_unary_call(o));
         let mut docs = Vec::new();
@@ -307,8 +308,8 @@ impl<'t> Formatter<'t> {
         merge_of(docs)
     }
 
-    /// Whether an operand of `merge` after another operand could be read as something else: `[a]` as an index, a
-    /// variable or node called `every` as the operator.
+    /// Whether an operand of `merge` after another operand could be read differently: `[a]` as an index, and a variable
+    /// or node called `every` as the operator.
     fn misread(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             ExprKind::Array(_) => true,
@@ -319,7 +320,7 @@ impl<'t> Formatter<'t> {
         }
     }
 
-    /// Whether an operand of `merge` after another operand begins with a parenthesis when printed.
+    /// Whether an operand of `merge` is printed with a parenthesis first.
     fn opens(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             _ if self.misread(operand) || is_merge(operand) => true,
@@ -337,12 +338,12 @@ impl<'t> Formatter<'t> {
     }
 }
 
-/// Whether a name is an operator where an operand stands before and after it.
+/// Whether a name is an operator if operands come before and after it.
 fn is_operator(name: &str) -> bool {
     matches!(name, "every" | "restart" | "by" | "along")
 }
 
-/// A first part and what follows it, indented if it breaks.
+/// A first part and the parts after it, which are indented if the chain breaks.
 fn chained(mut parts: Vec<Doc>) -> Doc {
     let rest = parts.split_off(1.min(parts.len()));
     parts.push(nest(2, Doc::Concat(rest)));
@@ -358,8 +359,8 @@ fn merge_of(operands: Vec<Doc>) -> Doc {
     chained(parts)
 }
 
-/// Whether parentheses stand around the first value of a delay, `(x + 1.0) fby y`, and say that all of it is meant:
-/// without them, the warning `fby-operand` would ask for that.
+/// Whether the first value of a delay is in parentheses, as in `(x + 1.0) fby y`, to show that all of it is meant.
+/// Without them, the warning `fby-operand` would ask for parentheses.
 fn is_marked(delay: &Expr<'_>, init: &Expr<'_>) -> bool {
     let ExprKind::Binary(op, _, right) = &init.kind else { return false };
     let is_operation = precedence::binary(*op) != Level::Comparison;

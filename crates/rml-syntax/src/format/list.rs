@@ -1,4 +1,4 @@
-//! Layout of what is separated by commas: declarations, shapes, index lists, arguments.
+//! Layout of comma-separated lists: declarations, shapes, index lists, arguments.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -131,8 +131,8 @@ impl Formatter<'_> {
     }
 }
 
-/// [`Formatter::items`] between brackets, as in `(a, b)`: on one line, or one item a line, or (`fill`) as many on a
-/// line as there is room for.
+/// [`Formatter::items`] between brackets, as in `(a, b)`. They are on one line, or on one line each, or (`fill`) every
+/// line is filled.
 pub(super) fn bracketed(open: &str, items: Vec<Doc>, close: &str, fill: bool) -> Doc {
     let mut parts = Vec::new();
     for (i, item) in items.into_iter().enumerate() {

@@ -1,7 +1,8 @@
-//! The formatter: the canonical layout of a text. It keeps every comment and the meaning, and formatting twice changes
-//! nothing more.
+//! The formatter: the canonical layout of a text. It keeps all comments and the meaning, and formatting its output
+//! again changes nothing.
 //!
-//! A text is a list of entries (imports, node headers, equations, comments of their own), each laid out by itself.
+//! A text is a list of entries (imports, node headers, equations, comments on their own lines), each laid out by
+//! itself.
 
 mod automaton;
 mod comments;
@@ -18,9 +19,9 @@ use doc::{Doc, group, nest, render, text};
 use list::bracketed;
 use rml_base::{Diagnostic, EntityId, FileId, Span};
 
-/// The canonical layout of `source`, or its syntax errors (in a text with the first [`FileId`]).
+/// Returns the canonical layout of `source`, or its syntax errors (in a text with the first [`FileId`]).
 ///
-/// The result parses to the same tree, holds the same comments in the same order, and is its own canonical layout.
+/// The result parses to the same tree, contains the same comments in the same order, and is its own canonical layout.
 pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
     let bump = Bump::new();
     let mut names = lasso::Rodeo::new();
@@ -38,7 +39,7 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
 /// Indentation of equations.
 const BODY: usize = 2;
 
-/// The entry printed last.
+/// The kind of the entry printed last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -54,14 +55,14 @@ struct Formatter<'t> {
     text: &'t str,
     comments: Comments<'t>,
     out: String,
-    /// Where the entry printed last ends in the source.
+    /// The end of the entry printed last, in the source.
     end: usize,
     last: Last,
-    /// Whether the equation may nest so deeply that parentheses which only help the reader would break the limit.
+    /// Whether the equation may be nested so deeply that optional parentheses would exceed the nesting limit.
     deep: bool,
 }
 
-/// Equations with more `if` and `fby` take only the parentheses that they need.
+/// Equations with more `if` and `fby` than this get only the parentheses that they need.
 const MAX_CLEAR: usize = 24;
 
 impl Formatter<'_> {
@@ -99,9 +100,9 @@ impl Formatter<'_> {
         self.outer_comments(usize::MAX);
     }
 
-    /// Prints `doc`, which stands at `span`, with the comments left over in it or after it on its line.
+    /// Prints `doc`, which is at `span` of the source, with the remaining comments inside it or after it on its line.
     fn entry(&mut self, doc: Doc, indent: usize, span: Span, blank: bool) {
-        // After a header the body begins.
+        // The body begins after a header.
         let behind_indent = if self.last == Last::Node { BODY } else { 0 };
         let start = span.start as usize;
         if !self.out.is_empty() && (blank || self.comments.blank_between(self.end, start)) {
@@ -113,14 +114,14 @@ impl Formatter<'_> {
         self.end = end;
     }
 
-    /// A comment as an entry.
+    /// Prints a comment as an entry.
     fn comment(&mut self, span: Span, indent: usize, blank: bool) {
         if let Some(comment) = self.comments.next() {
             self.entry(Doc::Comment(comment), indent, span, blank);
         }
     }
 
-    /// The comments between items, before byte `before`.
+    /// Prints the comments between items that begin before byte `before`.
     fn outer_comments(&mut self, before: usize) {
         while let Some(span) = self.comments.peek_before(before) {
             let inner = self.last == Last::Node && self.comments.column(span.start as usize) != Some(0);
@@ -208,7 +209,7 @@ impl Formatter<'_> {
         node.equations.iter().for_each(|equation| self.equation(equation, BODY));
     }
 
-    /// The comments before byte `before`, at that indentation.
+    /// Prints the comments that begin before byte `before`, with the indentation `indent`.
     fn inner_comments(&mut self, before: usize, indent: usize) {
         while let Some(span) = self.comments.peek_before(before) {
             self.comment(span, indent, false);
@@ -220,7 +221,7 @@ impl Formatter<'_> {
         if let ExprKind::Automaton(states) = equation.rhs.kind {
             return self.automaton(equation, states, indent);
         }
-        // The word `assert` is printed with the condition.
+        // The word `assert` is printed together with the condition.
         let asserts = matches!(equation.rhs.kind, ExprKind::Assert { .. });
         let mut parts = Vec::new();
         if matches!(equation.rhs.kind, ExprKind::Share(_)) {
@@ -242,7 +243,7 @@ impl Formatter<'_> {
         self.entry(Doc::Concat(parts), indent, equation.span, false);
     }
 
-    /// Notes whether what stands there may nest deeply.
+    /// Notes whether the text at `span` may be nested deeply.
     fn set_depth(&mut self, span: Span) {
         let nested = self.shown(span).split(|c: char| !c.is_alphanumeric());
         self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;

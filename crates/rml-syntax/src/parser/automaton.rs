@@ -8,31 +8,31 @@ use rml_base::Span;
 use rml_base::codes::syntax as codes;
 
 impl<'a> Parser<'_, 'a> {
-    /// `automaton` before the first state.
+    /// Whether `automaton` before the first state is next.
     pub(super) fn at_automaton(&self) -> bool {
         self.is_word(0, "automaton") && self.peek_at(1).kind == Kind::Ident
     }
 
-    /// `state` before a name, in an automaton.
+    /// Whether `state` before a name is next, in an automaton.
     fn at_state(&self) -> bool {
         self.automata > 0 && self.is_word(0, "state") && self.peek_at(1).kind == Kind::Ident
     }
 
-    /// `end` that closes an automaton, and is not defined by an equation.
+    /// Whether `end` is next and closes an automaton, instead of being defined by an equation.
     fn at_end(&self) -> bool {
         let next = self.peek_at(1).kind;
         let defines = matches!(next, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon | Kind::LBracket);
         self.automata > 0 && self.is_word(0, "end") && !defines
     }
 
-    /// `unless` or `until` before a condition, in an automaton.
+    /// Whether `unless` or `until` before a condition is next, in an automaton.
     fn at_transition(&self) -> bool {
         let next = self.peek_at(1).kind;
         let word = self.is_word(0, "unless") || self.is_word(0, "until");
         self.automata > 0 && word && next.starts_expr() && next != Kind::LBracket
     }
 
-    /// `continue` before the name of a state, in an automaton.
+    /// Whether `continue` before the name of a state is next, in an automaton.
     pub(super) fn at_continue(&self) -> bool {
         self.automata > 0 && self.is_word(0, "continue") && self.peek_at(1).kind == Kind::Ident
     }
@@ -42,7 +42,7 @@ impl<'a> Parser<'_, 'a> {
         self.at_state() || self.at_end() || self.at_transition()
     }
 
-    /// `automaton state A .. end;`
+    /// Parses `automaton state A .. end;`.
     pub(super) fn automaton(&mut self, start: Span) -> Parse<Equation<'a>> {
         self.take();
         if self.automata >= MAX_AUTOMATA {
@@ -63,7 +63,7 @@ impl<'a> Parser<'_, 'a> {
         if states.is_empty() && closed.is_some() {
             self.no_state(start);
         }
-        // an automaton has a state; without one it is in error, which is reported
+        // An automaton without states is in error, which is reported here.
         let (lhs, kind): (&[Lhs<'a>], _) = match &states[..] {
             [] => (self.slice(&[Lhs::Discard(start)]), ExprKind::Error),
             states => (&[], ExprKind::Automaton(self.slice(states))),
@@ -93,7 +93,7 @@ impl<'a> Parser<'_, 'a> {
         states
     }
 
-    /// Takes the word `initial` before a state, and reports it.
+    /// Skips the word `initial` before a state, and reports it.
     fn initial_state(&mut self, is_first: bool) {
         let word = self.take();
         let d = Diagnostic::error(codes::SYNTAX, "the initial state has no mark: it is the first one")
@@ -105,8 +105,8 @@ impl<'a> Parser<'_, 'a> {
         });
     }
 
-    /// Takes the word `do` before the equations of a state, and reports the first one. In such an automaton, `;` stands
-    /// between equations only, and not before `until`.
+    /// Skips the word `do` before the equations of a state, and reports the first one. In such an automaton, `;` is
+    /// only between equations, not before `until`.
     fn do_block(&mut self) -> bool {
         let ends = self.joined && self.is_word(0, "done");
         let begins = self.is_word(0, "do") && self.peek_at(1).kind == Kind::Ident;
@@ -138,7 +138,7 @@ impl<'a> Parser<'_, 'a> {
         self.lose(from, Lost::Equation);
     }
 
-    /// `state Hold(limit = 20.0)` with its equations and transitions.
+    /// Parses `state Hold(limit = 20.0)` with its equations and transitions.
     fn state(&mut self) -> Parse<State<'a>> {
         let start = self.take();
         let name = self.name("the name of the state")?;
@@ -175,7 +175,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(State { name, params: self.slice(&params), body: self.slice(&body), header_span })
     }
 
-    /// `(limit = 20.0, ..)`
+    /// Parses `(limit = 20.0, ..)`.
     fn state_params(&mut self) -> Parse<Vec<StateParam<'a>>> {
         let open = self.take();
         let (mut params, mut lacking) = (Vec::new(), false);
@@ -207,7 +207,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(params)
     }
 
-    /// A parameter of a state has no first value.
+    /// Reports that a parameter of a state has no first value.
     fn no_first_value(&mut self, param: Ident) {
         let text = self.names.resolve(&param.name);
         let d = Diagnostic::error(codes::SYNTAX, format!("the parameter `{text}` has no first value"))
@@ -219,7 +219,7 @@ impl<'a> Parser<'_, 'a> {
         self.report(d);
     }
 
-    /// `until c then Hold(x);`, `unless c continue Hold;`
+    /// Parses `until c then Hold(x);` or `unless c continue Hold;`.
     fn transition(&mut self) -> Parse<Transition<'a>> {
         let strong = self.is_word(0, "unless");
         let start = self.take();

@@ -1,5 +1,5 @@
-//! Expressions. One function for every kind of level of [`crate::precedence`], loosest first; the infix operators share
-//! one.
+//! Expressions. There is one function per kind of level of [`crate::precedence`], loosest first; the infix operators
+//! share one function.
 
 use super::{Parse, Parser, Tree};
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident, IndexExpr, Literal, Suffix, UnaryOp};
@@ -11,16 +11,16 @@ use rml_base::{Diagnostic, Span};
 /// The function whose arguments may be slices.
 const UNINDEX: &str = "unindex";
 
-/// The entries of an index list, and the height of the highest.
+/// The entries of an index list, and the height of the highest one.
 type Indices<'a> = (&'a [IndexExpr<'a>], usize);
 
 impl<'a> Parser<'_, 'a> {
-    /// Any expression.
+    /// Parses any expression.
     pub(super) fn expr(&mut self) -> Parse<Tree<'a>> {
         self.deeper(|p| if p.kind() == Kind::If { p.conditional() } else { p.delayed() })
     }
 
-    /// `if c then a else b`
+    /// Parses `if c then a else b`.
     fn conditional(&mut self) -> Parse<Tree<'a>> {
         let start = self.take();
         let cond = self.expr()?;
@@ -34,7 +34,7 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, start.to(other.outer), below)
     }
 
-    /// `a`, `a fby b`, `a fby back b`
+    /// Parses `a`, `a fby b` or `a fby back b`.
     fn delayed(&mut self) -> Parse<Tree<'a>> {
         let init = self.infix(Level::Or)?;
         if self.eat(Kind::Fby).is_none() {
@@ -51,7 +51,7 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, init.outer.to(next.outer), init.height.max(next.height))
     }
 
-    /// Infix operators that bind at least as tightly as `min`.
+    /// Parses infix operators that bind at least as tightly as `min`.
     pub(super) fn infix(&mut self, min: Level) -> Parse<Tree<'a>> {
         let mut left = self.sampled()?;
         while let Some(op) = binary_op(self.kind()) {
@@ -67,7 +67,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(left)
     }
 
-    /// `x when c`, `f(x) every end`, `f(x) restart r`, `f(x) by g`, `f(x) along 0`
+    /// Parses `x when c`, `f(x) every end`, `f(x) restart r`, `f(x) by g` or `f(x) along 0`.
     fn sampled(&mut self) -> Parse<Tree<'a>> {
         let mut left = self.unary()?;
         loop {
@@ -92,7 +92,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// `f(x) along 0`, `f(x, c) along back (0, _)`, with `along` next.
+    /// Parses the rest of `f(x) along 0` or `f(x, c) along back (0, _)`, with `along` next.
     fn along(&mut self, call: Tree<'a>) -> Parse<Tree<'a>> {
         self.next();
         let back = self.is_word(0, "back") && self.peek_at(1).kind.starts_unary() && !self.at_range(1);
@@ -112,12 +112,12 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, call.outer.to(end), call.height.max(height))
     }
 
-    /// Whether the word, such as `every` or `by`, is an operator here.
+    /// Whether the next word, such as `every` or `by`, is an operator here.
     pub(super) fn at_operator(&self, word: &str) -> bool {
         self.is_word(0, word) && self.peek_at(1).kind.starts_unary() && !self.at_range(1)
     }
 
-    /// `- x`, `not x`, `post x`
+    /// Parses `- x`, `not x` or `post x`.
     fn unary(&mut self) -> Parse<Tree<'a>> {
         let op = self.peek();
         if !matches!(op.kind, Kind::Minus | Kind::Not | Kind::Post) {
@@ -133,13 +133,13 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, self.span(op).to(operand.outer), operand.height)
     }
 
-    /// `a`, `a[i]`, `a[i][j]`, `a.h`
+    /// Parses `a`, `a[i]`, `a[i][j]` or `a.h`.
     pub(super) fn postfix(&mut self) -> Parse<Tree<'a>> {
         let atom = self.atom()?;
         self.indexed(atom)
     }
 
-    /// Index lists and fields after `base`.
+    /// Parses index lists and fields after `base`.
     pub(super) fn indexed(&mut self, mut base: Tree<'a>) -> Parse<Tree<'a>> {
         while let Some((suffix, height)) = self.suffix()? {
             base = self.suffixed(base, suffix, height, self.last_span())?;
@@ -147,7 +147,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(base)
     }
 
-    /// `[..]` or `.h`, and how deep it is nested.
+    /// Parses `[..]` or `.h`; also returns the height of its highest expression.
     pub(super) fn suffix(&mut self) -> Parse<Option<(Suffix<'a>, usize)>> {
         if self.kind() == Kind::LBracket {
             let (indices, height) = self.index_list()?;
@@ -161,7 +161,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(None)
     }
 
-    /// `base` with a suffix that ends at `end`.
+    /// The tree of `base` with a suffix that ends at `end`.
     pub(super) fn suffixed(
         &mut self,
         base: Tree<'a>,
@@ -176,7 +176,7 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, base.outer.to(end), base.height.max(height))
     }
 
-    /// `[index, ..]`
+    /// Parses `[index, ..]`.
     fn index_list(&mut self) -> Parse<Indices<'a>> {
         let open = self.take();
         let mut indices = Vec::new();
@@ -196,7 +196,7 @@ impl<'a> Parser<'_, 'a> {
         Ok((self.slice(&indices), height))
     }
 
-    /// `k`, `lo:hi`, `lo:hi:step`, `..`
+    /// Parses `k`, `lo:hi`, `lo:hi:step` or `..`.
     fn index(&mut self) -> Parse<(IndexExpr<'a>, usize)> {
         let start = self.span(self.peek());
         if self.eat(Kind::DotDot).is_some() {
@@ -271,8 +271,8 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// How many tokens the name of a called node has here, `step` or `cell.step` (without blanks, so that no comment is
-    /// in it), if `(` follows.
+    /// The number of tokens in the name of a called node that is next, `step` or `cell.step`, if `(` follows. The name
+    /// must not contain blanks, so that no comment can be inside it.
     pub(super) fn callee_length(&self) -> Option<usize> {
         let [first, dot, last, behind] = [0, 1, 2, 3].map(|ahead| self.peek_at(ahead));
         let adjacent = first.end == dot.start && dot.end == last.start;
@@ -283,7 +283,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Takes the name of a called node, up to the parenthesis.
+    /// Parses the name of a called node, up to the parenthesis.
     fn callee(&mut self) -> Option<Ident> {
         let length = self.callee_length()?;
         let first = self.next();
@@ -332,7 +332,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Tree { outer: open.to(close), ..inner })
     }
 
-    /// `(a, b)`: the arguments, the height of the highest, and where.
+    /// Parses `(a, b)`. Returns the arguments, the height of the highest one, and the place.
     pub(super) fn args(&mut self, callee: &str) -> Parse<(&'a [Expr<'a>], usize, Span)> {
         let open = self.take();
         let mut args = Vec::new();
@@ -349,7 +349,7 @@ impl<'a> Parser<'_, 'a> {
         Ok((self.slice(&args), height, open.to(close)))
     }
 
-    /// An argument of a function; one of `unindex` may be an entry of an index list.
+    /// Parses an argument of a function; one of `unindex` may be an entry of an index list.
     pub(super) fn argument(&mut self, callee: &str) -> Parse<Tree<'a>> {
         let ends = matches!(self.peek_at(1).kind, Kind::Comma | Kind::RParen);
         if self.is_word(0, "_") && ends {
@@ -373,7 +373,7 @@ impl<'a> Parser<'_, 'a> {
         let token = self.next();
         let span = self.span(token);
         let text = self.text_of(token);
-        // What does not parse for another reason than its size is already reported.
+        // A literal that is invalid for another reason than its size has been reported by the lexer.
         let malformed = match token.kind {
             Kind::Int => text.bytes().any(|b| !b.is_ascii_digit()),
             _ => text.parse::<f64>().is_err(),

@@ -1,5 +1,5 @@
-//! Recognises whole forms of other languages, such as `fby(0, x)`. Each is one error that shows what to write with the
-//! names of the program. The parser then continues after the form.
+//! Recognises complete forms of other languages, such as `fby(0, x)`. Each gives one error that shows the correct form
+//! with the names of the program. The parser then continues after the form.
 
 use super::{Parse, Parser, Reported};
 use crate::ast::{Expr, ExprKind, Ident, Transition};
@@ -14,11 +14,11 @@ const MAX_FORM: usize = 256;
 /// Functions that other libraries accept as arguments of a layer.
 const ACTIVATIONS: &[&str] = &["relu", "tanh", "sigmoid", "softmax", "gelu", "softplus"];
 
-/// Names of functions that call layers one after the other.
+/// Functions of other libraries that call layers one after the other.
 const CHAINS: &[&str] = &["sequential", "Sequential", "chain", "compose", "pipe"];
 
 impl<'a> Parser<'_, 'a> {
-    /// The text from the token `from` places ahead up to the one `to` places ahead, which is not included.
+    /// The text from the token `from` places ahead up to, and not including, the one `to` places ahead.
     pub(super) fn written(&self, from: usize, to: usize) -> &str {
         if from >= to {
             return "";
@@ -32,8 +32,8 @@ impl<'a> Parser<'_, 'a> {
         Span::new(self.file, self.peek_at(from).start, end)
     }
 
-    /// The position of the first token from `from` for which `ends` holds. Tokens in brackets that open after `from` do
-    /// not count.
+    /// The position of the first token at or after `from` for which `ends` returns true. Tokens inside brackets that
+    /// open after `from` are ignored.
     pub(super) fn find_from(&self, from: usize, ends: impl Fn(Token) -> bool) -> Option<usize> {
         let mut depth = 0_usize;
         for ahead in from..from + MAX_FORM {
@@ -51,7 +51,7 @@ impl<'a> Parser<'_, 'a> {
         None
     }
 
-    /// The parts of the list in parentheses that opens `open` places ahead, and the position of its `)`.
+    /// The parts of the parenthesised list that opens `open` places ahead, and the position of its `)`.
     pub(super) fn list(&self, open: usize) -> Option<(Vec<&str>, usize)> {
         let mut parts = Vec::new();
         let mut from = open + 1;
@@ -74,7 +74,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Takes a string that stands in the place of an equation or node, and reports it.
+    /// Skips a string in the place of an equation or node, and reports it.
     pub(super) fn loose_text(&mut self) -> bool {
         let Some(token) = self.eat(Kind::Str) else { return false };
         let text = self.text_of(token).trim_matches('"');
@@ -84,7 +84,7 @@ impl<'a> Parser<'_, 'a> {
         true
     }
 
-    /// `import std.layers, std.losses;`, with the first comma next.
+    /// Parses `import std.layers, std.losses;`, with the first comma next.
     pub(super) fn joined_imports(&mut self, start: Span) -> Option<Reported> {
         if self.kind() != Kind::Comma {
             return None;
@@ -105,7 +105,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `if c then o = x else o = y;` in the place of an equation, with `if` next. Takes all but the last token.
+    /// Parses `if c then o = x else o = y;` in the place of an equation, with `if` next. Leaves the last token.
     pub(super) fn conditional_equation(&mut self) -> Option<Reported> {
         let is = |kind: Kind| move |token: Token| token.kind == kind;
         let then = self.find_from(1, is(Kind::Then))?;
@@ -132,7 +132,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `assert c, "name";`, with the token after `assert` next. Takes it up to the `;`.
+    /// Parses `assert c, "name";`, with the token after `assert` next, up to the `;`.
     pub(super) fn assertion_name_last(&mut self, start: Span) -> Option<Reported> {
         let end = self.find_from(0, |token| token.kind == Kind::Semi)?;
         let called = self.kind() == Kind::LParen && self.peek_at(end.checked_sub(1)?).kind == Kind::RParen;
@@ -150,7 +150,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `fby(x; n; init)` and `fby(init, x)`, with `fby` next.
+    /// Parses `fby(x; n; init)` or `fby(init, x)`, with `fby` next.
     pub(super) fn delay_call(&mut self) -> Option<Reported> {
         if self.kind() != Kind::Fby || self.peek_at(1).kind != Kind::LParen {
             return None;
@@ -159,7 +159,7 @@ impl<'a> Parser<'_, 'a> {
         let d = Diagnostic::error(codes::SYNTAX, "expected an expression, found the keyword `fby`")
             .label(self.span(self.peek()), "`fby` stands between the first value and what follows it");
         let place = self.span_of(0, close + 1);
-        // Without parentheses, an `if` or `fby` would take the new `fby` into its last operand.
+        // Without parentheses, an `if` or `fby` would include the new `fby` in its last operand.
         let first = |init: &str| {
             let loose = init.starts_with("if ") || init.contains("fby");
             if loose { format!("({init})") } else { init.to_owned() }
@@ -179,7 +179,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `(restart f every r)(x)` and `restart f(x) every r`, with `restart` next.
+    /// Parses `(restart f every r)(x)` or `restart f(x) every r`, with `restart` next.
     pub(super) fn restarted_call(&mut self) -> Option<Reported> {
         let is_word = self.is_word(0, "restart") || self.is_word(0, "reset");
         let operators = ["every", "restart", "by", "for", "reset"];
@@ -190,13 +190,13 @@ impl<'a> Parser<'_, 'a> {
             return None;
         }
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).copied();
-        // Not where it may be the name of a variable, as an operand of `merge`.
+        // The word is not such a form if it may be the name of a variable, as an operand of `merge`.
         let earlier = self.tokens.get(..self.at).unwrap_or_default().iter().rev();
         let mut earlier = earlier.take_while(|token| token.kind != Kind::Semi);
         if earlier.any(|token| token.kind == Kind::Merge) {
             return None;
         }
-        // A name or a call, and then `every`.
+        // The form continues with a name or a call, and then `every`.
         let every = match self.peek_at(2).kind {
             Kind::LParen => self.list(2)?.1 + 1,
             _ => 2,
@@ -228,8 +228,9 @@ impl<'a> Parser<'_, 'a> {
         Some(self.report(d))
     }
 
-    /// `until if c restart S;`, `until c resume S;` and `until c goto S;`, with the token after `until` or `unless`
-    /// next. Or `if c then S;` and `if c then goto S;`, where `start` is the place of the next token.
+    /// Parses `until if c restart S;`, `until c resume S;` or `until c goto S;`, with the token after `until` or
+    /// `unless` next. Also parses `if c then S;` and `if c then goto S;`; for these, `start` is the place of the next
+    /// token.
     pub(super) fn foreign_transition(&mut self, start: Span, strong: bool) -> Option<Transition<'a>> {
         let scade = self.kind() == Kind::If;
         let from = usize::from(scade);
@@ -280,7 +281,7 @@ impl<'a> Parser<'_, 'a> {
         Some(Transition { strong, cond, resume, target, args: None, span: start.to(self.last_span()) })
     }
 
-    /// Whether the text declares a state of that name.
+    /// Whether the text declares a state with that name.
     fn is_state(&self, name: Token) -> bool {
         let text = self.text_of(name);
         self.tokens.windows(2).any(|pair| match pair {
@@ -289,7 +290,7 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// `dense(16)(x)`, with the second `(` next: its place, and the call to write, `dense(16, x)`.
+    /// The place of `dense(16)(x)`, with the second `(` next, and the call to write instead, `dense(16, x)`.
     pub(super) fn curried(&self) -> Option<(Span, String)> {
         let (name, callee) = self.call_before()?;
         let start = self.tokens.get(name)?.start;
@@ -324,7 +325,7 @@ impl<'a> Parser<'_, 'a> {
         Some((place, nested))
     }
 
-    /// The name of the call that ends before the next token, and the number of its token.
+    /// The position and name of the call that ends before the next token.
     pub(super) fn call_before(&self) -> Option<(usize, &str)> {
         let last = self.at.checked_sub(1)?;
         if self.tokens.get(last)?.kind != Kind::RParen {
@@ -347,7 +348,7 @@ impl<'a> Parser<'_, 'a> {
         None
     }
 
-    /// A form that begins where an operand is expected.
+    /// Parses a foreign form at the beginning of an operand.
     pub(super) fn foreign_operand(&mut self) -> Parse<()> {
         match self.delay_call().or_else(|| self.restarted_call()) {
             Some(reported) => Err(reported),
@@ -356,13 +357,13 @@ impl<'a> Parser<'_, 'a> {
     }
 }
 
-/// A condition as an operand, in parentheses unless it is a name or a call.
+/// A condition as an operand: in parentheses unless it is a name or a call.
 fn operand(text: &str) -> String {
     let simple = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if simple || text.ends_with(')') && !text.contains(' ') { text.to_owned() } else { format!("({text})") }
 }
 
-/// The parts of a list, separated at the commas outside of brackets.
+/// The parts of a list, separated at the commas outside brackets.
 fn top_level(list: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let parts = list.split(|c: char| {

@@ -1,7 +1,7 @@
-//! Forms of other languages, mostly of Python: what stands in their place here.
+//! Forms of other languages, mostly of Python, and their equivalents in this language.
 //!
-//! Nothing here decides whether a text is a program. An error that was found is given a better help line, where the
-//! tokens around it are such a form.
+//! This module does not decide whether a text is a program. It only improves the help line of an error that was found,
+//! if the tokens around the error are such a form.
 
 use super::{Parse, Parser};
 use crate::ast::{Decl, Equation, Lhs};
@@ -9,7 +9,7 @@ use crate::token::{Kind, Token};
 use rml_base::Diagnostic;
 use rml_base::codes::syntax as codes;
 
-/// Words that begin something in another language, and are ordinary names here.
+/// Words with which constructs of other languages begin; they are ordinary names here.
 const WORDS: &[(&str, &str)] = &[
     ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
     ("returns", "outputs follow an arrow: `node f(x) -> (o)`"),
@@ -45,21 +45,21 @@ const WORDS: &[(&str, &str)] = &[
     ("let", LET),
 ];
 
-/// What stands in place of `// a comment`, and of `a // b`.
+/// The equivalent of `// a comment`, and of `a // b`.
 const SLASHES: &str =
     "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums";
 
-/// What stands in place of `f(x) reset c`.
+/// The equivalent of `f(x) reset c`.
 const RESTART: &str = "`f(x) restart c` restarts the delays of `f` in each cycle in which `c` is true, `f(x) every c` the node after it";
 
-/// What stands in place of `let z = a in b`.
+/// The equivalent of `let z = a in b`.
 const LET: &str =
     "a value is named by an equation of its own: `y = let z = a in b;` is `z = a;` and `y = b;`";
 
-/// What stands in place of `last x` in a state.
+/// The equivalent of `last x` in a state.
 const LAST_OF_STATE: &str = "in a state, `0.0 fby {x}` is the `{x}` of the cycle before in this state; the one of any state is defined outside of the automaton, `last_{x} = 0.0 fby {x};`, and read here";
 
-/// Words that stand around equations in other languages, and are ordinary names here.
+/// Words that enclose equations in other languages; they are ordinary names here.
 const BLOCK: &[(&str, &str)] = &[
     (
         "let",
@@ -71,12 +71,12 @@ const BLOCK: &[(&str, &str)] = &[
     ("var", "leave the declaration out: the equation `x = ..;` defines `x`, and its type is found"),
 ];
 
-/// How many tokens of an equation are searched for a word.
+/// The number of tokens of an equation that are searched for a word.
 const MAX_AHEAD: usize = 64;
 
 impl<'a> Parser<'_, 'a> {
-    /// Takes a word that stands before or after equations in another language, if one stands here and is no name that
-    /// an equation defines; reports it.
+    /// Skips a word that is written before or after equations in other languages, and reports it, if one is next and no
+    /// equation defines it as a name.
     pub(super) fn block_word(&mut self) -> bool {
         let token = self.peek();
         let word = BLOCK.iter().find(|(word, _)| self.is_word(0, word));
@@ -88,7 +88,7 @@ impl<'a> Parser<'_, 'a> {
             .help(*help);
         self.report(diagnostic);
         self.next();
-        // A declaration has no value; what is given one is an equation.
+        // A declaration has no value; a name with a value begins an equation.
         while *word == "var" && !self.at_item_end() && self.peek().kind != Kind::Eq {
             if self.peek().kind == Kind::Semi || self.at_equation_with_value() {
                 break;
@@ -101,13 +101,13 @@ impl<'a> Parser<'_, 'a> {
         true
     }
 
-    /// `return` before a value.
+    /// Whether `return` before a value is next.
     pub(super) fn at_return(&self) -> bool {
         let defines = matches!(self.peek_at(1).kind, Kind::Eq | Kind::EqEq | Kind::Comma | Kind::Colon);
         self.is_word(0, "return") && !defines
     }
 
-    /// `return e;`, as the equation of the only output. It is reported.
+    /// Parses `return e;`, as the equation of the only output, and reports it.
     pub(super) fn returned(&mut self) -> Parse<Equation<'a>> {
         let outputs = self.outputs;
         let [output] = outputs else { return Err(self.unexpected("an equation", &[])) };
@@ -124,12 +124,12 @@ impl<'a> Parser<'_, 'a> {
         self.rest_of_equation(start, self.slice(&[Lhs::Var(output)]), rhs, parsed)
     }
 
-    /// `x =`, next.
+    /// Whether `x =` is next, followed by a value.
     fn at_equation_with_value(&self) -> bool {
         self.kind() == Kind::Ident && self.peek_at(1).kind == Kind::Eq
     }
 
-    /// What to write instead of the form of another language that the next token belongs to.
+    /// The correct form in place of the foreign form to which the next token belongs.
     pub(super) fn habit(&self) -> Option<&'static str> {
         let (token, behind) = (self.peek(), self.peek_at(1));
         let Some(previous) = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).copied() else {
@@ -209,7 +209,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// The next token or the one before it is a word of another language.
+    /// The equivalent of a foreign word, if the next token or the one before it is such a word.
     fn word(&self) -> Option<&'static str> {
         if self.at_end_of_let() {
             return Some(LET);
@@ -224,14 +224,14 @@ impl<'a> Parser<'_, 'a> {
         names.find_map(|name| WORDS.iter().find(|(word, _)| *word == name).map(|(_, help)| *help))
     }
 
-    /// Whether something more than `pre x` follows the arrow that is next.
+    /// Whether the operand of the arrow that is next is more than `pre x`.
     fn pre_in_expr(&self) -> bool {
         let ends = matches!(self.peek_at(3).kind, Kind::Semi | Kind::RParen | Kind::Comma | Kind::Eof);
         let alone = self.is_word(1, "pre") && self.peek_at(2).kind == Kind::Ident && ends;
         !alone
     }
 
-    /// Whether the next token stands in an automaton.
+    /// Whether the next token is in an automaton.
     fn in_state(&self) -> bool {
         let begins = |token: &&Token| {
             token.kind == Kind::Node
@@ -241,7 +241,7 @@ impl<'a> Parser<'_, 'a> {
         before.is_some_and(|token| token.kind == Kind::Ident && self.text_of(*token) == "automaton")
     }
 
-    /// A help line about the next token or the word before it, with the name that follows the word in it.
+    /// A help line about the next token or the word before it. The name that follows the word is inserted.
     pub(super) fn named(&self, help: &str) -> String {
         let is_name = |token: &Token| token.kind == Kind::Ident && !self.is_word_token(*token);
         let rest = (0..).map(|ahead| self.peek_at(ahead));
@@ -253,7 +253,7 @@ impl<'a> Parser<'_, 'a> {
         help.replace("{x}", name.map_or("x", |name| self.text_of(name)))
     }
 
-    /// Whether `in` is next, and a `let` stands before it in the same equation.
+    /// Whether `in` is next, and `let` is before it in the same equation.
     pub(super) fn at_end_of_let(&self) -> bool {
         if !self.is_word(0, "in") {
             return false;
@@ -262,7 +262,7 @@ impl<'a> Parser<'_, 'a> {
         before.filter(|token| token.kind == Kind::Ident).any(|token| self.text_of(*token) == "let")
     }
 
-    /// Whether the token of that number is a word of another language.
+    /// Whether the token at position `number` is a word of another language.
     pub(super) fn is_foreign(&self, number: usize) -> bool {
         self.tokens.get(number).is_some_and(|token| self.is_word_token(*token))
     }
@@ -272,7 +272,7 @@ impl<'a> Parser<'_, 'a> {
         token.kind == Kind::Ident && WORDS.iter().any(|(word, _)| *word == self.text_of(token))
     }
 
-    /// `x.T`, with the dot next.
+    /// The equivalent of `x.T`, with the dot next.
     fn attribute(&self) -> Option<&'static str> {
         let name = self.peek_at(1);
         (name.kind == Kind::Ident).then(|| match self.text_of(name) {
@@ -285,18 +285,18 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// Whether the name before the next token begins an argument: it stands after `(` or `,`, and a call is open.
+    /// Whether the name before the next token begins an argument: it follows `(` or `,` within a call.
     fn in_arguments(&self) -> bool {
         self.open_list().is_some()
     }
 
-    /// Whether a list of inputs is open.
+    /// Whether the next token is in a list of inputs.
     fn in_header(&self) -> bool {
         let node = self.open_list().and_then(|name| name.checked_sub(1));
         node.is_some_and(|i| self.tokens[i].kind == Kind::Node)
     }
 
-    /// Where the name stands before the list in parentheses that is open.
+    /// The position of the name before the open parenthesised list.
     fn open_list(&self) -> Option<usize> {
         let mut closed = 0;
         for i in (0..self.at.saturating_sub(1)).rev() {

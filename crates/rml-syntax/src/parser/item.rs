@@ -11,7 +11,7 @@ use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
 impl<'a> Parser<'_, 'a> {
-    /// The whole text.
+    /// Parses the whole text.
     pub(super) fn items(&mut self) -> Vec<Item<'a>> {
         let mut items = Vec::new();
         while self.kind() != Kind::Eof {
@@ -66,7 +66,7 @@ impl<'a> Parser<'_, 'a> {
         reported
     }
 
-    /// The equation that is next as a constant.
+    /// The equation that is next, written as a constant.
     fn stray_constant(&self) -> String {
         let named = self.peek_at(1).kind == Kind::Eq;
         let end = self.find_from(0, |token| token.kind == Kind::Semi).filter(|_| named);
@@ -74,7 +74,7 @@ impl<'a> Parser<'_, 'a> {
         format!("const {};", written.unwrap_or("rate = 0.1"))
     }
 
-    /// Whether a line break stands before the next token.
+    /// Whether there is a line break before the next token.
     fn on_new_line(&self) -> bool {
         let last = usize::try_from(self.last_span().end).unwrap_or(0);
         self.text.get(last..self.peek().start).is_some_and(|between| between.contains('\n'))
@@ -110,7 +110,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// After the next `;`, or before the next item.
+    /// Skips up to the position after the next `;`, or before the next item.
     pub(super) fn skip_equation(&mut self) {
         while !self.at_item_end() {
             if self.next().kind == Kind::Semi {
@@ -119,7 +119,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// A name being declared or used as such.
+    /// Parses a name that is declared or used as one.
     pub(super) fn name(&mut self, what: &str) -> Parse<Ident> {
         let token = self.peek();
         if token.kind == Kind::If
@@ -186,7 +186,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Import { path, kind, span: start.to(self.last_span()) })
     }
 
-    /// `(name [as name], ..)`
+    /// Parses `(name [as name], ..)`.
     fn import_names(&mut self) -> Parse<ImportKind<'a>> {
         let open = self.take();
         let mut names = Vec::new();
@@ -213,7 +213,7 @@ impl<'a> Parser<'_, 'a> {
         let (name, inputs, outputs) = match self.header() {
             Ok(header) => header,
             Err(Reported) => {
-                // The equations are looked at anyway, for their own errors.
+                // The equations are parsed anyway, to report their own errors.
                 while !(self.at_item_end() || self.at_equation() && self.peek_at(1).kind != Kind::Colon) {
                     self.next();
                 }
@@ -244,12 +244,12 @@ impl<'a> Parser<'_, 'a> {
                 "`->` before the list of outputs",
                 &["a node is written `node name(inputs) -> (outputs)`; without outputs: `-> ()`"],
             );
-            // The colon after the list is another mistake, and the outputs are missing all the same.
+            // The colon after the list is another mistake; the outputs are missing in either case.
             if let Some(diagnostic) = self.diagnostics.get_mut(at).filter(|_| colon) {
                 diagnostic.help = vec![COLON.to_owned()];
                 return Err(Reported);
             }
-            // Something of up to two tokens in its place: `=> (`, `returns (`.
+            // Skips up to two tokens in the place of the arrow: `=> (`, `returns (`.
             for _ in 0..2 {
                 if matches!(self.kind(), Kind::Ident | Kind::Eq | Kind::Gt | Kind::Minus | Kind::Colon) {
                     self.next();
@@ -260,7 +260,7 @@ impl<'a> Parser<'_, 'a> {
         Ok((name, inputs, outputs))
     }
 
-    /// `(decl, ..)`
+    /// Parses `(decl, ..)`.
     pub(super) fn decls(&mut self, what: &str) -> Parse<&'a [Decl<'a>]> {
         let open = self.expect(Kind::LParen, &format!("before {what}"), &[])?;
         let mut decls = Vec::new();
@@ -277,14 +277,14 @@ impl<'a> Parser<'_, 'a> {
             }
         }
         let closed = self.close(Kind::RParen, open, &format!("`,` or `)` after {what}"));
-        // What follows a list says that it has ended.
+        // If a token follows that cannot be part of a list, the list has ended.
         if closed.is_ok() || self.kind() == Kind::Arrow || self.at_equation() || self.at_item_end() {
             return Ok(self.slice(&decls));
         }
         Err(Reported)
     }
 
-    /// `name [: type] [when [not] name]`
+    /// Parses `name [: type] [when [not] name]`.
     pub(super) fn decl(&mut self, interface: bool) -> Parse<Decl<'a>> {
         let name = self.name("a variable")?;
         let member = if interface { None } else { self.member()? };
@@ -295,7 +295,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Decl { name, member, node, ty, clock, span: name.span.to(self.last_span()) })
     }
 
-    /// Whether a type stands here without its `:`, which is reported.
+    /// Whether a type without its `:` is next; this is reported.
     fn lacks_colon(&mut self) -> bool {
         let token = self.peek();
         let is_type = dtype(self.text_of(token)).is_some() && self.peek_at(1).kind == Kind::LBracket;
@@ -318,7 +318,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(ClockExpr { cond, positive, span: start.to(cond.span) })
     }
 
-    /// All equations of a node.
+    /// Parses all equations of a node.
     fn equations(&mut self) -> Vec<Equation<'a>> {
         let mut equations = Vec::new();
         while !self.at_item_end() {
@@ -390,7 +390,7 @@ impl<'a> Parser<'_, 'a> {
         self.rest_of_equation(start, lhs, rhs, parsed)
     }
 
-    /// The indices after a right side, and the `;`.
+    /// Parses the range of indices after a right side, and the `;`.
     pub(super) fn rest_of_equation(
         &mut self,
         start: Span,
@@ -418,7 +418,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Equation { lhs, rhs, range, span: start.to(self.last_span()) })
     }
 
-    /// The right side; after an error the rest of the equation is skipped, and the flag is false.
+    /// Parses the right side. After an error, skips the rest of the equation and returns false in the flag.
     pub(super) fn right_side(&mut self) -> (&'a Expr<'a>, bool) {
         let start = self.span(self.peek());
         self.depth = 0;
@@ -447,7 +447,7 @@ impl<'a> Parser<'_, 'a> {
     }
 }
 
-/// What to write for `node f(x):`.
+/// The help for `node f(x):`.
 const ONE_CONDITION: &str =
     "a clock is one condition, which may have a clock itself: `c: bool [] when d, x: num [] when c`";
 const COLON: &str = "a node names its outputs, and has no colon: `node f(x) -> (y)`; its equations follow directly, `y = ..;`";

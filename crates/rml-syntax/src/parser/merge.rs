@@ -1,12 +1,13 @@
 //! The operands of `merge`.
 //!
-//! As an operand, `f (x)` is a call if `f` is a node or function, and two operands otherwise. Mostly the count alone
-//! decides: a `merge` has exactly three operands. Let `m` be the number of `merge`s that stand directly inside each
-//! other (without parentheses), `p` the operands that can be read in one way only, `j` the ones written `name (expr)`.
-//! Then `2m + 1` operands are wanted, so `s = 2m + 1 - p - j` of the `j` are two operands each:
+//! As an operand, `f (x)` is a call if `f` is a node or function, and two operands otherwise. In most cases the number
+//! of operands decides, because a `merge` has exactly three. Let `m` be the number of `merge`s directly inside each
+//! other (without parentheses), `p` the number of operands that can be read in one way only, and `j` the number of
+//! those written `name (expr)`. Then `2m + 1` operands are needed, so `s = 2m + 1 - p - j` of the `j` are two operands
+//! each:
 //!
-//! - `s = 0`: all are calls;
-//! - `s = j`: all are two operands;
+//! - `s = 0`: all of them are calls;
+//! - `s = j`: all of them are two operands;
 //! - otherwise, and `m = 1`: [`ExprKind::MergeOperands`], decided when names are resolved;
 //! - otherwise: those with a blank before the parenthesis are two operands, if that makes the count right.
 
@@ -16,7 +17,7 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// What may stand after `merge`.
+/// A token or operand that may follow `merge`.
 enum Operand<'a> {
     /// A `merge` whose operands follow.
     Merge(Span),
@@ -50,14 +51,14 @@ impl Juxtaposed<'_> {
         self.name.span.to(self.suffixes.last().map_or(self.args_span, |s| s.span))
     }
 
-    /// Whether a blank or comment stands before the parenthesis.
+    /// Whether there is a blank or comment before the parenthesis.
     fn spaced(&self) -> bool {
         self.name.span.end != self.args_span.start
     }
 }
 
 impl<'a> Parser<'_, 'a> {
-    /// `merge c a b`
+    /// Parses `merge c a b`.
     pub(super) fn merge(&mut self) -> Parse<Tree<'a>> {
         let start = self.take();
         let depth = self.depth;
@@ -89,8 +90,8 @@ impl<'a> Parser<'_, 'a> {
         self.decided(operands, split)
     }
 
-    /// Reads operands until there are enough in any reading; `start` is the first `merge`. Every further `merge` counts
-    /// as one level deeper, as if it stood in parentheses.
+    /// Reads operands until there are enough in every reading; `start` is the first `merge`. Each further `merge` adds
+    /// a level of depth, as if it were in parentheses.
     fn operands(&mut self, start: Span) -> Parse<Vec<Operand<'a>>> {
         let mut operands = vec![Operand::Merge(start)];
         let (mut merges, mut leaves, mut ambiguous) = (1, 0, 0);
@@ -133,7 +134,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(operands)
     }
 
-    /// `name (args)[..].h`; not ambiguous unless there is exactly one argument.
+    /// Parses `name (args)[..].h`; it is ambiguous only if there is exactly one argument.
     fn juxtaposed(&mut self) -> Parse<Operand<'a>> {
         let callee = self.text_of(self.peek());
         let name = self.name("an operand of `merge`")?;
@@ -173,7 +174,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// One `merge` whose operands names must tell apart.
+    /// A single `merge` whose operands can only be grouped once names are resolved.
     fn undecided(&mut self, start: Span, operands: &[Operand<'a>]) -> Parse<Tree<'a>> {
         let mut list = Vec::new();
         let (mut height, mut span) = (0, start);
@@ -201,7 +202,7 @@ impl<'a> Parser<'_, 'a> {
         self.tree(ExprKind::MergeOperands(list), span, height)
     }
 
-    /// Any number of `merge`s with all operands told apart, built from the last one backward.
+    /// Any number of `merge`s whose operands are all grouped, built from the last one backward.
     fn decided(&mut self, operands: Vec<Operand<'a>>, split: fn(&Juxtaposed<'_>) -> bool) -> Parse<Tree<'a>> {
         let mut stack: Vec<Tree<'a>> = Vec::new();
         for operand in operands.into_iter().rev() {

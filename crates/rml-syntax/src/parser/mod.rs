@@ -1,7 +1,7 @@
-//! The parser: tokens to syntax tree, by recursive descent. It collects errors: after one it continues after the next
-//! `;`, and what did not parse becomes [`ExprKind::Error`].
+//! The parser: turns tokens into a syntax tree, by recursive descent. It collects errors: after an error it continues
+//! after the next `;`, and parts that did not parse become [`ExprKind::Error`].
 //!
-//! It decides nothing that needs to know what a name means; see [`merge`] for the one place where that is visible.
+//! It makes no decision that depends on the meaning of a name; [`merge`] is the only place where this is visible.
 
 mod automaton;
 mod expr;
@@ -25,30 +25,30 @@ use rml_base::{Diagnostic, FileId, MAX_TEXT, Span};
 /// The greatest height of an expression tree. Passes that recurse over expressions rely on it.
 pub const MAX_NESTING: usize = 256;
 
-/// The greatest depth of what makes the parser recurse: brackets, prefix operators, `if` and `fby`. Smaller, because
-/// the parser takes several calls for each.
+/// The greatest depth of recursion of the parser: brackets, prefix operators, `if` and `fby`. It is smaller than the
+/// limit for trees, because each level takes the parser several calls.
 pub const MAX_DEPTH: usize = 128;
 
-/// The most automata that stand inside each other. Passes that recurse over states rely on it.
+/// The greatest nesting depth of automata. Passes that recurse over states rely on it.
 const MAX_AUTOMATA: usize = 16;
 
 /// The most transitions of a state, which are tried one after the other.
 const MAX_TRANSITIONS: usize = 64;
 
-/// More errors than this are cut off.
+/// Further errors are dropped.
 const MAX_ERRORS: usize = 100;
 
-/// What the parser makes of a text.
+/// The result of parsing a text.
 #[derive(Debug)]
 pub struct Parsed<'a> {
-    /// The tree; it holds [`ExprKind::Error`] only where a diagnostic says why.
+    /// The tree; it contains [`ExprKind::Error`] only where a diagnostic explains the error.
     pub file: File<'a>,
-    /// All errors found, in textual order; empty iff the text is in the language.
+    /// All errors found, in textual order; empty if and only if the text is syntactically correct.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Parses `text`, which is source text `file` of the compilation. Never panics and never overflows the stack, whatever
-/// the text.
+/// Parses `text`, which is source text `file` of the compilation. It never panics and never overflows the stack,
+/// whatever the text is.
 pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &str) -> Parsed<'a> {
     if text.len() > MAX_TEXT {
         let span = Span::new(file, 0, 0);
@@ -97,30 +97,30 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
     Parsed { file, diagnostics }
 }
 
-/// A construct did not parse, and a diagnostic says so already.
+/// A construct did not parse, and a diagnostic for it has been added.
 struct Reported;
 
 type Parse<T> = Result<T, Reported>;
 
-/// What is left out.
+/// The kind of text that is omitted after an error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Import,
-    /// A node: its name stands before a parenthesis.
+    /// A node: a name before a parenthesis is its name.
     Node,
-    /// Something between the nodes: it may define what stands before a parenthesis or a `=`.
+    /// Text between the nodes: a name before a parenthesis or a `=` may be defined by it.
     Other,
-    /// An equation: it defines what stands before its `=`.
+    /// An equation: the names before its `=` are defined by it.
     Equation,
 }
 
-/// An expression on its way up.
+/// A parsed expression that is not yet part of a larger one.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
     expr: &'a Expr<'a>,
-    /// Height of the tree; a leaf has 1.
+    /// The height of the tree; a leaf has height 1.
     height: usize,
-    /// Where, with the parentheses around it.
+    /// The place in the source, with the parentheses around it.
     outer: Span,
 }
 
@@ -132,20 +132,20 @@ struct Parser<'s, 'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// How many automata are open.
+    /// The number of open automata.
     automata: usize,
-    /// Whether an error says already that equations here end with `;`.
+    /// Whether an error has already said that equations here end with `;`.
     joined: bool,
-    /// The outputs of the node whose equations are read.
+    /// The outputs of the node whose equations are being parsed.
     outputs: &'a [crate::ast::Decl<'a>],
-    /// Names in what is left out, and whether that was an import.
+    /// The names in omitted text, and whether an import was omitted.
     lost: Vec<Symbol>,
     lost_import: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'s, 'a> Parser<'s, 'a> {
-    /// The token `ahead` places further on; the end of the text from there on.
+    /// The token `ahead` places further on; the end token after the end of the text.
     fn peek_at(&self, ahead: usize) -> Token {
         let end = Token { kind: Kind::Eof, start: self.text.len(), end: self.text.len() };
         self.tokens.get(self.at + ahead).copied().unwrap_or(end)
@@ -159,20 +159,20 @@ impl<'s, 'a> Parser<'s, 'a> {
         self.peek().kind
     }
 
-    /// Takes the next token.
+    /// Returns the next token and moves past it.
     fn next(&mut self) -> Token {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len());
         token
     }
 
-    /// Takes the next token and returns its span.
+    /// Moves past the next token and returns its span.
     fn take(&mut self) -> Span {
         let token = self.next();
         self.span(token)
     }
 
-    /// Takes the next token if it is of that kind.
+    /// Moves past the next token and returns it, if it is of that kind.
     fn eat(&mut self, kind: Kind) -> Option<Token> {
         (self.kind() == kind).then(|| self.next())
     }
@@ -185,7 +185,7 @@ impl<'s, 'a> Parser<'s, 'a> {
         Span::new(self.file, token.start, token.end)
     }
 
-    /// The span of the token taken last.
+    /// The span of the token before the next one.
     fn last_span(&self) -> Span {
         match self.at.checked_sub(1).and_then(|i| self.tokens.get(i)) {
             Some(token) => self.span(*token),
@@ -193,7 +193,7 @@ impl<'s, 'a> Parser<'s, 'a> {
         }
     }
 
-    /// Whether the token `ahead` places further on is the name `word` (special in this place only).
+    /// Whether the token `ahead` places further on is the name `word` (which is special only in this place).
     fn is_word(&self, ahead: usize, word: &str) -> bool {
         let token = self.peek_at(ahead);
         token.kind == Kind::Ident && self.text_of(token) == word
@@ -208,7 +208,7 @@ impl<'s, 'a> Parser<'s, 'a> {
         self.intern(token).name
     }
 
-    /// Notes what the tokens from number `from` up to here, which are left out, may have defined.
+    /// Notes the names that the omitted tokens, from position `from` up to here, may have defined.
     fn lose(&mut self, from: usize, what: Lost) {
         for i in from..self.at.min(self.tokens.len()) {
             let next = self.tokens.get(i + 1).map(|t| t.kind);
@@ -225,7 +225,7 @@ impl<'s, 'a> Parser<'s, 'a> {
         }
     }
 
-    /// A node of the tree above children of height `below`.
+    /// Makes a tree node whose highest child has height `below`.
     fn tree(&mut self, kind: ExprKind<'a>, span: Span, below: usize) -> Parse<Tree<'a>> {
         if below >= MAX_NESTING {
             return Err(self.nesting_limit(span));

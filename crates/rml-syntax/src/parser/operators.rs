@@ -1,5 +1,5 @@
-//! Operators of other languages with their operands, written as they stand here: `0 -> pre n + 1` is `0 fby (n + 1)`,
-//! `x ** 2` is `pow(x, 2.0)`.
+//! Operators of other languages with their operands, and the equivalents in this language: `0 -> pre n + 1` is `0 fby
+//! (n + 1)`, `x ** 2` is `pow(x, 2.0)`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,18 +8,18 @@ use super::Parser;
 use crate::token::{Kind, Token};
 use rml_base::{Diagnostic, Span};
 
-/// Which value the arrow of Lustre takes.
+/// The name of the variable that is true only in the first cycle, for the replacement of an arrow of Lustre.
 const FIRST: &str = "first";
 /// The delay of Lustre.
 const PRE: &str = "pre";
 
-/// What stands in the place of an operator and its operands.
+/// The replacement of an operator and its operands.
 struct Rewritten {
     place: Span,
     text: String,
-    /// What else has to be written, or may be.
+    /// A remark about further changes that are needed or possible.
     note: Cow<'static, str>,
-    /// Whether `text` alone is enough.
+    /// Whether the replacement by `text` is sufficient.
     is_all: bool,
 }
 
@@ -27,19 +27,19 @@ struct Rewritten {
 struct Later {
     place: Range<usize>,
     delays: Vec<Delay>,
-    /// Whether all that it reads is an operand of `pre`.
+    /// Whether everything that the operand reads is an operand of `pre`.
     is_delayed: bool,
 }
 
-/// `pre x` in it.
+/// An occurrence of `pre x` in the operand.
 struct Delay {
-    /// With parentheses that stand around it alone.
+    /// The place, with parentheses that enclose only `pre x`.
     place: Range<usize>,
     operand: Range<usize>,
 }
 
 impl Later {
-    /// The operand, with `f` of its operand in place of each `pre`.
+    /// The text of the operand, with each `pre x` replaced by `f` of the text of `x`.
     fn written(&self, text: &str, f: impl Fn(&str) -> String) -> Option<String> {
         let (mut out, mut at) = (String::new(), self.place.start);
         for delay in &self.delays {
@@ -51,22 +51,22 @@ impl Later {
         Some(out)
     }
 
-    /// Whether it is `pre x` and nothing more.
+    /// Whether the operand is only `pre x`.
     fn is_pre(&self) -> bool {
         matches!(&self.delays[..], [delay] if delay.place == self.place)
     }
 }
 
 impl Parser<'_, '_> {
-    /// What to write for an operator of another language that is next, if its operands are of usual form.
+    /// The correct form for an operator of another language that is next, if its operands have a common form.
     pub(super) fn foreign_operator(&self, d: &Diagnostic) -> Option<Diagnostic> {
         let Rewritten { place, text, note, is_all } = self.arrow().or_else(|| self.power())?;
         let help = format!("write `{text}`{note}");
         Some(if is_all { d.clone().fix(help, place, text) } else { d.clone().help(help) })
     }
 
-    /// `a -> e` of Lustre, with the arrow next. It is `a` in the first cycle and then `e`, in which `pre x` is the
-    /// value of `x` in the cycle before.
+    /// Rewrites `a -> e` of Lustre, with the arrow next. Its value is `a` in the first cycle and then `e`, where `pre
+    /// x` is the value of `x` in the previous cycle.
     fn arrow(&self) -> Option<Rewritten> {
         if self.kind() != Kind::Arrow {
             return None;
@@ -82,14 +82,15 @@ impl Parser<'_, '_> {
         let place = Span::new(self.file, initial.start, later.place.end);
         let (initial, is_one) = (self.text.get(initial)?, begin + 1 == self.at);
         if later.is_delayed && !later.delays.is_empty() {
-            // Delayed as a whole, it needs no `pre`.
+            // The whole expression is delayed, so it needs no `pre`.
             let first = if is_one { initial.to_owned() } else { format!("({initial})") };
             let value = later.written(self.text, str::to_owned)?;
             let value = if later.is_pre() { value } else { format!("({value})") };
             let text = format!("{first} fby {value}");
             return Some(Rewritten { place, text, note: "".into(), is_all: true });
         }
-        // What `pre n` is in the first cycle is not read: any value of its type will do, and `n` begins with one.
+        // The value of `pre n` in the first cycle is not used, so any value of its type will do: the first value of
+        // `n`.
         let defined = self.defined_before(begin);
         let own = later.delays.iter().all(|delay| self.text.get(delay.operand.clone()) == defined);
         let known =
@@ -103,8 +104,8 @@ impl Parser<'_, '_> {
         Some(Rewritten { place, text, note, is_all: false })
     }
 
-    /// The number of the token that begins the left operand of an arrow: the right side of an equation, or what follows
-    /// `(` or `,`.
+    /// The position of the token that begins the left operand of an arrow: the beginning of the right side of an
+    /// equation, or the token after `(` or `,`.
     fn begin_of_operand(&self) -> Option<usize> {
         let mut depth = 0_usize;
         for number in (0..self.at).rev() {
@@ -130,13 +131,13 @@ impl Parser<'_, '_> {
         is_one && earlier.into_iter().any(|token| token.kind == Kind::Merge)
     }
 
-    /// The variable whose right side begins with the token of that number.
+    /// The variable whose right side begins with the token at that position.
     fn defined_before(&self, begin: usize) -> Option<&str> {
         let [name, equals] = *self.tokens.get(begin.checked_sub(2)?..begin)? else { return None };
         (name.kind == Kind::Ident && equals.kind == Kind::Eq).then(|| self.text_of(name))
     }
 
-    /// The right operand of an arrow, from one token to another by their numbers, without the second.
+    /// The right operand of an arrow, from the token at position `from` up to, and not including, the one at `to`.
     fn later(&self, from: usize, to: usize) -> Option<Later> {
         let place = self.tokens.get(from)?.start..self.tokens.get(to.checked_sub(1)?)?.end;
         let mut later = Later { place, delays: Vec::new(), is_delayed: true };
@@ -157,14 +158,15 @@ impl Parser<'_, '_> {
             if matches!(token.kind, Kind::Arrow | Kind::Fby | Kind::Dot | Kind::Invalid) {
                 return None;
             }
-            // A variable of this cycle. A call may have a state of its own, which a delay would shift.
+            // A variable here is read in this cycle, not delayed. A call may have a state of its own, which a delay
+            // would shift.
             later.is_delayed &= !matches!(token.kind, Kind::Ident | Kind::Post);
             at += 1;
         }
         Some(later)
     }
 
-    /// The parentheses around `pre x` in `(pre x) + 1`. They do not begin before the token of number `from`.
+    /// The parentheses around `pre x` in `(pre x) + 1`. They do not begin before the token at position `from`.
     fn around(&self, from: usize, (pre, last): (usize, usize)) -> Option<(usize, usize)> {
         let open = pre.checked_sub(1).filter(|open| *open >= from)?;
         let close = self.tokens.get(last + 1).filter(|token| token.kind == Kind::RParen)?;
@@ -173,7 +175,7 @@ impl Parser<'_, '_> {
         Some((open.start, close.end))
     }
 
-    /// The number of the last token of the operand of `pre` that begins at that one: a name, or parentheses.
+    /// The position of the last token of the operand of `pre`, which begins at `begin` and is a name or in parentheses.
     fn end_of_operand(&self, begin: usize) -> Option<usize> {
         let kind = self.tokens.get(begin)?.kind;
         let last = if kind == Kind::Ident {
@@ -188,7 +190,7 @@ impl Parser<'_, '_> {
         (!again && !goes_on).then_some(last)
     }
 
-    /// `x ** 2`, with the second star next.
+    /// Rewrites `x ** 2`, with the second star next.
     fn power(&self) -> Option<Rewritten> {
         let star = self.at.checked_sub(1)?;
         let (first, second) = (*self.tokens.get(star)?, self.peek());
@@ -225,7 +227,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// Whether a token cannot stand in an operand of an arrow that is left as it is.
+/// Whether a token cannot occur in an operand of an arrow that is copied unchanged.
 fn is_other(kind: Kind) -> bool {
     matches!(
         kind,

@@ -1,4 +1,4 @@
-//! What the parser says when it finds something else than it expected.
+//! The errors that the parser reports when it finds something other than it expected.
 
 use super::{MAX_AUTOMATA, MAX_DEPTH, MAX_NESTING, MAX_TRANSITIONS, Parser, Reported};
 use crate::token::Kind;
@@ -11,7 +11,7 @@ impl Parser<'_, '_> {
         Reported
     }
 
-    /// The next token as a message names it.
+    /// The description of the next token in messages.
     pub(super) fn found(&self) -> String {
         let token = self.peek();
         match token.kind {
@@ -25,7 +25,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// "expected .., found .." at the next token. Says nothing where the next token is already reported as invalid.
+    /// Reports "expected .., found .." at the next token. If that token was already reported as invalid, adds no
+    /// message.
     pub(super) fn unexpected(&mut self, expected: &str, help: &[&str]) -> Reported {
         let token = self.peek();
         if token.kind == Kind::Invalid {
@@ -57,7 +58,7 @@ impl Parser<'_, '_> {
         self.report(diagnostic)
     }
 
-    /// Takes a token of that kind or says that it is missing.
+    /// Moves past a token of that kind, or reports that it is missing.
     pub(super) fn expect(&mut self, kind: Kind, place: &str, help: &[&str]) -> Result<Span, Reported> {
         if self.eat(kind).is_some() {
             return Ok(self.last_span());
@@ -66,7 +67,7 @@ impl Parser<'_, '_> {
         Err(self.unexpected(expected.trim_end(), help))
     }
 
-    /// Takes the closing bracket `kind`, or says that `expected` is missing and what it would close.
+    /// Moves past the closing bracket `kind`, or reports that `expected` is missing and which bracket it would close.
     pub(super) fn close(&mut self, kind: Kind, open: Span, expected: &str) -> Result<Span, Reported> {
         if self.eat(kind).is_some() {
             return Ok(self.last_span());
@@ -84,7 +85,7 @@ impl Parser<'_, '_> {
         Err(reported)
     }
 
-    /// A missing `;` after what was parsed last.
+    /// Reports a missing `;` after the token parsed last.
     pub(super) fn missing_semicolon(&mut self, what: &str) -> Reported {
         if self.joined {
             return Reported;
@@ -99,7 +100,7 @@ impl Parser<'_, '_> {
         )
     }
 
-    /// `_` where a name or value is needed.
+    /// Reports `_` where a name or value is needed.
     pub(super) fn underscore(&mut self, what: &str) -> Reported {
         let span = self.span(self.peek());
         self.report(
@@ -109,7 +110,7 @@ impl Parser<'_, '_> {
         )
     }
 
-    /// An automaton without states.
+    /// Reports an automaton without states.
     pub(super) fn no_state(&mut self, at: Span) -> Reported {
         self.report(
             Diagnostic::error(codes::SYNTAX, "an automaton has at least one state")
@@ -118,7 +119,7 @@ impl Parser<'_, '_> {
         )
     }
 
-    /// A transition that is one too many.
+    /// Reports a transition beyond the limit.
     pub(super) fn many_transitions(&mut self) -> Reported {
         let span = self.span(self.peek());
         self.report(
@@ -129,7 +130,7 @@ impl Parser<'_, '_> {
         )
     }
 
-    /// Automata that stand inside each other too deeply.
+    /// Reports automata that are nested too deeply.
     pub(super) fn nested_automata(&mut self, span: Span) -> Reported {
         self.report(
             Diagnostic::error(codes::NESTING_LIMIT, "automata are nested too deeply")

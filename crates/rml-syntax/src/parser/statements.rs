@@ -1,5 +1,5 @@
-//! Statements of other languages in the place of equations: loops and choices between assignments. Also gradients that
-//! are asked for as in other libraries, and axes with a name.
+//! Statements of other languages in the place of equations: loops and choices between assignments. Also requests for
+//! gradients in the style of other libraries, and axes given by name.
 
 use super::{Lost, Parse, Parser, Reported};
 use crate::ast::{Equation, Ident, Range};
@@ -8,11 +8,11 @@ use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// Functions of other libraries that make the gradient of a function.
+/// Functions of other libraries that return the gradient of a function.
 const GRADIENTS: &[&str] = &["grad", "gradient", "value_and_grad", "vjp"];
 
 impl<'a> Parser<'_, 'a> {
-    /// `for k in range(3): h[k + 1] = f(h[k]);`, as an equation with that range. It is reported.
+    /// Parses `for k in range(3): h[k + 1] = f(h[k]);` as an equation with that range, and reports it.
     pub(super) fn for_loop(&mut self) -> Option<Parse<Equation<'a>>> {
         let [index, open] = [1, 4].map(|ahead| self.peek_at(ahead).kind);
         let words = [(0, "for"), (2, "in"), (3, "range")];
@@ -48,7 +48,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.loop_body(has_first, body))
     }
 
-    /// The equation of a loop, whose `for` is next and whose equation begins that many tokens further on. `first` says
+    /// Parses the equation of a loop. The `for` is next, and the equation begins `body` tokens further on. `first` says
     /// whether the range has a first index.
     fn loop_body(&mut self, first: bool, body: usize) -> Parse<Equation<'a>> {
         let (start, from) = (self.take(), self.at);
@@ -58,13 +58,13 @@ impl<'a> Parser<'_, 'a> {
         while self.at + 1 < from + body {
             self.next();
         }
-        // further equations of the loop read the index, too
+        // Further equations of the loop may also read the index.
         self.lost.push(index.name);
         let equation = self.equation()?;
         Ok(Equation { range: Some(equation.range.unwrap_or(bounds)), ..equation })
     }
 
-    /// `for k in range(3)` after an equation, with `in` next. It is reported.
+    /// Parses `for k in range(3)` after an equation, with `in` next, and reports it.
     pub(super) fn range_of_call(&mut self, start: Span, index: Ident) -> Option<Parse<Range<'a>>> {
         let is_call =
             self.is_word(0, "in") && self.is_word(1, "range") && self.peek_at(2).kind == Kind::LParen;
@@ -86,7 +86,7 @@ impl<'a> Parser<'_, 'a> {
         Some(self.bounds(start, index, has_first))
     }
 
-    /// The range that `in range(..)`, next, stands for.
+    /// The range that corresponds to `in range(..)`, which is next.
     fn bounds(&mut self, start: Span, index: Ident, has_first: bool) -> Parse<Range<'a>> {
         self.skip(3);
         let first = if has_first { Some(self.infix(Level::Sum)?.expr) } else { None };
@@ -98,7 +98,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Range { index, first, end, span: start.to(self.last_span()) })
     }
 
-    /// `match m Up -> o = x; Down -> o = -x;`. Takes all but the last token.
+    /// Parses `match m Up -> o = x; Down -> o = -x;`. Leaves the last token.
     pub(super) fn match_statement(&mut self) -> Option<Reported> {
         if !self.is_word(0, "match") || !matches!(self.peek_at(1).kind, Kind::Ident | Kind::LParen) {
             return None;
@@ -126,7 +126,7 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// The cases of a choice between equations, and the position of the `;` that ends it; 0 if there is none.
+    /// The cases of a choice between equations as text, and the position of the `;` that ends it; 0 if there is none.
     fn cases_of_blocks(&self) -> (String, usize) {
         let is_semi = |token: Token| token.kind == Kind::Semi;
         let mut at = self.find_from(1, |token| token.kind == Kind::Arrow).unwrap_or(0);
@@ -134,7 +134,7 @@ impl<'a> Parser<'_, 'a> {
         while self.peek_at(at).kind == Kind::Arrow && at > 0 {
             cases.push(format!("{} -> ..", self.text_of(self.peek_at(at - 1))));
             let Some(mut last) = self.find_from(at, is_semi) else { break };
-            // further equations of the same case
+            // The same case may have further equations.
             while self.peek_at(last + 2).kind == Kind::Eq {
                 let Some(next) = self.find_from(last + 1, is_semi) else { break };
                 last = next;
@@ -168,7 +168,7 @@ impl<'a> Parser<'_, 'a> {
         (!value.is_empty() && !text.contains('\n')).then_some((text, end?))
     }
 
-    /// Takes `axis =` before the axis of `along`, and reports it.
+    /// Skips `axis =` before the axis of `along`, and reports it.
     pub(super) fn named_axis(&mut self) {
         let place = self.span_of(0, 2);
         let axis = self.text_of(self.peek_at(2));
@@ -179,7 +179,7 @@ impl<'a> Parser<'_, 'a> {
         self.skip(2);
     }
 
-    /// What to write for `grad(net)(x)`, with the second `(` next.
+    /// The correct form for `grad(net)(x)`, with the second `(` next.
     pub(super) fn gradient_of_node(&self, d: &Diagnostic) -> Option<Diagnostic> {
         let (name, callee) = self.call_before()?;
         let [node, close] = [2, 3].map(|more| self.tokens.get(name + more).copied());
@@ -211,7 +211,7 @@ impl<'a> Parser<'_, 'a> {
         Some(if alone && note.is_empty() { d.fix(help, place, written) } else { d.help(help) })
     }
 
-    /// How many outputs the node of that name has, and what a gradient of 1 is for its only one.
+    /// The number of outputs of the node with that name; if it has one output, also a gradient of 1 for it.
     fn interface(&self, node: &str) -> Option<(usize, Option<String>)> {
         let named = |i: &usize| {
             let name = self.tokens.get(i + 1).map(|token| self.text_of(*token));

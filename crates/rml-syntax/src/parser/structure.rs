@@ -7,11 +7,11 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// The most tokens between the brackets of a member, where an equation is recognised.
+/// The most tokens between the brackets of a member up to which an equation is recognised.
 const MAX_MEMBER: usize = 64;
 
 impl<'a> Parser<'_, 'a> {
-    /// `const name =`, `private const name =`
+    /// Whether `const name =` or `private const name =` is next.
     pub(super) fn at_const(&self) -> bool {
         let at = usize::from(self.is_word(0, "private"));
         let [name, eq] = [1, 2].map(|ahead| self.peek_at(at + ahead).kind);
@@ -20,13 +20,13 @@ impl<'a> Parser<'_, 'a> {
             && (matches!(eq, Kind::Eq | Kind::Colon) || self.is_typed(at + 1))
     }
 
-    /// `int n =`, `float rate =`
+    /// Whether the tokens from `ahead` on are of the form `int n =`, `float rate =`.
     fn is_typed(&self, ahead: usize) -> bool {
         let kinds = [0, 1, 2].map(|more| self.peek_at(ahead + more).kind);
         kinds == [Kind::Ident, Kind::Ident, Kind::Eq]
     }
 
-    /// `[private] const name = value;`
+    /// Parses `[private] const name = value;`.
     pub(super) fn constant(&mut self) -> Parse<Node<'a>> {
         let private = self.is_word(0, "private").then(|| self.take());
         let keyword = self.take();
@@ -60,7 +60,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(self.constant_node(private, name, rhs, span))
     }
 
-    /// Takes the type of a constant, which has none, and says so.
+    /// Skips the type of a constant, and reports that a constant has none.
     fn typed_constant(&mut self, name: Ident) {
         let start = self.take();
         while !matches!(self.kind(), Kind::Eq | Kind::Semi | Kind::Eof) {
@@ -69,7 +69,7 @@ impl<'a> Parser<'_, 'a> {
         self.constant_type(name, start.to(self.last_span()), Diagnostic::help);
     }
 
-    /// A constant has a type there. `advise` adds the help.
+    /// Reports that a constant has a type. `advise` adds the help.
     fn constant_type(&mut self, name: Ident, ty: Span, advise: impl Fn(Diagnostic, String) -> Diagnostic) {
         let text = self.names.resolve(&name.name);
         let end = self.find_from(0, |token| token.kind == Kind::Semi).filter(|_| self.kind() == Kind::Eq);
@@ -81,7 +81,7 @@ impl<'a> Parser<'_, 'a> {
         self.report(diagnostic);
     }
 
-    /// An equation follows a constant.
+    /// Reports an equation after a constant.
     fn equation_after_constant(&mut self, constant: Span) {
         let token = self.peek();
         let diagnostic = Diagnostic::error(codes::SYNTAX, "this equation is in no node")
@@ -91,7 +91,7 @@ impl<'a> Parser<'_, 'a> {
         self.report(diagnostic);
     }
 
-    /// A constant as a node without inputs.
+    /// The node without inputs that represents a constant.
     pub(super) fn constant_node(
         &self,
         private: Option<Span>,
@@ -112,7 +112,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// `assert` before what may be a name in quotes, or a condition.
+    /// Whether `assert` is next, before a condition or a possible name in quotes.
     pub(super) fn at_assert(&self) -> bool {
         let next = self.peek_at(1).kind;
         let is_name = matches!(next, Kind::Str | Kind::Ident | Kind::Not | Kind::True | Kind::False);
@@ -120,7 +120,7 @@ impl<'a> Parser<'_, 'a> {
             && (is_name || next == Kind::LParen || matches!(next, Kind::Int | Kind::Num))
     }
 
-    /// `assert "name" c`, as the two sides of an equation; the flag is false after an error.
+    /// Parses `assert "name" c` into the two sides of an equation; the flag is false after an error.
     pub(super) fn assertion(&mut self) -> (&'a [Lhs<'a>], &'a Expr<'a>, bool) {
         let start = self.take();
         let lhs = self.slice(&[Lhs::Discard(start)]);
@@ -147,12 +147,12 @@ impl<'a> Parser<'_, 'a> {
         (lhs, self.bump.alloc(Expr { kind: ExprKind::Assert { name, cond }, span }), parsed)
     }
 
-    /// `share` before the name of a shared instance.
+    /// Whether `share` is next, before the name of a shared instance.
     pub(super) fn at_share(&self) -> bool {
         self.is_word(0, "share") && self.peek_at(1).kind == Kind::Ident
     }
 
-    /// `share u = net;`, `share u = dense(8, _);`
+    /// Parses `share u = net;` or `share u = dense(8, _);`.
     pub(super) fn share(&mut self, start: Span) -> Parse<Equation<'a>> {
         self.take();
         let name = self.name("the name of the shared instance")?;
@@ -173,7 +173,7 @@ impl<'a> Parser<'_, 'a> {
         self.rest_of_equation(start, self.slice(&[Lhs::Var(decl)]), rhs, parsed)
     }
 
-    /// The word `node` in place of a type.
+    /// Parses the word `node` in place of a type.
     pub(super) fn node_type(&mut self, interface: bool) -> Span {
         if !interface {
             let help = "a node is passed as an argument: `node twice(f: node, x) -> (o)`, `twice(g, x)`";
@@ -192,7 +192,7 @@ impl<'a> Parser<'_, 'a> {
             match self.peek_at(ahead).kind {
                 Kind::LBracket | Kind::LParen => depth += 1,
                 Kind::RBracket | Kind::RParen if depth <= 1 => {
-                    // A comma or colon may follow the shape of a type as well.
+                    // A comma or colon could also follow the shape of a type.
                     return self.peek_at(ahead + 1).kind == Kind::Eq;
                 }
                 Kind::RBracket | Kind::RParen => depth -= 1,
@@ -203,7 +203,7 @@ impl<'a> Parser<'_, 'a> {
         false
     }
 
-    /// `[k + 1]` after a name on the left of an equation.
+    /// Parses `[k + 1]` after a name on the left of an equation.
     pub(super) fn member(&mut self) -> Parse<Option<&'a Expr<'a>>> {
         if self.kind() != Kind::LBracket {
             return Ok(None);
@@ -220,13 +220,13 @@ impl<'a> Parser<'_, 'a> {
         Ok(Some(index.expr))
     }
 
-    /// Whether the word `ahead` places further on begins a range.
+    /// Whether the word `ahead` places further on begins the range of an equation.
     pub(super) fn at_range(&self, ahead: usize) -> bool {
         let next = self.peek_at(ahead + 1).kind;
         self.is_word(ahead, "for") && (next.starts_unary() || next.is_keyword())
     }
 
-    /// `for k < n`, `for 1 <= k < n`, if one stands here.
+    /// Parses `for k < n` or `for 1 <= k < n`, if a range is next.
     pub(super) fn range(&mut self) -> Parse<Option<Range<'a>>> {
         if !self.at_range(0) {
             return Ok(None);
@@ -269,7 +269,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Some(Range { index, first, end, span: start.to(self.last_span()) }))
     }
 
-    /// `for k <= n`, `for 1 <= k <= n`, with the bound next. It is reported.
+    /// Parses `for k <= n` or `for 1 <= k <= n`, with the bound next, and reports it.
     fn closed_range(&mut self, start: Span, first: Option<&'a Expr<'a>>, index: Ident) -> Parse<Range<'a>> {
         let sign = self.last_span();
         let bound = self.infix(Level::Sum)?;
@@ -279,7 +279,7 @@ impl<'a> Parser<'_, 'a> {
                 let after = n.saturating_add(1);
                 (ExprKind::Literal(Literal::Int(after)), after.to_string())
             }
-            // any other bound is written with `+ 1`
+            // Other bounds are written with `+ 1`.
             _ => {
                 let one = Expr { kind: ExprKind::Literal(Literal::Int(1)), span: bound.outer };
                 let one = self.bump.alloc(one);
@@ -297,7 +297,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Range { index, first, end, span: start.to(bound.outer) })
     }
 
-    /// What follows `for` is no range.
+    /// Reports that the text after `for` is not a range.
     fn no_range(&mut self, start: Span, closed: bool) -> Reported {
         let found = self.found();
         let help = match self.kind() {

@@ -6,7 +6,7 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// The most tokens before the cases of a `match`, where it is recognised.
+/// The most tokens before the cases of a `match` up to which it is recognised.
 const MAX_VALUE: usize = 64;
 
 impl<'a> Parser<'_, 'a> {
@@ -17,7 +17,7 @@ impl<'a> Parser<'_, 'a> {
         self.is_word(at, word) && (name == Kind::Ident || name.is_keyword()) && eq == Kind::Eq
     }
 
-    /// `[private] enum name =`, up to what follows: where it begins, `private`, the name.
+    /// Parses the head of `[private] enum name =`. Returns its beginning, the word `private`, and the name.
     fn type_head(&mut self, what: &str) -> Parse<(Span, Option<Span>, Ident)> {
         let private = self.is_word(0, "private").then(|| self.take());
         let keyword = self.take();
@@ -31,7 +31,7 @@ impl<'a> Parser<'_, 'a> {
         Ok((private.unwrap_or(keyword), private, name))
     }
 
-    /// The `;` after an enumeration or record.
+    /// Parses the `;` after an enumeration or record.
     fn type_end(&mut self, what: &str, expected: &str, help: &[&str]) -> Parse<()> {
         if self.eat(Kind::Semi).is_some() {
             return Ok(());
@@ -43,7 +43,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(())
     }
 
-    /// `[private] enum name = Case, Case;`
+    /// Parses `[private] enum name = Case, Case;`.
     pub(super) fn enumeration(&mut self) -> Parse<Enum<'a>> {
         let (start, private, name) = self.type_head("the name of the enumeration")?;
         let mut names = Vec::new();
@@ -62,13 +62,13 @@ impl<'a> Parser<'_, 'a> {
         Ok(Enum { node, cases: self.slice(&cases) })
     }
 
-    /// A case as a constant.
+    /// The constant that represents a case.
     fn case(&self, private: Option<Span>, name: Ident, value: i64) -> Node<'a> {
         let rhs = self.bump.alloc(Expr { kind: ExprKind::Literal(Literal::Int(value)), span: name.span });
         self.constant_node(private, name, rhs, name.span)
     }
 
-    /// `[private] record name = (field: type, ..);`
+    /// Parses `[private] record name = (field: type, ..);`.
     pub(super) fn record(&mut self) -> Parse<Node<'a>> {
         let (start, private, name) = self.type_head("the name of the record")?;
         let fields = self.decls("the list of fields")?;
@@ -96,7 +96,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Node { private, name, inputs: fields, outputs: fields, equations: &[], header_span: span, span })
     }
 
-    /// Whether `.name` stands here, directly after what it belongs to.
+    /// Whether `.name` is next, directly after the token to which it belongs.
     pub(super) fn at_field(&self) -> bool {
         let [dot, name] = [0, 1].map(|ahead| self.peek_at(ahead));
         let last = usize::try_from(self.last_span().end).unwrap_or(0);
@@ -104,7 +104,7 @@ impl<'a> Parser<'_, 'a> {
         dot.kind == Kind::Dot && named && last == dot.start && dot.end == name.start
     }
 
-    /// A name, perhaps with that of an import before it: `phase`, `nn.state`.
+    /// Parses a name that may be qualified by an import: `phase`, `nn.state`.
     pub(super) fn qualified(&mut self, what: &str) -> Parse<Ident> {
         let first = self.name(what)?;
         if !self.at_field() {
@@ -117,7 +117,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Ident { name: self.names.get_or_intern(text), span })
     }
 
-    /// Whether the cases of a `match` stand `ahead` places further on: `(Idle ->`.
+    /// Whether the cases of a `match` begin `ahead` places further on: `(Idle ->`.
     pub(super) fn at_cases(&self, ahead: usize) -> bool {
         let kinds = [0, 1, 2, 3, 4].map(|i| self.peek_at(ahead + i).kind);
         matches!(
@@ -127,8 +127,8 @@ impl<'a> Parser<'_, 'a> {
         )
     }
 
-    /// Whether the name `match` begins a choice here: a name follows it, and after that cases, or what may have been
-    /// meant for such; or something in parentheses, and after that cases.
+    /// Whether the name `match` begins a choice here. Then a name or something in parentheses follows it, and after
+    /// that the cases. After a name, text that was probably meant as cases is accepted too.
     pub(super) fn at_match(&self) -> bool {
         let parenthesised = self.peek_at(1).kind == Kind::LParen;
         if !self.is_word(0, "match") || !parenthesised && self.peek_at(1).kind != Kind::Ident {
@@ -155,7 +155,7 @@ impl<'a> Parser<'_, 'a> {
         false
     }
 
-    /// `match p (Idle -> a, Heat -> b)`
+    /// Parses `match p (Idle -> a, Heat -> b)`.
     pub(super) fn matched(&mut self) -> Parse<Tree<'a>> {
         let start = self.take();
         let value = self.postfix()?;
@@ -187,7 +187,7 @@ impl<'a> Parser<'_, 'a> {
         self.tree(kind, start.to(close), height)
     }
 
-    /// `num [dims]`
+    /// Parses `num [dims]`.
     pub(super) fn ty(&mut self) -> Parse<TypeExpr<'a>> {
         let token = self.peek();
         let name = self.text_of(token);
@@ -237,7 +237,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(TypeExpr { dtype, dims, span: start.to(span) })
     }
 
-    /// `phase`, `phase [4]`, `nn.state`: the name of an enumeration or record
+    /// Parses `phase`, `phase [4]` or `nn.state`: the name of an enumeration or record.
     fn named_type(&mut self) -> Parse<TypeExpr<'a>> {
         let name = self.qualified("the name of a type")?;
         let dtype = DTypeName::Named(name);
@@ -248,7 +248,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(TypeExpr { dtype, dims, span: name.span.to(span) })
     }
 
-    /// `[dim, ..]`: the dimensions, the height of the highest, and where.
+    /// Parses `[dim, ..]`. Returns the dimensions, the height of the highest one, and the place.
     pub(super) fn dims(&mut self) -> Parse<(&'a [Dim<'a>], usize, Span)> {
         let open = self.take();
         let mut dims = Vec::new();
@@ -274,10 +274,10 @@ impl<'a> Parser<'_, 'a> {
     }
 }
 
-/// What to write for a dimension of any size.
+/// The help for a dimension of any size.
 const NAMED_DIMENSION: &str = "a dimension of any size has a name: `num [batch, 4]`";
 
-/// The element type of that name.
+/// The element type with that name.
 pub(super) fn dtype(name: &str) -> Option<DTypeName> {
     match name {
         "bool" => Some(DTypeName::Bool),

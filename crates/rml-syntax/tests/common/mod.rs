@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use bumpalo::Bump;
@@ -30,8 +30,8 @@ pub(crate) fn comments(text: &str) -> Vec<String> {
     parsed.file.comments.iter().map(|s| lines(&text[s.range()])).collect()
 }
 
-/// Whether a line of formatted text without comments is at most 100 columns wide, or one token with what must stand
-/// right after it.
+/// Whether a line of formatted text without comments is at most 100 columns wide, or consists of one token and the
+/// marks that must follow it.
 pub(crate) fn is_narrow(line: &str) -> bool {
     let token = line.trim_end_matches([',', ';', '(', '[']);
     line.chars().count() <= 100 || !token.contains([' ', '(', ')', '[', ']', ',', '+', '-', '*', '/'])
