@@ -166,8 +166,8 @@ fn draws_have_their_frequencies() {
     close(&all, &[0.2, 0.3, 0.7 + 0.1, 2.0, (-2.0_f64).exp()], 0.012);
 }
 
-/// The cycles are drawn three times in pairs, weights are constant for four cycles, and the draws come from the last
-/// three cycles, each of which is drawn.
+/// Two cycles are repeated three times, weights stay constant for four cycles, and draws come from the last three
+/// cycles, each of which occurs.
 #[test]
 fn what_was_comes_again() {
     let values = folder().rml("run l.rml --node rollout --cycles 12 --seed 1").json()["values"].clone();
@@ -199,7 +199,7 @@ fn values_of_every_type_come_again() {
     );
 }
 
-/// The averages over the first windows are those of the raw values; over many windows they are 0 and 1.
+/// The first windows are scaled by the initial averages; after many windows the mean is 0 and the mean square is 1.
 #[test]
 fn observations_come_to_a_common_scale() {
     let values = folder().rml("run l.rml --node scaled --cycles 800 --seed 1").json()["values"].clone();

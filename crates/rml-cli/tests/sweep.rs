@@ -128,7 +128,7 @@ fn runs_go_on_to_a_greater_length() {
     let again = folder.rml(&longer);
     assert!(again.err.contains("6 runs, 6 of them done before"), "{}", again.err);
     folder.rml(SWEEP).fails(1, &["resume-mismatch", "length: expected {\"epochs\":7}, found {\"epochs\":4}"]);
-    // The same holds for runs without data; a run that missed its goal may still meet it.
+    // Runs without data continue in the same way; a run that missed its goal may still meet it.
     let walk = "train w.rml --report 1 --runs w --sweep goal=1.0 --until 'loss > 10' --windows";
     folder.rml(&format!("{walk} 3")).fails(1, &["goal-missed"]);
     folder.rml(&format!("{walk} 9")).ok();

@@ -1,5 +1,5 @@
-//! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run
-//! needs to continue from there as one JSON text in the file's metadata.
+//! Checkpoints: safetensors files with the states of a program under their instance paths. One JSON text in the file's
+//! metadata has the facts that a training run needs to continue.
 
 mod mismatch;
 mod position;
@@ -22,22 +22,22 @@ use mismatch::Mismatch;
 pub use position::{Best, Position};
 pub(crate) use position::{Done, Origin, Reached, Setup};
 
-/// The version of what stands in the metadata.
+/// The version of the metadata.
 const FORMAT: u32 = 1;
 
-/// The entry of the file's metadata that is ours.
+/// The entry of the file's metadata that `rml` writes.
 const ENTRY: &str = "rml";
 
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     format: u32,
     position: Option<Position>,
-    /// How data is prepared, where there is no position that says it.
+    /// How data is prepared, if there is no position that records it.
     #[serde(default, skip_serializing_if = "Preparation::is_empty")]
     preparation: Preparation,
 }
 
-/// The states of a program, and where its training is.
+/// The states of a program, and the position of its training.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -56,17 +56,17 @@ struct Metadata {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// Where it came from, for messages.
+    /// The origin of the states, for messages.
     origin: String,
     /// The states by key, sorted.
     pub states: IndexMap<Arc<str>, Value>,
-    /// Where training is; `None` for states that were saved otherwise.
+    /// The position of the training; `None` for states that were not saved by a training.
     pub position: Option<Position>,
-    /// How data is prepared, where no position says it.
+    /// How data is prepared, if there is no position that records it.
     preparation: Preparation,
 }
 
-/// Where the parameters of a program come from, and other states that it begins with.
+/// The source of the parameters of a program, and of other states that it starts with.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -87,7 +87,7 @@ pub struct Checkpoint {
 pub enum Parameters {
     /// A checkpoint file.
     File(PathBuf),
-    /// States that are at hand.
+    /// States in memory.
     Held(Arc<Checkpoint>),
 }
 
@@ -116,7 +116,7 @@ impl From<Checkpoint> for Parameters {
     }
 }
 
-/// Which states of a program a checkpoint must have.
+/// Which states of a program a checkpoint must contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
     /// All states that have a value, and no others.
@@ -128,18 +128,18 @@ pub(crate) enum Policy {
 }
 
 impl Checkpoint {
-    /// States without a training run, by path.
+    /// States by path, without a training run.
     pub fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
         Self { origin: String::new(), states, position: None, preparation: Preparation::default() }
     }
 
-    /// The same states, learned from data that was prepared so.
+    /// The same states, learned from data that was prepared in this way.
     #[must_use]
     pub fn prepared(self, preparation: Preparation) -> Self {
         Self { preparation, ..self }
     }
 
-    /// States in the course of a training run.
+    /// States during a training run.
     pub(crate) fn at(states: IndexMap<Arc<str>, Value>, position: Position) -> Self {
         Self { position: Some(position), ..Self::of_states(states) }
     }
@@ -162,8 +162,8 @@ impl Checkpoint {
         options
     }
 
-    /// Compiles a program to run with these states, by its [`settings`](Self::settings). Static parameters that have
-    /// other values than in the training are warnings.
+    /// Compiles a program to run with these states, by its [`settings`](Self::settings). Static parameters with other
+    /// values than in the training cause warnings.
     ///
     /// # Errors
     /// As [`compile`](rml_driver::compile).
@@ -173,8 +173,7 @@ impl Checkpoint {
         Ok(program.with_warnings(changed(self.position.as_ref(), &options.set)))
     }
 
-    /// A warning for those who give values as they are to a program with these states: the training brought them to
-    /// another scale.
+    /// A warning that a program with these states gets unprepared values: the training scaled or replaced them.
     pub fn unprepared(&self) -> Option<Diagnostic> {
         let preparation = self.preparation();
         let changed = preparation.changed_inputs();
@@ -186,7 +185,7 @@ impl Checkpoint {
         Some(d.note("`rml infer`, `run` and `trace` prepare data as the checkpoint says").help(help))
     }
 
-    /// The name of the file it was read from.
+    /// The name of the file that was read.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
     }
@@ -194,7 +193,8 @@ impl Checkpoint {
     /// Reads a file.
     ///
     /// # Errors
-    /// A file that cannot be read or is not a checkpoint. One without our metadata is taken as states alone.
+    /// A file that cannot be read or is not a checkpoint. In a file without the metadata of `rml`, all tensors are
+    /// states.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let file = contents::data(path)?;
         Self::parse(&file.bytes, &path.display().to_string()).map_err(Error::from)
@@ -268,7 +268,7 @@ impl Checkpoint {
     /// Writes a file, in one step.
     ///
     /// # Errors
-    /// A file that cannot be written; what stood there before is kept.
+    /// A file that cannot be written; an existing file is then unchanged.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let bytes = self.bytes().map_err(|e| {
             Diagnostic::error(codes::UNWRITABLE_FILE, "the states cannot be written").note(e.to_string())
@@ -276,7 +276,7 @@ impl Checkpoint {
         rml_files::write_output(path, &bytes)
     }
 
-    /// The states that a program takes from here.
+    /// The states of this checkpoint that a program uses.
     ///
     /// # Errors
     /// One diagnostic with all names that are missing, unexpected or of another type.
@@ -309,15 +309,15 @@ impl Checkpoint {
         states.map(|(key, _)| key.to_string()).filter(|key| self.states.contains_key(&**key)).collect()
     }
 
-    /// The states of a program, other than parameters, that the checkpoint lacks: they had no value yet when it was
-    /// written, or come from another program.
+    /// The states of a program, other than parameters, that the checkpoint lacks: either they had no value yet when it
+    /// was written, or it belongs to another program.
     pub(crate) fn lacks(&self, program: &Program) -> Vec<String> {
         let lacking = |(key, _): &(&Arc<str>, _)| !self.states.contains_key(*key);
         program.flat().states.iter().filter(lacking).map(|(key, _)| format!("`{key}`")).collect()
     }
 }
 
-/// A warning of static parameters that are given now, and that the training of a checkpoint had with other values.
+/// A warning about static parameters whose current values differ from those in the training of a checkpoint.
 pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Diagnostic> {
     let before = position?.set.as_ref()?;
     let mut changed =
@@ -330,7 +330,7 @@ pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Dia
     Some(d.help("without the setting, the value of the training is used"))
 }
 
-/// Whether a value can become a state of that type without loss.
+/// Whether a value can become a state of this type without loss.
 fn fits(value: &Value, ty: &Type, program: &Program) -> bool {
     let single = matches!(value.to_data(), Data::F32(_));
     value.ty() == *ty && (ty.dtype != DType::Num || single || program.precision() == rml_ir::Precision::F64)
@@ -470,7 +470,7 @@ pub(crate) mod tests {
         assert_eq!(serde_json::from_str::<Position>(&text).unwrap(), position());
     }
 
-    /// Damaged files give errors or other states, never a panic.
+    /// Damaged files cause errors or contain other states, but never cause a panic.
     #[test]
     fn damage_never_panics() {
         let good = sample().bytes().unwrap();

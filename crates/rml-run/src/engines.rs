@@ -1,4 +1,4 @@
-//! Choosing what runs programs.
+//! Choosing the engine that runs programs.
 //!
 //! An [`Engine`] is given to a [`Session`](crate::Session), and to the options of [`train`](fn@crate::train),
 //! [`infer`](fn@crate::infer), [`run`](crate::run()), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The
@@ -52,46 +52,45 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The simulator; tensors are computed by the evaluation of each operator, one after the other. This is the
-    /// reference.
+    /// The simulator; each operator is evaluated on its own. This is the reference.
     pub fn simulator() -> Self {
         Self::new(Arc::new(SimulatorEngine::new()))
     }
 
-    /// The simulator; tensors are computed by that backend.
+    /// The simulator; the given backend computes tensors.
     pub fn simulator_on(backend: Arc<dyn Backend>) -> Self {
         Self::new(Arc::new(SimulatorEngine::on(backend)))
     }
 
     /// Plans on the embedded backend: whole windows at once. This engine declines programs without a plan. If an
     /// operator fails in a window, the simulator runs the window again and reports the error. Windows with enough work
-    /// are shared among as many threads as the machine has cores.
+    /// are shared among one thread per core.
     pub fn plan() -> Self {
         Self::new(Arc::new(PlanEngine::default()))
     }
 
-    /// Plans on that backend; parameters and other states stay on its device. The plan of a program, and which programs
-    /// are declined, do not depend on the backend.
+    /// Plans on the given backend; parameters and other states stay on its device. The plan of a program, and which
+    /// programs are declined, do not depend on the backend.
     pub fn plan_on(backend: Arc<dyn Backend>) -> Self {
         Self::new(Arc::new(PlanEngine::lowered(backend)))
     }
 
-    /// Plans on that executor.
+    /// Plans on the given executor.
     pub fn plan_by(executor: Arc<dyn Executor>) -> Self {
         Self::new(Arc::new(PlanEngine::on(executor)))
     }
 
-    /// The same, with that many threads at most. The results do not depend on their number.
+    /// The same, with at most `threads` threads. The results do not depend on their number.
     pub fn plan_by_with_threads(executor: Arc<dyn Executor>, threads: NonZeroUsize) -> Self {
         Self::new(Arc::new(PlanEngine::on(executor).with_threads(threads)))
     }
 
-    /// Plans where a program has one for its use, else the simulator. This is the default.
+    /// A plan if a program has one for its use, else the simulator. This is the default.
     pub fn auto() -> Self {
         Self::plan().or(&Self::simulator())
     }
 
-    /// This engine, and another one for what it declines.
+    /// This engine, with another one for the programs that it declines.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let engine = Arc::new(FirstOf::new(vec![Arc::clone(&self.engine)], Arc::clone(&other.engine)));
@@ -103,8 +102,8 @@ impl Engine {
         Self { engine, profile: None }
     }
 
-    /// This engine, and whatever it runs for [`train`](fn@crate::train), [`infer`](fn@crate::infer) or
-    /// [`run`](crate::run()) is measured by that profile.
+    /// This engine, with a profile that measures all its runs for [`train`](fn@crate::train),
+    /// [`infer`](fn@crate::infer) or [`run`](crate::run()).
     #[must_use]
     pub fn measured_by(&self, profile: &Profile) -> Self {
         Self { profile: Some(profile.clone()), ..self.clone() }
@@ -115,7 +114,7 @@ impl Engine {
         self.profile.as_ref()
     }
 
-    /// Does something that belongs to a phase.
+    /// Runs an action, and measures it as part of a phase.
     pub(crate) fn time<T>(&self, phase: Phase, what: impl FnOnce() -> T) -> T {
         match &self.profile {
             Some(profile) => profile.time(phase, what),
@@ -128,10 +127,10 @@ impl Engine {
         self.engine.compiled()
     }
 
-    /// Has it run a program.
+    /// Opens a program to run on this engine.
     ///
     /// # Errors
-    /// If it declines.
+    /// The engine declines the program.
     pub(crate) fn open(&self, program: &Program, wish: &Use) -> Result<Box<dyn Run>, Error> {
         let profile = self.profile.as_ref().map(|profile| profile.scope(program.sources()));
         let wish = Use { profile, ..wish.clone() };
@@ -140,7 +139,7 @@ impl Engine {
     }
 }
 
-/// Plans, else the simulator.
+/// Plans, or else the simulator.
 impl Default for Engine {
     fn default() -> Self {
         Self::auto()
@@ -161,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// How much an engine has done after three cycles.
+    /// The number of activations of an engine after three cycles.
     fn activations(engine: &Engine, text: &str) -> u64 {
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
         let mut run = engine.open(&program, &Use::new(Feeding::Windows { cycles: None })).expect("it runs");

@@ -34,16 +34,16 @@ use crate::params;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct CExport {
-    /// What the names of its types, functions and files begin with; by default the name of the node.
+    /// The prefix of the names of its types, functions and files; by default the name of the node.
     pub name: Option<String>,
-    /// The most cycles of a call: of a window, or of a block where there are no windows. By default a program runs as a
-    /// stream, of which a call gets as few cycles as it needs: one, and those that it looks ahead.
+    /// The most cycles of a call: of a window, or of a block if there are no windows. By default a program runs as a
+    /// stream, and a call gets as few cycles as it needs: one, and those that it looks ahead.
     pub cycles: Option<usize>,
-    /// Where the elementary functions come from.
+    /// The source of the elementary functions.
     pub math: CMath,
 }
 
-/// A program in C, and what was found on the way.
+/// A program in C, with its warnings.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -59,18 +59,18 @@ pub struct CProgram {
     pub name: String,
     /// The files.
     pub files: Exported,
-    /// Findings that did not stop it.
+    /// Findings that did not stop the export.
     pub warnings: Diagnostics,
-    /// The texts that they point into.
+    /// The texts that the findings point into.
     pub sources: Arc<Sources>,
 }
 
-/// Node [`Options::node`] as C99, with static memory alone. States start with the values of the checkpoint, else with
-/// those of the program; parameters that nothing changes are constants.
+/// Exports node [`Options::node`] as C99 that uses only static memory. States start with the values of the checkpoint,
+/// or else with those of the program; parameters that nothing changes are constants.
 ///
 /// # Errors
-/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; a name that C
-/// does not take.
+/// A program that does not compile, or has no plan of fixed memory; a checkpoint of another program; a name that is not
+/// valid in C.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -99,7 +99,7 @@ pub fn export_c(
     Ok(CProgram { name, files, warnings, sources })
 }
 
-/// What the integers of inputs and outputs stand for, in sentences.
+/// Sentences that explain the integers of inputs and outputs.
 fn values(program: &Program, checkpoint: Option<&Checkpoint>) -> String {
     const SHOWN: usize = 64;
     let preparation = checkpoint.map(Checkpoint::preparation).unwrap_or_default();
@@ -113,7 +113,7 @@ fn values(program: &Program, checkpoint: Option<&Checkpoint>) -> String {
     ports(program, &names).into_iter().map(one).collect()
 }
 
-/// A program and its plan, and what states start with.
+/// A program, its plan, and the start values of its states.
 struct Prepared {
     program: Program,
     plan: Plan,
@@ -129,7 +129,7 @@ impl States {
     }
 }
 
-/// Compiles and plans a program: for whole windows where it is said how many cycles they have at most.
+/// Compiles and plans a program: for whole windows if their maximal number of cycles is given.
 fn prepare(
     source: &Source,
     options: &Options,
@@ -141,7 +141,7 @@ fn prepare(
     let states = checkpoint.map(|c| c.select(&program, Policy::Available)).transpose().map_err(fail)?;
     let fed = if cycles.is_some() { Fed::Windows } else { Fed::Blocks };
     let plan = plan(&program, fed).map_err(fail)?;
-    // What waits cannot be exported with a checkpoint either, and its refusal says so.
+    // A program that waits cannot be exported even with a checkpoint; the error about waiting is reported then.
     if checkpoint.is_none() && !plan.waits {
         given(&program, source, options).map_err(fail)?;
     }
@@ -173,8 +173,8 @@ pub(crate) fn at_once(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Option<Pla
     rml_schedule::schedule(&flat, fed).ok().filter(|plan| !plan.waits)
 }
 
-/// Checks that the parameters have values, if the program trains none of them. If it trains some, the other ones keep
-/// the values that the program gives them, as in training; so do [written](written_parameters) parameters.
+/// Checks that the parameters have values, if the program trains none of them. If it trains some, the others keep the
+/// values that the program gives them, as in training; so do [written](written_parameters) parameters.
 fn given(program: &Program, source: &Source, options: &Options) -> Result<(), Diagnostic> {
     let parameters = unlearned(program.flat(), || written_parameters(source, options));
     if parameters.is_empty() {
@@ -210,7 +210,7 @@ fn cycles(plan: &Plan, cycles: Option<usize>) -> Result<usize, Diagnostic> {
     }
 }
 
-/// That a program looks farther ahead than a call has cycles.
+/// The error that a program looks further ahead than the cycles of a call.
 fn few(fewest: usize) -> Diagnostic {
     let what = format!(
         "a call has to run {fewest} cycles at least, of which the last {} are only read ahead",
@@ -219,7 +219,7 @@ fn few(fewest: usize) -> Diagnostic {
     Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
 }
 
-/// The first value of a plan that needs one of the tick after.
+/// The first value of a plan that needs a value of the next tick.
 fn waiting(plan: &Plan) -> Option<&TapeData> {
     let waits = |case: &Case| case.reads().any(|atom| matches!(atom, Atom::Tape(_, Tick::After)));
     plan.tapes.iter().find(|tape| tape.cases.iter().any(waits))

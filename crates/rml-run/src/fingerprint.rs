@@ -3,7 +3,7 @@
 use rml_base::{Diagnostic, Fnv, Sources};
 use rml_data::{Dataset, Elements};
 
-/// Of all texts of a program; their names do not count.
+/// The hash of all texts of a program; their names do not count.
 pub(crate) fn program(sources: &Sources) -> String {
     let mut hash = Fnv::default();
     for file in sources.ids() {
@@ -12,7 +12,7 @@ pub(crate) fn program(sources: &Sources) -> String {
     hash.hex()
 }
 
-/// Of those columns that have these names.
+/// The hash of the columns with these names.
 ///
 /// # Errors
 /// Data on disk that cannot be read.

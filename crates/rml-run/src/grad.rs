@@ -1,8 +1,8 @@
-//! Gradients of whole traces: of the sum of an output, with respect to every parameter and every num input; and their
-//! check against finite differences.
+//! Gradients of whole traces: of the sum of an output, with respect to every parameter and every num input. They are
+//! checked against finite differences.
 //!
-//! The node's adjoint runs over the closed trace with `bp` true, and with parameters that nothing updates: every read
-//! of a parameter sees the same value, as if the whole trace were one window. The program's `diff_param` plays no part.
+//! The node's adjoint runs over the closed trace with `bp` always true, and parameters are never updated: every read of
+//! a parameter sees the same value, as if the whole trace were one window. The program's `diff_param` is not used.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::trace::{RunOptions, Table};
 pub(crate) mod check;
 mod show;
 
-/// What to differentiate, and where.
+/// The output to differentiate, and the run.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -44,9 +44,9 @@ pub struct GradOptions {
     pub loss: Option<String>,
     /// The parameters; `None` = their initial values.
     pub params: Option<Parameters>,
-    /// How many cycles; `None` = the number that the inputs have.
+    /// The number of cycles; `None` = that of the inputs.
     pub cycles: Option<usize>,
-    /// Whether NaN in the inputs is let through.
+    /// Whether NaN is accepted in the inputs.
     pub allow_nan: bool,
     /// The engine that runs the program.
     pub engine: Engine,
@@ -69,29 +69,29 @@ pub struct GradOptions {
 pub struct Gradients {
     /// The sum of the output over the cycles where it is present, and over its elements.
     pub loss: Value,
-    /// The derivative by each parameter, by checkpoint key, summed over its uses and cycles; of the parameter's shape.
+    /// The derivative by each parameter, by checkpoint key, summed over its uses and cycles, in the parameter's shape.
     pub params: IndexMap<String, Value>,
-    /// The derivative by each num input, one a cycle; of the input's shape, `None` = the input is absent.
+    /// The derivative by each num input, one per cycle, in the input's shape; `None` = the input is absent.
     pub inputs: IndexMap<String, Vec<Option<Value>>>,
     /// The output that was summed.
     pub output: String,
-    /// How many cycles.
+    /// The number of cycles.
     pub cycles: usize,
-    /// Findings that stopped nothing.
+    /// Findings that did not stop the run.
     pub warnings: Diagnostics,
-    /// The texts that they point into.
+    /// The texts that the findings point into.
     pub sources: Arc<Sources>,
 }
 
-/// The gradient of the sum of an output of node [`Options::node`] over a closed trace: derivatives, not what an
-/// optimiser would be given, so without a learning rate and with the usual sign.
+/// The gradient of the sum of an output of node [`Options::node`] over a closed trace. These are derivatives, not the
+/// values that an optimiser gets: they have no learning rate, and the usual sign.
 ///
-/// What the node itself trains (by calling adjoints) is held: the gradient of a training step's loss is that of the
-/// loss.
+/// Parameters that the node itself trains (by calling adjoints) are constant: the gradient of a training step's loss is
+/// the gradient of this loss.
 ///
 /// # Errors
-/// A program or inputs that do not fit; no such output, or one without a gradient; an output that the trace leaves
-/// undetermined; what goes wrong during the run.
+/// A program or inputs that do not fit; no such output, or an output without a gradient; an output that is undetermined
+/// at the end of the trace; errors during the run.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -122,7 +122,7 @@ pub fn grad(
     Ok(found)
 }
 
-/// With which parameters a run begins, and on what it runs.
+/// The parameters that a run starts with, and its engine.
 struct Start {
     checkpoint: Option<Checkpoint>,
     engine: Engine,
@@ -134,13 +134,13 @@ impl Start {
         Ok(Self { checkpoint, engine: grad.engine.clone() })
     }
 
-    /// The options with the static parameters that the checkpoint was made with.
+    /// The options, with the static parameters of the checkpoint's training.
     fn settings(&self, options: &Options) -> Options {
         let options = options.clone();
         self.checkpoint.as_ref().map_or(options.clone(), |checkpoint| checkpoint.settings(options))
     }
 
-    /// Warnings of what differs from the training of the checkpoint.
+    /// Warnings about differences from the training of the checkpoint.
     fn changed(&self, options: &Options) -> Vec<Diagnostic> {
         let position = self.checkpoint.as_ref().and_then(|c| c.position.as_ref());
         checkpoint::changed(position, &options.set)
@@ -173,7 +173,7 @@ struct Given {
 struct Sequence {
     /// In which cycles it is present.
     present: Present,
-    /// Its values there, one below the other.
+    /// Its values in these cycles, stacked.
     values: Value,
 }
 
@@ -197,7 +197,7 @@ impl Given {
         Ok(Self { cycles: table.cycles, inputs: inputs.collect() })
     }
 
-    /// All cycles.
+    /// The inputs as one block with all cycles.
     fn block(&self) -> Block {
         let column = |s: &Sequence| Column::new(s.present.clone(), s.values.clone());
         Block::new(self.cycles, self.inputs.iter().map(column).collect())
@@ -223,7 +223,7 @@ fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<
         let cell = |(n, row): (usize, &Row)| {
             given.inputs[k].present.at(n).then(|| match compiled.inputs[k].map(|at| &row.values[at]) {
                 Some(Status::Value(v)) => v.clone(),
-                // One value for all cycles; the inputs are as large.
+                // One value is shared by all cycles; it is as large as the input.
                 _ => zeros.get_or_insert_with(|| Value::zeros(&info.ty, precision)).clone(),
             })
         };
@@ -248,7 +248,7 @@ fn ask_for_gradient(ty: &Type, key: &str, program: &Program) -> Result<(), Error
     })
 }
 
-/// All rows of outputs of a closed trace, with those parameters set after those of the checkpoint.
+/// All rows of outputs of a closed trace. `params` are set after the parameters of the checkpoint.
 fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]) -> Result<Vec<Row>, Error> {
     let mut session = start.session(program)?;
     for (key, value) in params {
@@ -271,7 +271,8 @@ fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]
     Err(session.fail(Diagnostic { severity: rml_base::Severity::Error, ..why }))
 }
 
-/// The sum of an output over the cycles where it is present; a scalar is the sum over the elements, too.
+/// The sum of an output over the cycles where it is present, in this shape: if the shape is scalar, also over the
+/// elements.
 fn total(rows: &[Row], at: usize, shape: &Shape) -> Vec<f64> {
     let mut sum = vec![0.0; shape.len()];
     for row in rows {

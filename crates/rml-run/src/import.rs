@@ -33,18 +33,18 @@ pub struct ImportedModel {
     pub checkpoint: Checkpoint,
     /// Inputs of the program, each with its name in the model.
     pub inputs: Vec<(String, String)>,
-    /// Outputs, likewise.
+    /// Outputs, each with its name in the model.
     pub outputs: Vec<(String, String)>,
-    /// States: inputs of the model with the outputs that they keep.
+    /// States: inputs of the model, each with the output that has its next value.
     pub states: Vec<(String, String)>,
-    /// How many numbers had to be rounded, because the file has them in double precision.
+    /// How many numbers were rounded, because the file has them in double precision.
     pub rounded: usize,
 }
 
 /// Imports an ONNX model: its program, the parameters, and the mapping back to its names.
 ///
 /// # Errors
-/// A file that cannot be read, that is no model, or has something that cannot be imported; the message names the
+/// A file that cannot be read, is not a model, or contains an operation that cannot be imported; the message names the
 /// operator and its place.
 pub fn import_model(path: &Path, options: &ModelOptions) -> Result<ImportedModel, Error> {
     let origin =
@@ -72,7 +72,7 @@ pub fn import_model(path: &Path, options: &ModelOptions) -> Result<ImportedModel
     })
 }
 
-/// A part of a file beside a model. Only files in its folder, and below it, are read.
+/// A part of a data file beside a model. Only files in the model's folder and its subfolders are read.
 fn external(folder: &Path, name: &str, offset: u64, length: Option<u64>) -> Result<Bytes, Diagnostic> {
     let inside = Path::new(name).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     if !inside || name.is_empty() {
@@ -91,12 +91,12 @@ fn external(folder: &Path, name: &str, offset: u64, length: Option<u64>) -> Resu
 }
 
 impl ImportedModel {
-    /// The program as a source of that name.
+    /// The program as a source with this name.
     pub fn source(&self, name: &str) -> Source {
         Source::text(name, self.program.as_str())
     }
 
-    /// The operators of the standard's own domain that can be imported.
+    /// The operators of ONNX's default domain that can be imported.
     pub fn operators() -> Vec<Arc<str>> {
         rml_import::operators().into_iter().map(Arc::from).collect()
     }

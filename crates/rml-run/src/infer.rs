@@ -31,7 +31,7 @@ pub(crate) mod lines;
 mod states;
 pub(crate) mod stream;
 
-/// Which windows of the data.
+/// The windows of the data to run.
 ///
 /// ```
 /// assert_eq!(rml::InferOptions::default().split, rml::Split::Auto);
@@ -78,23 +78,23 @@ pub struct InferOptions {
     pub batch: Option<usize>,
     /// How `num` is computed; `None` = as in training.
     pub precision: Option<Precision>,
-    /// Which windows.
+    /// The windows to run.
     pub split: Split,
-    /// Whether NaN in the data is let through.
+    /// Whether NaN is accepted in the data.
     pub allow_nan: bool,
-    /// How the rows of a long table become windows, where that differs from the training.
+    /// How the rows of a long table become windows, if this differs from the training.
     pub cut: Cut,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
-    /// What the [confusion matrix](InferReport::confusion) is of. [`Classes::Usual`] is an error where there is no such
-    /// pair.
+    /// The classes to compare in the [confusion matrix](InferReport::confusion). [`Classes::Usual`] is an error if
+    /// there is not exactly one such pair.
     pub classes: Classes,
     /// Whether states other than parameters restart; otherwise they continue from where training stopped.
     pub fresh: bool,
     /// The engine that runs the program.
     pub engine: Engine,
-    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a line beyond that ends it. In
-    /// data, a window ends the wait.
+    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a further line ends the stream.
+    /// With data, a window ends the wait.
     pub look_ahead: usize,
     /// Set from outside to stop inference over data after the current batch of windows.
     pub interrupt: Option<Arc<AtomicBool>>,
@@ -123,10 +123,10 @@ impl Default for InferOptions {
 }
 
 impl InferOptions {
-    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones, if nothing else is said.
+    /// The default for how many cycles of a [`Stream`](crate::Stream) may wait for later ones.
     pub const LOOK_AHEAD: usize = 100_000;
 
-    /// Node `infer` with the parameters of `params`, all else by default.
+    /// Node `infer` with the parameters of `params`, otherwise the defaults.
     pub fn new(params: impl Into<PathBuf>) -> Self {
         Self { params: Some(Parameters::File(params.into())), ..Self::default() }
     }
@@ -139,7 +139,7 @@ impl InferOptions {
         )
     }
 
-    /// Whether the parameters of a program come from anywhere.
+    /// Fails if a program has parameters but none are given.
     fn check_parameters(&self, program: &Program) -> Result<(), Error> {
         let states = program.flat().states.iter();
         let mut parameters = states.filter(|(_, s)| s.parameter && self.params.is_none()).peekable();
@@ -159,7 +159,7 @@ impl InferOptions {
     }
 }
 
-/// What inference gave.
+/// The result of inference.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -176,33 +176,34 @@ impl InferOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct InferReport {
-    /// Which windows were run (never [`Split::Auto`]).
+    /// The windows that were run (never [`Split::Auto`]).
     pub split: Split,
-    /// How many: fewer than there are if it was interrupted.
+    /// The number of windows: fewer than all if inference was interrupted.
     pub windows: usize,
-    /// What is worth knowing about the windows, in sentences without a point.
+    /// Notes about the windows: sentences without a full stop.
     pub notes: Vec<String>,
     /// Averages of the scalar outputs.
     pub metrics: Metrics,
     /// The outputs that have no average: they are only among [`outputs`](Self::outputs).
     pub others: Vec<String>,
-    /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if
-    /// kept. Of windows that were cut from a table, `row` says which rows they have.
+    /// The outputs, one row per window (`[windows, ..]`, or `[windows, cycles, ..]` if there are several values per
+    /// window), if they are kept. For windows that were cut from a table, `row` has the numbers of their rows.
     pub outputs: Option<Columns>,
-    /// The names of the values of inputs and outputs, from 0: the cases of enumerations, and the classes of data.
+    /// The names of the values of inputs and outputs, numbered from 0: the cases of enumerations, and the classes of
+    /// data.
     pub names: IndexMap<String, Names>,
-    /// How often one class was taken for another, if that was asked for.
+    /// The confusion matrix, if it was requested.
     pub confusion: Option<Confusion>,
-    /// Findings that did not stop it.
+    /// Findings that did not stop inference.
     pub warnings: Diagnostics,
-    /// The states, but for parameters, that it began with as they were at the end of training, by path.
+    /// The paths of states, other than parameters, that started with their values from the end of training.
     pub continued: Vec<String>,
-    /// The texts that they point into.
+    /// The texts that the findings point into.
     pub sources: Arc<Sources>,
 }
 
 impl InferReport {
-    /// A JSON object of the number of windows and the metrics.
+    /// A JSON object with the number of windows and the metrics.
     pub fn json_line(&self) -> String {
         let mut line = json_metrics(&self.metrics);
         line.insert("windows".to_owned(), self.windows.into());
@@ -214,9 +215,9 @@ impl InferReport {
 }
 
 /// Runs a node over data with the parameters of a checkpoint. Other states that outlive their windows, such as moving
-/// averages, continue from the checkpoint, too, where both programs have them under one path (unless
-/// [`InferOptions::fresh`]). Outputs that need a column which the data lacks (a loss that needs the label, for example)
-/// are left out with a warning, unless that leaves none.
+/// averages, also continue from the checkpoint if both programs have them under the same path (unless
+/// [`InferOptions::fresh`]). Outputs that need a column which the data lacks (such as a loss that needs the label) are
+/// left out with a warning; if all outputs do, this is an error.
 ///
 /// # Errors
 /// A program, data or checkpoint that does not fit; a run that fails.
@@ -290,14 +291,14 @@ fn value_names(program: &Program, preparation: &Preparation, windows: &Windows) 
     program.names(&classes, &preparation.axes)
 }
 
-/// The inputs and outputs whose values have names, with these.
+/// The inputs and outputs whose values have names, and these names.
 pub(crate) fn ports(program: &Program, names: &ValueNames) -> IndexMap<String, Names> {
     let inputs = program.inputs().iter().map(|input| &input.name);
     let ports = inputs.chain(program.outputs().iter().map(|output| &output.name));
     ports.filter_map(|port| Some((port.to_string(), names.of(port)?.into()))).collect()
 }
 
-/// What is to be compared, if anything.
+/// The pair to compare, if the options ask for one.
 fn pair(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
     match confusion::find(program, classes)? {
         None if *classes == Classes::Usual => Err(confusion::no_usual(program)),
@@ -305,7 +306,7 @@ fn pair(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
     }
 }
 
-/// What windows are called.
+/// The name of a set of windows.
 fn name(split: Split) -> &'static str {
     match split {
         Split::Test => "test",
@@ -315,7 +316,7 @@ fn name(split: Split) -> &'static str {
     }
 }
 
-/// Restricts the family to the outputs that the data's columns suffice for.
+/// Restricts the family to the outputs that can be computed from the columns of the data.
 fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Option<Diagnostic>, Error> {
     let full = family.program(size)?.clone();
     let missing = missing(full.inputs(), data.table());
@@ -349,8 +350,8 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
     Ok(Some(d))
 }
 
-/// If data lacks inputs, an error that points to another node of the program that does not need them: the one that has
-/// the parameters.
+/// If the data lacks inputs: an error that points to another node of the program that has the parameters, but does not
+/// need these inputs.
 fn without_label(error: Error, source: &Source, program: &Program, data: &dyn Dataset) -> Error {
     let missing = missing(program.inputs(), data.table());
     let network =
@@ -373,7 +374,7 @@ fn without_label(error: Error, source: &Source, program: &Program, data: &dyn Da
         ))
 }
 
-/// The node of the source that has all parameters of a program, if it is one, and its name.
+/// The node of the source that has all parameters of a program, if there is one, and its name.
 pub(crate) fn network(source: &Source, program: &Program) -> Option<(Interface, String)> {
     let parameters = program.flat().states.iter().filter(|(_, state)| state.parameter);
     let mut instances = parameters.map(|(key, _)| key.split_once('.').map(|(instance, _)| instance));
@@ -385,7 +386,7 @@ pub(crate) fn network(source: &Source, program: &Program) -> Option<(Interface, 
     Some((interface(source, name).ok()??, name.to_owned()))
 }
 
-/// The node, compiled as the checkpoint asks for.
+/// The node, compiled with the settings of the checkpoint.
 fn family(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<Family, Error> {
     let trained = position.map(|p| if p.setup.double { Precision::F64 } else { Precision::F32 });
     let precision = options.precision.or(trained).unwrap_or_default();
@@ -397,7 +398,7 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
     Family::new(source, compile, options.engine.clone())
 }
 
-/// How many windows are stacked: as asked for, else as in training.
+/// How many windows are stacked: as requested, or else as in training.
 fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<usize, Error> {
     match (asked_batch(options.batch, &mut options.set.clone())?, position) {
         (None, Some(p)) => Ok(p.setup.batch.max(1)),
@@ -405,7 +406,7 @@ fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -
     }
 }
 
-/// Which windows are run.
+/// The windows to run.
 fn choose(
     data: &dyn Dataset,
     split_asked: Split,
@@ -468,21 +469,21 @@ fn choose(
     })
 }
 
-/// What inference takes its states from.
+/// The source of the states for inference.
 #[derive(Clone, Copy)]
 pub(crate) struct From<'c> {
     pub(crate) checkpoint: &'c Checkpoint,
-    /// Whether only parameters are taken.
+    /// Whether only parameters are restored.
     pub(crate) fresh: bool,
     /// Set from outside to stop after the current batch of windows.
     pub(crate) interrupt: Option<&'c AtomicBool>,
 }
 
-/// What sees the outputs of each batch of windows, and which windows it has.
+/// A callback for the outputs of each batch of windows, and the numbers of these windows.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Outputs], &[usize]) -> Result<(), Diagnostic>;
 
-/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the outputs of each batch
-/// of windows, and which windows it has.
+/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` gets the outputs of each batch
+/// of windows and the numbers of these windows.
 pub(crate) fn evaluate(
     family: &mut Family,
     data: &Windows,

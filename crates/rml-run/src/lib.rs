@@ -1,9 +1,9 @@
-//! Running programs: sessions, traces, training, inference, gradients, and the checkpoints that keep their states.
+//! Running programs: sessions, traces, training, inference, gradients, and checkpoints of states.
 //!
-//! A [`Session`] runs a program cycle by cycle, [`run`] over a table; an [`Engine`] computes what they ask for.
-//! [`train`](train()) and [`infer`](infer()) run it over windows of data, [`grad`](grad()) differentiates it over a
-//! trace, [`chronogram`] pictures a run, and [`import_params`] and [`export_params`] exchange the parameters in a
-//! [`Checkpoint`] with other libraries.
+//! A [`Session`] runs a program cycle by cycle, and [`run`] runs it over a table, on an [`Engine`]. [`train`](train())
+//! and [`infer`](infer()) run it over windows of data, [`grad`](grad()) differentiates it over a trace, [`chronogram`]
+//! draws a run, and [`import_params`] and [`export_params`] exchange the parameters in a [`Checkpoint`] with other
+//! libraries.
 
 mod checkpoint;
 pub mod chronogram;

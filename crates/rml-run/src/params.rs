@@ -1,5 +1,5 @@
 //! Parameters of programs: lists them, and imports and exports them by a mapping file. `rml-weights` defines the
-//! meaning of a mapping; here it is applied to compiled programs and checkpoints.
+//! meaning of a mapping; this module applies it to compiled programs and checkpoints.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Want
 
 use crate::checkpoint::{Checkpoint, Policy};
 
-/// The parameters of node [`Options::node`], with their values where a checkpoint is given. Static parameters that the
-/// checkpoint was trained with count unless the options say otherwise; where a dimension `batch` has no value it is 1,
-/// since no parameter depends on it.
+/// The parameters of node [`Options::node`], with their values if a checkpoint is given. The static parameters of the
+/// checkpoint's training apply unless the options set others; a dimension `batch` without a value is 1, since no
+/// parameter depends on it.
 ///
 /// # Errors
-/// A program that does not compile, a checkpoint of another one.
+/// A program that does not compile, a checkpoint of another program.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -52,7 +52,7 @@ pub fn params(
     })
 }
 
-/// What an import gave.
+/// The result of an import.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -73,18 +73,18 @@ pub fn params(
 pub struct Imported {
     /// The parameters, as a checkpoint without a training run.
     pub checkpoint: Checkpoint,
-    /// How many numbers had to be rounded, because the file has them in double precision.
+    /// How many numbers were rounded, because the file has them in double precision.
     pub rounded: usize,
     /// Findings that did not stop the compilation.
     pub warnings: Diagnostics,
-    /// The texts that they point into.
+    /// The texts that the findings point into.
     pub sources: Arc<Sources>,
 }
 
 /// Makes the parameters of node [`Options::node`] from the tensors of another library.
 ///
 /// # Errors
-/// A program that does not compile; a mapping that is malformed, leaves a parameter or a tensor out, or whose shapes do
+/// A program that does not compile; a mapping that is malformed, omits a parameter or a tensor, or has shapes that do
 /// not fit.
 ///
 /// ```
@@ -132,11 +132,11 @@ pub fn import_params(
     Ok(Imported { checkpoint, rounded, warnings: program.warnings().clone(), sources })
 }
 
-/// Writes the parameters of a checkpoint as the tensors of another library: the way back of [`import_params`]. What an
-/// import adds up goes to the first of the tensors, and zeros to the others.
+/// Writes the parameters of a checkpoint as the tensors of another library: the inverse of [`import_params`]. If an
+/// import adds tensors, the sum is written to the first tensor, and zeros to the others.
 ///
 /// # Errors
-/// As for an import; a checkpoint that lacks parameters; parameters that the other layout has no place for.
+/// As for an import; a checkpoint that lacks parameters; parameters that the other layout cannot express.
 pub fn export_params(
     source: &Source,
     options: &Options,
@@ -157,7 +157,7 @@ pub fn export_params(
     exported.map_err(|findings| Error::new(findings, Arc::new(sources)))
 }
 
-/// The program, with the static parameters that a checkpoint records.
+/// The program, compiled with the static parameters of a checkpoint.
 pub(crate) fn program(
     source: &Source,
     options: &Options,
@@ -168,7 +168,7 @@ pub(crate) fn program(
     Ok(program.with_warnings(checkpoint.unprepared()))
 }
 
-/// With 1 for the dimension `batch` where it has no value.
+/// The options, with 1 for the dimension `batch` if it has no value.
 fn any_batch(options: &Options) -> Options {
     let mut options = options.clone();
     options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));

@@ -9,7 +9,7 @@ use rml_base::{FileId, Sources};
 use rml_pictures::TimedLine;
 use serde_json::{Value, json};
 
-/// What a [`Profile`] has measured so far.
+/// The measurements of a [`Profile`] so far.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -26,11 +26,11 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub struct ProfileReport {
     measured: Measured,
-    /// What is computed, by source line, the longest time first.
+    /// The computations of each source line, the longest time first.
     lines: Vec<Line>,
 }
 
-/// What is computed in one line of the source.
+/// The computations of one source line.
 #[derive(Clone, Debug)]
 struct Line {
     file: String,
@@ -39,11 +39,11 @@ struct Line {
     text: String,
     ns: f64,
     calls: f64,
-    /// The operators, with the time of each, the longest first.
+    /// The operators, with the time of each, the longest time first.
     operators: Vec<(&'static str, f64)>,
 }
 
-/// The starts of the lines of each text, so that places are found in any number of lines.
+/// The starts of the lines of each text, so that finding a place is fast in long texts.
 #[derive(Default)]
 struct Places(BTreeMap<(usize, FileId), Vec<usize>>);
 
@@ -63,10 +63,10 @@ impl Places {
 }
 
 impl ProfileReport {
-    /// The most lines that the table has; the others are one row.
+    /// The most lines in the table; further lines share one row.
     const SHOWN: usize = 40;
 
-    /// What that profile has measured so far.
+    /// The measurements of the profile so far.
     pub fn new(profile: &Profile) -> Self {
         let mut measured = profile.measured();
         fit(&mut measured);
@@ -74,19 +74,19 @@ impl ProfileReport {
         Self { measured, lines }
     }
 
-    /// What engines do beside computing: they copy inputs, outputs and states.
+    /// The time that engines spend besides computing: they copy inputs, outputs and states.
     fn around(&self) -> f64 {
         let programs: f64 = self.measured.programs.iter().map(|cost| cost.ns).sum();
         self.measured.runs.ns - programs - self.measured.sites.iter().map(|(_, _, cost)| cost.ns).sum::<f64>()
     }
 
-    /// What is done beside everything that was measured.
+    /// The remaining time, which belongs to no measurement.
     fn rest(&self) -> f64 {
         let phases: f64 = self.measured.phases.iter().map(|cost| cost.ns).sum();
         (self.measured.total as f64 - phases - self.measured.runs.ns).max(0.0)
     }
 
-    /// The rows that are no lines of the source: a name, nanoseconds, and how often.
+    /// The rows that are not source lines: a name, nanoseconds, and a count.
     fn others(&self) -> Vec<(&'static str, f64, Option<f64>)> {
         let engine = ("(engine: inputs, outputs, states)", self.around(), Some(self.measured.runs.calls));
         let phases = Phase::ALL.into_iter().zip(&self.measured.phases);
@@ -104,7 +104,7 @@ impl ProfileReport {
         all
     }
 
-    /// A table for people: what takes how long, the longest time first, and a line with the total.
+    /// A table for people: the parts with their times, the longest time first, and a line with the total.
     pub fn to_table(&self) -> String {
         let total = (self.measured.total as f64).max(1.0);
         let row = |ns: f64, calls: Option<f64>, place: String, operators: String, text: &str| {
@@ -158,8 +158,7 @@ impl ProfileReport {
             "other": others.collect::<Vec<_>>()})
     }
 
-    /// The rows that are no lines of the source, and the lines that take longest with what all the others take: for a
-    /// page.
+    /// For a page: the rows that are not source lines, and the slowest lines, with the sum of the other lines.
     pub(crate) fn rows(&self) -> (Vec<(String, f64)>, Vec<TimedLine>) {
         let others = self
             .others()
@@ -174,22 +173,22 @@ impl ProfileReport {
         (others.collect(), lines.collect())
     }
 
-    /// Each line of the source: its file, its number from 1, and nanoseconds.
+    /// Each source line: its file, its number from 1, and nanoseconds.
     pub(crate) fn by_line(&self) -> Vec<(String, usize, f64)> {
         self.lines.iter().map(|line| (line.file.clone(), line.line, line.ns)).collect()
     }
 
-    /// What is computed in all lines of the source together, in milliseconds.
+    /// The time of all source lines together, in milliseconds.
     pub(crate) fn computing(&self) -> f64 {
         self.lines.iter().map(|line| line.ns).sum::<f64>() / 1e6
     }
 
-    /// How many events the trace lacks, since it has that many others.
+    /// How many events are missing in the trace, since it reached its limit.
     pub fn left_out(&self) -> u64 {
         self.measured.left_out
     }
 
-    /// Writes what happened when, in the trace event format that Perfetto and Chrome read.
+    /// Writes all events with their times, in the trace event format that Perfetto and Chrome read.
     ///
     /// # Errors
     /// Those of `out`.
@@ -229,21 +228,22 @@ impl ProfileReport {
         out.write_str("\n]}\n")
     }
 
-    /// As [`write_trace`](Self::write_trace), into a text.
+    /// As [`write_trace`](Self::write_trace), as a string.
     pub fn to_trace(&self) -> String {
         let mut text = String::new();
-        // A text takes everything.
+        // Writing to a string cannot fail.
         let _ = self.write_trace(&mut text);
         text
     }
 }
 
-/// Microseconds, exactly.
+/// Nanoseconds as a decimal number of microseconds, without rounding.
 fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }
 
-/// Sampled times are estimates: together they take no longer than the calls in which they were taken.
+/// Scales sampled times, which are estimates, so that their sum is at most the time of the calls in which they were
+/// sampled.
 fn fit(measured: &mut Measured) {
     let sum: f64 = measured.sites.iter().map(|(_, _, cost)| cost.ns).sum();
     let computing = measured.runs.ns - measured.programs.iter().map(|cost| cost.ns).sum::<f64>();
@@ -277,7 +277,7 @@ fn lines(measured: &Measured) -> Vec<Line> {
     lines
 }
 
-/// The operators of a line for people, those that take longest.
+/// The slowest operators of a line, for people.
 fn operators(line: &Line) -> String {
     const SHOWN: usize = 4;
     let names: Vec<&str> = line.operators.iter().take(SHOWN).map(|(name, _)| *name).collect();

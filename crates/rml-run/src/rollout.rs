@@ -1,5 +1,5 @@
-//! Runs a node without inputs, which makes its own data, from window to window. It is fed only cycles, so cycles can be
-//! tried and taken back: the end of a window is known only after it has run.
+//! Runs a node without inputs, which makes its own data, from window to window. Feeding is only a number of cycles, so
+//! cycles can be tried and taken back: the end of a window is known only after it has run.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
@@ -12,23 +12,23 @@ use crate::engines::Engine;
 use crate::runner::incomplete;
 use crate::session::Session;
 
-/// A node that runs window by window. A window ends where all outermost windows of the node do; in a node that has
-/// none, each cycle is one.
+/// A node that runs window by window. A window ends where all outermost windows of the node end; in a node without
+/// windows, each cycle is one.
 #[derive(Debug)]
 pub(crate) struct Rollout {
     session: Session,
-    /// Where the ends of windows stand among the outputs.
+    /// The indices of the outputs that are true at ends of windows.
     ends: Vec<usize>,
-    /// The fewest cycles that a window has had so far.
+    /// The fewest cycles of a window so far.
     shortest: Option<usize>,
     /// The most cycles that a window may have.
     longest: usize,
-    /// Of how many cycles the outputs were fetched.
+    /// The number of cycles whose outputs were fetched.
     fetched: u64,
 }
 
-/// How far to run: to the end of the last of `windows` windows, or to the first end after `cycles` cycles, whichever
-/// comes first.
+/// How far to run: to the end of the last of `windows` windows, or to the first end of a window after `cycles` cycles,
+/// whichever comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) windows: u64,
@@ -44,7 +44,7 @@ impl Reach {
     }
 }
 
-/// Some windows that were run.
+/// Some windows that have run.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     pub(crate) windows: u64,
@@ -52,24 +52,24 @@ pub(crate) struct Stretch {
     pub(crate) outputs: Vec<Outputs>,
 }
 
-/// Cycles that were fed since a window began, and what is known about them.
+/// The cycles fed since a window began, and their known outputs.
 #[derive(Default)]
 struct Tried {
     cycles: usize,
     outputs: Vec<Outputs>,
-    /// After how many of the cycles a window ends.
+    /// The numbers of cycles after which windows end.
     ends: Vec<usize>,
     known: usize,
 }
 
 impl Rollout {
-    /// How many cycles at once: few enough that a signal is soon seen, and enough that a plan pays.
+    /// How many cycles run at once: few enough to notice a signal soon, and enough for a plan to be fast.
     const PIECE: usize = 256;
 
-    /// Opens a program, in its initial state.
+    /// Opens a program in its initial state.
     ///
     /// # Errors
-    /// A program with inputs, or one that the engine does not run.
+    /// A program with inputs, or a program that the engine declines.
     pub(crate) fn open(program: &Program, engine: &Engine, longest: usize) -> Result<Self, Error> {
         if let Some(input) = program.inputs().first() {
             let what = format!("node {} has inputs, and there is no data that gives them", program.node());
@@ -91,7 +91,7 @@ impl Rollout {
         &mut self.session
     }
 
-    /// Runs on to the end of a window, within reach.
+    /// Runs to the end of a window, within reach.
     ///
     /// # Errors
     /// A run that fails, a window that does not end, or one that waits for cycles after it.
@@ -108,7 +108,7 @@ impl Rollout {
                     .unwrap_or_else(|| self.endless(tried.cycles)));
             }
             self.feed(piece, &mut tried)?;
-            // Pieces grow, so that a plan that searches for the end from the beginning repeats little.
+            // Pieces grow, so that a plan that searches for an end from the beginning repeats little work.
             piece = Self::PIECE.max(tried.cycles / 2);
             if self.ends.is_empty() && self.session.open_cycles() > 0 {
                 return Err(incomplete(&self.session));
@@ -119,7 +119,7 @@ impl Rollout {
         if tried.known == cycles {
             self.session.take_back();
         } else {
-            // It ran beyond, or a cycle within still waits.
+            // The run went past the end, or a cycle before it still waits.
             self.session.take_back();
             self.session.set_snapshot(&before)?;
             tried = Tried::default();
@@ -141,7 +141,7 @@ impl Rollout {
         (windows * shortest).min(usize::try_from(reach.cycles).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Feeds that many cycles, and takes what is complete then.
+    /// Feeds this many cycles, and collects the outputs of complete cycles.
     fn feed(&mut self, cycles: usize, tried: &mut Tried) -> Result<(), Error> {
         self.session.feed_block(&Block::new(cycles, Vec::new()))?;
         tried.cycles += cycles;
@@ -165,8 +165,8 @@ impl Rollout {
         Ok(())
     }
 
-    /// The error about a rollout whose windows do not end since a `fby back` stands outside of all windows: its values
-    /// wait for the end of the whole trace.
+    /// The error of a rollout whose windows do not end because a `fby back` is outside of all windows: its values wait
+    /// for the end of the whole trace.
     fn waits(&self, cycles: usize) -> Option<Error> {
         let program = self.session.program();
         let flat = program.flat();
@@ -200,7 +200,7 @@ impl Rollout {
         Some(self.session.fail(d))
     }
 
-    /// No window ends.
+    /// The error that no window ends.
     fn endless(&self, cycles: usize) -> Error {
         let flat = self.session.program().flat();
         let ends: Vec<Var> = self.ends.iter().map(|place| flat.outputs[*place]).collect();

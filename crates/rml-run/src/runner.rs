@@ -1,6 +1,6 @@
-//! Runs a node over windows of data. The node is compiled once for each number of stacked windows; its states are
-//! passed on when that number changes (the last, short batch). The windows follow each other in one open trace (ENV-7),
-//! and none may wait for the next (CAUSE-6).
+//! Runs a node over windows of data. The node is compiled once for each number of stacked windows; its states are kept
+//! when this number changes (for the last, smaller batch). The windows follow each other in one open trace (ENV-7), and
+//! none may wait for the next (CAUSE-6).
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ pub(crate) use columns::with_gaps;
 pub(crate) use waits::incomplete;
 use waits::{about_windows, among, update_waits, waiting};
 
-/// How many windows are stacked when nothing is said.
+/// The default number of stacked windows.
 pub(crate) const DEFAULT_BATCH: usize = 32;
 
-/// A node, compiled for the numbers of stacked windows that it is run with.
+/// A node, compiled for each number of stacked windows that it is run with.
 #[derive(Debug)]
 pub(crate) struct Family {
     source: Source,
@@ -43,24 +43,24 @@ pub(crate) struct Family {
     pub(crate) stacks: bool,
     units: IndexMap<usize, Unit>,
     programs: IndexMap<usize, Program>,
-    /// What `rml check` finds wrong with the node, by the number of stacked windows.
+    /// The errors that `rml check` finds in the node, by the number of stacked windows.
     checked: IndexMap<usize, Checked>,
     /// Inputs to leave out.
     without: Vec<String>,
-    /// What runs the programs.
+    /// The engine that runs the programs.
     engine: Engine,
     /// Which outputs and states depend on the number of stacked windows; computed on first use.
     stacked: Option<Stacked>,
 }
 
-/// What `rml check` finds wrong with a node.
+/// The errors that `rml check` finds in a node.
 #[derive(Debug)]
 struct Checked {
     sources: Arc<Sources>,
     rejected: Vec<Diagnostic>,
-    /// Inputs without a declared clock that are used only in some cycles, with the findings.
+    /// Inputs without a declared clock that are used only in some cycles, and the findings about them.
     undeclared: Vec<(Option<Arc<str>>, Diagnostic)>,
-    /// That the update of a parameter may wait for later cycles.
+    /// The finding that the update of a parameter may wait for later cycles.
     late: Option<Diagnostic>,
 }
 
@@ -88,7 +88,7 @@ impl Checked {
     }
 }
 
-/// How many windows to stack as far as that is asked for, by `batch` or by `set`, from which it is taken out.
+/// How many windows to stack, if `batch` or `set` says so; the entry is removed from `set`.
 pub(crate) fn asked_batch(
     batch: Option<usize>,
     set: &mut IndexMap<String, StaticValue>,
@@ -104,8 +104,8 @@ pub(crate) fn asked_batch(
     }
 }
 
-/// The columns of data that a node of a source may ask for, or another node of it, which is run beside that one. Data
-/// that is [read](rml_data::Columns::read_selected) with them has in memory no column that nothing uses.
+/// The columns of data that a node of a source may need, or another node that runs beside it. Data that is
+/// [read](rml_data::Columns::read_selected) with this selection has no unused column in memory.
 ///
 /// # Errors
 /// A source that cannot be read.
@@ -117,7 +117,7 @@ pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Err
     Ok(selection.with_lists(list_inputs(source)?).with_cases(enumerated_inputs(source)?))
 }
 
-/// How many windows to stack: as asked for, else the default where the node can stack.
+/// How many windows to stack: as requested, or else the default if the node can stack windows.
 pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> Result<usize, Error> {
     let stacks = interface(source, node)?.is_some_and(|i| i.has_batch);
     match asked {
@@ -147,7 +147,7 @@ fn has_sampled_input(flat: &Flat) -> bool {
 }
 
 impl Family {
-    /// Node `options.node` of a source, run by that engine; `options.batch` is left to the family.
+    /// Node `options.node` of a source, run by this engine; `options.batch` is set by the family.
     pub(crate) fn new(source: &Source, mut options: Options, engine: Engine) -> Result<Self, Error> {
         let node = options.node.clone().unwrap_or_default();
         let stacks = interface(source, &node)?.is_some_and(|i| i.has_batch);
@@ -165,7 +165,7 @@ impl Family {
         })
     }
 
-    /// A session of the program for that many stacked windows, in its initial state.
+    /// A session of the program for this many stacked windows, in its initial state.
     fn session(&mut self, size: usize, wish: &Use) -> Result<Session, Error> {
         let engine = self.engine.clone();
         Session::open(self.program(size)?, &engine, wish)
@@ -177,8 +177,8 @@ impl Family {
         checked.refuse(checked.rejected.clone())
     }
 
-    /// Refuses inputs without a declared clock that the program uses in some cycles of windows only, where the data has
-    /// them in all.
+    /// Refuses inputs without a declared clock that the program uses only in some cycles of windows, if the data has
+    /// them in all cycles.
     pub(crate) fn refuse_undeclared(&mut self, size: usize, windows: &Windows) -> Result<(), Error> {
         let program = self.program(size)?.clone();
         if !(0..windows.count).any(|w| windows.length(w) > 1) || !has_sampled_input(program.flat()) {
@@ -192,7 +192,7 @@ impl Family {
         checked.refuse(found.map(error).collect())
     }
 
-    /// What `rml check` finds wrong with the node for that many stacked windows.
+    /// The errors that `rml check` finds in the node for this many stacked windows.
     fn checked(&mut self, size: usize) -> Result<&Checked, Error> {
         if !self.checked.contains_key(&size) {
             let engine = self.engine.clone();
@@ -203,7 +203,7 @@ impl Family {
         Ok(&self.checked[&size])
     }
 
-    /// The program for that many stacked windows.
+    /// The program for this many stacked windows.
     pub(crate) fn program(&mut self, size: usize) -> Result<&Program, Error> {
         if !self.programs.contains_key(&size) {
             let engine = self.engine.clone();
@@ -215,7 +215,7 @@ impl Family {
         Ok(&self.programs[&size])
     }
 
-    /// The node for that many stacked windows.
+    /// The node for this many stacked windows.
     fn unit(&mut self, size: usize) -> Result<&Unit, Error> {
         if !self.units.contains_key(&size) {
             let batch = self.stacks.then_some(size);
@@ -226,7 +226,7 @@ impl Family {
         Ok(&self.units[&size])
     }
 
-    /// Leaves these inputs out from now on, and the outputs that need them.
+    /// Leaves out these inputs from now on, and the outputs that need them.
     pub(crate) fn do_without(&mut self, inputs: Vec<String>) {
         self.without = inputs;
         self.programs.clear();
@@ -238,7 +238,7 @@ impl Family {
         if self.stacks { size.min(windows).max(1) } else { 1 }
     }
 
-    /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.
+    /// The outputs and states that have a row for each stacked window, in a node with `size` windows.
     pub(crate) fn stacked(&mut self, size: usize) -> Result<&Stacked, Error> {
         if self.stacked.is_none() && self.stacks {
             let twice = size.saturating_mul(2);
@@ -261,8 +261,8 @@ pub(crate) struct Runner<'f> {
 }
 
 impl<'f> Runner<'f> {
-    /// Starts a node in its initial state, `size` windows of that many cycles stacked, where all have the same number
-    /// of them.
+    /// Starts a node in its initial state with `size` stacked windows; `cycles` is their length if all have the same
+    /// one.
     pub(crate) fn new(family: &'f mut Family, size: usize, cycles: Option<usize>) -> Result<Self, Error> {
         let wish = Use::new(Feeding::Windows { cycles });
         let session = family.session(size, &wish)?;
@@ -277,8 +277,8 @@ impl<'f> Runner<'f> {
         self.session.restore(checkpoint, policy)
     }
 
-    /// Runs a batch of windows to its end; no cycle of it may wait for what comes after. `is_last` says that an epoch
-    /// ends with it.
+    /// Runs a batch of windows to its end; none of its cycles may wait for later ones. `is_last` says that it is the
+    /// last batch of an epoch.
     pub(crate) fn run(
         &mut self,
         data: &Windows,
@@ -306,7 +306,7 @@ impl<'f> Runner<'f> {
         Ok(self.session.known())
     }
 
-    /// Stacks another number of windows from here on.
+    /// Changes the number of stacked windows.
     fn resize(&mut self, size: usize) -> Result<(), Error> {
         let mut states = self.session.held_states()?;
         let mut session = self.family.session(size, &self.wish)?;
@@ -361,7 +361,7 @@ pub(crate) fn metric_names(program: &Program) -> Vec<String> {
     metrics(program).into_iter().flatten().map(|name| name.to_string()).collect()
 }
 
-/// By output, the name of the metric that it is, if it is one.
+/// For each output, the name of its metric, if it has one.
 fn metrics(program: &Program) -> Vec<Option<Arc<str>>> {
     let flat = program.flat();
     let is_metric = |(at, o): (usize, &OutputInfo)| {
@@ -388,27 +388,27 @@ pub(crate) fn json_number(x: f64) -> serde_json::Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Averages {
     names: Vec<Option<Arc<str>>>,
-    /// By checkpoint key, the outputs that are squared norms of gradients.
+    /// The outputs that are squared norms of gradients, by checkpoint key.
     gradients: IndexMap<Arc<str>, usize>,
     sums: Vec<f64>,
     weights: Vec<u64>,
 }
 
 impl Averages {
-    /// Of a program's scalar outputs that are numbers or integers.
+    /// Averages of a program's scalar outputs that are numbers or integers.
     pub(crate) fn new(program: &Program) -> Self {
         let names = metrics(program);
         let gradients = program.gradients().clone();
         Self { gradients, sums: vec![0.0; names.len()], weights: vec![0; names.len()], names }
     }
 
-    /// Adds outputs, each of which stands for that many windows.
+    /// Adds outputs, each of which is a mean over this many windows.
     ///
     /// # Errors
-    /// If they cannot be copied from their device.
+    /// The outputs cannot be copied from their device.
     pub(crate) fn add(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
         let metrics = (0..self.names.len()).filter(|&i| self.names[i].is_some());
-        // An update is one, however many windows it learns from.
+        // An update counts once, for any number of windows.
         let gradients = self.gradients.values().map(|&i| (i, 1));
         for (i, weight) in metrics.map(|i| (i, windows)).chain(gradients).collect::<Vec<_>>() {
             for outputs in all {
@@ -421,8 +421,7 @@ impl Averages {
         Ok(())
     }
 
-    /// The norms of the gradients since it was made, by checkpoint key: the root of the mean of their squares over the
-    /// updates.
+    /// The norms of the gradients so far, by checkpoint key: the root of the mean of their squares over the updates.
     pub(crate) fn gradients(&self) -> IndexMap<String, f64> {
         let came = self.gradients.iter().filter(|(_, i)| self.weights[**i] > 0);
         came.map(|(key, i)| (key.to_string(), (self.sums[*i] / self.weights[*i] as f64).sqrt())).collect()
@@ -447,14 +446,14 @@ impl Averages {
             .collect()
     }
 
-    /// For a checkpoint: name, bits of the sum, weight.
+    /// The sums for a checkpoint: name, bits of the sum, weight.
     pub(crate) fn sums(&self) -> Vec<(String, u64, u64)> {
         let all = self.names.iter().zip(self.sums.iter().zip(&self.weights));
         all.filter_map(|(name, (sum, weight))| Some((name.as_ref()?.to_string(), sum.to_bits(), *weight)))
             .collect()
     }
 
-    /// Continues from a checkpoint.
+    /// Restores the sums of a checkpoint.
     pub(crate) fn restore(&mut self, sums: &[(String, u64, u64)]) {
         for (name, sum, weight) in sums {
             if let Some(i) = self.names.iter().position(|n| n.as_deref() == Some(name)) {

@@ -1,5 +1,5 @@
-//! A program that runs, cycle by cycle: inputs go in by name, outputs come out in cycle order as soon as they are
-//! known.
+//! A running program, cycle by cycle: inputs are given by name, and outputs are returned in cycle order as soon as they
+//! are known.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ impl Outputs {
         self.values.get(name)?.as_ref()
     }
 
-    /// The number that a scalar output is.
+    /// The value of a scalar output as a number.
     pub fn num(&self, name: &str) -> Option<f64> {
         self.get(name)?.as_num()
     }
 
-    /// The numbers that an output is made of, row-major.
+    /// The elements of an output as numbers, row-major.
     pub fn nums(&self, name: &str) -> Option<Vec<f64>> {
         match self.get(name)?.to_data() {
             rml_ir::Data::F32(v) => Some(v.into_iter().map(f64::from).collect()),
@@ -80,12 +80,12 @@ impl Outputs {
 pub struct Session {
     program: Program,
     run: Box<dyn Run>,
-    /// What measures the calls of the run.
+    /// Measures the calls of the run.
     recorder: Option<Recorder>,
 }
 
 impl Session {
-    /// Starts `program` in its initial state, by plan if it has one for single cycles, else in the simulator.
+    /// Starts `program` in its initial state, by plan if it has one for single cycles, or else in the simulator.
     pub fn new(program: &Program) -> Self {
         Self::stream(program, None)
     }
@@ -93,7 +93,7 @@ impl Session {
     /// The same on another engine.
     ///
     /// # Errors
-    /// If the engine declines the program.
+    /// The engine declines the program.
     pub fn on(program: &Program, engine: &Engine) -> Result<Self, Error> {
         Self::open(program, engine, &Use::new(Feeding::Stream { look_ahead: None }))
     }
@@ -108,7 +108,7 @@ impl Session {
         Self { program: program.clone(), run, recorder: None }
     }
 
-    /// A run for another use than a stream without limits.
+    /// Opens a run for another use than a stream without limits.
     pub(crate) fn open(program: &Program, engine: &Engine, wish: &Use) -> Result<Self, Error> {
         let recorder = engine.profile().map(|profile| profile.scope(program.sources()).recorder([]));
         Ok(Self { program: program.clone(), run: engine.open(program, wish)?, recorder })
@@ -119,17 +119,17 @@ impl Session {
         &self.program
     }
 
-    /// How many cycles were fed.
+    /// How many cycles have been fed.
     pub fn cycles(&self) -> u64 {
         self.run.cycles()
     }
 
-    /// How many cycles were fed and still wait for later ones.
+    /// How many of the cycles fed so far still wait for later ones.
     pub fn open_cycles(&self) -> u64 {
         self.run.open_cycles()
     }
 
-    /// What is known about a variable in a cycle of a run that was opened with a record.
+    /// The status of a variable in a cycle of a run that records all variables.
     pub(crate) fn status(&self, cycle: u64, v: Var) -> Result<Status, Error> {
         let found = self.run.inspect().map_or(Ok(None), |cells| cells.status(cycle, v));
         Ok(found.map_err(|d| self.fail(d))?.unwrap_or_default())
@@ -145,11 +145,11 @@ impl Session {
         self.run.has_failed()
     }
 
-    /// Runs one cycle: a value for each input, by name. An input that is not named is absent, which its declared clock
-    /// must allow. Returns the outputs of the cycles that became known, in order.
+    /// Runs one cycle, with a value for each input by name. An input that is not named is absent, which its declared
+    /// clock must allow. Returns the outputs of the cycles that became known, in order.
     ///
     /// # Errors
-    /// Unknown or missing inputs, values of a wrong type, and what goes wrong in the program's run.
+    /// Unknown or missing inputs, values of a wrong type, and errors during the run.
     pub fn step<'a>(
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, Feed)>,
@@ -165,8 +165,8 @@ impl Session {
         self.drain()
     }
 
-    /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also
-    /// those before an error.
+    /// Runs one cycle, with one entry for each input in order. [`Session::drain`] returns the outputs, also those
+    /// before an error.
     pub(crate) fn feed_row(&mut self, row: &[Feed]) -> Result<(), Error> {
         for (info, feed) in self.program.inputs().iter().zip(row) {
             if let Feed::Value(v) | Feed::OnDemand(Some(v)) = feed {
@@ -177,7 +177,7 @@ impl Session {
         self.feed(Inputs::Cycle(&row))
     }
 
-    /// Runs a block of cycles. The outputs stay where [`Session::known`] finds them, also those before an error.
+    /// Runs a block of cycles. [`Session::known`] returns the outputs, also those before an error.
     pub(crate) fn feed_block(&mut self, block: &Block) -> Result<(), Error> {
         self.feed(Inputs::Block(block))
     }
@@ -193,7 +193,7 @@ impl Session {
         fed.map_err(|d| self.fail(d))
     }
 
-    /// Inputs that got nothing: absent where their clock says so.
+    /// Completes a row: inputs without an entry are absent if their clocks allow it.
     fn complete(&self, row: Vec<Option<Feed>>) -> Result<Vec<Feed>, Diagnostic> {
         let inputs = self.program.inputs();
         let condition = |name: &str| {
@@ -229,10 +229,11 @@ impl Session {
         .help("give a value, or say that it is absent"))
     }
 
-    /// Ends the trace and returns the outputs of the remaining cycles; on an open trace, of those that are determined.
+    /// Ends the trace and returns the outputs of the remaining cycles; on an open trace, only those that are
+    /// determined.
     ///
     /// # Errors
-    /// What goes wrong in the program's run; outputs that nothing determines, on a closed trace.
+    /// Errors during the run; on a closed trace, outputs that stay undetermined.
     pub fn finish(mut self, end: End) -> Result<Vec<Outputs>, Error> {
         self.end(end)?;
         let mut rows = Vec::new();
@@ -258,23 +259,23 @@ impl Session {
         self.run.finish(end).map_err(|d| self.fail(d))
     }
 
-    /// The outputs that became known since they were last asked for.
+    /// The outputs that became known since the last call.
     pub(crate) fn drain(&mut self) -> Result<Vec<Outputs>, Error> {
         let rows = self.drain_rows()?;
         Ok(rows.iter().filter_map(|row| self.outputs(row)).collect())
     }
 
-    /// The same, as the engine gives them.
+    /// The same, in the form of the engine.
     pub(crate) fn known(&mut self) -> Vec<rml_engine::Outputs> {
         std::iter::from_fn(|| self.next_known()).collect()
     }
 
-    /// The outputs that became known next.
+    /// The next outputs that became known.
     pub(crate) fn next_known(&mut self) -> Option<rml_engine::Outputs> {
         self.run.next_outputs()
     }
 
-    /// The same as rows, statuses in the order of the outputs.
+    /// The same as rows, with statuses in the order of the outputs.
     pub(crate) fn drain_rows(&mut self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         while let Some(outputs) = self.run.next_outputs() {
@@ -283,8 +284,8 @@ impl Session {
         Ok(rows)
     }
 
-    /// After the end: the rows of all cycles that were not asked for yet, whatever is known about them. Where the run
-    /// failed, those that are not determined are among them, too.
+    /// After the end: the rows of all cycles that were not returned yet, with everything that is known about them. If
+    /// the run failed, rows that are not determined are included.
     pub(crate) fn remaining_rows(&mut self) -> Result<Vec<Row>, Error> {
         self.run.remaining().map_err(|d| self.fail(d))
     }
@@ -294,7 +295,7 @@ impl Session {
         self.run.undetermined()
     }
 
-    /// After the end: why outputs stay undetermined, as a warning.
+    /// After the end: a warning that explains why outputs stay undetermined.
     ///
     /// # Errors
     /// Outputs that wait for each other.
@@ -306,7 +307,7 @@ impl Session {
         }
     }
 
-    /// Takes back the open cycles and what stopped the run.
+    /// Takes back the open cycles, and clears the error that stopped the run.
     pub(crate) fn take_back(&mut self) {
         self.run.take_back();
     }
@@ -326,16 +327,16 @@ impl Session {
         Some(Outputs { cycle: row.cycle, values: cells.collect::<Option<_>>()? })
     }
 
-    /// All states by checkpoint key. A state that was never set, and has no initial value before it is, is left out.
+    /// All states by checkpoint key. A state that was never set, and has no initial value until then, is left out.
     ///
     /// # Errors
-    /// Some cycle still waits for later ones: states can be read where every window ends.
+    /// Some cycle still waits for later ones: states can be read only where every window has ended.
     pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Error> {
         let states = self.held_states()?;
         states.to_host().map_err(|f| self.fail(f.diagnostic()))
     }
 
-    /// The same, wherever they are.
+    /// The same, on any device.
     pub(crate) fn held_states(&self) -> Result<States, Error> {
         self.run.states().map_err(|d| self.fail(d))
     }
@@ -343,12 +344,12 @@ impl Session {
     /// Sets a state.
     ///
     /// # Errors
-    /// No such state, a value of another type, or some cycle still waits for later ones.
+    /// No such state, a value of another type, or a cycle that still waits for later ones.
     pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Error> {
         self.set_all([(key, value)])
     }
 
-    /// Sets several states, all of them or, in case of an error, none.
+    /// Sets several states; on an error, none is set.
     ///
     /// # Errors
     /// As [`Session::set_state`].
@@ -369,12 +370,12 @@ impl Session {
         self.run.set_states(states).map_err(|d| self.fail(d))
     }
 
-    /// Everything that is remembered where no cycle is open.
+    /// All values that the run remembers while no cycle is open.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         self.run.snapshot().map_err(|d| self.fail(d))
     }
 
-    /// Continues from what this or another run of the program remembered.
+    /// Continues from a snapshot of this or another run of the program.
     pub(crate) fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         self.run.set_snapshot(snapshot).map_err(|d| self.fail(d))
     }
@@ -387,16 +388,16 @@ impl Session {
         Checkpoint::of_states(self.states()?).write(path.as_ref())
     }
 
-    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they
-    /// are.
+    /// Reads states from a checkpoint file, which must contain all parameters of the program; it may contain other
+    /// states.
     ///
     /// # Errors
-    /// A file that is no checkpoint, or does not hold this program's parameters.
+    /// A file that is not a checkpoint, or lacks parameters of this program.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.begin_with(&Parameters::File(path.as_ref().to_owned()))
     }
 
-    /// The same from parameters that may be at hand.
+    /// The same from parameters in a file or in memory.
     ///
     /// # Errors
     /// As [`Session::load`].

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 /// ```
 pub type Settings = IndexMap<String, StaticValue>;
 
-/// How a value is written. Numbers are texts, so that every bit comes back.
+/// The form in which a value is written. Numbers are texts, so that every bit is restored.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -42,13 +42,13 @@ fn read(value: Written) -> Option<StaticValue> {
     })
 }
 
-/// Writes settings that are known.
+/// Writes settings, if they are known.
 pub(crate) fn serialize<S: Serializer>(settings: &Option<Settings>, to: S) -> Result<S::Ok, S::Error> {
     let list = settings.as_ref().map(|s| s.iter().map(|(n, v)| (n, written(v))).collect::<Vec<_>>());
     list.serialize(to)
 }
 
-/// Reads settings; `None` where they were not written.
+/// Reads settings; `None` if they were not written.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Settings>, D::Error> {
     let Some(list) = Option::<Vec<(String, Written)>>::deserialize(from)? else { return Ok(None) };
     let settings = list.into_iter().map(|(name, value)| Some((name, read(value)?)));

@@ -1,4 +1,4 @@
-//! Runs programs on slices: ports are resolved once; after that nothing is looked up, allocated or locked.
+//! Runs programs on slices: ports are resolved once; after that there are no look-ups, allocations or locks.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -87,10 +87,10 @@ pub struct OutputPort<T> {
 pub struct Stepper {
     program: Program,
     plan: Arc<Plan>,
-    /// The delay or parameter that each register keeps.
+    /// The delay or parameter of each register.
     delays: IndexVec<Reg, Var>,
     machine: Any,
-    /// What waits, if outputs do.
+    /// The inputs of waiting cycles, if outputs wait.
     late: Option<Late>,
     cycles: usize,
 }
@@ -104,7 +104,7 @@ macro_rules! either {
     };
 }
 
-/// A type of elements: `f32` or `f64`, as the program's precision is, `i64` or `bool`.
+/// A type of elements: `f32` or `f64`, depending on the program's precision, `i64` or `bool`.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -120,7 +120,7 @@ macro_rules! either {
 /// # Ok(()) }
 /// ```
 pub trait Element: Copy + sealed::Sealed {
-    /// The type in programs of that precision, if it has this one.
+    /// The type in programs of this precision; none if they do not have it.
     #[doc(hidden)]
     fn dtype(precision: Precision) -> Option<DType>;
 }
@@ -196,7 +196,7 @@ impl Stepper {
     /// Starts a program that runs cycle by cycle, in its initial state.
     ///
     /// # Errors
-    /// If it has no plan, or has windows.
+    /// The program has no plan, or has windows.
     pub fn stream(program: &Program) -> Result<Self, Error> {
         let mut stepper = Self::open(program, Fed::Blocks)?;
         if stepper.plan.ends != Ends::Nothing {
@@ -211,7 +211,7 @@ impl Stepper {
     /// Starts a program that runs window by window, or block by block if it has no windows.
     ///
     /// # Errors
-    /// If it has no plan, or finds the ends of its windows itself.
+    /// The program has no plan, or computes the ends of its windows itself.
     pub fn windows(program: &Program) -> Result<Self, Error> {
         let stepper = Self::open(program, Fed::Windows)?;
         match stepper.plan.ends {
@@ -240,8 +240,8 @@ impl Stepper {
         Ok(stepper)
     }
 
-    /// How many cycles later outputs come than the inputs of their cycle. What is read after a step are the outputs of
-    /// that many cycles before those that were written; there are none before the first cycle.
+    /// How many cycles outputs are delayed after their inputs. After a step, the outputs belong to this many cycles
+    /// before the inputs of the step; there are none before the first cycle.
     ///
     /// ```
     /// # fn main() -> Result<(), rml::Error> {
@@ -275,10 +275,10 @@ impl Stepper {
         self.program.error(found)
     }
 
-    /// The input of that name.
+    /// The input with this name.
     ///
     /// # Errors
-    /// There is none, or its elements are of another type.
+    /// There is no such input, or its elements have another type.
     pub fn input<T: Element>(&self, name: &str) -> Result<InputPort<T>, Error> {
         let found = self.plan.inputs.iter().position(|(input, _)| **input == *name);
         let index = found.ok_or_else(|| self.fail(unknown_input(&self.program, name)))?;
@@ -286,10 +286,10 @@ impl Stepper {
         Ok(InputPort { index, of: PhantomData })
     }
 
-    /// The output of that name.
+    /// The output with this name.
     ///
     /// # Errors
-    /// There is none, or its elements are of another type.
+    /// There is no such output, or its elements have another type.
     pub fn output<T: Element>(&self, name: &str) -> Result<OutputPort<T>, Error> {
         let found = self.plan.outputs.iter().position(|output| *output.name == *name);
         let index = found.ok_or_else(|| {
@@ -324,10 +324,10 @@ impl Stepper {
         ))
     }
 
-    /// Begins a window of that many cycles. Inputs that only tell where it ends are set.
+    /// Begins a window of this many cycles. Inputs that only mark its end are set.
     ///
     /// # Errors
-    /// There is no cycle, or no memory for that many.
+    /// `cycles` is 0, or there is not enough memory.
     pub fn window(&mut self, cycles: usize) -> Result<(), Error> {
         if cycles == 0 {
             let d = Diagnostic::error(codes::BAD_OPTION, "a window of no cycle").help("it has at least one");
@@ -354,19 +354,19 @@ impl Stepper {
         Ok(())
     }
 
-    /// Sets an input, from the first cycle of the window on, to the elements of successive cycles, row-major.
+    /// Sets an input to the elements of successive cycles, row-major, from the first cycle of the window on.
     ///
     /// # Panics
-    /// If there are more elements than the window has.
+    /// There are more elements than the window has.
     pub fn write<T: Element>(&mut self, port: InputPort<T>, elements: &[T]) {
         self.write_at(port, 0, elements);
     }
 
-    /// Sets an input, from that cycle of the window on, to the elements of successive cycles. An input that is absent
-    /// in a cycle need not be set there.
+    /// Sets an input to the elements of successive cycles, from a cycle of the window on. In cycles where an input is
+    /// absent, it need not be set.
     ///
     /// # Panics
-    /// If there are more elements than the window has from there on.
+    /// There are more elements than the window has from this cycle on.
     pub fn write_at<T: Element>(&mut self, port: InputPort<T>, cycle: usize, elements: &[T]) {
         match &mut self.late {
             Some(late) => late.write(port.index, cycle, elements),
@@ -374,12 +374,11 @@ impl Stepper {
         }
     }
 
-    /// Runs the window, or the cycle of a stream. The next one has as many cycles, unless [`window`](Self::window) says
-    /// otherwise.
+    /// Runs the window, or the cycle of a stream. The next window has as many cycles, unless [`window`](Self::window)
+    /// is called.
     ///
     /// # Errors
-    /// An operator has no result: an integer does not fit, a position is outside of its axis. No state has changed
-    /// then.
+    /// An operator failed: an integer overflows, or a position is outside of its axis. Then no state has changed.
     pub fn step(&mut self) -> Result<(), Error> {
         let ticks = self.ticks();
         if let Some(late) = &self.late
@@ -398,29 +397,29 @@ impl Stepper {
         Ok(())
     }
 
-    /// How many cycles the next step looks at.
+    /// How many cycles the next step reads.
     fn ticks(&self) -> usize {
         let cycles = self.cycles.max(1);
         self.late.as_ref().map_or(cycles, |late| late.ticks(cycles))
     }
 
-    /// The elements of an output in the first cycle of the window that was run, [as late as outputs
-    /// are](Self::latency); none where it is absent.
+    /// The elements of an output in the first cycle of the last window, [delayed](Self::latency) as all outputs; none
+    /// if it is absent.
     pub fn read<T: Element>(&self, port: OutputPort<T>) -> Option<&[T]> {
         self.read_at(port, 0)
     }
 
-    /// The elements of an output in a cycle of the window that was run; none where it is absent.
+    /// The elements of an output in a cycle of the last window; none if it is absent.
     pub fn read_at<T: Element>(&self, port: OutputPort<T>, cycle: usize) -> Option<&[T]> {
         let t = self.late.as_ref().map_or(Some(cycle), |late| late.tick(cycle))?;
         T::read(&self.machine, port.index, t)
     }
 
-    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they
-    /// are.
+    /// Reads states from a checkpoint file, which must contain all parameters of the program; it may contain other
+    /// states.
     ///
     /// # Errors
-    /// A file that is no checkpoint, or does not hold this program's parameters; a state that contradicts what the plan
+    /// A file that is not a checkpoint, or lacks parameters of this program; a state that contradicts what the plan
     /// relies on.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let checkpoint = Checkpoint::read(path.as_ref())?;
@@ -443,7 +442,7 @@ impl Stepper {
         Ok(())
     }
 
-    /// The error of the window, as the reference tells it.
+    /// The error in the window, as the reference reports it.
     fn explained(&self) -> Error {
         match self.replay() {
             Err(error) => error,

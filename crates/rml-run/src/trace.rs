@@ -1,4 +1,4 @@
-//! Whole traces: a program run over a table of inputs, with every cell kept.
+//! Whole traces: runs a program over a table of inputs, and keeps every cell.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ mod vcd;
 
 pub(crate) use table::Table;
 
-/// What one variable is in one cycle.
+/// The value of one variable in one cycle.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -41,7 +41,7 @@ pub enum Cell {
     Absent,
     /// Not determined at the end of the trace.
     Unknown,
-    /// Present with that value.
+    /// Present with this value.
     Value(Value),
 }
 
@@ -71,16 +71,16 @@ impl From<&Status> for Cell {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// How many cycles; `None` = the number that the inputs have.
+    /// The number of cycles; `None` = that of the inputs.
     pub cycles: Option<usize>,
     /// Whether the trace is known to end after the last cycle.
     pub end: End,
     /// Keep all named variables of the program instead of its outputs (see [`Options::all_vars`](rml_driver::Options)).
     pub all_vars: bool,
-    /// Whether NaN in the inputs is let through.
+    /// Whether NaN is accepted in the inputs.
     pub allow_nan: bool,
-    /// What the run begins with: all parameters, and other states that fit; `None` = initial values. Inputs are
-    /// prepared as they were in the training of these.
+    /// The states that the run starts with: all parameters, and other states that fit; `None` = initial values. Inputs
+    /// are prepared as in the training of these states.
     pub params: Option<Parameters>,
     /// The engine that runs the program.
     pub engine: Engine,
@@ -113,7 +113,7 @@ impl RunOptions {
     }
 }
 
-/// What a run gave.
+/// The result of a run.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -127,17 +127,18 @@ impl RunOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// How many cycles.
+    /// The number of cycles.
     pub cycles: usize,
-    /// The cells of each variable, one a cycle. Outputs; or all named variables, inputs first.
+    /// The cells of each variable, one per cycle: those of the outputs, or of all named variables, inputs first.
     pub values: IndexMap<String, Vec<Cell>>,
-    /// The names of the values of some of these variables, from 0: the cases of an enumeration, or the classes of data.
+    /// The names of the values of some of these variables, numbered from 0: the cases of an enumeration, or the classes
+    /// of data.
     pub names: IndexMap<String, Names>,
     /// Why the run stopped early, or that cells wait for each other; the cells computed so far are kept.
     pub error: Option<Error>,
-    /// What is worth knowing: cells that the end of the trace leaves undetermined.
+    /// Warnings, such as cells that are undetermined at the end of the trace.
     pub warnings: Diagnostics,
-    /// The bytes of the cells; values have their own.
+    /// The memory reserved for the cells, without their values.
     #[allow(dead_code, reason = "held, not read")]
     reserved: Reservation,
 }
@@ -149,11 +150,11 @@ impl Trace {
     }
 
     /// `{"cycles": N, "values": {"var": [..]}}`; `null` = absent, `"?"` = not determined. Numbers that are not finite
-    /// are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, and integers that have names are these; tensors are
-    /// nested arrays.
+    /// are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, integers that have names are written by name, and
+    /// tensors are nested arrays.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         write!(out, "{{\"cycles\": {}, \"values\": {{", self.cycles)?;
         for (i, (name, cells)) in self.values.iter().enumerate() {
@@ -172,16 +173,16 @@ impl Trace {
         out.write_str("}}")
     }
 
-    /// As [`write_json`](Self::write_json), into a text.
+    /// As [`write_json`](Self::write_json), as a string.
     pub fn to_json(&self) -> String {
         text::written(|out| self.write_json(out))
     }
 
-    /// One row a cycle under a header row of names; an empty cell = absent, `?` = not determined. The elements of a
-    /// tensor have columns of their own, named `x[0]`, `x[1]` or `m[0,0]`.
+    /// One row per cycle under a header row of names; an empty cell = absent, `?` = not determined. Each element of a
+    /// tensor has its own column, named `x[0]`, `x[1]` or `m[0,0]`.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_csv(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         let value = |cell: &Cell| if let Cell::Value(v) = cell { Some(v.shape()) } else { None };
         let shapes: Vec<Shape> =
@@ -198,18 +199,19 @@ impl Trace {
         Ok(())
     }
 
-    /// As [`write_csv`](Self::write_csv), into a text.
+    /// As [`write_csv`](Self::write_csv), as a string.
     pub fn to_csv(&self) -> String {
         text::written(|out| self.write_csv(out))
     }
 
-    /// The bytes that a table of the cells takes at most while it is made, for [`memory::ask`].
+    /// An upper bound on the bytes that a table of the cells takes while it is made, for [`memory::ask`].
     pub fn table_bytes(&self) -> u64 {
         let cells = (self.values.len() as u64 + 1).saturating_mul(self.cycles as u64);
         cells.saturating_mul(CELL_TEXT)
     }
 
-    /// An aligned table for people, one row a variable: `□` = absent, `?` = not determined, large tensors cut short.
+    /// An aligned table for people, one row per variable: `□` = absent, `?` = not determined, large tensors are
+    /// shortened.
     pub fn to_table(&self) -> String {
         let mut rows = vec![vec!["cycle".to_owned()]];
         rows[0].extend((0..self.cycles).map(|n| n.to_string()));
@@ -226,7 +228,7 @@ impl Trace {
     }
 }
 
-/// The bytes that a cell's text takes, with its share of the lines made of it.
+/// An upper bound on the bytes of a cell's text, with its share of the lines made of it.
 const CELL_TEXT: u64 = 160;
 
 fn csv_record(out: &mut dyn fmt::Write, fields: impl Iterator<Item = String>) -> fmt::Result {
@@ -235,14 +237,14 @@ fn csv_record(out: &mut dyn fmt::Write, fields: impl Iterator<Item = String>) ->
     out.write_str(&row)
 }
 
-/// The fields of a cell, one an element.
+/// The fields of a cell, one per element.
 fn csv_fields(cell: &Cell, shape: &Shape, names: text::Named<'_>) -> Vec<String> {
     match cell {
         Cell::Absent => vec![String::new(); shape.len()],
         Cell::Unknown => vec!["?".to_owned(); shape.len()],
         Cell::Value(v) => {
             let data = v.to_data();
-            // A name may come from anywhere.
+            // A name may come from an untrusted source.
             let shown = |text: String| match names {
                 Some(_) => visible(&text).into_owned(),
                 None => text,
@@ -252,23 +254,23 @@ fn csv_fields(cell: &Cell, shape: &Shape, names: text::Named<'_>) -> Vec<String>
     }
 }
 
-/// Runs a program over a table of inputs, one row a cycle. An array that has no absent rows (as those of npz) is
-/// present where the declared clock of its input says so, if that clock is itself in the table.
+/// Runs a program over a table of inputs, one row per cycle. A column without absent rows (as those of npz) is present
+/// where the declared clock of its input says so, if this clock is also in the table.
 ///
 /// # Errors
-/// Inputs that do not fit the program. What goes wrong during the run is in [`Trace::error`].
+/// Inputs that do not fit the program. Errors during the run are in [`Trace::error`].
 pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Trace, Error> {
     run_session(program, inputs, options).map(|(_, trace)| trace)
 }
 
-/// How many cycles a run over a table of inputs has.
+/// The number of cycles of a run over a table of inputs.
 pub(crate) fn cycles(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<usize, Error> {
     let table = Table::new(program, inputs, options, options.preparation()?);
     table.map(|t| t.cycles).map_err(|d| program.error(d))
 }
 
-/// How many cycles a run over a table of inputs has, and for each input of the program its values in the cycles where
-/// it is present.
+/// The number of cycles of a run over a table of inputs, and for each input of the program its values in the cycles
+/// where it is present.
 pub(crate) fn sequences(
     program: &Program,
     inputs: &Columns,
@@ -277,7 +279,7 @@ pub(crate) fn sequences(
     let table = Table::new(program, inputs, options, options.preparation()?);
     let table = table.map_err(|d| program.error(d))?;
     let mut sequences = vec![Vec::new(); table.inputs.len()];
-    // Without inputs there is nothing to read, however many cycles there are.
+    // Without inputs there is nothing to read in any cycle.
     for n in 0..if sequences.is_empty() { 0 } else { table.cycles } {
         for (sequence, feed) in sequences.iter_mut().zip(table.row(n)) {
             if let Feed::Value(value) = feed {
@@ -288,10 +290,10 @@ pub(crate) fn sequences(
     Ok((table.cycles, sequences))
 }
 
-/// How many cycles are fed at once: many windows, and little memory beside the trace.
+/// How many cycles are fed at once: several windows, but little memory compared with the trace.
 const PIECE: usize = 4096;
 
-/// As [`run`]; the session still knows the cells of all variables, if they were to be kept.
+/// As [`run`]; the session can still report the cells of all variables, if they were recorded.
 pub(crate) fn run_session(
     program: &Program,
     inputs: &Columns,
@@ -334,11 +336,11 @@ pub(crate) fn run_session(
 }
 
 impl Session {
-    /// Runs the cycles of a table of inputs, as [`run`](crate::run()) does, but from the state that the session is in,
-    /// and without an end of the trace. Returns the outputs of the cycles that became known, in order.
+    /// Runs the cycles of a table of inputs, as [`run`](crate::run()) does, but from the session's current state, and
+    /// without an end of the trace. Returns the outputs of the cycles that became known, in order.
     ///
     /// # Errors
-    /// Inputs that do not fit the program; what goes wrong in its run.
+    /// Inputs that do not fit the program; errors during the run.
     ///
     /// ```
     /// # fn main() -> Result<(), rml::Error> {
@@ -353,8 +355,8 @@ impl Session {
         self.run_until(inputs, allow_nan, &AtomicBool::new(false))
     }
 
-    /// As [`run`](Self::run), up to some cycle after the one in which `interrupt` is set from outside. How many cycles
-    /// were fed says where it is then.
+    /// As [`run`](Self::run), but stops within some cycles after `interrupt` is set from outside. The number of fed
+    /// cycles then tells the position.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -382,12 +384,12 @@ impl Session {
     }
 }
 
-/// Reserves the cells of a trace.
+/// Reserves the memory for the cells of a trace.
 fn reserve(program: &Program, cycles: usize, all_vars: bool) -> Result<Reservation, Diagnostic> {
     let flat = program.flat();
     let named = || flat.vars.iter().filter(|v| v.name.is_some()).count();
     let shown = if all_vars { named() } else { program.outputs().len() };
-    // What the simulation records stands beside the cells.
+    // The simulator's record needs memory beside the cells.
     let recorded = if all_vars { flat.vars.len() } else { 0 };
     let of = |count: usize, size: usize| memory::bytes_of(cycles, count.saturating_mul(size));
     let cells = of(shown, size_of::<Cell>());
@@ -425,7 +427,7 @@ impl Values {
         Ok(())
     }
 
-    /// With what is still to be fetched; the cells of cycles that have no outputs are not determined.
+    /// All cells, including the outputs still to be fetched; the cells of cycles without outputs are not determined.
     fn rest(mut self, session: &mut Session) -> Result<IndexMap<String, Vec<Cell>>, Error> {
         self.fetch(session)?;
         self.cells.values_mut().for_each(|cells| cells.resize(self.cycles, Cell::Unknown));

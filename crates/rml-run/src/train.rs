@@ -1,8 +1,8 @@
-//! Training: runs a node over windows of data, epoch after epoch, or over windows that it makes itself, and keeps its
+//! Training: runs a node over windows of data, epoch after epoch, or over windows that it makes itself, and saves its
 //! states in checkpoints.
 //!
 //! `course` has the loop. Its blocks come from a `course::Blocks`: `data`, `free` or `stream`. Each `keeper::Keeper`
-//! keeps one thing: `until`, `stats`, `best`, `log`, the checkpoint.
+//! keeps one kind of record: `until`, `stats`, `best`, `log`, the checkpoint.
 
 use data::OnData;
 use free::Free;
@@ -42,11 +42,11 @@ pub(crate) mod until;
 pub(crate) mod updates;
 
 /// Trains a node of a source on data, epoch after epoch. All epochs are one trace: states continue from window to
-/// window and from epoch to epoch. The same program, data and seed give the same bits; so does a run that was
-/// interrupted and resumed.
+/// window and from epoch to epoch. The same program, data and seed give the same bits; so does an interrupted run that
+/// is resumed.
 ///
-/// With [`TrainOptions::length`], the node has no inputs and makes its data itself. Then `data` is not used, and there
-/// are reports in place of epochs.
+/// With [`TrainOptions::length`], the node has no inputs and makes its own data. Then `data` is not used, and there are
+/// reports instead of epochs.
 ///
 /// # Errors
 /// A program or data that does not fit, a run that fails, a checkpoint that cannot be read or written.

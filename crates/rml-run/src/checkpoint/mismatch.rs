@@ -1,4 +1,4 @@
-//! Diagnostics about a checkpoint that does not hold the states of a program.
+//! Diagnostics about a checkpoint that does not contain the states of a program.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::fingerprint;
 pub(super) struct Mismatch<'a> {
     /// Parameters that the checkpoint lacks.
     pub(super) missing: Vec<(&'a Arc<str>, &'a Type)>,
-    /// States that have another type there, and whether they are parameters.
+    /// States with another type in the checkpoint, and whether they are parameters.
     pub(super) other: Vec<(&'a Arc<str>, &'a Type, &'a Value, bool)>,
     /// States of the checkpoint that the program does not have.
     pub(super) unexpected: Vec<(&'a Arc<str>, &'a Value)>,
@@ -27,7 +27,7 @@ impl Mismatch<'_> {
         self.missing.is_empty() && self.other.is_empty() && self.unexpected.is_empty()
     }
 
-    /// One diagnostic with all of them.
+    /// One diagnostic about all differences.
     pub(super) fn diagnostic(
         &self,
         checkpoint: &Checkpoint,
@@ -77,7 +77,7 @@ impl Mismatch<'_> {
         })
     }
 
-    /// The finding at the lines of the program that have other parameters than the checkpoint.
+    /// Adds labels for the lines of the program that have other parameters than the checkpoint.
     fn labelled(&self, mut d: Diagnostic, program: &Program) -> Diagnostic {
         let mut seen = Vec::new();
         let other = self.other.iter().filter(|(_, _, _, parameter)| *parameter);
@@ -85,7 +85,7 @@ impl Mismatch<'_> {
             let text = format!("`{key}` is {ty} here, and {} in the checkpoint", value.ty());
             (place(program, key), text)
         });
-        // If paths differ, they differ from the first name on.
+        // Paths that differ, differ from the first name on.
         let outermost = |key: &str| program.call(key.split('.').next().unwrap_or_default());
         let missing = self
             .missing
@@ -102,7 +102,7 @@ impl Mismatch<'_> {
         d
     }
 
-    /// Whether only states that are no parameters differ, and only in how many rows they have.
+    /// Whether only states other than parameters differ, and only in their number of rows.
     fn is_about_rows(&self) -> bool {
         let rows = |(_, ty, value, parameter): &(&Arc<str>, &Type, &Value, bool)| {
             let (here, there) = (ty.shape.dims().len(), value.shape().dims().len());
@@ -112,7 +112,7 @@ impl Mismatch<'_> {
     }
 }
 
-/// At most that many lines of a program are shown.
+/// The most lines of a program that are shown.
 const LABELLED: usize = 3;
 
 /// The place where the program creates a state, or calls the node that does.
@@ -122,7 +122,7 @@ fn place(program: &Program, key: &str) -> Option<Span> {
     program.call(around(key)).or_else(own)
 }
 
-/// What to do about paths that differ in those parts, there and here.
+/// Advice about paths that differ in these parts, in the checkpoint and in the program.
 fn renamed_by(program: &Program, (there, here): (&str, &str)) -> String {
     let node = program.node();
     match here {
@@ -139,7 +139,7 @@ fn renamed_by(program: &Program, (there, here): (&str, &str)) -> String {
     }
 }
 
-/// What the checkpoint was made with, as far as it differs.
+/// The differences in how the checkpoint was made.
 fn made_with(before: &Position, program: &Program) -> String {
     let mut with = Vec::new();
     if before.origin.program != fingerprint::program(program.sources()) {
@@ -188,7 +188,7 @@ fn apart<'p>(there: &'p str, here: &'p str) -> (&'p str, &'p str) {
     (there.get(begin..).unwrap_or_default(), here.get(begin..).unwrap_or_default())
 }
 
-/// A node that calls the node of a program, and nothing else.
+/// The text of a node that only calls the node of a program.
 fn caller(program: &Program) -> String {
     let declared = |input: &InputInfo| {
         let dims = input.ty.shape.dims().iter().map(ToString::to_string);

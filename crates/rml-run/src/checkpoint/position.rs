@@ -1,11 +1,11 @@
-//! Where a training run is: how it is set up, and how far it has come.
+//! The position of a training run: its setup, and its progress.
 
 use rml_data::{Kept, Parts, Preparation, Ranges, split};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{self, Settings};
 
-/// Where a training run is. All of it, with the states, is what makes a resumed run continue as if it had not stopped.
+/// The position of a training run. Together with the states, it lets a resumed run continue as if it had not stopped.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -29,25 +29,25 @@ use crate::settings::{self, Settings};
 /// assert_eq!(seed.0, 7);
 /// # Ok(()) }
 /// ```
-// Files hold one flat object with the fields in this order.
+// Files contain one flat object with the fields in this order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Position {
     /// How it is trained.
     #[serde(flatten)]
     pub setup: Setup,
-    /// How far it has come.
+    /// How far it has progressed.
     #[serde(flatten)]
     pub reached: Reached,
-    /// What identifies its program and its data.
+    /// Identifies its program and its data.
     #[serde(flatten)]
     pub origin: Origin,
     /// How the data was prepared.
     #[serde(default, skip_serializing_if = "Preparation::is_empty")]
     pub preparation: Preparation,
-    /// The best epoch or report, if it is searched for.
+    /// The best epoch or report, if the run searches for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
-    /// The static parameters that were set; `None` if that was not recorded.
+    /// The static parameters that were set; `None` if they were not recorded.
     #[serde(default, with = "settings")]
     pub set: Option<Settings>,
 }
@@ -72,17 +72,17 @@ pub struct Setup {
     /// Windows kept to compare epochs by.
     #[serde(default, skip_serializing_if = "is_none")]
     pub validation: usize,
-    /// Whether the windows for testing are the last ones, not drawn by the seed.
+    /// Whether the windows for testing are the last ones instead of being drawn by the seed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub last_test: bool,
-    /// The same of the windows to compare epochs by, of those that are not for testing.
+    /// The same for the windows to compare epochs by, among those that are not for testing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub last_validation: bool,
     /// Whether windows have different numbers of cycles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ragged: bool,
-    /// Which windows are for what, if groups or windows that share rows were divided; otherwise the numbers and the
-    /// seed say it.
+    /// The use of each window, if groups, or windows that share rows, were divided; otherwise the counts and the seed
+    /// determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranges: Option<Ranges>,
 }
@@ -94,23 +94,23 @@ pub struct Reached {
     pub epoch: u64,
     /// Windows done in the epoch or report after that.
     pub done: usize,
-    /// What a run without epochs has done in all.
+    /// The total length of a run without epochs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Done>,
     /// Sums of the metrics over the windows of [`done`](Self::done): name, bits of the sum, weight.
     pub sums: Vec<(String, u64, u64)>,
 }
 
-/// What a run without epochs has done.
+/// The total length of a run without epochs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Done {
-    /// Windows in all.
+    /// Windows in total.
     pub windows: u64,
-    /// Cycles in all.
+    /// Cycles in total.
     pub cycles: u64,
     /// How many windows are averaged in a report.
     pub report: u64,
-    /// The condition that is to end the training, and in how many reports in a row it has held last.
+    /// The condition that ends the training, and the number of latest consecutive reports in which it was true.
     pub until: Option<(String, u64)>,
 }
 
@@ -119,7 +119,7 @@ pub struct Done {
 pub struct Origin {
     /// Identifies the program's text.
     pub program: String,
-    /// Identifies the data in those columns.
+    /// Identifies the data in these columns.
     pub data: String,
     /// The columns that were read.
     pub columns: Vec<String>,
@@ -145,7 +145,7 @@ pub struct Origin {
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Best {
-    /// The metric, with the windows that it is of: `validation.loss`.
+    /// The metric, with the windows that it is computed over: `validation.loss`.
     pub metric: String,
     /// `min` or `max`.
     pub direction: String,
@@ -171,18 +171,18 @@ fn is_none(windows: &usize) -> bool {
 }
 
 impl Setup {
-    /// What is kept for testing, and to compare epochs by.
+    /// The windows kept for testing, and to compare epochs by.
     pub(crate) fn kept(&self) -> (Kept, Kept) {
         let Self { test, last_test, validation, last_validation, .. } = *self;
         (Kept { count: test, last: last_test }, Kept { count: validation, last: last_validation })
     }
 
-    /// How many windows are used for nothing, since they share rows with windows for testing or validation.
+    /// How many windows are not used, since they share rows with windows for testing or validation.
     pub(crate) fn left_out(&self) -> usize {
         self.ranges.as_ref().map_or(0, |ranges| Ranges::count(&ranges.left_out))
     }
 
-    /// What each window of the data is for.
+    /// The use of each window of the data.
     pub(crate) fn parts(&self) -> Parts {
         if let Some(ranges) = &self.ranges {
             return ranges.parts(self.windows);
@@ -193,7 +193,7 @@ impl Setup {
 }
 
 impl Position {
-    /// Whether the numbers can be those of a run.
+    /// Whether the numbers are possible for a run.
     pub(super) fn is_possible(&self) -> bool {
         let (Setup { batch, windows, test, validation, ragged, .. }, Reached { done, sums, .. }) =
             (&self.setup, &self.reached);
@@ -214,7 +214,7 @@ impl Position {
         }
         let left = [*test, *validation, self.setup.left_out()];
         let train = left.iter().try_fold(*windows, |rest, n| rest.checked_sub(*n));
-        // Where windows have different lengths, batches have different sizes.
+        // If windows have different lengths, batches have different sizes.
         let is_end = |train: usize| *ragged || done.is_multiple_of(*batch) || *done == train;
         let is_done = |train: usize| train > 0 && *done <= train && is_end(train);
         *batch > 0 && train.is_some_and(is_done) && sums((*windows as u64).saturating_mul(1 << 20))

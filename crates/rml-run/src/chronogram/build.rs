@@ -1,4 +1,4 @@
-//! From a run to its chronogram.
+//! Makes the chronogram of a run.
 
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
@@ -16,7 +16,7 @@ use crate::trace::{self, RunOptions};
 /// A run with its chronogram.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The chronogram; cells of cycles that went wrong are unknown.
+    /// The chronogram; cells of cycles with errors are unknown.
     pub chronogram: Chronogram,
     /// Why the run stopped early, or that cells wait for each other.
     pub error: Option<Error>,
@@ -28,12 +28,12 @@ pub struct Drawn {
 /// [`run`](crate::run()) does, and makes a chronogram of it.
 ///
 /// # Errors
-/// Inputs that do not fit the program. What goes wrong during the run is in [`Drawn::error`].
+/// Inputs that do not fit the program. Errors during the run are in [`Drawn::error`].
 pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
     Ok(drawn(program, inputs, options, rows, |_, _, _| ())?.0)
 }
 
-/// As [`draw`], with what a page shows beside the chronogram; with the time of each line, if the engine is
+/// As [`draw`], with the other parts of a page; with the time of each line, if the engine is
 /// [measured](crate::Engine::measured_by).
 ///
 /// # Errors
@@ -75,15 +75,15 @@ fn drawn<T>(
     Ok((Drawn { chronogram, error: trace.error, warnings: trace.warnings }, seen))
 }
 
-/// The bytes that a cell takes at most, with its arrows, and the text or drawing made of them.
+/// An upper bound on the bytes of a cell, with its arrows, and the text or drawing made of them.
 const CELL: u64 = 1024;
 
-/// The bytes of a table of that many rows, with everything that is made of it.
+/// The bytes of a table with this many rows, and of everything made of it.
 pub(super) fn bytes(rows: usize, cycles: usize) -> u64 {
     (rows as u64 + 1).saturating_mul(cycles as u64).saturating_mul(CELL)
 }
 
-/// Asks for the bytes of a chronogram.
+/// Requests the memory for a chronogram.
 pub(super) fn ask(bytes: u64, cycles: usize) -> Result<(), Diagnostic> {
     memory::ask(bytes).map_err(|short| {
         short

@@ -1,4 +1,5 @@
-//! Tables of the Kahn semantics: values stand by their number in the sequence, not by cycle, and there is no absence.
+//! Tables of the Kahn semantics: values are ordered by their number in the sequence, not by cycle, and there is no
+//! absence.
 
 use rml_base::codes::{run as codes, sim};
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
@@ -15,9 +16,9 @@ use super::build::{Drawn, ask, bytes, value_cell};
 use crate::trace::{self, RunOptions};
 
 /// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's
-/// appendix, and makes a table of it: for each variable the sequence that it reaches. Cells that are absent in the
-/// inputs are left out of their sequences; where a sequence continues beyond what the inputs determine, `..` stands at
-/// its end. [`Drawn::warnings`] explains each deadlock by what waits for what.
+/// appendix, and makes a table of it: for each variable the sequence that it reaches. Absent cells of inputs are left
+/// out of their sequences; a sequence that continues without further inputs ends with `..`. [`Drawn::warnings`]
+/// explains each deadlock by the chain of waits.
 ///
 /// # Errors
 /// Inputs that do not fit the program; windows, which this semantics does not have; an integer that overflows.
@@ -28,7 +29,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
         return Err(fail(window(equation.span)));
     }
     let (cycles, sequences) = trace::sequences(program, inputs, options)?;
-    // Each delay makes a sequence longer by one at most; what is longer than that continues without inputs.
+    // Each delay makes a sequence longer by at most one; a longer sequence continues without inputs.
     let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
     let limit = cycles.saturating_add(delays + 1);
     let elements = memory::bytes_of(limit, flat.vars.len().saturating_mul(size_of::<Value>()));
@@ -54,7 +55,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     Ok(Drawn { chronogram, error: None, warnings: Diagnostics(deadlocks.collect()) })
 }
 
-/// The cells of a sequence; the last one, if there is one more, says whether it continues.
+/// The cells of a sequence. With `goes_on` there is one more cell, which says whether the sequence continues.
 fn cells((stream, names): (&Stream, Named<'_>), width: usize, goes_on: bool) -> Vec<Cell> {
     let values = stream.values.iter().take(width);
     let mut cells: Vec<Cell> = values.map(|value| value_cell(value, names)).collect();
@@ -73,7 +74,7 @@ fn window(span: rml_base::Span) -> Diagnostic {
         .help("leave out `--semantics kahn`, or trace a node without `every`")
 }
 
-/// An operator without a result.
+/// The error of an operator that failed.
 fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
     let equation = &flat.equations[failure.equation];
     let at = format!("in element {} of {}", failure.element, Labels::new(flat).of(equation.lhs));
@@ -107,7 +108,7 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
     }
 }
 
-/// The chain of waits, beginning with a named variable of the circle.
+/// The warning about a chain of waits, beginning with a named variable of the circle.
 fn deadlock(flat: &Flat, mut circle: Vec<Wait>) -> Diagnostic {
     let labels = Labels::new(flat);
     let named = |w: &Wait| labels.names.short(w.var).is_some();

@@ -1,7 +1,7 @@
 //! Chronograms of programs: a run as a table of variables over cycles, with its dependences in time as arrows.
 //!
-//! [`draw`] runs a program over its inputs and makes its [`Chronogram`], [`stages`] shows how the table fills as cycles
-//! are read, [`kahn`] what another semantics makes of the program. The tables and their drawings are those of
+//! [`draw`] runs a program over its inputs and makes its [`Chronogram`]. [`stages`] shows how the table fills as cycles
+//! are read. [`kahn`] makes the table of another semantics. The tables and their drawings are defined in
 //! `rml-pictures`.
 
 mod build;

@@ -1,4 +1,4 @@
-//! What a page shows of a program beside its chronogram.
+//! The parts of a program's page beside its chronogram.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use rml_pictures::{LineCost, Names, Page, PageRow, WindowEnds, network, reasons}
 use super::statuses::{Statuses, known};
 use crate::profile::ProfileReport;
 
-/// Tensors of more elements than that are shown by their beginnings only.
+/// Tensors with more elements are shown only by their first elements.
 const ELEMENTS: usize = 1024;
 
-/// A page has the elements of tensors up to that many; then rows have the beginnings only.
+/// The most tensor elements of a page with all elements; beyond that, rows have only the first elements.
 const ALL_ELEMENTS: usize = 600_000;
 
-/// The page of a program whose rows are those variables.
+/// The page of a program with these variables as rows.
 pub(super) fn page(
     program: &Program,
     (statuses, names): (&Statuses<'_>, &ValueNames),
@@ -30,7 +30,7 @@ pub(super) fn page(
     let (flat, sources) = (program.flat(), program.sources());
     let mut texts: Vec<FileId> = Vec::new();
     let mut place = |span: Span| {
-        // Texts of the library are not the reader's.
+        // The reader did not write the texts of the library.
         let name = sources.name(span.file);
         if name.starts_with("std/") || sources.text(span.file).is_empty() {
             return None;
@@ -59,7 +59,7 @@ pub(super) fn page(
     }
 }
 
-/// The values of tensors, those of the node itself first, as long as there is room for them.
+/// The values of tensors, those of the node itself first, within the limit on elements.
 fn tensors(
     (statuses, names): (&Statuses<'_>, &ValueNames),
     shown: &[(Var, String)],
@@ -84,7 +84,7 @@ fn tensors(
     found
 }
 
-/// The ends of windows, each condition once. Conditions that hold in the same cycles are one.
+/// The ends of windows, each condition once. Conditions that hold in the same cycles count as one.
 fn windows(flat: &Flat, statuses: &Statuses<'_>, cycles: usize) -> Vec<WindowEnds> {
     let names = Names::new(flat);
     let mut found: Vec<WindowEnds> = Vec::new();
@@ -107,7 +107,7 @@ fn windows(flat: &Flat, statuses: &Statuses<'_>, cycles: usize) -> Vec<WindowEnd
     found
 }
 
-/// What each line of the page's texts costs: the bytes of the values that it computes, and the time that was measured.
+/// The cost of each line of the page's texts: the bytes of the values that it computes, and the measured time.
 pub(super) fn costs(program: &Program, page: &Page, profile: Option<&Profile>) -> Vec<LineCost> {
     let (flat, sources) = (program.flat(), program.sources());
     let text = |name: &str| page.sources.iter().position(|(own, _)| own == name);

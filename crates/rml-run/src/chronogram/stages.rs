@@ -10,21 +10,21 @@ use super::build::{Drawn, ask, table};
 use super::statuses::Statuses;
 use crate::trace::{self, RunOptions};
 
-/// The bytes that a cell of a slab takes at most, with the text made of it.
+/// An upper bound on the bytes of a cell of a slab, with the text made of it.
 const CELL: u64 = 160;
 
 /// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), over the first cycle of its inputs, over
-/// the first two, and so on, each as the beginning of an endless trace; and over all of them with their end known,
-/// where [`RunOptions::end`] says so. The rows of each run stand below each other, under a heading; what a run knows
-/// that the one before did not is [fresh](Chronogram::fresh). A slab `[0:n]` is the fixed point at index n of the
+/// the first two, and so on, each as the beginning of an endless trace; and finally over all of them with a known end,
+/// if [`RunOptions::end`] says so. The rows of each run follow below each other, under a heading; cells that the
+/// previous run did not determine are [fresh](Chronogram::fresh). A slab `[0:n]` is the fixed point at index n of the
 /// paper's figures.
 ///
 /// # Errors
-/// Inputs that do not fit the program. What goes wrong during a run ends the table, and is in [`Drawn::error`].
+/// Inputs that do not fit the program. An error during a run ends the table, and is in [`Drawn::error`].
 pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (whole, names) = (trace::cycles(program, inputs, &options)?, options.names(program)?);
-    // A slab for each cycle, as wide as the whole.
+    // A slab for each cycle, each as wide as the whole table.
     let cells = (shown(program.flat(), rows).len() as u64 + 1).saturating_mul(whole as u64);
     ask(cells.saturating_mul(whole as u64).saturating_mul(CELL), whole).map_err(|d| program.error(d))?;
     let ends = (1..=whole)

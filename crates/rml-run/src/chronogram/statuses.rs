@@ -1,4 +1,4 @@
-//! What a run has recorded of each variable in each cycle.
+//! The status of each variable in each cycle, as recorded by a run.
 
 use std::cell::OnceCell;
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 /// The statuses that a run has recorded.
 pub(super) struct Statuses<'s> {
     session: &'s Session,
-    /// Why one of them could not be read.
+    /// The error of a status that could not be read.
     failed: OnceCell<Error>,
 }
 
@@ -21,7 +21,7 @@ impl<'s> Statuses<'s> {
         Self { session, failed: OnceCell::new() }
     }
 
-    /// That of a variable in a cycle; whether it could be read, [`read`](Self::read) says.
+    /// The status of a variable in a cycle; [`read`](Self::read) returns whether it could be read.
     pub(super) fn at(&self, v: Var, n: usize) -> Status {
         self.session.status(n as u64, v).unwrap_or_else(|error| {
             self.failed.get_or_init(|| error);
@@ -29,13 +29,13 @@ impl<'s> Statuses<'s> {
         })
     }
 
-    /// Whether everything that was asked for could be read.
+    /// Returns the error, if any status could not be read.
     pub(super) fn read(self) -> Result<(), Error> {
         self.failed.into_inner().map_or(Ok(()), Err)
     }
 }
 
-/// What a picture shows of a status.
+/// The form in which a picture shows a status.
 pub(super) fn known(status: &Status) -> Known {
     match status {
         Status::Absent => Known::Absent,

@@ -3,7 +3,7 @@
 use rml_base::{Diagnostic, memory};
 use rml_executor::TooLong;
 
-/// Says how much memory a window of that many cycles takes, and with how little it would run.
+/// The error of a window with this many cycles: how much memory it takes, and how little would be enough.
 pub(crate) fn refused(TooLong { short, least }: &TooLong, cycles: usize) -> Diagnostic {
     let plural = if cycles == 1 { "" } else { "s" };
     let refused = short.diagnostic(format!("a window of {cycles} cycle{plural}"));

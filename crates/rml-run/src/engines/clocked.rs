@@ -16,7 +16,7 @@ use super::random::told;
 const WINDOWS: Feeding = Feeding::Windows { cycles: None };
 const STREAM: Feeding = Feeding::Stream { look_ahead: None };
 
-/// Programs, and whether a stream has a plan, too.
+/// Programs, and whether they have a plan also for a stream.
 const PROGRAMS: [(&str, bool); 9] = [
     // Conditions that are inputs on a clock.
     (
@@ -57,7 +57,7 @@ node main(n: int [], end: bool [], x: int [] when end, b: bool [] when end, z: i
     ),
 ];
 
-/// Rows that agree with all clocks: what the program does not ask for is absent.
+/// Rows that agree with all clocks: inputs that the program does not ask for are absent.
 fn agreeing(flat: &Arc<Drawn>, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
     let offer = |r: &mut Random, ty: DType| match ty {
         DType::Bool => Value::Bool(r.chance(0.5)),
@@ -119,7 +119,8 @@ fn inputs_that_disagree_with_their_clocks_are_found_as_in_the_simulator() {
     assert!(ran > 1200 && failed > 400, "{ran} runs, of which {failed} fail");
 }
 
-/// What the program asks for may be offered elsewhere, too; where it asks for more, that is an error.
+/// Inputs may also be offered in cycles where the program does not ask for them; where it asks and they are missing,
+/// that is an error.
 #[test]
 fn inputs_on_demand_run_by_plan() {
     for (text, _) in PROGRAMS {

@@ -1,4 +1,4 @@
-//! Where a plan expects its inputs, and whether they are available (ENV-3).
+//! The cycles in which a plan expects its inputs, and whether they are present there (ENV-3).
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,15 @@ use super::given::Given;
 /// In which cycles a plan expects an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Clock {
-    /// In each of them.
+    /// In every cycle.
     Always,
-    /// Where that input is present with that value.
+    /// Where this input is present with this value.
     Input(usize, bool),
-    /// Where that output of the plan is present with that value.
+    /// Where this output of the plan is present with this value.
     Output(usize, bool),
 }
 
-/// The clock of each input, and the conditions that a plan has to put out after the outputs of the program.
+/// The clock of each input, and the conditions that a plan has to output after the outputs of the program.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct InputClocks {
     pub(super) of: Vec<Clock>,
@@ -32,7 +32,7 @@ pub(super) struct InputClocks {
 }
 
 impl InputClocks {
-    /// Those of a program.
+    /// The clocks of a program.
     ///
     /// # Errors
     /// An input is on a clock that is not known before the program runs.
@@ -98,7 +98,7 @@ fn condition(program: &Drawn, clocks: &Clocks, input: &Input) -> Result<Option<(
     Ok(input.clock.or_else(|| clocks.samplings(clock).pop()))
 }
 
-/// Whether the data alone tell where an input is present: it is on conditions that are inputs.
+/// Whether data alone determine where an input is present: all its conditions are inputs.
 fn is_given(program: &Drawn, conds: &[Option<(Var, bool)>], mut at: usize) -> bool {
     for _ in 0..=conds.len() {
         let Some((cond, _)) = conds[at] else { return true };
@@ -108,16 +108,16 @@ fn is_given(program: &Drawn, conds: &[Option<(Var, bool)>], mut at: usize) -> bo
     false
 }
 
-/// Compares inputs with their clocks.
+/// Checks inputs against their clocks.
 #[derive(Debug)]
 pub(super) struct Checks {
     clocks: Vec<Clock>,
-    /// Where the program computes clocks: the registers that a window writes, and what they had before it.
+    /// If the program computes clocks: the registers that a window writes, and their values before it.
     written: Vec<(usize, Option<Held>)>,
 }
 
 impl Checks {
-    /// Those of a plan.
+    /// The checks of a plan.
     pub(super) fn new(plan: &Plan, clocks: Vec<Clock>) -> Self {
         let mut checks = Self { clocks, written: Vec::new() };
         if checks.computes() {
@@ -128,7 +128,7 @@ impl Checks {
         checks
     }
 
-    /// Whether the plan computes clocks: what does not agree with them is found when a window has run.
+    /// Whether the plan computes clocks; then data that do not agree with them are found after a window has run.
     pub(super) fn computes(&self) -> bool {
         self.clocks.iter().any(|clock| matches!(clock, Clock::Output(..)))
     }

@@ -1,4 +1,4 @@
-//! Programs whose windows end where data of the next cycle say it, by plan and by simulator, cut anywhere.
+//! Programs whose windows end where data of the next cycle say so, run by plan and by simulator, with arbitrary blocks.
 
 use rml_driver::{Options, Source, compile};
 use rml_engine::{Engine, Feeding, Use};
@@ -10,7 +10,7 @@ use rml_testkit::verdicts::respecting;
 use super::plan::{PlanEngine, planned};
 use super::random::told;
 
-/// Programs, and whether inputs say where their windows end; else the plan finds it.
+/// Programs, and whether inputs give the ends of their windows; otherwise the plan finds them.
 const PROGRAMS: [(&str, bool); 8] = [
     (
         "node back(x: int []) -> (s) s = x + (0 fby back s);
@@ -30,7 +30,7 @@ node next(r: bool []) -> (l) l = false fby back r;
 node main(x: int [], r, end: bool []) -> (s, l) l = next(r) every end; s = back(x) every (l or end);",
         false,
     ),
-    // The condition is computed of data.
+    // The condition is computed from data.
     (
         "node back(x: int []) -> (s) s = x + (0 fby back s);
 node main(x: int [], c: bool []) -> (s) s = back(x) every (not post (c or x > 3));",
@@ -42,7 +42,7 @@ node next(r: bool []) -> (l) l = true fby back r;
 node main(x: int [], end: bool []) -> (s, n) l = next(x * x > 9) every end; s = back(x) every l; n = 0 fby (if l then n + s else n);",
         false,
     ),
-    // The condition is computed of what a delay remembers.
+    // The condition is computed from the value of a delay.
     (
         "node back(x: int []) -> (s) s = x + (0 fby back s);
 node main(x: int [], c: bool []) -> (s, n) n = 0 fby (if n > 3 or c then 0 else n + 1); s = back(x) every (false fby back (n == 0));",
@@ -85,7 +85,7 @@ fn ends_that_data_of_the_next_cycle_tell_are_those_of_the_simulator() {
     }
 }
 
-/// Whole windows run by plan, and not again in the simulator.
+/// Whole windows run by plan, and are not repeated in the simulator.
 #[test]
 fn the_last_window_of_the_data_runs_by_plan() {
     let (text, _) = PROGRAMS[1];

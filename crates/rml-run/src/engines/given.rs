@@ -1,4 +1,4 @@
-//! The inputs of the cycles that a plan has still to run.
+//! The inputs of the cycles that a plan still has to run.
 
 use rml_backend::Held;
 use rml_base::Diagnostic;
@@ -10,9 +10,9 @@ use rml_ir::{Data, Precision, Value};
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) present: Present,
-    /// Whether the program says where it is present, among those cycles.
+    /// Whether the program determines in which of the cycles it is present.
     pub(super) on_demand: bool,
-    /// Its values where it is present.
+    /// Its values in the cycles where it is present.
     pub(super) data: Data,
 }
 
@@ -80,8 +80,8 @@ impl Given {
         }
     }
 
-    /// An input with the values of this one in the next cycle. Where `ends` is true, it has the value `init`, if that
-    /// is given; in the last cycle, it has an arbitrary one. If this input is absent anywhere, the result is absent
+    /// An input with the values of this one in the next cycle. Where `ends` is true, it has the value `init`, if `init`
+    /// is given; in the last cycle its value is arbitrary. If this input is absent anywhere, the result is absent
     /// everywhere.
     pub(super) fn next(&self, cycles: usize, ends: &[bool], init: Option<bool>) -> Self {
         if cycles == 0 || !(0..cycles).all(|t| self.present.at(t)) {
@@ -101,14 +101,14 @@ impl Given {
         Self { present: Present::Always, on_demand: false, data }
     }
 
-    /// Whether it is present in a cycle where it is expected, and nowhere else. What the program asks for may be
-    /// offered elsewhere, too.
+    /// Whether it is present in a cycle exactly if it is expected there. An input on demand may also be present
+    /// elsewhere.
     pub(super) fn agrees(&self, t: usize, expected: bool) -> bool {
         let there = self.present.at(t);
         there == expected || there && self.on_demand
     }
 
-    /// Continues after its `cycles` cycles with the `count` cycles of another one.
+    /// Appends the first `count` cycles of another one after its own `cycles` cycles.
     pub(super) fn append(&mut self, cycles: usize, more: Given, count: usize) {
         self.present = match (&self.present, &more.present) {
             (Present::Always, Present::Always) => Present::Always,

@@ -20,15 +20,15 @@ use super::clocks::InputClocks;
 use super::windows::{Planned, Windows};
 
 /// Runs programs that have a plan; windows that may contain an error run again in the simulator. Programs are opened
-/// often: for each epoch, each gradient, each number of stacked windows. So their plans are kept, ready to run, as long
-/// as the programs exist.
+/// often: for each epoch, each gradient, each number of stacked windows. So their plans are cached, ready to run, for
+/// as long as the programs exist.
 #[derive(Debug)]
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
     executor: Arc<dyn Executor>,
-    /// Whether it pays off to guess window lengths on this executor.
+    /// Whether guessing window lengths saves time on this executor.
     guesses: bool,
-    /// The largest number of threads; one per core if it is not given.
+    /// The largest number of threads; by default one per core.
     threads: Option<NonZeroUsize>,
 }
 
@@ -39,7 +39,7 @@ impl Default for PlanEngine {
     }
 }
 
-/// The facts about a program that is fed in that way.
+/// The facts about a program that is fed in one way.
 #[derive(Debug)]
 struct Known {
     program: Weak<Drawn>,
@@ -47,7 +47,7 @@ struct Known {
     found: Result<Found, Declined>,
 }
 
-/// A plan, made ready by the executor when it is first opened for a use that it fits.
+/// A plan, prepared by the executor when it is first opened for a use.
 #[derive(Clone, Debug)]
 struct Found {
     planned: Planned,
@@ -86,23 +86,23 @@ impl Engine for PlanEngine {
 }
 
 impl PlanEngine {
-    /// On that executor.
+    /// Plans on the given executor.
     pub(super) fn on(executor: Arc<dyn Executor>) -> Self {
         Self { known: Mutex::default(), guesses: executor.about().guesses, executor, threads: None }
     }
 
-    /// On that backend; windows that it does not run well are run by the embedded one.
+    /// Plans on the given backend; the embedded backend runs the windows that are slow on it.
     pub(super) fn lowered(backend: Arc<dyn Backend>) -> Self {
         Self::on(Arc::new(Ragged::new(Arc::new(Lowered::new(backend)), Arc::new(Cpu))))
     }
 
-    /// The same, with up to that many threads.
+    /// The same, with at most `threads` threads.
     pub(super) fn with_threads(self, threads: NonZeroUsize) -> Self {
         Self { threads: Some(threads), ..self }
     }
 
     fn threads(&self) -> usize {
-        // Asking the system takes as long as a small window.
+        // A request to the system takes as long as a small window.
         static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
         let cores = || *CORES.get_or_init(|| available_parallelism().unwrap_or(NonZeroUsize::MIN));
         self.threads.unwrap_or_else(cores).get()
@@ -152,7 +152,7 @@ fn planned_alone(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Plann
     }
 }
 
-/// The plan of a program that computes where inputs are present. The plan also puts out these conditions, so that they
+/// The plan of a program that computes where inputs are present. The plan also outputs these conditions, so that they
 /// can be compared with the data.
 fn telling(program: &Drawn, analyses: &Analyses, fed: Fed, clocks: InputClocks) -> Result<Planned, Declined> {
     let late = clocks.declined(program, "cannot compare it with the data in time");
@@ -160,11 +160,11 @@ fn telling(program: &Drawn, analyses: &Analyses, fed: Fed, clocks: InputClocks) 
     flat.outputs.extend(&clocks.told);
     let extended = Drawn::new(flat).ok();
     let found = extended.and_then(|program| scheduled(&program, &Analyses::of(&program), fed, clocks).ok());
-    // If the program has no plan even without these outputs, there is another reason.
+    // If the program has no plan even without these outputs, report that other reason.
     found.ok_or_else(|| schedule(program, analyses, fed).err().unwrap_or(late))
 }
 
-/// The plan of a program that tells where its inputs are present, as far as data do not.
+/// The plan of a program, with outputs for the clocks of inputs that data alone do not determine.
 fn scheduled(
     program: &Drawn,
     analyses: &Analyses,
@@ -201,10 +201,10 @@ fn schedule(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Ind
     Ok((plan, delays))
 }
 
-/// How a plan runs where a stream would be late.
+/// How to run a program whose outputs would be late in a stream.
 const WHOLE: &str = "data given as a whole (`--data`, `--inputs`) runs by plan";
 
-/// For how many cycles outputs wait, if that is known.
+/// For how many cycles outputs wait, if this is known.
 fn latency(program: &Drawn, causality: &Causality) -> u64 {
     let of = |v: &rml_ir::flat::Var| match causality.latency[*v] {
         Latency::Bounded(cycles) => cycles,
@@ -213,7 +213,7 @@ fn latency(program: &Drawn, causality: &Causality) -> u64 {
     program.outputs.iter().map(of).max().unwrap_or(0)
 }
 
-/// Whether a plan can run a stream: no output waits for a cycle that has no inputs.
+/// Whether a plan can run a stream: no output waits for a later cycle.
 fn streams(plan: &Plan) -> bool {
     plan.ends == Ends::Nothing || plan.inputs.is_empty()
 }
@@ -239,7 +239,7 @@ mod tests {
         rows(&mut *run)
     }
 
-    /// The outputs that are known by now, a line for each cycle.
+    /// The outputs that are known so far, one line per cycle.
     fn rows(run: &mut dyn Run) -> Vec<String> {
         let mut rows = Vec::new();
         while let Some(outputs) = run.next_outputs() {
@@ -255,7 +255,7 @@ mod tests {
         )
     }
 
-    /// A state that the program never changes may be loaded with another value anyway.
+    /// A state that the program never changes may still be loaded with another value.
     #[test]
     fn states_that_contradict_the_facts_are_left_to_the_simulator() {
         let text =
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// What the simulator runs again counts many activations, what is run by plan one a window.
+    /// A window that the simulator repeats counts many activations, a window that runs by plan counts one.
     #[test]
     fn a_block_is_run_window_by_window_and_not_again() {
         let text = "node count(x: bool []) -> (n) n = (0 fby n) + (if x then 1 else 0);
@@ -289,7 +289,7 @@ node main(x: bool [], end: bool []) -> (n when end) n = (count(x) every end) whe
         let outputs = run.next_outputs().expect("all is known");
         outputs.for_each_value(0, |t, value| seen.push((t, value.as_int()))).expect("on the host");
         assert_eq!(seen, [(1, Some(2)), (4, Some(1))]);
-        // A block that ends inside a window leaves it open, and the next one continues with it.
+        // A block that ends inside a window leaves the window open, and the next block continues it.
         run.feed(Inputs::Block(&Block::new(2, vec![bools(&[true; 2]), bools(&[false; 2])])))
             .expect("it runs");
         assert_eq!((run.open_cycles(), run.next_outputs().is_none()), (2, true));
@@ -302,14 +302,14 @@ node main(x: bool [], end: bool []) -> (n when end) n = (count(x) every end) whe
             seen
         };
         assert_eq!(counted(&run.next_outputs().expect("two windows")), [(2, Some(3)), (3, Some(0))]);
-        // At the end of the trace the simulator has what is open.
+        // At the end of the trace the simulator runs the open cycles.
         run.finish(End::Open).expect("it ends");
         assert!(run.usage().activations > 4);
         let rows = run.remaining().expect("on the host");
         assert_eq!(rows.iter().map(|row| row.cycle).collect::<Vec<_>>(), [9]);
     }
 
-    /// The program finds the end of each window; the data are cut anywhere.
+    /// The program computes the end of each window; blocks are arbitrary.
     #[test]
     fn an_end_that_the_program_finds_is_found_over_blocks() {
         let text = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
@@ -346,7 +346,7 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
         }
     }
 
-    /// Many windows of one length run in one call, then some that are shorter; their ends are given, or found.
+    /// Many windows of one length run in one call, followed by some shorter ones; their ends are given, or computed.
     #[test]
     fn regular_windows_are_what_they_are_one_by_one() {
         let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
@@ -374,7 +374,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         }
     }
 
-    /// The embedded backend, as one that compiles; it notes what it prepares.
+    /// The embedded backend in the role of a compiling one; it records what it prepares.
     #[derive(Debug, Default)]
     struct Compiling(Mutex<Vec<String>>);
 
@@ -407,15 +407,15 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         }
     }
 
-    /// Windows of many lengths, whose ends are given, or found: few are compiled, and states continue through those
-    /// that are not. A second run of the program compiles no other lengths.
+    /// Windows of many lengths, whose ends are given or computed: few lengths are compiled, and states continue through
+    /// the windows that are not. A second run of the program compiles no further lengths.
     #[test]
     fn few_lengths_are_compiled() {
         let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
 node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if end then w + 0.25 * s else w);
     n = 0 fby n + 1; FOUND";
         let more = Ragged::MOST + 20;
-        // Those after the bound stand between those before it, and some come three times in a row.
+        // Lengths beyond the limit come between those within it, and some come three times in a row.
         let lengths = [(1..=more).collect::<Vec<_>>(), vec![3, more, more, more, 2, 2, 2, more - 1]].concat();
         let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
         let r: Vec<f32> = ends.iter().map(|end| f32::from(u8::from(*end))).collect();
@@ -449,13 +449,13 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
                 let all = backend.0.lock().expect("nobody panicked");
                 prepared.push(all.iter().collect::<std::collections::BTreeSet<_>>().len());
             }
-            // A program for each length, and few for searches and for the first window.
+            // One program for each compiled length, and a few for searches and for the first window.
             assert!((Ragged::MOST..Ragged::MOST + 6).contains(&prepared[0]), "{prepared:?}");
             assert_eq!(prepared[0], prepared[1]);
         }
     }
 
-    /// Blocks are cut anywhere; what is ahead comes again, and at the end of the trace the simulator has it.
+    /// Blocks are arbitrary; cycles ahead are fed again, and at the end of the trace the simulator runs them.
     #[test]
     fn what_looks_ahead_comes_as_late_as_it_has_to() {
         let text = "node main(x: num [], c: bool []) -> (y, n, m when c)
@@ -495,8 +495,8 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         }
     }
 
-    /// A condition that seldom holds: blocks grow until it does, and what waits for more than there is, is not tried in
-    /// each cycle.
+    /// A condition that seldom holds: blocks grow until it does, and a block that waits for more cycles than are
+    /// available is not tried again in each cycle.
     #[test]
     fn what_waits_for_a_condition_is_run_again_few_times() {
         let text = "node main(x: num [], c: bool []) -> (y, n, m when c)
@@ -525,7 +525,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             assert!(found.len() > 1400, "in blocks of {cut}: {}", found.len());
             assert!(run.usage().activations < 150, "in blocks of {cut}: {}", run.usage().activations);
             run.finish(End::Open).expect("it ends");
-            // The simulator has the cycles that are left, and some of them wait for ever.
+            // The simulator runs the remaining cycles, some of which wait for ever.
             found.extend(rows(&mut *run));
             let rest = run.remaining().expect("on the host");
             found.extend(rest.iter().map(|row| format!("{} {:?}", row.cycle, row.values)));
@@ -536,7 +536,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         assert_eq!(declined.reason, Reason::Use);
     }
 
-    /// The state waits for a cycle, the output does not.
+    /// The state waits for a cycle, but the output does not.
     #[test]
     fn a_stream_that_would_be_late_is_left_to_the_simulator() {
         let text = "node main(x: num []) -> (y) y = 0.0 fby post x;";

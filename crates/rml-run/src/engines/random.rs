@@ -1,5 +1,5 @@
-//! Random programs by the engine that runs plans and by the simulator: cut anywhere, broken off in the middle of
-//! windows, with inputs that are missing, with snapshots that one engine leaves to the other.
+//! Random programs on the plan engine and in the simulator: with arbitrary blocks, interrupted in the middle of
+//! windows, with missing inputs, and with snapshots that one engine passes to the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::plan::PlanEngine;
 const WINDOWS: Feeding = Feeding::Windows { cycles: None };
 const STREAM: Feeding = Feeding::Stream { look_ahead: None };
 
-/// Whether everything that is wanted is known some cycles later, or at the end of windows, without an error.
+/// Whether all outputs and states are known some cycles later, or at the end of windows, without an error.
 fn may_have_plan(flat: &Drawn, known: &Analyses) -> bool {
     known.clocks.verdict == Verdict::Synchronous
         && !known.causality.findings.iter().any(rml_base::Diagnostic::is_error)
@@ -55,7 +55,7 @@ fn stacked(values: &[Value], ty: &Type) -> Value {
     Value::new(shape, data)
 }
 
-/// The rows of outputs, and how the run ended.
+/// The rows of outputs, and the error that the run ended with.
 #[derive(PartialEq, Debug)]
 pub(super) struct Told {
     pub(super) rows: Vec<String>,
@@ -63,7 +63,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Whether another run that may wait where this one does not says the same, up to its end.
+    /// Whether another run gives the same rows and error, where it may have undetermined cells instead of values.
     pub(super) fn contains(&self, other: &Told) -> bool {
         let same = |(a, b): (&String, &String)| {
             let cells = a.split(' ').zip(b.split(' '));
@@ -83,7 +83,7 @@ fn fetched(run: &mut dyn Run, told: &mut Told) {
     told.rows.extend(rows.iter().map(|row| format!("{} {}", row.cycle, text(&row.values))));
 }
 
-/// Feeds rows, block by block; at each cut the states are compared with those of the simulator.
+/// Feeds rows in random blocks; after each block the states are compared with those of the simulator.
 pub(super) fn told(
     flat: &Arc<Drawn>,
     engine: &dyn Engine,
@@ -115,7 +115,7 @@ pub(super) fn told(
     Some(told)
 }
 
-/// States that the simulator can tell are those of the run, and where a window is open both say so.
+/// Checks that the states equal those of the simulator, and that both runs report open windows.
 fn same_states(flat: &Drawn, run: &dyn Run, sim: &dyn Run) {
     let of = |run: &dyn Run| {
         let states = run.states().map_err(|d| d.to_string())?;
@@ -125,20 +125,19 @@ fn same_states(flat: &Drawn, run: &dyn Run, sim: &dyn Run) {
     };
     let (states, mut wanted) = (of(run), of(sim));
     if let (Ok(states), Ok(wanted)) = (&states, &mut wanted) {
-        // A plan does not know what a delay starts with that is never active.
+        // A plan has no start value for a delay that is never active.
         wanted.retain(|key, _| states.contains_key(key));
     }
     if states.is_ok() && wanted.is_err() && has_starts_alone(flat, sim) {
         return;
     }
-    // The simulator waits where the facts say what a value is.
+    // The simulator waits where the analysis determines the value of a state.
     if !wanted.as_ref().is_err_and(|why| why.contains("not determined")) {
         assert_eq!(states, wanted, "{}", rml_ir::flat::print(flat));
     }
 }
 
-/// Whether everything that delays in open windows remember is what they start with: a plan that runs by calls may count
-/// these as unset.
+/// Whether all delays in open windows have their start values: a plan that runs by calls may count these as unset.
 fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
     let starts = |v: &Var, value: &Held| {
         let equation = flat.equations.iter().find(|equation| equation.lhs == *v);
@@ -151,7 +150,7 @@ fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
     sim.snapshot().is_ok_and(|snapshot| snapshot.delays.iter().all(|(v, value)| starts(v, value)))
 }
 
-/// Now and then another run continues, of this engine or of the simulator, in the middle of windows.
+/// Sometimes continues with another run, of this engine or of the simulator, in the middle of windows.
 fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn Engine, wish: &Use, r: &mut Random) {
     if run.open_cycles() > 0 || !r.chance(0.3) {
         return;
@@ -165,7 +164,8 @@ fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn Engine, wis
     }
 }
 
-/// The program as commands run it: what nothing reads is gone, which would fail in the simulator alone.
+/// The program after the passes that commands use: unread equations, which would fail only in the simulator, are
+/// removed.
 fn lowered(r: &mut Random) -> Arc<Drawn> {
     let (flat, _) = program(&r.take(220), 24, false);
     Arc::new(lower_drawn((*flat).clone()))

@@ -27,17 +27,17 @@ use crate::export::at_once;
 pub struct PlanShape {
     /// Its loops and sums.
     pub outline: Outline,
-    /// The bytes that the embedded backend takes for a window.
+    /// The bytes that the embedded backend needs for a window.
     pub footprint: Footprint,
-    /// Whether an export takes the node if a checkpoint gives its parameters, and not without one.
+    /// Whether an export needs a checkpoint for the parameters of the node, and succeeds with one.
     pub needs_checkpoint: bool,
 }
 
 impl PlanShape {
-    /// That of the plan of a node.
+    /// The shape of the plan of a node.
     ///
     /// # Errors
-    /// Why it has none, with the place.
+    /// The node has no plan; the reason has the place.
     pub fn new(run: &RunFacts) -> Result<Self, Declined> {
         let flat = undrawn(run)?;
         let Planned { plan, next, .. } = planned(&flat, &run.analyses, Fed::Windows)?;
@@ -47,10 +47,10 @@ impl PlanShape {
         Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan), needs_checkpoint })
     }
 
-    /// What windows of that many cycles of a node take, and how they run where there are that many bytes.
+    /// The memory of windows of `cycles` cycles of a node, and how they run with `available` bytes.
     ///
     /// # Errors
-    /// Why it has no plan, with the place.
+    /// The node has no plan; the reason has the place.
     pub fn budget(run: &RunFacts, cycles: usize, available: u64) -> Result<Budget, Declined> {
         let planned = planned(&undrawn(run)?, &run.analyses, Fed::Windows)?;
         Ok(budget(&planned.plan, cycles, available))

@@ -1,4 +1,4 @@
-//! A plan that runs over the windows of the blocks that it is fed.
+//! Runs a plan over the windows of the blocks that it is fed.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::budget::refused;
 use super::clocks::{Checks, Clock};
 use super::given::Given;
 
-/// The most cycles that are run at once where a program has no windows, and does not wait for more.
+/// The most cycles that run at once if a program has no windows, and does not wait for more.
 const BLOCK: usize = 256;
 
-/// A plan, and where its inputs are present.
+/// A plan, and the clocks of its inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     pub(super) plan: Arc<Plan>,
-    /// The delay or parameter that each register keeps.
+    /// The delay or parameter of each register.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Clock>,
     /// The meaning of the additional inputs of the plan, which the program does not have; none if the plan has no
@@ -41,7 +41,7 @@ pub(super) struct Windows {
     machine: Box<dyn Running>,
     /// Whether guessing the length of windows saves time on this executor.
     guesses: bool,
-    /// The inputs of the cycles that are not done.
+    /// The inputs of the unfinished cycles.
     given: Vec<Given>,
     cycles: usize,
     /// How the additional inputs are computed from the others, and for how many of the cycles they are known.
@@ -67,7 +67,7 @@ pub(super) struct Windows {
     windows: u64,
     /// The length of the last window, and how many windows in a row had this length.
     last: (usize, u64),
-    /// The rows after the inputs of cycles that are searched.
+    /// For each input, the row after its values in the searched cycles.
     tried: Vec<usize>,
 }
 
@@ -116,7 +116,8 @@ impl Windows {
         }
     }
 
-    /// The next window, which begins at cycle `from` of the available ones; `rows` gives the rows of the inputs there.
+    /// The next window, which begins at cycle `from` of the available cycles; `rows` gives the row of each input at
+    /// this cycle.
     fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         if self.foreign.contains(&true) {
             return Ok(Next::Suspect);
@@ -183,7 +184,7 @@ impl Windows {
             self.try_inputs(from, all, rows);
             match self.machine.windows(ticks, count) {
                 Ok(true) => return Ok(Some(Next::Ran(ticks, count))),
-                // Nothing that was computed counts.
+                // The results of a wrong guess are not used.
                 Ok(false) | Err(Fault::Suspect) => {}
                 Err(Fault::Failed(failure)) => return Err(failure.into()),
             }
@@ -225,22 +226,22 @@ impl Windows {
         }
     }
 
-    /// Sets the inputs of a window of the machine; moves on the rows to those after it.
+    /// Sets the inputs of a window of the machine; advances the rows past it.
     fn set_inputs(&mut self, from: usize, ticks: usize, rows: &mut [usize]) {
         for (i, (input, row)) in self.given.iter().zip(rows).enumerate() {
             *row = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
         }
     }
 
-    /// Takes rows back to before cycles that come again.
+    /// Moves rows back to before cycles that are fed again.
     fn take_back(&self, cycles: &std::ops::Range<usize>, rows: &mut [usize]) {
         for (input, row) in self.given.iter().zip(rows) {
             *row -= cycles.clone().filter(|t| input.present.at(*t)).count();
         }
     }
 
-    /// Runs a window, and returns how many of its cycles are done; none if an error is suspected. Then nothing has
-    /// changed.
+    /// Runs a window, and returns how many of its cycles are finished. None, and nothing has changed, if an error is
+    /// suspected.
     fn window(&mut self, from: usize, ticks: usize, rows: &mut [usize]) -> Result<Option<usize>, Diagnostic> {
         self.checks.keep(&*self.machine)?;
         self.machine.next(Aim::Window(ticks));
@@ -257,15 +258,15 @@ impl Windows {
         Ok(Some(ran))
     }
 
-    /// Adds windows that have run.
+    /// Counts windows that have run.
     fn count(&mut self, ticks: usize, count: u64) {
         self.windows += count;
         self.last = (ticks, if ticks == self.last.0 { self.last.1 + count } else { count });
     }
 
     /// Decides whether and how a plan that waits continues after a block. If a value waits for cycles after the block,
-    /// the next block has twice as many cycles. If it waits for cycles that have no inputs yet, the plan is tried again
-    /// when a quarter more are available. So each cycle is run only a few times, however long values wait.
+    /// the next block has twice as many cycles. If it waits for cycles without inputs, the plan is tried again when a
+    /// quarter more cycles are available. So each cycle runs only a few times, however long values wait.
     fn goes_on(&mut self, (ticks, done): (usize, usize), all: usize) -> bool {
         self.wanted = 0;
         if ticks == all {
@@ -279,7 +280,7 @@ impl Windows {
         true
     }
 
-    /// Computes the additional inputs, which have the values of the next cycle.
+    /// Computes the additional inputs, whose values come from the next cycle.
     fn look_ahead(&mut self) {
         let own = self.plan.inputs.len() - self.next.len();
         self.given.truncate(own);
@@ -294,7 +295,7 @@ impl Windows {
         }
     }
 
-    /// Drops the inputs of the first cycles, of which `rows` gives the number of values.
+    /// Drops the inputs of the first cycles; `rows` gives the number of values of each input.
     fn drop_front(&mut self, done: usize, rows: &[usize]) {
         if done == self.cycles {
             self.given.clear();
@@ -315,13 +316,13 @@ impl Windows {
         self.machine.set_register(register.index(), value)
     }
 
-    /// A delay that restarts is what the plan knows about it.
+    /// Unsets a register: its delay restarts with the value that the plan relies on.
     fn unset_register(&mut self, register: Reg) {
         self.foreign[register.index()] = false;
         self.machine.unset_register(register.index());
     }
 
-    /// Asks for the memory of the tapes of a window. If the plan cannot run with less, the simulator may.
+    /// Requests the memory for the tapes of a window. If the plan cannot run with less, the simulator may.
     fn has_memory(&mut self, ticks: usize) -> Result<bool, Diagnostic> {
         match self.machine.ask(ticks) {
             Ok(()) => Ok(true),
@@ -335,13 +336,13 @@ impl Windows {
 
 /// The next part of the inputs of a plan.
 enum Next {
-    /// A window of that many cycles, those that are ahead among them.
+    /// A window of this many cycles, including the cycles ahead.
     Window(usize),
-    /// Windows of that many cycles each, that many of them, which have run.
+    /// Windows that have run: the cycles of each, and their number.
     Ran(usize, usize),
-    /// A window that does not end yet.
+    /// A window whose end is not available yet.
     Open,
-    /// A window that the plan does not run.
+    /// A window that the plan cannot run, since an error is suspected.
     Suspect,
 }
 
@@ -487,7 +488,7 @@ impl Fast for Windows {
     }
 }
 
-/// A column of values of that type, one below the other where they are present.
+/// A column of a type: the values in the cycles where it is present.
 fn column(marks: Vec<bool>, data: Data, ty: &Type) -> Column {
     let rows = marks.iter().filter(|is_present| **is_present).count();
     let dims: Vec<usize> = std::iter::once(rows).chain(ty.shape.dims().iter().copied()).collect();

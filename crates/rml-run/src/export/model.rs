@@ -22,14 +22,14 @@ use crate::checkpoint::Checkpoint;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModelFormat {
-    /// An ONNX model of opset 18, the bytes of a file `.onnx`.
+    /// An ONNX model of opset 18: the content of an `.onnx` file.
     Onnx,
-    /// A StableHLO module, the text of a file `.mlir`.
+    /// A StableHLO module: the text of an `.mlir` file.
     StableHlo,
 }
 
 impl ModelFormat {
-    /// How names of files end.
+    /// The extension of file names.
     pub fn ending(self) -> &'static str {
         match self {
             ModelFormat::Onnx => "onnx",
@@ -38,7 +38,7 @@ impl ModelFormat {
     }
 }
 
-/// A program as a graph, and what was found on the way.
+/// A program as a graph, with its warnings.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -54,24 +54,24 @@ pub struct ExportedModel {
     pub node: String,
     /// The content of the file.
     pub bytes: Vec<u8>,
-    /// The names of what goes in: the inputs, then the states.
+    /// The names of the graph's inputs: the inputs, then the states.
     pub inputs: Vec<String>,
-    /// The names of what comes out: the outputs, then what the states become, and whether something is suspect.
+    /// The names of the graph's outputs: the outputs, then the next states, and whether an error is suspected.
     pub outputs: Vec<String>,
-    /// Findings that did not stop it.
+    /// Findings that did not stop the export.
     pub warnings: Diagnostics,
-    /// The texts that they point into.
+    /// The texts that the findings point into.
     pub sources: Arc<Sources>,
 }
 
-/// Node [`Options::node`] as a graph that other tools run: one call runs a window of exactly `cycles` cycles, or a
-/// block of them where there are no windows; by default one step of a stream, with the cycles that it looks ahead.
-/// States start with the values of the checkpoint, else with those of the program; parameters that nothing changes are
+/// Exports node [`Options::node`] as a graph that other tools run. One call runs a window of exactly `cycles` cycles,
+/// or a block if there are no windows; by default one step of a stream, with the cycles that it looks ahead. States
+/// start with the values of the checkpoint, or else with those of the program; parameters that nothing changes are
 /// constants.
 ///
 /// # Errors
-/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; what the format
-/// cannot say.
+/// A program that does not compile, or has no plan of fixed memory; a checkpoint of another program; operations that
+/// the format cannot express.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -104,7 +104,7 @@ pub fn export_model(
     Ok(ExportedModel { node: program.node().to_owned(), bytes, inputs, outputs, warnings, sources })
 }
 
-/// The names of the ports.
+/// The names of the inputs and outputs of a graph.
 fn names(model: &Model) -> (Vec<String>, Vec<String>) {
     let port = |given: &Given| match given {
         Given::Port(port) => Some(port.name.clone()),
@@ -115,7 +115,7 @@ fn names(model: &Model) -> (Vec<String>, Vec<String>) {
     (model.inputs.iter().filter_map(port).collect(), outputs.collect())
 }
 
-/// Refuses programs whose calls have no length that is known before.
+/// Refuses programs whose calls have no fixed length.
 fn check(program: &Program, plan: &Plan, ticks: usize) -> Result<(), Diagnostic> {
     let refused = |why: &str, help: &str| {
         let what = format!("node {} cannot be exported: {why}", program.node());

@@ -12,10 +12,10 @@ use rml_ir::{Data, Precision, Type, Value};
 
 use super::{Given, GradOptions, Gradients, Start, gradients, numbers, run};
 
-/// How many roundings a sum may have suffered, in units of the last place of its magnitude.
+/// An upper bound on the rounding errors of a sum, in units in the last place of its magnitude.
 const ROUNDINGS: f64 = 64.0;
 
-/// The steps that double precision can resolve and that say something of a slope.
+/// The range of steps that double precision can resolve and that still measure a slope.
 const STEPS: std::ops::RangeInclusive<f64> = 1e-12..=1.0;
 
 /// How to compare.
@@ -34,11 +34,11 @@ const STEPS: std::ops::RangeInclusive<f64> = 1e-12..=1.0;
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CheckOptions {
-    /// The step of the differences, for numbers up to 1; in proportion for larger ones. From 1e-12 to 1.
+    /// The step of the differences for numbers up to 1; it grows in proportion to larger numbers. From 1e-12 to 1.
     pub eps: f64,
     /// The largest relative error that passes. Above 0 and below 1.
     pub tolerance: f64,
-    /// How many elements of each parameter and input are compared, spread evenly; 0 = all.
+    /// How many elements of each parameter and input are compared, evenly spread; 0 = all.
     pub samples: usize,
 }
 
@@ -68,24 +68,25 @@ pub struct Checked {
     pub ty: Type,
     /// How many elements it has, over all cycles.
     pub elements: usize,
-    /// How many were compared.
+    /// How many elements were compared.
     pub compared: usize,
-    /// How many of those are at a kink: there the gradient has to be between the differences to either side.
+    /// How many of the compared elements are at a kink, where the gradient has to be between the left and right
+    /// differences.
     pub kinks: usize,
-    /// The largest relative error: the difference divided by the larger magnitude, or by one large enough that what
-    /// rounding brings about passes.
+    /// The largest relative error: the difference divided by the larger magnitude. The divisor is at least large enough
+    /// that rounding errors pass.
     pub error: f64,
-    /// The cycle of the largest error, of an input.
+    /// For an input, the cycle of the largest error.
     pub cycle: Option<usize>,
-    /// The element with the largest error, row-major, of a tensor.
+    /// For a tensor, the element with the largest error, in row-major order.
     pub index: Option<usize>,
-    /// The gradient there.
+    /// The gradient at this element.
     pub gradient: f64,
-    /// The quotient of differences there.
+    /// The difference quotient at this element.
     pub difference: f64,
 }
 
-/// What a check found.
+/// The result of a check.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -108,9 +109,9 @@ pub struct GradCheck {
     pub params: IndexMap<String, Checked>,
     /// The num inputs.
     pub inputs: IndexMap<String, Checked>,
-    /// Findings that stopped nothing.
+    /// Findings that did not stop the check.
     pub warnings: Diagnostics,
-    /// The texts that they point into.
+    /// The texts that the findings point into.
     pub sources: Arc<Sources>,
 }
 
@@ -120,17 +121,16 @@ impl GradCheck {
         self.params.values().chain(self.inputs.values()).all(|c| self.passes(c))
     }
 
-    /// Whether the largest error of one is.
+    /// Whether the largest error of a parameter or input is within the tolerance.
     pub fn passes(&self, checked: &Checked) -> bool {
         checked.error <= self.tolerance
     }
 }
 
-/// Compares what [`grad`](crate::grad()) gives with central differences of the sum, in double precision whatever the
-/// options say.
+/// Compares the result of [`grad`](crate::grad()) with central differences of the sum, always in double precision.
 ///
 /// # Errors
-/// As [`grad`](crate::grad()); a step or tolerance out of range. Gradients that differ are no error, see
+/// As [`grad`](crate::grad()); a step or tolerance out of range. Gradients that differ are not an error, see
 /// [`GradCheck::ok`].
 pub fn gradcheck(
     source: &Source,
@@ -149,7 +149,7 @@ pub fn gradcheck(
     Checker { compiled: &compiled, start, options: check }.check(given, found)
 }
 
-/// Whether differences with those options say anything.
+/// Fails if the step or tolerance is out of the range in which differences are meaningful.
 fn in_range(check: &CheckOptions) -> Result<(), Error> {
     let bad = |what: String, help: &str| Err(Diagnostic::error(BAD_OPTION, what).help(help).into());
     if !STEPS.contains(&check.eps) {
@@ -169,19 +169,19 @@ struct Checker<'a> {
     options: &'a CheckOptions,
 }
 
-/// The sum, and that of the magnitudes, which bounds its rounding error.
+/// The sum, and the sum of magnitudes, which bounds its rounding error.
 #[derive(Clone, Copy)]
 struct Sum {
     value: f64,
     magnitude: f64,
 }
 
-/// The quotients of differences at one element.
+/// The difference quotients at one element.
 struct Differences {
     left: f64,
     right: f64,
     central: f64,
-    /// What rounding may contribute to each.
+    /// The largest rounding error of each.
     noise: f64,
 }
 
@@ -222,7 +222,7 @@ impl Checker<'_> {
     fn parameter(&self, given: &Given, key: &str, gradient: &Value, here: Sum) -> Result<Checked, Error> {
         let found = numbers(gradient);
         let mut checked = Checked::new(gradient.ty(), found.len());
-        // Without a value the program of the output alone does not have it.
+        // A parameter without a value does not occur in the program of only the output.
         let value = self.value(key)?;
         for k in self.chosen(found.len()) {
             let differences = match &value {
@@ -277,7 +277,7 @@ impl Checker<'_> {
         Ok(checked)
     }
 
-    /// The differences of the sum around `x`, which is `here` there.
+    /// The differences of the sum around `x`; `here` is the sum at `x`.
     fn differences(
         &self,
         x: f64,
@@ -285,7 +285,7 @@ impl Checker<'_> {
         sum: &mut dyn FnMut(f64) -> Result<Sum, Error>,
     ) -> Result<Differences, Error> {
         let wanted = self.options.eps * x.abs().max(1.0);
-        // The steps that are taken, after rounding.
+        // The actual steps, after rounding.
         let (above, below) = (x + wanted, x - wanted);
         let (up, down) = (sum(above)?, sum(below)?);
         let magnitude = here.magnitude.max(up.magnitude).max(down.magnitude);
@@ -297,7 +297,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Which of that many elements are compared.
+    /// The elements to compare, out of `count`.
     fn chosen(&self, count: usize) -> Vec<usize> {
         match self.options.samples {
             n if n == 0 || n >= count => (0..count).collect(),
@@ -337,14 +337,14 @@ impl Checked {
         };
         let mut error = relative(found.central);
         let mut difference = found.central;
-        // A smooth function has the same slope on both sides, but for a term in proportion to the step.
+        // A smooth function has the same slope on both sides, except for a term proportional to the step.
         let (low, high) = (found.left.min(found.right), found.left.max(found.right));
         if error > options.tolerance && high - low > 1e-2 * high.abs().max(low.abs()) + found.noise {
             self.kinks += 1;
             difference = gradient.clamp(low, high);
             error = relative(difference);
         }
-        // What is not a number compares as the largest error.
+        // NaN counts as the largest error.
         if error.is_nan() {
             error = f64::INFINITY;
         }

@@ -12,7 +12,7 @@ use super::{Gradients, numbers};
 
 impl Gradients {
     /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent.
-    /// Tensors are nested arrays; what is not finite is `"NaN"`, `"Infinity"` or `"-Infinity"`.
+    /// Tensors are nested arrays; numbers that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -40,13 +40,13 @@ impl Gradients {
         out.write_str("}}")
     }
 
-    /// As [`write_json`](Self::write_json), into a text.
+    /// As [`write_json`](Self::write_json), as a string.
     pub fn to_json(&self) -> String {
         text::written(|out| self.write_json(out))
     }
 
-    /// For people: the sum, a line a parameter, a row an input with a column a cycle; `□` = absent, large tensors cut
-    /// short.
+    /// A table for people: the sum, one line per parameter, one row per input with a column per cycle; `□` = absent,
+    /// large tensors are shortened.
     pub fn to_table(&self) -> String {
         let loss = text::brief(&self.loss, None);
         let mut out = format!("sum of {} over {} cycles: {loss}\n", self.output, self.cycles);
@@ -106,7 +106,8 @@ impl GradCheck {
         format!("{object:#}")
     }
 
-    /// For people: a line for each parameter and input with its largest relative error, and where that is.
+    /// A table for people: one line for each parameter and input with its largest relative error and the place of this
+    /// error.
     pub fn to_table(&self) -> String {
         let head = ["", "type", "compared", "error", "", "at", "gradient", "difference"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];

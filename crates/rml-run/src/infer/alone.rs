@@ -20,8 +20,8 @@ use crate::runner::{Averages, metric_names};
 use crate::train::confusion::{self, Classes};
 use crate::train::options::Length;
 
-/// Runs a node without inputs, which makes its own data, with the parameters of a checkpoint: that many windows or
-/// cycles, of which the last window is finished. A node without windows has one in each cycle. [`InferReport::outputs`]
+/// Runs a node without inputs, which makes its own data, with the parameters of a checkpoint, for a number of windows
+/// or cycles; the last window is finished. In a node without windows, each cycle is a window. [`InferReport::outputs`]
 /// have a row for each cycle.
 ///
 /// ```
@@ -104,7 +104,7 @@ struct Cycles {
     reserved: Reservation,
 }
 
-/// An output: the shape of a value, and its values where it is present.
+/// An output: the shape of a value, and its values in the cycles where it is present.
 struct Cells {
     shape: Shape,
     values: Vec<Data>,
@@ -157,5 +157,5 @@ impl Cycles {
     }
 }
 
-/// The bytes of a cell beside its elements.
+/// The bytes of a cell, without its elements.
 const CELL: u64 = (size_of::<Data>() + size_of::<usize>()) as u64;

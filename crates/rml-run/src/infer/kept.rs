@@ -22,21 +22,21 @@ pub(super) struct Kept {
 }
 
 struct Output {
-    /// Its place among the program's outputs.
+    /// Its index among the program's outputs.
     index: usize,
     name: Arc<str>,
-    /// Of one window.
+    /// The type of its value in one window.
     ty: Type,
     stacked: bool,
-    /// The elements, window by window, of the cycles where the output is present.
+    /// The elements of the cycles where the output is present, window by window.
     data: Vec<Data>,
-    /// For each window, where it is present.
+    /// For each window, the cycles in which it is present.
     present: Vec<Vec<bool>>,
 }
 
 impl Kept {
-    /// Of a program's outputs. Where windows are stacked, an output without a row for each of them is left out: it
-    /// belongs to no window.
+    /// Collects the outputs of a program. If windows are stacked, an output without a row for each window is left out:
+    /// it belongs to no single window.
     pub(super) fn new(family: &mut Family, size: usize, windows: &Windows) -> Result<Self, Error> {
         let stacked = family.stacked(size)?.outputs.clone();
         let stacks = family.stacks && size > 1;
@@ -60,7 +60,7 @@ impl Kept {
     /// Adds the outputs of a batch of windows.
     ///
     /// # Errors
-    /// If there is no memory for them; if they cannot be copied from their device.
+    /// There is not enough memory for the outputs; they cannot be copied from their device.
     pub(super) fn add(&mut self, all: &[Outputs], windows: &[usize]) -> Result<(), Diagnostic> {
         let size = windows.len();
         self.windows.extend(windows);
@@ -72,7 +72,7 @@ impl Kept {
                     elements = elements.saturating_add(v.ty().bytes(v.precision()));
                 })?;
             }
-            // One number more for the rows of a table.
+            // One more number, for the rows of a table.
             let cell = size_of::<Data>() + size_of::<i64>() + 1;
             let lists = bytes_of(size, size_of::<Vec<bool>>() + cycles * cell);
             // The columns are joined from the parts at the end.
@@ -87,7 +87,7 @@ impl Kept {
                 cells.resize_with(start + outputs.cycles(), || None);
                 outputs.for_each_value(output.index, |t, v| cells[start + t] = Some(v.to_data()))?;
             }
-            // Shorter windows than others have nothing after their ends.
+            // Windows shorter than others are empty after their ends.
             cells.resize_with(self.cycles.max(cells.len()), || None);
             let shared = if output.stacked { size } else { 1 };
             for window in 0..shared {
@@ -99,11 +99,11 @@ impl Kept {
         Ok(())
     }
 
-    /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in
-    /// every window, `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it
-    /// is absent and a column `<name>.present` that says where it is present. An output whose values have names is a
-    /// column of texts. The rows are in the order of the windows in the data. Of windows that were cut from a table,
-    /// `row` has the row of the table in each cycle, and -1 where a window has no more cycles.
+    /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` if it is present once in
+    /// every window, `[windows, n, ..]` if it is present `n` times, otherwise `[windows, cycles, ..]` with zeros in
+    /// cycles where it is absent and a column `<name>.present` that marks where it is present. An output whose values
+    /// have names is a column of texts. The rows are in the order of the windows in the data. For windows that were cut
+    /// from a table, `row` has the row of the table in each cycle, and -1 after the end of a window.
     pub(super) fn columns(mut self, windows: &Windows, names: &ValueNames) -> Columns {
         let mut order: Vec<usize> = (0..self.windows.len()).collect();
         order.sort_by_key(|place| self.windows[*place]);
@@ -149,7 +149,7 @@ impl Kept {
 }
 
 impl Output {
-    /// Puts the windows into another order.
+    /// Reorders the windows.
     fn sort(&mut self, order: &[usize]) {
         let mut cells = std::mem::take(&mut self.data).into_iter();
         let there = |present: &Vec<bool>| present.iter().filter(|there| **there).count();
@@ -170,7 +170,7 @@ fn part(data: &Data, at: usize, n: usize) -> Data {
     }
 }
 
-/// The cells of all cycles, zeros where there is none.
+/// The cells of all cycles, with zeros where the output is absent.
 fn spread(output: &Output) -> Vec<Data> {
     let mut cells = output.data.iter();
     let zeros = |like: &Data| match like {
@@ -194,7 +194,7 @@ pub(super) fn insert(columns: &mut Columns, name: &str, column: Column, names: &
     }
 }
 
-/// The elements of all cells, which have one type.
+/// The elements of all cells, which have the same type.
 pub(super) fn joined(cells: Vec<Data>) -> Elements {
     let mut cells = cells.into_iter();
     let mut all = match cells.next() {

@@ -13,15 +13,15 @@ use rml_ir::{DType, InputInfo, Shape, Type, Value};
 
 use crate::session::unknown_input;
 
-/// How values stand in lines.
+/// How values are written in lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Format {
     /// Whether values in lines lack the first dimension that inputs and outputs have in the program.
     pub(crate) single: bool,
-    /// The outputs that lack it.
+    /// The outputs that lack the first dimension in lines.
     pub(crate) stacked: Vec<String>,
     pub(crate) allow_nan: bool,
-    /// What happens to the values of inputs.
+    /// The preparation of input values.
     pub(crate) preparation: Arc<Preparation>,
     /// The names of the values of outputs.
     pub(crate) names: Arc<ValueNames>,
@@ -33,8 +33,8 @@ impl Format {
         object(line, &self.preparation)
     }
 
-    /// What each input of the running program is in a line, other entries of which are ignored; `whole` is the program
-    /// with all its inputs.
+    /// The value of each input of the running program in a line; other entries are ignored. `whole` is the program with
+    /// all its inputs.
     pub(crate) fn row(
         &self,
         line: &Line,
@@ -55,7 +55,7 @@ impl Format {
         running.inputs().iter().map(cell).collect()
     }
 
-    /// A row of outputs as an object; integers that have names are these, and what is not determined is `"?"`.
+    /// A row of outputs as an object. Integers that have names are written by name, and undetermined values as `"?"`.
     pub(crate) fn answer(&self, running: &Program, row: &Row) -> String {
         let mut out = format!("{{\"cycle\": {}", row.cycle);
         for (info, status) in running.outputs().iter().zip(&row.values) {
@@ -77,11 +77,11 @@ impl Format {
     }
 }
 
-/// The object that a line is: cells by name.
+/// A parsed line: cells by name.
 pub(crate) type Line = IndexMap<String, Cell>;
 
-/// Other entries than those of inputs are ignored, as other columns of files are. A line that names no input is
-/// refused, and so is one with a name that is close to that of an input which the line lacks.
+/// Refuses a line that names no input, or that lacks an input and has an entry with a similar name. Other entries are
+/// ignored, like other columns of files.
 pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagnostic> {
     let inputs = || program.inputs().iter().map(|input| &*input.name);
     if inputs().next().is_none() {
@@ -102,14 +102,14 @@ pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagn
         .help(format!("a cycle in which all inputs are absent is written `{{{}}}`", absent.join(", "))))
 }
 
-/// The error of a line, with the line.
+/// Adds the line to an error about it.
 pub(crate) fn quoted(error: Error, line: &str) -> Error {
     error.note(format!("the line is `{}`", visible_name(line.trim())))
 }
 
-/// Reads a line of values that are prepared so.
+/// Parses a line of values that are prepared in this way.
 fn object(line: &str, preparation: &Preparation) -> Result<Line, Diagnostic> {
-    // It is one line, so that its number would say nothing.
+    // A line number would be useless, since there is only one line.
     cells(line, preparation).map_err(|ill| {
         let d = Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
             .note(format!("{}, at column {}", ill.why, ill.column));
@@ -123,7 +123,7 @@ fn object(line: &str, preparation: &Preparation) -> Result<Line, Diagnostic> {
     })
 }
 
-/// The finding about a column as one about a value in a line.
+/// Turns a finding about a column into a finding about a value in a line.
 fn of_line(mut d: Diagnostic, input: &InputInfo) -> Diagnostic {
     d.message =
         d.message.replace(&format!("column `{}`", input.name), &format!("the value of `{}`", input.name));
@@ -141,7 +141,7 @@ fn of_line(mut d: Diagnostic, input: &InputInfo) -> Diagnostic {
     d
 }
 
-/// The error about a line that lacks inputs which the first line named, if the run reports that something is absent.
+/// Adds to an error about an absent value that the line lacks inputs which the first line named.
 pub(crate) fn lacking(error: Error, line: &Line, running: &Program) -> Error {
     let inputs = running.inputs().iter().filter(|i| i.clock.is_none() && !line.contains_key(&*i.name));
     let missing: Vec<String> = inputs.map(|i| format!("`{}`", i.name)).collect();
@@ -165,7 +165,7 @@ fn without_first_dimension(v: &Value) -> Value {
 }
 
 impl Format {
-    /// What an input is, from its entry in a line.
+    /// The value of an input, from its entry in a line.
     fn feed(&self, input: &InputInfo, cell: &Cell, precision: rml_ir::Precision) -> Result<Feed, Diagnostic> {
         let single = self.single && input.batched;
         let bad =

@@ -1,4 +1,4 @@
-//! Which states inference takes over from training.
+//! The states that inference restores from training.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use rml_base::Error;
 use crate::checkpoint::Checkpoint;
 use crate::runner::Family;
 
-/// The states that inference over `size` stacked windows takes from a checkpoint: the parameters, and every other state
-/// that outlives its windows and that both programs have under one path (moving averages, for example), so that the
-/// trace continues where training stopped. A state whose shape follows the number of stacked windows belongs to the
-/// windows that were run, and restarts. With `fresh`, parameters alone are taken.
+/// The states that inference over `size` stacked windows restores from a checkpoint: the parameters, and every other
+/// state that outlives its windows and has the same path in both programs (such as moving averages), so that the trace
+/// continues where training stopped. A state whose shape depends on the number of stacked windows belongs to the
+/// windows that were run, and restarts. With `fresh`, only parameters are restored.
 pub(crate) fn inherited(
     family: &mut Family,
     size: usize,

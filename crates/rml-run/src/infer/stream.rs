@@ -18,13 +18,13 @@ use crate::engines::Engine;
 use crate::runner::{asked_batch, batch_size};
 use crate::session::Session;
 
-/// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
+/// A program that reads JSON objects, one per cycle, and answers each with a JSON object.
 ///
-/// The first line that is accepted says which inputs there are: it names each of them, with `null` where it is absent.
-/// Outputs that need other inputs (a loss that needs the label, for example) are left out. Where the node can stack
-/// windows and no batch size is given, there is one window, and values go in and out without the dimension `batch`.
+/// The first accepted line defines which inputs there are: it names each of them, with `null` if it is absent. Outputs
+/// that need other inputs (such as a loss that needs the label) are left out. If the node can stack windows and no
+/// batch size is given, there is one window, and values are read and written without the dimension `batch`.
 ///
-/// A line that is refused does not happen: there is no cycle for it, and the states are those before it.
+/// A refused line has no effect: it is not a cycle, and the states do not change.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -52,7 +52,7 @@ pub struct Stream {
     running: Option<Running>,
 }
 
-/// What the end of a stream's input gave.
+/// The result at the end of a stream's input.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -68,9 +68,9 @@ pub struct Stream {
 /// ```
 #[derive(Debug)]
 pub struct Ending {
-    /// The answers of all cycles that have none yet, without line ends. An output that nothing determines is `"?"`.
+    /// The answers of all cycles that have none yet, without newlines. An undetermined output is `"?"`.
     pub lines: Vec<String>,
-    /// What goes wrong at the end of the trace, or that outputs wait for each other.
+    /// An error at the end of the trace, or that outputs wait for each other.
     pub error: Option<Error>,
     /// Why outputs stay undetermined.
     pub warnings: Diagnostics,
@@ -80,8 +80,8 @@ impl Stream {
     /// Compiles and loads.
     ///
     /// # Errors
-    /// A program or checkpoint that does not fit; a program that [`check`](rml_driver::check) rejects, since sooner or
-    /// later it would stop or never answer.
+    /// A program or checkpoint that does not fit; a program that [`check`](rml_driver::check) rejects, since it would
+    /// stop or never answer at some point.
     pub fn new(source: &rml_driver::Source, options: &InferOptions) -> Result<Self, Error> {
         let checkpoint = options.checkpoint()?;
         let mut family = family(source, options, checkpoint.position.as_ref())?;
@@ -93,7 +93,7 @@ impl Stream {
         family.refuse_rejected(size)?;
         ask_for_answers(&program)?;
         let stacked = stacked.iter().map(ToString::to_string).collect();
-        // Whether the states fit is known now, not only when the first line comes.
+        // Report now whether the states fit, not only when the first line comes.
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
@@ -106,8 +106,8 @@ impl Stream {
         Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
     }
 
-    /// Another stream of the same program from its beginning, without compiling it again: many clients, each with
-    /// states of its own.
+    /// Another stream of the same program in its initial state, without compiling it again: for many clients, each with
+    /// its own states.
     pub fn anew(&self) -> Self {
         Self {
             program: self.program.clone(),
@@ -125,7 +125,7 @@ impl Stream {
         self.checkpoint.continued(&self.program)
     }
 
-    /// Findings that did not stop it.
+    /// Findings that did not stop the stream from starting.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
@@ -135,14 +135,13 @@ impl Stream {
         self.program.sources()
     }
 
-    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are no inputs
-    /// are ignored. Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without line ends; an absent output
-    /// is `null`. A blank line is nothing.
+    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are not
+    /// inputs are ignored. Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without newlines; an absent
+    /// output is `null`. A blank line is ignored.
     ///
     /// # Errors
-    /// A line that is not such an object, values that do not fit the inputs, what goes wrong in the run. Then there is
-    /// no cycle for this line, nothing has changed, and the next line can be fed, unless the stream [is
-    /// stuck](Self::is_stuck).
+    /// A line that is not such an object, values that do not fit the inputs, an error during the run. Then the line is
+    /// not a cycle, nothing has changed, and the next line can be fed, unless the stream [is stuck](Self::is_stuck).
     pub fn line(&mut self, line: &str) -> Result<Vec<String>, Error> {
         if line.trim().is_empty() {
             return Ok(Vec::new());
@@ -161,8 +160,8 @@ impl Stream {
         Ok(answers)
     }
 
-    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or too many for the memory
-    /// that is left, or since a backend could not compute again what it had computed before.
+    /// Whether no further line will be accepted: too many cycles wait for later ones, memory for waiting cycles is
+    /// exhausted, or a backend failed to repeat an earlier computation.
     pub fn is_stuck(&self) -> bool {
         self.running.as_ref().is_some_and(Running::is_stuck)
     }
@@ -192,8 +191,8 @@ impl Stream {
         Ok(running)
     }
 
-    /// The end of the input. On a closed trace, that is known to be complete, what still waited takes its last value;
-    /// on an open one, that broke off, it stays undetermined, which is no finding.
+    /// Ends the input. A closed trace is known to be complete, so waiting values get their last value; an open trace
+    /// was cut off, so they stay undetermined, which is not a finding.
     pub fn finish(mut self, end: End) -> Ending {
         let mut ending = Ending { lines: Vec::new(), error: None, warnings: Diagnostics::new() };
         let Some(mut running) = self.running.take() else { return ending };
@@ -212,9 +211,9 @@ impl Stream {
     }
 }
 
-/// Asks for the text of an answer, which the program's outputs are as large in every cycle.
+/// Requests memory for the text of an answer, which is as large in every cycle.
 pub(crate) fn ask_for_answers(program: &Program) -> Result<(), Error> {
-    /// Digits, sign, exponent, comma; a text is copied where it grows.
+    /// Digits, sign, exponent, comma; three times, since a growing string is copied.
     const ELEMENT: u64 = 3 * 24;
     let elements = program.outputs().iter().map(|o| o.ty.shape.len() as u64).fold(0, u64::saturating_add);
     memory::ask(elements.saturating_mul(ELEMENT)).map_err(|short| {
@@ -223,7 +222,7 @@ pub(crate) fn ask_for_answers(program: &Program) -> Result<(), Error> {
     })
 }
 
-/// A running program, with the inputs of its open cycles, so that a cycle that fails can be taken back.
+/// A running program, with the inputs of its open cycles, so that a failed cycle can be taken back.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) session: Session,
@@ -234,20 +233,20 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A program in its initial state, of which that many cycles may wait for later ones.
+    /// A program in its initial state, of which at most `look_ahead` cycles may wait for later ones.
     pub(crate) fn open(program: &Program, engine: &Engine, look_ahead: usize) -> Result<Self, Error> {
         let stream = Use::new(Feeding::Stream { look_ahead: Some(look_ahead) });
         let session = Session::open(program, engine, &stream)?;
         Ok(Self { session, open: VecDeque::new(), look_ahead, out_of_memory: false })
     }
 
-    /// Runs one cycle, or nothing at all. Gives the answers that became known.
+    /// Runs one cycle; on an error, nothing has changed. Returns the answers that became known.
     fn answer(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<String>, Error> {
         let rows = self.step(line, whole, format)?;
         Ok(rows.iter().map(|row| format.answer(self.session.program(), row)).collect())
     }
 
-    /// Runs one cycle, or nothing at all. Gives the rows of outputs that became known.
+    /// Runs one cycle; on an error, nothing has changed. Returns the rows of outputs that became known.
     pub(crate) fn step(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<Row>, Error> {
         let row = format.row(line, whole, self.session.program()).map_err(|d| self.session.fail(d))?;
         if let Err(error) = self.session.feed_row(&row) {
@@ -263,14 +262,14 @@ impl Running {
         self.session.drain_rows()
     }
 
-    /// Whether no line will be accepted any more.
+    /// Whether no further line will be accepted.
     pub(crate) fn is_stuck(&self) -> bool {
         let is_full = self.session.open_cycles() >= self.look_ahead as u64;
         self.out_of_memory || is_full || self.session.has_failed()
     }
 
-    /// Looks at the session as it was before its open cycles. A backend that fails once more leaves it as one that has
-    /// failed.
+    /// Reads the session in its state before the open cycles. If a backend fails again in the process, the session
+    /// counts as failed.
     pub(crate) fn without_open<T>(&mut self, look: impl FnOnce(&Session) -> T) -> T {
         if self.open.is_empty() && !self.session.has_failed() {
             return look(&self.session);

@@ -1,16 +1,16 @@
-//! Errors of a run over windows, with what the columns of the data say about them.
+//! Adds to errors of a run over windows what the columns of the data say about them.
 
 use rml_base::codes::sim::{POSITION_OUTSIDE, SYNC_ERROR};
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Windows;
 
-/// At most that many classes are named.
+/// The most classes that a message names.
 const NAMED: usize = 12;
-/// Of two classes with similar names, one that has that many times fewer values is doubted.
+/// A class with a similar name to another one counts as a misspelling if it has this many times fewer values.
 const RARE: usize = 10;
 
-/// An error of a run over windows: one of a position outside of its axis, with the columns that it may come from; one
-/// of an absent variable, with the cells that are empty.
+/// Completes an error of a run over windows: for a position outside of its axis, with the columns that it may come
+/// from; for an absent variable, with the empty cells.
 pub(super) fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     if error.code() == Some(SYNC_ERROR) {
         let gaps = data.gaps(windows);
@@ -23,7 +23,7 @@ pub(super) fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> E
     if error.code() != Some(POSITION_OUTSIDE) {
         return error;
     }
-    // If the data cannot be read again, the error stays what it is.
+    // If the data cannot be read again, the error is not completed.
     let columns = data.integers(windows).unwrap_or_default();
     let position = error.diagnostics().iter().find_map(found_position).unwrap_or_default();
     let mut may_be = columns.iter().filter(|(_, least, most)| (*least..=*most).contains(&position));
@@ -47,13 +47,13 @@ pub(super) fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> E
     })
 }
 
-/// The position in the finding of one that is outside of its axis.
+/// The position in a finding about a position outside of its axis.
 fn found_position(d: &Diagnostic) -> Option<i64> {
     d.notes.iter().find_map(|note| note.rsplit_once(", found ")?.1.parse().ok())
 }
 
-/// An error of an absent variable, which may come from empty cells of the data: those of these columns, rows and files.
-/// `other` is what else helps.
+/// Completes an error about an absent variable that may come from empty cells of the data, with their columns, rows and
+/// files. `other` is additional advice.
 pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)], other: Option<String>) -> Error {
     if gaps.is_empty() {
         return error;
@@ -67,7 +67,7 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)], other: Optio
             d.notes.splice(0..0, notes);
             let help = "write a value into the empty cell, or leave the row out".to_owned();
             d.help.splice(0..0, std::iter::once(help).chain(other.clone()));
-            // The data is at fault: which equations it meets on the way says nothing more.
+            // The cause is in the data, so the equations on the way are not of interest.
             let (inputs, others): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut d.labels).into_iter().partition(|l| l.message.starts_with("the input `"));
             d.labels = if inputs.is_empty() { others } else { inputs };
@@ -79,8 +79,8 @@ pub(crate) fn with_gaps(error: Error, gaps: &[(&str, usize, &str)], other: Optio
     Error::new(all, sources)
 }
 
-/// The error of a position outside of its axis, which is a class of a column of words. `counts` says how many values
-/// each class has.
+/// Completes an error about a position outside of its axis that is a class of a column of words. `counts` has the
+/// number of values of each class.
 fn with_classes(error: Error, column: &str, classes: &[String], counts: &[usize]) -> Error {
     let (sources, diagnostics) = error.into_parts();
     let mut all = Diagnostics::new();
@@ -119,8 +119,8 @@ fn advised(mut d: Diagnostic, column: &str, classes: &[String], counts: &[usize]
     d.help(format!("if all of them are classes, the last layer needs {} units", classes.len()))
 }
 
-/// A class whose name differs from that of another one, which is not rarer, in capital letters, or a rare one with a
-/// slip in it.
+/// Two classes that are probably the same: the first one differs from the second, which is at least as frequent, only
+/// in case; or it is rare and similar.
 fn twin(classes: &[String], counts: &[usize]) -> Option<(usize, usize)> {
     let mut rarest: Vec<usize> = (0..classes.len().min(counts.len())).collect();
     rarest.sort_by_key(|class| counts[*class]);
@@ -137,7 +137,7 @@ fn twin(classes: &[String], counts: &[usize]) -> Option<(usize, usize)> {
     })
 }
 
-/// Whether a name stands in a list of a flag as it is.
+/// Whether a name needs no quotes in the list of a flag.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.contains([',', '"', '\'', '`', '\n']) && !name.contains("..")
 }

@@ -7,8 +7,8 @@ use rml_driver::Program;
 
 use crate::session::Session;
 
-/// A value waits for cycles after its window, with what the data says about the window.
-/// `is_told` says that it has the advice what to do.
+/// Completes an error about a value that waits for cycles after its window, with what the data says about the window.
+/// `is_told` says that the error already has advice.
 pub(super) fn about_windows(
     d: Diagnostic,
     data: &Windows,
@@ -31,7 +31,7 @@ pub(super) fn about_windows(
     }
 }
 
-/// A value waits for cycles after its window.
+/// The error that a value waits for cycles after its window.
 pub(crate) fn incomplete(session: &Session) -> Error {
     session.fail(waiting(session).help(CUT))
 }
@@ -44,7 +44,7 @@ pub(super) fn waiting(session: &Session) -> Diagnostic {
         "a window ended, and values in it still wait for later cycles",
     );
     if let Some(why) = session.waiting() {
-        // Only what needs itself, and a `post`, says how to fix it: more cycles are none of this window.
+        // Only a value that needs itself, and a `post`, get the advice: more cycles would not belong to this window.
         d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic || why.at_end));
         if why.at_end {
             d.help.extend(without_last(session.program()));
@@ -56,7 +56,7 @@ pub(super) fn waiting(session: &Session) -> Diagnostic {
     d
 }
 
-/// How a network is called that gets no gradient in the last cycle of a window.
+/// Advice on how to call a network that gets no gradient in the last cycle of a window.
 fn without_last(program: &Program) -> Option<String> {
     let nets = program.learned().iter().filter_map(|key| key.split('.').next()?.rsplit_once('_'));
     let mut nets: Vec<String> = nets.map(|(name, _)| format!("`diff_{name}`")).collect();
@@ -70,7 +70,7 @@ fn without_last(program: &Program) -> Option<String> {
     })
 }
 
-/// The update of a parameter waits for cycles after its window: what the check of the program says about it.
+/// The error that the update of a parameter waits for cycles after its window, made of the finding of `rml check`.
 pub(super) fn update_waits(late: &Diagnostic) -> Diagnostic {
     let what = "a window ended, and the update of a parameter in it waits for later cycles";
     let mut d = Diagnostic::error(codes::WINDOW_INCOMPLETE, what);
@@ -78,7 +78,7 @@ pub(super) fn update_waits(late: &Diagnostic) -> Diagnostic {
     d.note(late.message.clone())
 }
 
-/// Names windows in a message.
+/// The names of windows in a message.
 pub(super) fn among(windows: &[usize]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = windows.iter().take(SHOWN).map(ToString::to_string).collect();

@@ -5,7 +5,7 @@ use rml_plan::Plan;
 
 use super::sealed::{Any, Sealed};
 
-/// The inputs of the cycles that wait, and of those that come next.
+/// The inputs of the waiting cycles, and of the next ones.
 #[derive(Debug)]
 pub(super) struct Late {
     /// For each input: the number of elements per cycle, and its elements.
@@ -19,7 +19,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// The state before any cycle waits; none if outputs do not wait.
+    /// The initial state, without waiting cycles; none if outputs do not wait.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let ahead = plan.ahead() as usize;
         let none = |ty| Value::zeros(ty, plan.precision).to_data();
@@ -27,7 +27,7 @@ impl Late {
         (ahead > 0).then_some(Self { inputs, ahead, waiting: 0, early: usize::MAX })
     }
 
-    /// Makes room for that many cycles after those that wait.
+    /// Makes room for this many cycles after the waiting ones.
     pub(super) fn resize(&mut self, cycles: usize) {
         let ticks = self.ahead + cycles;
         for (width, data) in &mut self.inputs {
@@ -41,7 +41,7 @@ impl Late {
         }
     }
 
-    /// Sets an input from a cycle on, counted from the first cycle that comes next.
+    /// Sets an input from a cycle on, counted from the first of the next cycles.
     pub(super) fn write<T: Sealed + Copy>(&mut self, input: usize, cycle: usize, elements: &[T]) {
         let (width, data) = &mut self.inputs[input];
         let (from, ahead) = ((self.waiting + cycle) * *width, (self.ahead - self.waiting) * *width);
@@ -57,7 +57,7 @@ impl Late {
         self.waiting + cycles
     }
 
-    /// Gives the machine the inputs of those cycles.
+    /// Sets the inputs of these cycles in the machine.
     pub(super) fn give(&self, machine: &mut Any, ticks: usize) {
         for (i, (width, data)) in self.inputs.iter().enumerate() {
             let len = ticks * width;
@@ -70,7 +70,7 @@ impl Late {
         }
     }
 
-    /// Drops the finished cycles of `ticks`, of which the last `cycles` came last.
+    /// Drops the finished cycles of `ticks`, the last `cycles` of which were new.
     pub(super) fn done(&mut self, ticks: usize, cycles: usize) {
         let done = ticks.saturating_sub(self.ahead);
         for (width, data) in &mut self.inputs {
@@ -86,7 +86,7 @@ impl Late {
         self.waiting = ticks - done;
     }
 
-    /// The tick of the last run whose output comes out in `cycle`, counted among the latest cycles; none before the
+    /// The tick of the last run whose output is returned in `cycle`, counted among the latest cycles; none before the
     /// first output.
     pub(super) fn tick(&self, cycle: usize) -> Option<usize> {
         cycle.checked_sub(self.early)

@@ -17,10 +17,10 @@ use crate::runner::with_gaps;
 pub(crate) struct Table<'a> {
     pub(super) inputs: &'a [InputInfo],
     bound: Vec<Converted>,
-    /// What is done with their values.
+    /// The preparation of their values.
     preparation: Preparation,
     precision: Precision,
-    /// What the data is called in messages.
+    /// The name of the data in messages.
     origin: String,
     /// For each input, the input that is its clock.
     clocks: Vec<Option<(usize, bool)>>,
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
         Ok(Self { inputs, bound, preparation, precision, origin, clocks, cycles })
     }
 
-    /// What each input is in cycle `n`.
+    /// The value of each input in cycle `n`.
     pub(crate) fn row(&self, n: usize) -> Vec<Feed> {
         let cell = |i: usize| {
             let (present, value) = self.prepared(i, n..n + 1);
@@ -70,7 +70,7 @@ impl<'a> Table<'a> {
         (0..self.inputs.len()).map(cell).collect()
     }
 
-    /// Those cycles as a block.
+    /// These cycles as a block.
     pub(super) fn block(&self, cycles: Range<usize>) -> Block {
         let column = |i: usize| {
             let (present, values) = self.column(i, cycles.clone());
@@ -79,7 +79,7 @@ impl<'a> Table<'a> {
         Block::new(cycles.len(), (0..self.inputs.len()).map(column).collect())
     }
 
-    /// Where input `i` is present in those cycles, and its values there, one below the other.
+    /// The cycles in which input `i` is present, and its values in them, stacked.
     pub(crate) fn column(&self, i: usize, cycles: Range<usize>) -> (Present, Value) {
         let (present, values) = self.prepared(i, cycles);
         (present.into_iter().collect(), values)
@@ -95,7 +95,8 @@ impl<'a> Table<'a> {
         self.preparation.cycles(&self.inputs[i], present, values, self.precision)
     }
 
-    /// Whether input `i` is present in cycle `n`: as its column says; a column without gaps follows its clock.
+    /// Whether input `i` is present in cycle `n`: according to its column; if the column has no gaps, according to its
+    /// clock.
     fn is_present(&self, i: usize, n: usize) -> bool {
         if self.bound[i].has_gaps() {
             return self.bound[i].place(n).is_some();
@@ -114,8 +115,8 @@ impl<'a> Table<'a> {
         true
     }
 
-    /// An error of the cycles from row `from` on, the first of which is cycle `first` of the session: one of an absent
-    /// variable, with the cells that are empty in its cycle.
+    /// Completes an error in the cycles from row `from` on, the first of which is cycle `first` of the session: for an
+    /// absent variable, with the empty cells of its cycle.
     pub(super) fn with_gaps(&self, error: Error, from: usize, first: u64) -> Error {
         let is_in = |d: &Diagnostic, row: usize| {
             d.message.ends_with(&format!("in cycle {}", first + (row - from) as u64))

@@ -1,4 +1,4 @@
-//! Traces as value change dumps (IEEE 1364), which waveform viewers read.
+//! Traces as value change dumps (IEEE 1364) for waveform viewers.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use rml_ir::{DType, Value};
 use super::{Cell, Trace};
 
 impl Trace {
-    /// The scalar variables as a value change dump: one time unit a cycle, a scope an instance, the outermost called
-    /// `module`. Truth values are one bit wide, integers 64; `z` = absent, `x` = not determined. A `num` is a real, for
-    /// which the format has neither; a bit beside it, named `x__present`, says so: 1, `z` or `x`. Tensors, and
-    /// variables without any value, are left out.
+    /// The scalar variables as a value change dump: one time unit per cycle, one scope per instance; the outermost
+    /// scope is called `module`. Truth values are one bit wide, integers 64; `z` = absent, `x` = not determined. A
+    /// `num` is a real, which has neither in this format; a bit beside it, named `x__present`, is 1, `z` or `x`
+    /// instead. Tensors, and variables without any value, are left out.
     pub fn to_vcd(&self, module: &str) -> String {
         let mut scope = Scope::default();
         let mut signals: Vec<Signal<'_>> = Vec::new();
@@ -48,7 +48,7 @@ impl Trace {
     }
 }
 
-/// What a signal shows of a variable.
+/// The property of a variable that a signal shows.
 #[derive(Clone, Copy)]
 enum Part {
     Value,
@@ -63,7 +63,7 @@ struct Signal<'a> {
 }
 
 impl Signal<'_> {
-    /// The line for cycle `n`; nothing where a real has no value.
+    /// The line for cycle `n`; none for a real without a value.
     fn change(&self, n: usize, id: usize) -> String {
         let id = code(id);
         match (self.cells.get(n), self.part) {
@@ -111,7 +111,7 @@ impl Scope {
     }
 }
 
-/// The short name of a signal: its number in the printable characters.
+/// The short identifier of a signal: its number in printable characters.
 fn code(mut id: usize) -> String {
     const FIRST: u8 = b'!';
     const COUNT: usize = 94;
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(trace.to_vcd("main"), expected);
     }
 
-    /// What is written for one cycle does not depend on how many there are: with a look at all cycles for each, this
+    /// The work for one cycle does not depend on the number of cycles: if each cycle took a pass over all cycles, this
     /// would take hours.
     #[test]
     fn a_long_trace_is_written_cycle_by_cycle() {

@@ -1,5 +1,5 @@
-//! The best epoch or report by one metric: which metric that is, which epoch or report had it best, and when to wait
-//! for a better one no longer.
+//! The best epoch or report by one metric: chooses the metric, finds the epoch or report with its best value, and ends
+//! the training if there is no better one for too long.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::until::{quoted, unknown};
 use crate::checkpoint::{Best, Position};
 use crate::runner::Metrics;
 
-/// The windows that metrics are averages over, in the order in which a name without them is looked up.
+/// The windows that metrics are averaged over, in the order in which a name without windows is looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Of {
     Validation,
@@ -51,20 +51,20 @@ pub(super) struct Search<'a> {
     name: String,
     direction: Direction,
     patience: Option<u64>,
-    /// Where the parameters of the best one are kept.
+    /// The file for the parameters of the best epoch or report.
     file: Option<&'a Path>,
     best: Option<Best>,
 }
 
 impl<'a> Search<'a> {
-    /// The search that the options ask for. It continues from the best of the position if that was found by the same
-    /// metric; otherwise the position's best is removed.
+    /// The search that the options ask for. It continues from the best epoch in the position if this was found by the
+    /// same metric; otherwise it is removed from the position.
     pub(super) fn new(
         options: &'a TrainOptions,
         names: &Names,
         position: &mut Position,
     ) -> Result<Option<Self>, Error> {
-        // The best of a run before is of no use without its parameters.
+        // The best epoch of an earlier run is of no use without its parameters.
         let has_file = options.best.as_ref().is_none_or(|path| path.exists());
         let before = position.best.take().filter(|_| has_file);
         if options.best.is_none() && options.patience.is_none() && options.criterion.is_none() {
@@ -88,13 +88,13 @@ impl<'a> Search<'a> {
         Ok(Some(Self { best, ..search }))
     }
 
-    /// The metric, with the windows that it is of.
+    /// The metric, with the windows that it is averaged over.
     fn metric(&self) -> String {
         let of = Of::ALL.iter().find(|(_, of)| *of == self.of).map_or("", |(text, _)| text);
         format!("{of}.{}", self.name)
     }
 
-    /// Looks at an epoch or report, and says whether it is the best one so far. A NaN, or no value, is never the best.
+    /// Compares an epoch or report, and returns whether it is the best one so far. NaN, or no value, is never the best.
     fn see(&mut self, summary: &EpochSummary) -> bool {
         let value = self.of.metrics(summary).get(&self.name).copied().filter(|value| !value.is_nan());
         let is_better = |value: f64| match (&self.best, self.direction) {
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Whether no epoch or report was better for as long as was asked for.
+    /// Whether the best epoch or report is as long ago as the patience allows.
     fn is_too_long_ago(&self, epoch: u64) -> bool {
         let since = epoch - self.best.as_ref().map_or(0, |best| best.epoch.min(epoch));
         self.patience.is_some_and(|patience| since >= patience)
@@ -124,7 +124,7 @@ impl Keeper for Search<'_> {
         let is_best = self.see(summary);
         now.position.best.clone_from(&self.best);
         summary.best.clone_from(&self.best);
-        // Before the checkpoint: a run that stops between the two finds the best again.
+        // This precedes the checkpoint: a run that stops between the two finds the best epoch again.
         self.file.filter(|_| is_best).map_or(Ok(()), |file| now.write(file))
     }
 
@@ -140,7 +140,7 @@ impl Keeper for Search<'_> {
     }
 }
 
-/// The windows that a metric is of, and its name.
+/// The windows that a metric is averaged over, and its name.
 fn find<'n>(metric: &'n str, names: &Names) -> Option<(Of, &'n str)> {
     let has = |of: Of, name: &str| names.of(of).iter().any(|n| n == name);
     let named = Of::ALL.iter().find_map(|(text, of)| {
@@ -150,7 +150,7 @@ fn find<'n>(metric: &'n str, names: &Names) -> Option<(Of, &'n str)> {
     named.or_else(|| Of::ALL.iter().find(|(_, of)| has(*of, metric)).map(|(_, of)| (*of, metric)))
 }
 
-/// Nothing says whether small or great values of a metric are better.
+/// The error that nothing says whether small or great values of a metric are better.
 fn undirected(metric: &str) -> Error {
     let what = format!("nothing says whether small or great values of `{metric}` are better");
     Diagnostic::error(codes::BAD_OPTION, what)

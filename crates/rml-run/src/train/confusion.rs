@@ -1,4 +1,4 @@
-//! How often an evaluation takes one class for another.
+//! Confusion matrices: how often an evaluation takes one class for another.
 
 mod text;
 
@@ -12,30 +12,30 @@ use rml_ir::{DType, Data, Type, Value};
 /// The most classes that are counted.
 const MOST: usize = 100;
 
-/// Of which classes an evaluation over windows of data counts how often one was taken for another.
+/// The classes that the confusion matrix of an evaluation over windows of data compares.
 ///
 /// ```
 /// assert!(matches!(rml::TrainOptions::default().classes, rml::Classes::Nothing));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Classes {
-    /// Of none.
+    /// No confusion matrix.
     #[default]
     Nothing,
-    /// Of an integer input, if there is exactly one pair of such an input and an output that does not depend on it and
-    /// has one score for each of 2 to 100 classes behind the shape of the input.
+    /// An integer input and an output with scores, if there is exactly one such pair: the output does not depend on the
+    /// input, and has the input's shape with an additional last axis of 2 to 100 scores.
     Usual,
-    /// Of an integer input or output, and of an output of the same shape that is a class, or that has a score for each
-    /// class along an additional last axis.
+    /// An integer input or output, and an output of the same shape that is a class, or that has a score for each class
+    /// along an additional last axis.
     Named {
-        /// The class that is right.
+        /// The input or output with the correct class.
         label: String,
-        /// The class that is found, or scores.
+        /// The output with the predicted class, or scores.
         found: String,
     },
 }
 
-/// How often an evaluation took one class for another.
+/// A confusion matrix of an evaluation.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -59,38 +59,38 @@ pub enum Classes {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Confusion {
-    /// The input or output that says which class is right.
+    /// The input or output with the correct class.
     pub label: String,
-    /// The output that has the class that was found, or a score for each.
+    /// The output with the predicted class, or a score for each class.
     pub found: String,
     /// The windows that were evaluated: `test`, `validation`, `train` or `all`.
     pub of: &'static str,
-    /// For each class that is right, how often each class was found. There are as many of both.
+    /// For each correct class, how often each class was predicted: a square matrix.
     pub counts: Vec<Vec<u64>>,
     /// The names of the classes, in the order of their numbers, if the data has names.
     pub names: Vec<String>,
-    /// How often one of both was no class that is counted: below 0, beyond the scores, or above 99; or all scores were
-    /// NaN.
+    /// How often the correct or the predicted class was not counted: below 0, beyond the scores, or above 99; or all
+    /// scores were NaN.
     pub others: u64,
 }
 
 impl Confusion {
-    /// How often the class that was found is right, of how many.
+    /// How often the predicted class is correct, and how many predictions there are.
     pub fn right(&self) -> (u64, u64) {
         let right = self.counts.iter().enumerate().map(|(class, row)| row[class]).sum();
         (right, self.counts.iter().flatten().sum::<u64>() + self.others)
     }
 }
 
-/// What is compared: places among the inputs and outputs of a program.
+/// The pair to compare: indices of inputs and outputs of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     label: Label,
     found: usize,
-    /// How many scores there are; `None` if the output is the class.
+    /// The number of scores; `None` if the output is the class.
     scores: Option<usize>,
     names: (String, String),
-    /// What says which names their values have.
+    /// The program, which has the names of the values.
     program: Program,
 }
 
@@ -100,10 +100,10 @@ enum Label {
     Output(usize),
 }
 
-/// What is to be compared of a program that evaluates, if anything.
+/// The pair of an evaluating program to compare, if the options ask for one.
 ///
 /// # Errors
-/// Names that are no such pair.
+/// Names that are not such a pair.
 pub(crate) fn find(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
     match classes {
         Classes::Nothing => Ok(None),
@@ -159,7 +159,7 @@ fn named(program: &Program, label: &str, found: &str) -> Option<Pair> {
     })
 }
 
-/// How many scores of that type there are for each label of the other one.
+/// The number of scores for each label, by the types of label and output.
 fn scores(label: &Type, found: &Type) -> Option<usize> {
     let (last, lead) = found.shape.dims().split_last()?;
     let fits = label.dtype == DType::Int && found.dtype == DType::Num && lead == label.shape.dims();
@@ -171,7 +171,7 @@ fn no_pair(program: &Program, label: &str, found: &str) -> Diagnostic {
     with_types(program, Diagnostic::error(codes::BAD_OPTION, what))
 }
 
-/// No two names are given, and there is not exactly one pair.
+/// The error that no names are given, and there is not exactly one pair.
 pub(crate) fn no_usual(program: &Program) -> Error {
     let what = format!(
         "node {} does not have exactly one integer input with scores for its classes",
@@ -181,7 +181,7 @@ pub(crate) fn no_usual(program: &Program) -> Error {
     Error::from(with_types(program, d)).with_sources(program.sources())
 }
 
-/// The inputs and outputs of a program, of which two are to be named.
+/// Adds the inputs and outputs of a program, two of which have to be named.
 fn with_types(program: &Program, d: Diagnostic) -> Diagnostic {
     let (inputs, outputs) = (program.inputs().iter(), program.outputs().iter());
     let inputs = inputs.map(|input| format!("input `{}`: {}", input.name, input.ty));
@@ -194,29 +194,29 @@ fn with_types(program: &Program, d: Diagnostic) -> Diagnostic {
         ))
 }
 
-/// Nothing evaluates windows of data.
+/// The error that no node evaluates windows of data.
 pub(super) fn no_node() -> Diagnostic {
     let what = "classes are to be compared, and no node evaluates windows of data";
     Diagnostic::error(codes::BAD_OPTION, what)
         .help("name the node that evaluates (`--evaluate NODE`), or call it `infer`")
 }
 
-/// There are no windows of data.
+/// The error that there are no windows of data.
 pub(crate) fn no_data() -> Diagnostic {
     Diagnostic::error(codes::BAD_OPTION, "a confusion matrix needs data, and there is none")
         .help("compare the classes in the program, and make the accuracy an output")
 }
 
-/// Counts.
+/// The counts of a confusion matrix.
 pub(crate) struct Counts<'p> {
     pair: &'p Pair,
     confusion: Confusion,
-    /// Whether the names of the classes were asked for.
+    /// Whether the user named the pair.
     is_named: bool,
 }
 
 impl Pair {
-    /// Begins to count in such windows.
+    /// Starts to count in windows of this kind.
     pub(crate) fn counts(&self, of: &'static str) -> Counts<'_> {
         let (label, found) = self.names.clone();
         let classes = self.scores.unwrap_or(0);
@@ -235,12 +235,12 @@ impl Pair {
 }
 
 impl Counts<'_> {
-    /// What was counted.
+    /// The matrix of the counts.
     pub(crate) fn end(self) -> Confusion {
         self.confusion
     }
 
-    /// Counts in the outputs of windows of the data, in the cycles where both are present.
+    /// Counts in the outputs of windows of the data, in the cycles where both label and prediction are present.
     ///
     /// # Errors
     /// Values that cannot be copied from their device.

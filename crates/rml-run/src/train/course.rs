@@ -43,13 +43,13 @@ pub(super) trait Blocks {
         true
     }
 
-    /// Returns whether states can be saved after this block. If so, a source that cannot always save keeps them with
-    /// `reached`.
+    /// Returns whether states can be saved after this block. If so, a source that cannot always save keeps them
+    /// together with `reached`.
     fn settle(&mut self, _reached: &dyn Fn() -> Reached) -> bool {
         true
     }
 
-    /// Where states could be saved last, for a source that cannot always save.
+    /// The progress when states could be saved last, for a source that cannot always save.
     fn settled(&mut self) -> Option<&mut Reached> {
         None
     }
@@ -59,7 +59,7 @@ pub(super) trait Blocks {
         finding
     }
 
-    /// The finding that a loss among those averages is far beyond the numbers of the data.
+    /// The finding that a loss among these averages is far larger than the data explain.
     fn exploded(&self, _: &Metrics, _within: &str) -> Option<Diagnostic> {
         None
     }
@@ -69,13 +69,13 @@ pub(super) trait Blocks {
         self.session().states()
     }
 
-    /// Shows the observer what was learned.
+    /// Shows the learned states to the observer.
     fn show(&mut self, observer: &mut dyn Observer) {
         observer.learned(self.session());
     }
 }
 
-/// A training in progress: its options, how far it has come, and what is kept of it.
+/// A training in progress: its options, its progress, and its records.
 pub(super) struct Course<'a> {
     options: &'a TrainOptions,
     position: Position,
@@ -84,11 +84,11 @@ pub(super) struct Course<'a> {
     report: TrainReport,
     /// How many windows an epoch or report has.
     of: usize,
-    /// When the epoch or report began.
+    /// When the current epoch or report began.
     began: Instant,
-    /// Watches whether parameters change, until an epoch changes none.
+    /// Checks whether parameters change, until it has reported an epoch that changes none.
     still: Option<Still>,
-    /// Whether a loss was warned of that is far beyond the numbers of the data.
+    /// Whether the warning about a loss far larger than the data was given.
     exploded: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Course<'a> {
         &self.position
     }
 
-    /// Trains until it is over.
+    /// Trains until the training is over.
     pub(super) fn run(
         mut self,
         blocks: &mut dyn Blocks,
@@ -130,7 +130,7 @@ impl<'a> Course<'a> {
         self.end(blocks, false, observer)
     }
 
-    /// Tells the observer what is about to be trained.
+    /// Tells the observer that the training begins.
     pub(super) fn begin(&mut self, blocks: &dyn Blocks, observer: &mut dyn Observer) -> Result<(), Error> {
         let session = blocks.session();
         self.records.begin(&mut || session.states())?;
@@ -192,7 +192,7 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Ends an epoch or report: evaluates, keeps and reports it.
+    /// Ends an epoch or report: evaluates, records and reports it.
     fn complete(&mut self, blocks: &mut dyn Blocks, observer: &mut dyn Observer) -> Result<(), Error> {
         let mut summary = self.summary();
         let began = Instant::now();
@@ -212,7 +212,7 @@ impl<'a> Course<'a> {
         self.doubt(blocks, observer)
     }
 
-    /// Warns of an epoch that has just been reported, once of each fault.
+    /// Warns about faults of an epoch that has just been reported, once for each fault.
     fn doubt(&mut self, blocks: &mut dyn Blocks, observer: &mut dyn Observer) -> Result<(), Error> {
         let Some(EpochSummary { epoch, train, .. }) = self.report.epochs.last() else { return Ok(()) };
         let still = match &mut self.still {
@@ -291,7 +291,7 @@ impl<'a> Course<'a> {
         format!("{} {}", if length.is_some() { "report" } else { "epoch" }, epoch + 1)
     }
 
-    /// Stops a training with averages that are not finite, before it overwrites a good checkpoint.
+    /// Stops a training with averages that are not finite, before they can overwrite a good checkpoint.
     fn check(&self, metrics: &Metrics, blocks: &dyn Blocks) -> Result<(), Error> {
         let broken = metrics.iter().find(|(_, value)| !value.is_finite() && !self.options.allow_nan);
         let Some((name, value)) = broken else { return Ok(()) };
@@ -305,7 +305,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The error of a training whose numbers are not finite.
+/// The error of a training with numbers that are not finite.
 pub(super) fn diverged(program: &Program, what: String, note: impl Into<String>) -> Diagnostic {
     let d = Diagnostic::error(codes::DIVERGED, what).note(note);
     let rates = program.learning_rates();
@@ -317,12 +317,12 @@ pub(super) fn diverged(program: &Program, what: String, note: impl Into<String>)
     .help("`--allow-nan` continues in spite of it")
 }
 
-/// Whether any parameter is to be updated.
+/// Whether any parameter is updated.
 fn updated(info: &TrainInfo) -> bool {
     info.updates.cycle + info.updates.window + info.updates.condition > 0
 }
 
-/// How many numbers are trained.
+/// The number of trained elements.
 fn parameters(program: &Program) -> usize {
     let flat = program.flat();
     let parameters = flat.states.values().filter(|s| s.parameter);

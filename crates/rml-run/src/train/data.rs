@@ -25,7 +25,7 @@ use crate::fingerprint;
 use crate::runner::{Averages, Family, Metrics, Runner};
 use crate::session::Session;
 
-/// The node that is run over the test windows where nothing is said.
+/// The default node to run over the test windows.
 const INFER: &str = "infer";
 
 /// A training on data, compiled and checked, that has not started.
@@ -35,7 +35,7 @@ pub(super) struct OnData<'a> {
     windows: Windows,
     test: Option<Test>,
     train_set: Vec<usize>,
-    /// The states to begin with.
+    /// The states to start with.
     resumed: Option<Checkpoint>,
     course: Course<'a>,
 }
@@ -133,12 +133,12 @@ impl<'a> OnData<'a> {
         Ok(Self { options, family, windows, test, train_set, resumed, course })
     }
 
-    /// Where it begins.
+    /// The position at which it starts.
     pub(super) fn position(&self) -> &Position {
         self.course.position()
     }
 
-    /// Trains all epochs that are left.
+    /// Trains all remaining epochs.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let setup = self.course.position().setup.clone();
         let mut runner = Runner::new(&mut self.family, setup.batch, self.windows.same_length())?;
@@ -165,7 +165,7 @@ impl<'a> OnData<'a> {
 
 /// The windows of the data, shuffled again for each epoch.
 struct Epochs<'f> {
-    /// The number of epochs in all.
+    /// The total number of epochs.
     epochs: u64,
     setup: Setup,
     runner: Runner<'f>,
@@ -174,16 +174,16 @@ struct Epochs<'f> {
     train_set: Vec<usize>,
     /// The epoch of `batches`.
     of: Option<u64>,
-    /// The batches of that epoch.
+    /// The batches of this epoch.
     batches: Batches,
-    /// Which of them comes next.
+    /// The next batch.
     next: usize,
     /// The metrics of the first batch of a training.
     first: Metrics,
 }
 
 impl Epochs<'_> {
-    /// Puts the windows of an epoch into batches, without the first `done` windows.
+    /// Divides the windows of an epoch into batches, without the first `done` windows.
     fn begin_epoch(&mut self, epoch: u64, done: usize) {
         let Setup { shuffle, seed, batch, .. } = self.setup;
         let order = order(&self.train_set, shuffle, seed, epoch);
@@ -231,7 +231,7 @@ impl Blocks for Epochs<'_> {
     fn diverged(&self, finding: Diagnostic) -> Diagnostic {
         match self.windows.not_finite(&self.train_set) {
             Some((name, window, origin)) => {
-                // No rate is to blame.
+                // The learning rate is not the cause.
                 let mut finding = Diagnostic { labels: Vec::new(), ..finding };
                 finding.notes.insert(
                     0,
@@ -282,7 +282,7 @@ fn has(program: &Program, input: &str) -> bool {
     program.inputs().iter().any(|info| *info.name == *input)
 }
 
-/// The setup of a new run: which windows are for what.
+/// The setup of a new run: the use of each window.
 fn setup(common: &Common, windows: &Windows, options: &TrainOptions) -> Result<Setup, Error> {
     let validation = match &options.validate {
         Some(Validate::Split(split)) => Some(*split),
@@ -307,7 +307,7 @@ fn setup(common: &Common, windows: &Windows, options: &TrainOptions) -> Result<S
     Ok(common.setup(windows.count, test, validation, ragged))
 }
 
-/// Says how many windows are not used, and why.
+/// A note about how many windows are not used, and why.
 fn left_out(setup: &Setup) -> String {
     let left = setup.left_out();
     let others = match (setup.test, setup.validation) {
@@ -321,7 +321,7 @@ fn left_out(setup: &Setup) -> String {
     }
 }
 
-/// Says that the batch size that the user asks for is more than the windows of an epoch, which is then one batch.
+/// A warning that the requested batch size exceeds the windows of an epoch, which is then one batch.
 fn smaller_batch(asked: usize, setup: &Setup) -> Diagnostic {
     let Setup { windows, test, validation, .. } = setup;
     let train = windows - test - validation - setup.left_out();
@@ -340,7 +340,7 @@ fn smaller_batch(asked: usize, setup: &Setup) -> Diagnostic {
     .help(format!("ask for at most {train} (`--batch {train}`), or give more data"))
 }
 
-/// Checks that a requested node has windows to evaluate, and that some windows are left to train on.
+/// Checks that a requested evaluation has windows, and that some windows remain to train on.
 fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> Result<(), Diagnostic> {
     let Setup { windows, test, validation, .. } = setup;
     let left_out = setup.left_out();
@@ -388,7 +388,7 @@ fn preparation(
     Preparation::fit(options.recipe.clone().named_in(data.table()), &all, train_set)
 }
 
-/// The axes of parameters whose positions are classes, as the training and the evaluation say it.
+/// The axes of parameters whose positions are classes, according to the training and the evaluation.
 fn class_axes(
     trained: &Program,
     nodes: Option<&mut Nodes>,
@@ -403,7 +403,7 @@ fn class_axes(
     Ok(axes)
 }
 
-/// An error of columns that are missing, with how to set those inputs that have no type.
+/// Completes an error about missing columns, with advice on how to set inputs that have no type.
 fn settable(error: Error, source: &Source, node: Option<&str>) -> Error {
     let Ok(Some(interface)) = interface(source, node.unwrap_or_default()) else { return error };
     let (sources, diagnostics) = error.into_parts();
@@ -463,7 +463,7 @@ fn test_node(
     Ok(Some(Nodes { family, size, windows, validation }))
 }
 
-/// A share is below 1.
+/// Fails unless a share is below 1.
 fn checked(split: TestSplit, purpose: &str) -> Result<TestSplit, Error> {
     match split {
         TestSplit::Share(s) | TestSplit::LastShare(s) if !(0.0..1.0).contains(&s) => {

@@ -1,11 +1,11 @@
-//! What is doubtful in the data of a training, before it begins.
+//! Warnings about the data of a training, before it begins.
 
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_data::{Uneven, Windows};
 use rml_driver::Program;
 
-/// What is doubtful in how the data is read.
+/// Warnings about how the data is read.
 pub(super) fn of_reading(windows: &Windows) -> Vec<Diagnostic> {
     let one_hot = windows.one_hot().map(|(name, cycles)| {
         let what = format!("each row of column `{name}` is read as {cycles} cycles, but looks one-hot");
@@ -22,7 +22,7 @@ pub(super) fn of_reading(windows: &Windows) -> Vec<Diagnostic> {
     one_hot.into_iter().chain(misnamed).collect()
 }
 
-/// What is doubtful in what the windows are trained on and tested with; `is_last` says that the last ones are tested.
+/// Warnings about the windows to train on and to test with; `is_last` says that the last windows are tested.
 pub(super) fn of_split(
     windows: &Windows,
     (train, test): (&[usize], &[usize]),
@@ -53,7 +53,7 @@ fn uneven(found: &Uneven<'_>, is_last: bool) -> Diagnostic {
     }
 }
 
-/// Losses that compare the values of a bounded function with numbers outside of its range.
+/// Warnings about losses that compare the values of a bounded function with numbers outside of its range.
 pub(super) fn of_reach(program: &Program, windows: &Windows, train: &[usize]) -> Vec<Diagnostic> {
     let finding = |bounded: &rml_driver::Bounded| {
         let (least, most) = windows.range(&bounded.input, train)?;

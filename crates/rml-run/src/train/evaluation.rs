@@ -1,4 +1,4 @@
-//! The evaluation of a training without data: a node that makes its own.
+//! The evaluation of a training without data, by a node that makes its own data.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::rollout::{Reach, Rollout};
 use crate::runner::{Averages, Family, Metrics, metric_names};
 use crate::session::Session;
 
-/// The node that evaluates where nothing is said.
+/// The default node for evaluation.
 const EVALUATE: &str = "evaluate";
 
-/// A node that is run after each report with the parameters of the training; all its other states restart.
+/// A node that runs after each report with the trained parameters; all its other states restart.
 pub(super) struct Evaluation {
     rollout: Rollout,
-    /// What it begins with.
+    /// The snapshot that it starts with.
     initial: Snapshot,
     windows: usize,
 }
 
 impl Evaluation {
-    /// Draws of the evaluation are those of ticks that no training reaches.
+    /// The evaluation draws random numbers of ticks that no training reaches.
     const FIRST_TICK: i64 = 1 << 40;
 
-    /// The node that the options name, or the usual one.
+    /// The node that the options name, or the default one.
     pub(super) fn new(
         source: &Source,
         length: &Length,
@@ -84,7 +84,7 @@ impl Evaluation {
         self.windows
     }
 
-    /// Warns where it updates parameters.
+    /// Warns if it updates parameters.
     pub(super) fn warn(&self, observer: &mut dyn Observer) {
         warn_of_learning(self.rollout.session().program(), observer);
     }
@@ -94,7 +94,7 @@ impl Evaluation {
         metric_names(self.rollout.session().program())
     }
 
-    /// Restarts with the parameters that training has now.
+    /// Restarts with the current parameters of the training.
     pub(super) fn begin(&mut self, trained: &Session) -> Result<(), Error> {
         let session = self.rollout.session_mut();
         session.set_snapshot(&self.initial)?;
@@ -108,7 +108,7 @@ impl Evaluation {
         })
     }
 
-    /// The averages over its windows with the parameters that training has now.
+    /// The averages over its windows with the current parameters of the training.
     pub(super) fn run(&mut self, trained: &Session) -> Result<Metrics, Error> {
         let within = |e: Error| e.note("while the training was evaluated");
         self.begin(trained)?;
@@ -124,7 +124,7 @@ impl Evaluation {
     }
 }
 
-/// How many windows are to be run.
+/// How many windows to run.
 fn windows(test: Option<TestSplit>) -> Result<usize, Diagnostic> {
     let what = match test {
         None => return Ok(1),
@@ -137,7 +137,7 @@ fn windows(test: Option<TestSplit>) -> Result<usize, Diagnostic> {
         .help("say how many windows the evaluation runs (`--test COUNT`)"))
 }
 
-/// The ticks of the random streams of a program, where the evaluation begins to draw.
+/// For the random streams of a program, the tick at which the evaluation starts to draw.
 fn first_ticks(program: &Program) -> States {
     let flat = program.flat();
     let ticks = flat.equations.iter().filter_map(|equation| match &equation.rhs {

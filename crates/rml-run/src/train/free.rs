@@ -1,4 +1,4 @@
-//! Training a node that makes its data itself: from window to window, and from report to report.
+//! Training a node that makes its own data: from window to window, and from report to report.
 
 use rml_base::Error;
 use rml_driver::Source;
@@ -43,7 +43,7 @@ impl<'a> Free<'a> {
         }
         if let Some(evaluation) = &mut evaluation {
             evaluation.warn(observer);
-            // Before any work, so that it is said at once if they do not fit each other.
+            // This comes before any work, so that an error about their parameters is reported at once.
             evaluation.begin(rollout.session())?;
         }
         let names = Names { test, ..Names::default() };
@@ -51,12 +51,12 @@ impl<'a> Free<'a> {
         Ok(Self { blocks: Rollouts { length, rollout, evaluation }, course })
     }
 
-    /// Where it begins.
+    /// The position at which it starts.
     pub(super) fn position(&self) -> &Position {
         self.course.position()
     }
 
-    /// Trains until it is over.
+    /// Trains until the training is over.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         self.course.run(&mut self.blocks, observer)
     }

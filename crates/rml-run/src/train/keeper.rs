@@ -1,4 +1,4 @@
-//! What observes a training: it is called at the end of each epoch or report, and keeps something.
+//! Keepers observe a training: they are called at the end of each epoch or report, and keep records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::observer::{EpochSummary, TrainReport};
 use crate::checkpoint::{Checkpoint, Position};
 use crate::engines::Engine;
 
-/// What gives the states for a checkpoint.
+/// Returns the states for a checkpoint.
 pub(super) type States<'s> = &'s mut dyn FnMut() -> Result<IndexMap<Arc<str>, Value>, Error>;
 
-/// The names of what a training reports.
+/// The names of the metrics and parameters that a training reports.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) train: Vec<String>,
@@ -25,8 +25,8 @@ pub(super) struct Names {
     pub(super) parameters: Vec<String>,
 }
 
-/// Observes a training and keeps something of it. Keepers are called in order: what one adds to a summary or position,
-/// later ones see.
+/// Observes a training and keeps a record of it. Keepers are called in order: later keepers see what an earlier one
+/// adds to a summary or position.
 pub(super) trait Keeper {
     /// Training begins with these states.
     fn begin(&mut self, _: States<'_>) -> Result<(), Error> {

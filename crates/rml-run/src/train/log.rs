@@ -1,8 +1,8 @@
-//! The log of a training: a folder with what each epoch or report gave, as JSON lines, as a table, and as events for
-//! TensorBoard.
+//! The log of a training: a folder with the results of each epoch or report, as JSON lines, as a table, and as events
+//! for TensorBoard.
 //!
-//! The lines are what counts; the other two are made of them. A resumed run cuts off what was logged beyond its
-//! checkpoint, since it does that again.
+//! The JSON lines are authoritative; the other two files are made from them. A resumed run removes the lines after its
+//! checkpoint, since it trains these epochs again.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,11 +19,11 @@ use crate::checkpoint::Position;
 
 mod events;
 
-/// What tells the runs of a folder apart.
+/// The file that identifies the run of a folder.
 const RUN: &str = "run.json";
 const LINES: &str = "metrics.jsonl";
 const TABLE: &str = "metrics.csv";
-/// TensorBoard reads files with `tfevents` in their names.
+/// TensorBoard reads only files with `tfevents` in their names.
 const EVENTS: &str = "events.out.tfevents.rml";
 /// The files of a log, in its folder ([`TrainOptions::log`](crate::TrainOptions::log)).
 pub const FILES: [&str; 4] = [RUN, LINES, TABLE, EVENTS];
@@ -40,7 +40,7 @@ pub(super) struct Log {
     columns: Vec<Column>,
 }
 
-/// A column of the table: an entry of the line, or one in it.
+/// A column of the table: the path of an entry in a line.
 #[derive(Debug)]
 struct Column {
     name: String,
@@ -48,7 +48,7 @@ struct Column {
 }
 
 impl Log {
-    /// Begins a log in a folder, or continues that of the run that is resumed.
+    /// Begins a log in a folder, or continues the log of the resumed run.
     ///
     /// # Errors
     /// A folder that cannot be written, or has the log of another run.
@@ -101,7 +101,7 @@ impl Log {
 
 impl Keeper for Log {
     fn epoch(&mut self, summary: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
-        // If it fails, the checkpoint is the last that is done.
+        // After a failure, the later keepers still save the checkpoint before the training ends.
         let unlogged = |e: Error| e.note(format!("this is not in the log: {}", summary.json_line()));
         now.failed = self.add(summary).err().map(unlogged);
         Ok(())
@@ -112,7 +112,7 @@ impl Keeper for Log {
     }
 }
 
-/// What tells a run apart: what a resumed run has in common with the one before.
+/// The facts that identify a run, which a resumed run shares with the earlier one.
 pub(super) fn run(position: &Position) -> Value {
     let setup = &position.setup;
     let set = position.set.iter().flatten().map(|(name, value)| (name.clone(), value.to_string().into()));
@@ -160,7 +160,7 @@ pub(super) fn logged(folder: &Path) -> Result<Vec<Row>, Error> {
         let row: Option<Row> = serde_json::from_slice(line).ok();
         match row.filter(|row| number(row).is_some()) {
             Some(row) => rows.push(row),
-            // What the process was writing when it was ended.
+            // The process was ended while it wrote this line.
             None if all.peek().is_none() => {}
             None => {
                 let what = format!("{} is not the log of a training", path.display());
@@ -213,13 +213,13 @@ fn cells(row: &Row, columns: &[Column]) -> Vec<u8> {
     (cells.join(",") + "\n").into_bytes()
 }
 
-/// The parts of a line that hold metrics, and what stands before their names in the table.
+/// The parts of a line that contain metrics, and the prefixes of their names in the table.
 const PARTS: [(&str, &str); 3] = [("train", ""), ("validation", "validation."), ("test", "test.")];
 
-/// The part of a line that holds the statistics of parameters.
+/// The part of a line that contains the statistics of parameters.
 const PARAMETERS: &str = "parameters";
 
-/// The part of a line that holds the norms of all parameters together.
+/// The part of a line that contains the norms of all parameters together.
 const NORMS: &str = "norms";
 
 fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
@@ -251,12 +251,12 @@ fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
     first.chain(metrics).chain(norms).chain(stats).collect()
 }
 
-/// The metrics of a line, under the names that they have in the table.
+/// The metrics of a line, under their names in the table.
 pub(super) fn metrics(row: &Row) -> Vec<(String, f64)> {
     numbers(row).map(|((_, lead), name, value)| (format!("{lead}{name}"), value)).collect()
 }
 
-/// The metrics of a line: the part that they are of, the name, the value.
+/// The metrics of a line: part, name and value.
 fn numbers(row: &Row) -> impl Iterator<Item = ((&'static str, &'static str), &str, f64)> {
     PARTS.iter().flat_map(|part| {
         let metrics = row.get(part.0).and_then(Value::as_object).into_iter().flatten();
@@ -264,12 +264,12 @@ fn numbers(row: &Row) -> impl Iterator<Item = ((&'static str, &'static str), &st
     })
 }
 
-/// A number. What is not finite is a string.
+/// A number; a number that is not finite is written as a string.
 fn float(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// An event: `train/loss`, `parameters/classify_0.kernel/norm` and so on, at the epoch or report.
+/// The event of an epoch or report: `train/loss`, `parameters/classify_0.kernel/norm` and so on.
 fn event(row: &Row) -> Vec<u8> {
     let metrics = numbers(row).map(|((part, _), name, value)| (format!("{part}/{name}"), value));
     let stats = row.get(PARAMETERS).and_then(Value::as_object).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What a training run reports.
+//! The reports of a training run.
 
 use indexmap::IndexMap;
 use rml_backend::Compiled;
@@ -10,7 +10,7 @@ use crate::checkpoint::{Best, Position};
 use crate::runner::{Metrics, json_metrics, json_number};
 use crate::session::Session;
 
-/// What happens during training, for whoever draws it. All methods have empty defaults.
+/// Observes a training, for example to display it. All methods have empty defaults.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -38,25 +38,25 @@ pub trait Observer {
     fn start(&mut self, info: &TrainInfo) {
         let _ = info;
     }
-    /// What the training begins with, just before [`start`](Self::start): the session that is trained.
+    /// Called just before [`start`](Self::start) with the session in its initial state.
     fn begun(&mut self, session: &Session) {
         let _ = session;
     }
-    /// Another batch of windows is done.
+    /// Another batch of windows has been trained.
     fn batch(&mut self, progress: &Progress<'_>) {
         let _ = progress;
     }
-    /// An epoch or report is done, and what evaluates it has run.
+    /// An epoch or report is done, including its evaluation.
     fn epoch(&mut self, summary: &EpochSummary) {
         let _ = summary;
     }
-    /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) reports it, and at the
-    /// end of the training: the session that is trained, between two windows. A stream that ends within a window does
-    /// not report it.
+    /// Called with the trained session, between two windows: at the end of an epoch or report, just before
+    /// [`epoch`](Self::epoch) reports it, and at the end of the training. It is not called for a stream that ends
+    /// within a window.
     fn learned(&mut self, session: &Session) {
         let _ = session;
     }
-    /// What is worth knowing about the data, before the training begins: a sentence without a point.
+    /// A note about the data, before the training begins: a sentence without a full stop.
     fn note(&mut self, text: &str) {
         let _ = text;
     }
@@ -69,7 +69,7 @@ pub trait Observer {
 /// Observes nothing.
 impl Observer for () {}
 
-/// What is about to be trained.
+/// The description of a training that begins.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -94,7 +94,7 @@ impl Observer for () {}
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TrainInfo {
-    /// Windows to train on in an epoch, or in a report.
+    /// Windows to train on in an epoch or report.
     pub train_windows: usize,
     /// Windows kept for testing, or run to evaluate a report.
     pub test_windows: usize,
@@ -102,21 +102,22 @@ pub struct TrainInfo {
     pub validation_windows: usize,
     /// Windows stacked at a time.
     pub batch: usize,
-    /// Epochs in all; `None` for a node that makes its data itself, and reports in their place.
+    /// The total number of epochs; `None` for a node that makes its own data, which has reports instead.
     pub epochs: Option<u64>,
-    /// Epochs or reports done before (a resumed run).
+    /// Epochs or reports of earlier runs, if this run is resumed.
     pub epochs_done: u64,
-    /// How many numbers are trained.
+    /// The number of trained elements.
     pub parameters: usize,
-    /// How often these are updated.
+    /// How often the elements are updated.
     pub updates: Updates,
     /// Whether every window has one cycle.
     pub single_cycles: bool,
-    /// Where it begins: its node, its seed, the sizes of its splits, and what identifies its program and its data.
+    /// The position at which it starts: its node, its seed, the sizes of its splits, and the hashes of its program and
+    /// its data.
     pub position: Position,
 }
 
-/// How far an epoch is.
+/// The progress of an epoch or report.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -144,15 +145,15 @@ pub struct TrainInfo {
 pub struct Progress<'a> {
     /// The epoch or report, from 1.
     pub epoch: u64,
-    /// Windows done in it.
+    /// Windows trained in it so far.
     pub windows: usize,
-    /// Windows that it has.
+    /// All windows in it.
     pub of: usize,
     /// Averages since it began.
     pub metrics: &'a Metrics,
 }
 
-/// How much a node without inputs was trained, runs before included.
+/// How much a node without inputs has been trained, including earlier runs.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -169,13 +170,13 @@ pub struct Progress<'a> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ran {
-    /// Windows in all.
+    /// Windows in total.
     pub windows: u64,
-    /// Cycles in all.
+    /// Cycles in total.
     pub cycles: u64,
 }
 
-/// What an epoch or a report gave.
+/// The results of an epoch or report.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -195,33 +196,33 @@ pub struct Ran {
 pub struct EpochSummary {
     /// The epoch or report, from 1.
     pub epoch: u64,
-    /// Of a report, what was run up to its end.
+    /// For a report, how much has been trained by its end.
     pub ran: Option<Ran>,
     /// Averages over the training windows.
     pub train: Metrics,
-    /// Averages of the evaluation; empty where no window is kept for it or there is no node for it.
+    /// Averages of the evaluation; empty if no window is kept for it or there is no node for it.
     pub test: Metrics,
     /// Averages over the windows for validation, if there are any.
     pub validation: Metrics,
-    /// The best epoch or report so far, if it was asked for.
+    /// The best epoch or report so far, if the training searches for it.
     pub best: Option<Best>,
-    /// How long it took, evaluation included, in seconds.
+    /// How long it took, including its evaluation, in seconds.
     pub seconds: f64,
     /// How long its evaluation took, in seconds.
     pub evaluating: f64,
-    /// How often the evaluation took one class for another, if that is asked for.
+    /// The confusion matrix of the evaluation, if it was requested.
     pub confusion: Option<Confusion>,
-    /// What the backend compiled for it, or loaded, within that time.
+    /// The programs that the backend compiled or loaded for it within this time.
     pub compiled: Compiled,
-    /// What the parameters are like, if that is asked for, by checkpoint key.
+    /// Statistics of the parameters by checkpoint key, if they were requested.
     pub parameters: IndexMap<String, ParameterStats>,
-    /// The norms of the gradients that updated parameters, if that is asked for, by checkpoint key: the root of the
-    /// mean of the squared norms over the updates. A parameter has none if no adjoint trains it, or if nothing updated
+    /// The norms of the gradients that updated parameters, by checkpoint key, if they were requested: the root of the
+    /// mean of the squared norms over the updates. A parameter has no entry if no adjoint trains it, or nothing updated
     /// it.
     pub gradients: IndexMap<String, f64>,
 }
 
-/// The norms of all parameters together, and of what changed them.
+/// The norms of all parameters together, and of their changes.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -239,11 +240,11 @@ pub struct EpochSummary {
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Norms {
-    /// Of the parameters themselves.
+    /// The norm of the parameters themselves.
     pub parameters: f64,
-    /// Of what was added to them since the epoch or report before.
+    /// The norm of their changes since the previous epoch or report.
     pub update: f64,
-    /// Of their gradients, if any parameter has one.
+    /// The norm of their gradients, if any parameter has a gradient.
     pub gradient: Option<f64>,
 }
 
@@ -255,7 +256,7 @@ impl Norms {
     }
 }
 
-/// What a parameter is like at the end of an epoch or report.
+/// Statistics of a parameter at the end of an epoch or report.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -279,7 +280,7 @@ pub struct ParameterStats {
     pub deviation: f64,
     /// The root of the sum of their squares.
     pub norm: f64,
-    /// The same of what was added to it since the epoch or report before.
+    /// The norm of its change since the previous epoch or report.
     pub update: f64,
 }
 
@@ -291,7 +292,7 @@ impl ParameterStats {
 }
 
 impl EpochSummary {
-    /// The norms of all parameters together, if [`parameters`](Self::parameters) are asked for.
+    /// The norms of all parameters together, if [`parameters`](Self::parameters) were requested.
     pub fn norms(&self) -> Option<Norms> {
         let root = |squares: &mut dyn Iterator<Item = f64>| squares.map(|x| x * x).sum::<f64>().sqrt();
         let of = |number: fn(&ParameterStats) -> f64| root(&mut self.parameters.values().map(number));
@@ -302,7 +303,7 @@ impl EpochSummary {
         })
     }
 
-    /// A JSON object of it, in one line.
+    /// The summary as a JSON object on one line.
     pub fn json_line(&self) -> String {
         Value::Object(self.json()).to_string()
     }
@@ -352,7 +353,7 @@ impl EpochSummary {
         line
     }
 
-    /// One that was trained, and not evaluated yet.
+    /// The summary of an epoch that was trained, but not evaluated yet.
     pub(super) fn new(epoch: u64, train: Metrics, gradients: IndexMap<String, f64>) -> Self {
         Self {
             epoch,
@@ -371,7 +372,7 @@ impl EpochSummary {
     }
 }
 
-/// How training ended.
+/// The result of a training.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -392,23 +393,23 @@ pub struct TrainReport {
     pub interrupted: bool,
     /// The epochs or reports of this run.
     pub epochs: Vec<EpochSummary>,
-    /// Whether the condition holds until which a node without inputs was to be trained; `None` if there was none.
+    /// Whether the condition `until` holds; `None` if there is no condition.
     pub is_met: Option<bool>,
     /// Whether it ended because the best epoch or report was too long ago.
     pub out_of_patience: bool,
-    /// The best epoch or report, that of a run before included, if it was asked for.
+    /// The best epoch or report, also from an earlier run, if the training searches for it.
     pub best: Option<Best>,
-    /// Whether the parameters of the best one were written to a file of their own.
+    /// Whether the parameters of the best epoch or report were written to their own file.
     pub kept_best: bool,
     /// Whether a checkpoint was written.
     pub saved: bool,
-    /// What the backend compiled in this run, or loaded.
+    /// The programs that the backend compiled or loaded in this run.
     pub compiled: Compiled,
 }
 
 impl TrainReport {
-    /// The epoch or report whose parameters are the result: the best one if those are kept in a file of their own, else
-    /// the last. Nothing if that one was in a run before, or if there is none.
+    /// The epoch or report whose parameters are the result: the best one if it is kept in its own file, or else the
+    /// last. None if it was in an earlier run, or there is none.
     pub fn result(&self) -> Option<&EpochSummary> {
         match self.best.as_ref().filter(|_| self.kept_best) {
             Some(best) => self.epochs.iter().rev().find(|epoch| epoch.epoch == best.epoch),

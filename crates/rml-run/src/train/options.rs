@@ -1,4 +1,4 @@
-//! How to train.
+//! The options of a training.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ use crate::checkpoint::Reached;
 use crate::engines::Engine;
 use crate::infer::InferOptions;
 
-/// How many windows are kept for testing, and which: drawn by the seed, or the last ones, as for a time series. Of data
-/// with [groups](rml_data::Cut::group), shares and counts are those of groups that are drawn, or of the last windows of
+/// How many windows are kept for testing, and which: drawn by the seed, or the last ones, as for a time series. For
+/// data with [groups](rml_data::Cut::group), a drawn share or count is one of groups, and the last windows are those of
 /// each group.
 ///
-/// As text, as options of the command have it: `0.2`, `297`, `last:0.2`, `last:297`.
+/// The text form, as in options of the command: `0.2`, `297`, `last:0.2`, `last:297`.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -42,23 +42,23 @@ use crate::infer::InferOptions;
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TestSplit {
-    /// That share of all windows, rounded to the nearest count.
+    /// This share of all windows, rounded to the nearest count.
     Share(f64),
-    /// That many windows.
+    /// This many windows.
     Count(usize),
-    /// That share, of the last windows in the order of the data.
+    /// This share of the windows: the last ones in the order of the data.
     LastShare(f64),
-    /// That many, the last ones in the order of the data.
+    /// This many windows: the last ones in the order of the data.
     LastCount(usize),
 }
 
 impl TestSplit {
-    /// The share kept for testing when nothing is said: 0.165 (297 of 1797).
+    /// The default share kept for testing: 0.165 (297 of 1797).
     pub const DEFAULT_SHARE: f64 = 0.165;
-    /// What stands before a share or count of the last windows.
+    /// The prefix of a share or count of the last windows.
     pub const LAST: &str = "last:";
 
-    /// What is asked for.
+    /// The request in the terms of `rml-data`.
     pub(super) fn wish(self) -> Wish {
         let (amount, last) = match self {
             Self::Share(share) => (Amount::Share(share), false),
@@ -74,7 +74,7 @@ impl FromStr for TestSplit {
     type Err = Diagnostic;
 
     /// # Errors
-    /// What is neither a share below 1 (with a point) nor a count, both with or without `last:` before it.
+    /// A text that is neither a share below 1 (with a decimal point) nor a count, with or without the prefix `last:`.
     fn from_str(text: &str) -> Result<Self, Diagnostic> {
         let last = text.strip_prefix(Self::LAST);
         let number = last.unwrap_or(text);
@@ -99,7 +99,7 @@ impl Default for TestSplit {
     }
 }
 
-/// What epochs are compared by, besides the test windows.
+/// The windows that epochs are compared by, apart from the test windows.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -125,7 +125,7 @@ pub enum Validate {
     Data(Arc<dyn Dataset>),
 }
 
-/// What is run after each epoch, over the test windows, or after each report.
+/// The node that runs after each epoch, over the test windows, or after each report.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -147,13 +147,13 @@ pub enum Evaluate {
     /// The node `infer`, or without data the node `evaluate`, if the program has it.
     #[default]
     Usual,
-    /// That node.
+    /// This node.
     Node(String),
     /// Nothing.
     Nothing,
 }
 
-/// What is better.
+/// The direction in which a metric is better.
 ///
 /// ```
 /// use rml::Direction;
@@ -169,7 +169,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What is better of a metric, as far as its name says it.
+    /// The better direction of a metric, if its name implies one.
     pub(crate) fn usual(metric: &str) -> Option<Self> {
         if metric.ends_with("loss") || metric.ends_with("error") {
             Some(Self::Min)
@@ -187,7 +187,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// By which metric epochs or reports are compared.
+/// The metric by which epochs or reports are compared.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -207,10 +207,10 @@ impl fmt::Display for Direction {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Criterion {
-    /// `validation.NAME`, `test.NAME` or `train.NAME`. `NAME` alone is the first of these that there is.
+    /// `validation.NAME`, `test.NAME` or `train.NAME`. `NAME` alone is the first of these that exists.
     pub metric: String,
-    /// What is better. `None`: the smallest value of a metric whose name ends in `loss` or `error`, the greatest of one
-    /// that ends in `accuracy`, and an error for any other.
+    /// The better direction. `None`: the smallest value of a metric whose name ends in `loss` or `error`, the greatest
+    /// of one that ends in `accuracy`, and an error for any other.
     pub direction: Option<Direction>,
 }
 
@@ -230,8 +230,8 @@ impl Default for Criterion {
     }
 }
 
-/// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or
-/// `until` says so, whichever comes first; if none does, it continues until it is interrupted.
+/// The length of a training of a node without inputs, which makes its own data. Training ends when `windows`, `cycles`
+/// or `until` says so, whichever comes first; if none is given, it continues until it is interrupted.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -249,11 +249,11 @@ impl Default for Criterion {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Length {
-    /// How many windows to train in all (a resumed run counts those done before).
+    /// How many windows to train in total (a resumed run counts those of earlier runs).
     pub windows: Option<u64>,
-    /// How many cycles to train in all; the last window is finished.
+    /// How many cycles to train in total; the last window is finished.
     pub cycles: Option<u64>,
-    /// Until when.
+    /// The condition that ends the training.
     pub until: Option<Until>,
     /// How many windows are averaged in a report; by default [`Length::REPORT`].
     pub report: Option<u64>,
@@ -262,7 +262,7 @@ pub struct Length {
 }
 
 impl Length {
-    /// How many windows are averaged in a report when nothing is said.
+    /// The default number of windows that are averaged in a report.
     pub const REPORT: u64 = 100;
 
     /// Whether a run has reached this length.
@@ -279,7 +279,7 @@ impl Default for Length {
     }
 }
 
-/// How to train. What is `None` is that of the run to resume, if there is one.
+/// The options of a training. Options that are `None` are taken from the run to resume, if there is one.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -300,33 +300,32 @@ impl Default for Length {
 pub struct TrainOptions {
     /// The node to run; by default `train`.
     pub node: Option<String>,
-    /// What is run after each epoch or report.
+    /// The node that runs after each epoch or report.
     pub evaluate: Evaluate,
     /// Static parameters of the run node.
     pub set: IndexMap<String, StaticValue>,
-    /// How many windows are stacked; by default 32 where the node has a dimension `batch`, else 1.
+    /// How many windows are stacked; by default 32 if the node has a dimension `batch`, or else 1.
     pub batch: Option<usize>,
-    /// How many epochs in all (a resumed run counts those done before).
+    /// How many epochs in total (a resumed run counts those of earlier runs).
     pub epochs: u64,
-    /// How long a node without inputs is trained, without data and epochs. It reports in their place.
+    /// The length of a training of a node without inputs, without data; it has reports instead of epochs.
     pub length: Option<Length>,
     /// The seed of initialisers, split and shuffling; by default 0.
     pub seed: Option<u64>,
-    /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows are run to
-    /// evaluate; by default 1.
+    /// The windows kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows the
+    /// evaluation runs; by default 1.
     pub test: Option<TestSplit>,
-    /// What epochs are compared by. A run to resume that kept windows for that continues so.
+    /// The windows that epochs are compared by. A resumed run that kept windows for this purpose keeps them.
     pub validate: Option<Validate>,
-    /// Whether the windows are put in a new random order each epoch. By default they are, unless they were
-    /// [cut](rml_data::Cut) from a long table and states continue from one to the next; a run to resume continues as
-    /// before.
+    /// Whether the windows are shuffled in each epoch. By default they are, unless they were [cut](rml_data::Cut) from
+    /// a long table and states continue from one to the next; a resumed run continues as before.
     pub shuffle: Option<bool>,
     /// How `num` is computed.
     pub precision: Precision,
-    /// Whether NaN in the data is let through.
+    /// Whether NaN is accepted in the data.
     pub allow_nan: bool,
-    /// How columns become inputs. A run to resume continues with its own. Files are read by it where they are
-    /// [selected](Recipe::selection).
+    /// How columns become inputs. A resumed run continues with its own recipe. The recipe also applies when files are
+    /// [read](Recipe::selection).
     pub recipe: Recipe,
     /// The checkpoint to write: at the end, on interruption, and every `save_every` epochs or reports.
     pub save: Option<PathBuf>,
@@ -334,20 +333,20 @@ pub struct TrainOptions {
     pub save_every: u64,
     /// The checkpoint to write whenever an epoch or report is the best so far.
     pub best: Option<PathBuf>,
-    /// After how many epochs or reports without a better one training ends.
+    /// After how many epochs or reports without a better one the training ends.
     pub patience: Option<u64>,
-    /// What the best one is; by default that with the smallest `loss`. It is searched for if this, `best` or `patience`
-    /// is given.
+    /// The metric that decides the best epoch or report; by default the smallest `loss`. The training searches for the
+    /// best one if this, `best` or `patience` is given.
     pub criterion: Option<Criterion>,
     /// The folder for a log of the metrics: JSON lines, a table, and events for TensorBoard.
     pub log: Option<PathBuf>,
-    /// Whether each epoch or report says what the parameters are like.
+    /// Whether each epoch or report has statistics of the parameters.
     pub stats: bool,
-    /// What the [confusion matrix](crate::EpochSummary::confusion) of the evaluation over windows of data is of.
+    /// The classes of the [confusion matrix](crate::EpochSummary::confusion) of the evaluation over windows of data.
     pub classes: Classes,
     /// The checkpoint to continue from.
     pub resume: Option<PathBuf>,
-    /// What runs the program.
+    /// The engine that runs the program.
     pub engine: Engine,
     /// Set from outside to stop after the current window.
     pub interrupt: Option<Arc<AtomicBool>>,

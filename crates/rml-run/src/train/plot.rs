@@ -14,19 +14,19 @@ use super::options::Direction;
 use super::sweep::table::Spread;
 use super::sweep::{RunOutcome, SweepReport};
 
-/// The learning curves of epochs or reports as SVG: a picture for each metric, in it a line for the windows that were
-/// trained on, those for validation, and those of the evaluation.
+/// The learning curves of epochs or reports as SVG: a picture for each metric, with a line each for the windows that
+/// were trained on, the validation, and the evaluation.
 pub fn learning_curves(epochs: &[EpochSummary]) -> String {
     curves(steps(epochs), &panels(epochs))
 }
 
-/// What the steps of the curves are called.
+/// The name of the steps: epochs or reports.
 fn steps(epochs: &[EpochSummary]) -> &'static str {
     if epochs.first().is_some_and(|epoch| epoch.ran.is_some()) { "report" } else { "epoch" }
 }
 
-/// The same curves for a page, each with its best point: that of the epoch or report that the training found to be the
-/// best by this metric, or else the lowest loss or error, the highest accuracy.
+/// The same curves for a page, each with its best point: the epoch or report that the training found to be the best by
+/// this metric, or else the lowest loss or error, or the highest accuracy.
 pub(super) fn marked_curves(epochs: &[EpochSummary]) -> Curves {
     let panels = panels(epochs);
     let marks = panels.iter().map(|panel| mark(panel, epochs)).collect();
@@ -77,8 +77,8 @@ fn panels(epochs: &[EpochSummary]) -> Vec<Panel> {
     panels
 }
 
-/// The learning curves of several runs as SVG, from their logs in the folder of the runs: a picture for each metric, in
-/// it a line for each combination of settings. A line is the mean over the seeds, in a band as wide as their standard
+/// The learning curves of several runs as SVG, from their logs in the folder of the runs: a picture for each metric,
+/// with a line for each combination of settings. A line is the mean over the seeds, in a band of their standard
 /// deviation on both sides.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ pub fn sweep_curves(folder: &Path, report: &SweepReport) -> Result<String, Error
     Ok(curves(if has_reports { "report" } else { "epoch" }, &panels))
 }
 
-/// By metric and step, the values in the logs of runs.
+/// For each metric and step, the values in the logs of the runs.
 type Values = IndexMap<String, BTreeMap<u64, Vec<f64>>>;
 
 fn values(folder: &Path, runs: &[RunOutcome], has_reports: &mut bool) -> Result<Values, Error> {

@@ -1,4 +1,4 @@
-//! What is made of what in a program, and which states belong to optimisers.
+//! The data flow of a program, and the states that belong to optimisers.
 
 use indexmap::IndexSet;
 use rml_base::IndexVec;
@@ -10,7 +10,7 @@ pub(super) fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
     ends.any(|parameter| flat.states.get(parameter).is_some_and(|state| state.parameter))
 }
 
-/// Which values are made of which; conditions do not count.
+/// The data flow between values; conditions do not count.
 pub(super) struct Reach {
     readers: IndexVec<Var, Vec<Var>>,
 }
@@ -30,7 +30,7 @@ impl Reach {
         Self { readers }
     }
 
-    /// The values that are made of these, themselves included.
+    /// The values computed from these, including these.
     pub(super) fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
         let mut found: IndexSet<Var> = vars.into_iter().collect();
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! What is kept of a training for its page.
+//! The record of a training for its page.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::checkpoint::Position;
 use crate::profile::ProfileReport;
 use crate::session::Session;
 
-/// Observes a training, and makes a page of what it saw: the file of `rml train --report`.
+/// Observes a training, and makes a page of it: the file of `rml train --report`.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -39,7 +39,7 @@ pub struct TrainRecord {
     norms: IndexMap<Arc<str>, Vec<f64>>,
 }
 
-/// What the page of a training shows that the training itself does not know.
+/// The facts on the page of a training that the training itself does not have.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -63,25 +63,25 @@ pub struct TrainPage {
     pub title: String,
     /// How the training ended, in a sentence.
     pub outcome: String,
-    /// What went wrong, as text.
+    /// The errors, as text.
     pub findings: String,
-    /// What is known about the program, in lines.
+    /// The facts about the program, one per line.
     pub verdict: Vec<String>,
-    /// The command that does it again.
+    /// The command that repeats the training.
     pub command: String,
-    /// What else decides the result, such as versions and files: names and values. Seed, splits and digests of the
-    /// program and the data are put behind them.
+    /// Other facts that determine the result, such as versions and files: names and values. The seed, the splits and
+    /// the digests of the program and the data follow them.
     pub facts: Vec<(String, String)>,
-    /// Where the time went.
+    /// The profile, if time was measured.
     pub profile: Option<ProfileReport>,
-    /// Whether the parameters of the best epoch or report are the result, and not those of the last.
+    /// Whether the result is the parameters of the best epoch or report instead of the last.
     pub of_best: bool,
-    /// Whether a server sends the page that says, at the address `state` beside it, when it has another one.
+    /// Whether a server sends the page; then the page asks for its version at the address `state` beside it.
     pub live: bool,
 }
 
 impl TrainRecord {
-    /// The page in HTML: one file that needs nothing else.
+    /// The page in HTML: one self-contained file.
     pub fn page(&self, page: &TrainPage) -> String {
         let last = self.result(page.of_best);
         let mut report = Report {
@@ -121,7 +121,7 @@ impl TrainRecord {
         self.info.is_some()
     }
 
-    /// How many epochs or reports were done, in words.
+    /// How many epochs or reports were completed, in words.
     pub fn done(&self) -> String {
         let n = self.epochs.len();
         let epochs = self.info.as_ref().is_none_or(|info| info.epochs.is_some());
@@ -165,7 +165,7 @@ impl TrainRecord {
         }
     }
 
-    /// The parameters of a session. A session whose states cannot be read has none.
+    /// The parameters of a session; none if its states cannot be read.
     fn look(session: &Session) -> IndexMap<Arc<str>, Value> {
         let flat = session.program().flat();
         let mut states = session.states().unwrap_or_default();
@@ -204,7 +204,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// The metrics of the epoch or report whose parameters are the result, and the best one up to there.
+/// The metrics of the epoch or report whose parameters are the result, and the best one so far.
 fn results(last: &EpochSummary) -> Vec<(String, String)> {
     let parts = [("training", &last.train), ("validation", &last.validation), ("test", &last.test)];
     let metrics = parts.into_iter().flat_map(|(part, metrics)| {
@@ -231,7 +231,7 @@ fn which(windows: usize, last: bool) -> String {
     if last { format!("the last {windows}") } else { windows.to_string() }
 }
 
-/// What decides the result.
+/// The facts that determine the result.
 fn facts(info: &TrainInfo) -> Vec<(String, String)> {
     let Position { setup, origin, set, .. } = &info.position;
     let mut facts = vec![

@@ -1,5 +1,5 @@
-//! What a training keeps. Each kind of record is a [`Keeper`]: statistics of parameters, the best epoch, the log, the
-//! checkpoint.
+//! The records of a training. Each kind of record is a [`Keeper`]: statistics of parameters, the best epoch, the log,
+//! the checkpoint.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::engines::Engine;
 pub(super) struct Records<'a>(Vec<Box<dyn Keeper + 'a>>);
 
 impl<'a> Records<'a> {
-    /// Continues from the records in the position. A new kind of record is one line here.
+    /// Continues from the records in the position. A new kind of record is one line in this function.
     pub(super) fn new(
         options: &'a TrainOptions,
         names: &Names,
@@ -32,7 +32,7 @@ impl<'a> Records<'a> {
         let goal = options.length.as_ref().and_then(|length| length.until.as_ref()).map(Goal);
         let search = Search::new(options, names, position)?;
         let log = options.log.as_ref().map(|folder| Log::open(folder, names, position, options));
-        // The log comes before the checkpoint: a run that stops between the two logs the epoch again.
+        // The log precedes the checkpoint: a run that stops between the two logs the epoch again.
         let keepers = [
             goal.map(boxed),
             Some(boxed(Compiling::new(&options.engine))),
@@ -70,7 +70,7 @@ impl Keeper for Records<'_> {
 
 /// Reports what the backend compiled.
 struct Compiling {
-    /// What had been compiled when the training began, and after the last epoch or report.
+    /// The programs compiled before the training began, and by the end of the last epoch or report.
     before: (Compiled, Compiled),
 }
 

@@ -1,4 +1,4 @@
-//! Windows of several cycles in a program that looks at each cycle by itself.
+//! Finds programs with windows of several cycles that process each cycle on its own.
 
 use rml_base::Diagnostic;
 use rml_base::codes::run::REPEATED_VALUE;
@@ -8,9 +8,9 @@ use rml_ir::flat::{Rhs, State};
 
 use super::reach::{Reach, is_of_optimiser};
 
-/// Warns of a label of a whole window that is learned from each of its cycles alone: nothing in the program carries
-/// what it makes of the data from one cycle to another. A num may be a feature of the window, and an int or a bool is
-/// none.
+/// Warns about a label of a whole window that is learned from single cycles: nothing in the program carries values
+/// computed from the data from one cycle to another. Only an int or a bool counts as a label, since a num may be a
+/// feature of the window.
 pub(super) fn finding(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
     let is_label = |name: &str| program.inputs().iter().any(|i| *i.name == *name && !i.ty.is_num());

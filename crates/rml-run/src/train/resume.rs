@@ -1,5 +1,5 @@
-//! What a run that is resumed takes from its checkpoint, and in what the options must agree with it. A setting that is
-//! given is never ignored: it agrees, or it is refused with both values.
+//! What a resumed run restores from its checkpoint, and the options that must agree with it. A setting is never
+//! ignored: it agrees, or it is refused with both values.
 
 use std::fmt::Display;
 
@@ -17,18 +17,18 @@ use crate::settings::Settings;
 /// The terms of a run that do not depend on the data.
 pub(super) struct Terms {
     pub(super) node: String,
-    /// Static parameters; the dimension `batch` among them is that of the options.
+    /// Static parameters; the dimension `batch` among them comes from the options.
     pub(super) set: Settings,
     pub(super) precision: Precision,
     pub(super) seed: u64,
-    /// Whether windows are shuffled, if that is said.
+    /// Whether windows are shuffled, if this is known.
     pub(super) shuffle: Option<bool>,
 }
 
-/// What the options say, completed by the run to resume, or by defaults.
+/// The options, completed by the run to resume, or by defaults.
 ///
 /// # Errors
-/// Options that contradict the run to resume, all of them.
+/// All options that contradict the run to resume.
 pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result<Terms, Error> {
     let Some(Position { setup: before, reached, set, preparation, .. }) = before else {
         return Ok(Terms {
@@ -46,7 +46,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     let order = |shuffle: bool| if shuffle { "shuffled" } else { "that of the data" };
     let shuffle = options.shuffle.unwrap_or(before.shuffle);
     check(&mut findings, "order of windows", order(before.shuffle), order(shuffle));
-    // Single precision is the default, so that it is no contradiction.
+    // Single precision is the default, so it cannot be told from no option.
     let double = before.double || options.precision == Precision::F64;
     let precision = |double| if double { Precision::F64 } else { Precision::F32 };
     check(&mut findings, "precision", &precision(before.double), &precision(double));
@@ -61,7 +61,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     Ok(Terms { node: before.node.clone(), set, precision: precision(before.double), seed, shuffle })
 }
 
-/// A run that has come further than it is to go, or that went another way.
+/// The error of a run that has already exceeded the requested length, or that has another kind of length.
 fn beyond(options: &TrainOptions, before: &Reached) -> Option<Diagnostic> {
     let (what, note, help) = match (&options.length, &before.length) {
         (None, None) => {
@@ -99,7 +99,7 @@ fn beyond(options: &TrainOptions, before: &Reached) -> Option<Diagnostic> {
     Some(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note).help(help))
 }
 
-/// A preparation of data that is given, and is not that of the run to resume.
+/// The error of a preparation that differs from that of the run to resume.
 fn other_recipe(now: &Recipe, before: &Recipe) -> Option<Diagnostic> {
     let same = (&now.classes, &now.fills, &now.standardised)
         == (&before.classes, &before.fills, &before.standardised);
@@ -121,7 +121,7 @@ fn other_recipe(now: &Recipe, before: &Recipe) -> Option<Diagnostic> {
     Some(d.help("leave `--classes`, `--fill` and `--standardise` out: they are in the checkpoint"))
 }
 
-/// Windows that are cut in another way than in the run to resume.
+/// The error of windows that are cut in another way than in the run to resume.
 fn other_cut(now: &Recipe, before: &Recipe) -> Option<Diagnostic> {
     if now.cut.clone().or(before.cut.clone()) == before.cut {
         return None;
@@ -147,7 +147,7 @@ fn settings(now: &Settings, recorded: Option<&Settings>, findings: &mut Diagnost
     recorded.iter().chain(batch).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Adds a finding where a setting is given that is not that of the run to resume.
+/// Adds a finding if a given setting differs from that of the run to resume.
 fn check<T: Display + PartialEq + ?Sized>(findings: &mut Diagnostics, what: &str, before: &T, now: &T) {
     if before != now {
         findings.push(
@@ -158,17 +158,17 @@ fn check<T: Display + PartialEq + ?Sized>(findings: &mut Diagnostics, what: &str
     }
 }
 
-/// Adds a finding where other windows are kept for a purpose than in the run to resume.
+/// Adds a finding if other windows are kept for a purpose than in the run to resume.
 fn check_kept(findings: &mut Diagnostics, purpose: &str, before: Kept, now: Kept) {
     let differ = if before.count == now.count { "choice" } else { "number" };
     check(findings, &format!("{differ} of {purpose}"), &before, &now);
 }
 
-/// Where to continue. The states `anew` are not in the checkpoint; `now` is where a run with these options and this
-/// data would begin.
+/// The position to continue from. The states `anew` are not in the checkpoint; `now` is the position at which a new run
+/// with these options and this data would start.
 ///
 /// # Errors
-/// Data, or options about it, that contradict the run to resume, all of them.
+/// All data, and options about it, that contradict the run to resume.
 pub(super) fn position(
     before: &Position,
     now: &Position,
@@ -202,7 +202,7 @@ pub(super) fn position(
     Ok(carry_on(before, now, anew, observer))
 }
 
-/// Where to continue without data.
+/// The position to continue from, without data.
 ///
 /// # Errors
 /// Options that contradict the run to resume.
@@ -224,7 +224,7 @@ pub(super) fn position_without_data(
             &done.report,
             &length.report.unwrap_or(done.report),
         );
-        // Reports in a row count for the condition that they were compared with.
+        // The number of consecutive reports applies only to the condition with which it was counted.
         if done.until.as_ref().map(|(text, _)| text) != now.until.as_ref().map(|(text, _)| text) {
             done.until.clone_from(&now.until);
         }
@@ -235,7 +235,7 @@ pub(super) fn position_without_data(
     Ok(carry_on(&position, now, anew, observer))
 }
 
-/// The position of a run that continues, with a warning of what has changed.
+/// The position of a run that continues, with a warning about changes.
 fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut dyn Observer) -> Position {
     for (code, what, same) in [
         (codes::PROGRAM_CHANGED, "program", before.origin.program == now.origin.program),

@@ -1,4 +1,4 @@
-//! Inputs whose numbers are large where they meet parameters, or where they are compared with what the network gives.
+//! Inputs with large numbers that meet parameters, or that are compared with the results of a network.
 
 use indexmap::IndexSet;
 use rml_base::Diagnostic;
@@ -12,21 +12,21 @@ use super::options::Direction;
 use super::targets::moved;
 use crate::runner::Metrics;
 
-/// From which root of the mean square on the numbers of an input count as large. Those of images, from 0 to 255, do.
+/// The root mean square from which the numbers of an input count as large. Those of images, from 0 to 255, do.
 const LARGE: f64 = 50.0;
 
-/// From which mean square root on the numbers of an input are named where a loss explodes.
+/// The root mean square from which inputs are named if a loss explodes.
 const RAW: f64 = 3.0;
 
-/// Which average of a loss is too large where the data has numbers around 1. With larger numbers, more is: the square
-/// of one is a usual loss.
+/// The average loss that is too large for data with numbers around 1. For larger numbers the limit is higher, since a
+/// usual loss grows with their square.
 const EXPLODED: f64 = 1e6;
 
-/// How many times the loss of the first batch that of the first epoch is where updates overshoot.
+/// If the loss of the first epoch is this many times that of its first batch, updates overshoot.
 const OVERSHOT: f64 = 10.0;
 
-/// Warns of the inputs that a layer takes as they are although their numbers are large: a gradient grows with them, and
-/// what a layer gives as well.
+/// Warns about the inputs with large numbers that a layer reads unscaled: gradients and the results of the layer grow
+/// with them.
 pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> {
     let flat = program.flat();
     let parameters = flat.states.values().filter(|state| state.parameter);
@@ -51,8 +51,8 @@ pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> 
     flat.inputs.iter().filter_map(finding).collect()
 }
 
-/// Warns of a loss that is far beyond what the scale of the data explains. Inputs with large numbers are named, among
-/// them those that are only compared with what the network gives.
+/// Warns about a loss that is far larger than the scale of the data explains. The warning names inputs with large
+/// numbers, also those that are only compared with the results of the network.
 pub(super) fn exploded(windows: &Windows, metrics: &Metrics, within: &str) -> Option<Diagnostic> {
     let is_loss = |(name, _): &(&String, &f64)| Direction::usual(name) == Some(Direction::Min);
     let (name, loss) = metrics.iter().filter(is_loss).find(|(_, loss)| **loss > EXPLODED)?;
@@ -66,8 +66,8 @@ pub(super) fn exploded(windows: &Windows, metrics: &Metrics, within: &str) -> Op
     Some(too_large(what, windows))
 }
 
-/// Warns of a first epoch whose loss is far beyond that of its first batch, which no update has changed: updates
-/// overshoot.
+/// Warns about a first epoch whose loss is far larger than that of its first batch, which ran before any update:
+/// updates overshoot.
 pub(super) fn overshot(windows: &Windows, first: &Metrics, metrics: &Metrics) -> Option<Diagnostic> {
     let is_loss = |(name, _): &(&String, &f64)| Direction::usual(name) == Some(Direction::Min);
     let grown = |(name, loss): (&String, &f64)| {
@@ -80,7 +80,7 @@ pub(super) fn overshot(windows: &Windows, first: &Metrics, metrics: &Metrics) ->
     Some(too_large(what, windows).note("updates overshoot: a network may not recover from that"))
 }
 
-/// A loss that is too large, with the inputs whose numbers are.
+/// A warning about a loss that is too large, with the inputs whose numbers are large.
 fn too_large(what: String, windows: &Windows) -> Diagnostic {
     let scales = windows.scales();
     let large: Vec<_> = scales.iter().filter(|(_, scale)| *scale > RAW).collect();

@@ -19,35 +19,35 @@ use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Position, Reached, Set
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
 
-/// The node that is trained where nothing is said.
+/// The default node to train.
 const TRAIN: &str = "train";
 /// No windows kept.
 pub(super) const NONE: Kept = Kept { count: 0, last: false };
 
-/// Says how many windows data has at most that is read by a recipe.
+/// Returns the maximal number of windows of the data that is read by a recipe.
 pub(super) type CountWindows<'c> = &'c mut dyn FnMut(&Recipe) -> Result<usize, Diagnostic>;
 
-/// What does not depend on where data comes from.
+/// The parts of a training that do not depend on the source of data.
 pub(super) struct Common {
     pub(super) resumed: Option<Checkpoint>,
     pub(super) compile: Options,
     /// How many windows are stacked.
     pub(super) size: usize,
-    /// How many windows are to be stacked, if the user says so.
+    /// The requested number of stacked windows, if there is one.
     pub(super) asked: Option<usize>,
     pub(super) family: Family,
     pub(super) program: Program,
-    /// Whether windows are shuffled, if that is said.
+    /// Whether windows are shuffled, if this is known.
     pub(super) shuffle: Option<bool>,
     pub(super) seed: u64,
-    /// Whether another node is trained than the one that is called `train`, which there is.
+    /// Whether a node other than `train` is trained although the program has a node `train`.
     other_trains: bool,
 }
 
 impl Common {
-    /// Reads the checkpoint to continue from, and compiles. `windows` says how many windows data has at most that is
-    /// read by a recipe; without data, as many windows are stacked as are asked for. With `gradients`, their norms are
-    /// outputs.
+    /// Reads the checkpoint to continue from, and compiles. `windows` returns the maximal number of windows of the data
+    /// that is read by a recipe; without data, the requested number of windows is stacked. With `gradients`, the norms
+    /// of gradients are outputs.
     pub(super) fn new(
         source: &Source,
         windows: Option<CountWindows<'_>>,
@@ -83,13 +83,13 @@ impl Common {
         let program = family.program(size)?.clone();
         family.refuse_rejected(size)?;
         if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
-            // before the data, so that a checkpoint of another program is called that
+            // This precedes reading data, so that a checkpoint of another program is reported as such.
             checkpoint.select(&program, Policy::Exact).map_err(|d| program.error(d))?;
         }
         Ok(Self { resumed, compile, size, asked, family, program, shuffle, seed, other_trains })
     }
 
-    /// The setup of a run with that many windows of data, of which some are kept for testing and validation.
+    /// The setup of a run with this many windows of data, some of which are kept for testing and validation.
     pub(super) fn setup(&self, windows: usize, test: Kept, validation: Kept, ragged: bool) -> Setup {
         Setup {
             node: self.compile.node.clone().unwrap_or_default(),
@@ -125,7 +125,7 @@ impl Common {
     /// the metrics `test`.
     ///
     /// # Errors
-    /// A condition about metrics that there are not; options that contradict the run to resume.
+    /// A condition about metrics that do not exist; options that contradict the run to resume.
     pub(super) fn position_without_data(
         &self,
         length: &Length,
@@ -151,7 +151,7 @@ impl Common {
         }
     }
 
-    /// How columns become inputs: as the options say, or in a run to resume as before.
+    /// The recipe: as the options say; in a resumed run as before.
     pub(super) fn recipe(&self, options: &TrainOptions) -> Recipe {
         match self.before() {
             None => options.recipe.clone(),
@@ -183,7 +183,7 @@ impl Common {
 /// Checks before any work that the files can be written.
 ///
 /// # Errors
-/// A file that cannot be, or one that has two purposes.
+/// A file that cannot be written, or that is given for two purposes.
 fn check_files(options: &TrainOptions, source: &Source) -> Result<(), Error> {
     for path in [&options.save, &options.best].into_iter().flatten() {
         rml_files::check_output(path, &source.files())?;

@@ -1,4 +1,4 @@
-//! Statistics of parameters, and how they change.
+//! Statistics of parameters and of their changes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rml_ir::{Data, Value};
 use super::keeper::{Keeper, Now, States};
 use super::observer::{EpochSummary, ParameterStats};
 
-/// Parameters as they were when they were last looked at.
+/// The parameters at the previous observation.
 pub(super) struct Watched {
     before: IndexMap<String, Vec<f64>>,
 }
@@ -21,7 +21,7 @@ impl Watched {
         (!parameters.is_empty()).then_some(Self { before })
     }
 
-    /// What the parameters are like now.
+    /// The current statistics of the parameters.
     fn see(&mut self, states: &IndexMap<Arc<str>, Value>) -> IndexMap<String, ParameterStats> {
         let mut all = IndexMap::new();
         for (key, before) in &mut self.before {

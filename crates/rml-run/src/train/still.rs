@@ -1,4 +1,4 @@
-//! A training of which an epoch changes no parameter, or whose first epoch leaves some as they are.
+//! Finds trainings in which an epoch changes no parameter, or the first epoch leaves some parameters unchanged.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use crate::runner::Metrics;
 /// The states of a training by key.
 type States = IndexMap<Arc<str>, Value>;
 
-/// Averages of two epochs that differ by less, in proportion, are the same but for rounding. A loss is the same as 0 if
-/// it is less, or less than that part of the first one.
+/// Averages of two epochs with a smaller relative difference are equal except for rounding. A loss counts as 0 if it is
+/// smaller than this, or smaller than this part of the first loss.
 const SAME: f64 = 1e-6;
 
-/// The parameters that have a gradient, as they were before.
+/// The parameters that have a gradient, with their previous values.
 pub(super) struct Still {
     keys: Vec<Arc<str>>,
     /// How many batches an epoch has.
     batches: usize,
     /// The schedule of the library that scales updates, if it may end at 0.
     schedule: Option<&'static str>,
-    /// A hash of each at the start, during the first epoch of a training.
+    /// During the first epoch of a training: a hash of each parameter at the start.
     start: Option<Vec<String>>,
-    /// The same at the end of the epoch before, if the next one may change nothing.
+    /// The same at the end of the previous epoch, if the next one may change nothing.
     before: Option<Vec<String>>,
-    /// The averages of the first epoch that was seen, and of the last one.
+    /// The averages of the first and the last epoch observed.
     seen: Option<(Metrics, Metrics)>,
 }
 
 impl Still {
-    /// Watches the parameters that have a gradient, if there are any. `start` has the states of a training that begins.
+    /// Watches the parameters that have a gradient, if there are any. `start` has the initial states of a new training.
     pub(super) fn new(program: &Program, start: Option<&States>, batches: usize) -> Option<Self> {
         let learned = |key: &str, state: &State| {
             program.learned().contains(key) && !is_kept(program.flat(), state.equation)
@@ -48,8 +48,8 @@ impl Still {
         (!keys.is_empty()).then_some(Self { keys, start, batches, schedule, before: None, seen: None })
     }
 
-    /// The finding after an epoch with those averages, if it changed no parameter. The states are asked for only after
-    /// the first epochs and where the averages stay the same.
+    /// The finding after an epoch with these averages, if it changed no parameter. The states are requested only after
+    /// the first epochs and if the averages stay the same.
     ///
     /// # Errors
     /// The states cannot be read.
@@ -81,7 +81,7 @@ impl Still {
         Ok(found)
     }
 
-    /// The first epoch changed no parameter.
+    /// The finding that the first epoch changed no parameter.
     fn at_first(&self, states: &States) -> Diagnostic {
         let zero = self.keys.iter().all(|key| states.get(key).is_some_and(is_zero));
         let d = Diagnostic::warning(codes::ZERO_GRADIENT, "no parameter has changed in the first epoch")
@@ -89,7 +89,7 @@ impl Still {
         if zero { d.note(ZEROS).help(DIFFER) } else { d.help(LOOK) }
     }
 
-    /// A later epoch changed no parameter.
+    /// The finding that a later epoch changed no parameter.
     fn later(&self, epoch: u64) -> Diagnostic {
         let what = format!("no parameter changed in epoch {epoch}, so the training makes no more progress");
         let d = Diagnostic::warning(codes::ZERO_GRADIENT, what);
@@ -106,7 +106,7 @@ impl Still {
             .help(LOOK)
     }
 
-    /// The first epoch changed some parameters only.
+    /// The finding that the first epoch changed only some parameters.
     fn some_at_first(&self, states: &States, start: &[String], now: &[String]) -> Diagnostic {
         let same = self.keys.iter().zip(start.iter().zip(now)).filter(|(_, (a, b))| a == b);
         let same: Vec<&Arc<str>> = same.map(|(key, _)| key).collect();
@@ -123,10 +123,10 @@ impl Still {
     }
 }
 
-/// An update changes what is before parameters that are 0 only once these are not: an epoch of that many batches says
-/// something about each parameter.
+/// The least number of batches in an epoch that is judged by single parameters: an update changes a layer before
+/// parameters that are 0 only once these are not 0 any more.
 const SEVERAL: usize = 3;
-/// The number of parameters that are named.
+/// The number of parameters that a message names.
 const SHOWN: usize = 4;
 const ZEROS: &str = "where parameters that are all 0 are multiplied by each other, as by two layers, their gradients are 0 as well";
 const DIFFER: &str = "begin matrices with numbers that differ, `param(glorot_uniform([..]))` in place of `param(zeros([..]))`; a bias may begin at 0";
@@ -155,20 +155,20 @@ fn schedule(program: &Program) -> Option<&'static str> {
     SCHEDULES.get(first).copied()
 }
 
-/// Whether a variable is one of the optimiser, whose instances have the paths of parameters.
+/// Whether a variable belongs to the optimiser, whose instances have the paths of parameters.
 fn is_update(program: &Program, path: &str) -> bool {
     let primal: Vec<&str> = path.split('.').map(|part| part.trim_start_matches("diff_")).collect();
     let primal = primal.join(".");
     program.learned().iter().any(|key| primal.strip_prefix(&**key).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Whether two epochs have the same averages but for rounding.
+/// Whether two epochs have the same averages except for rounding.
 fn are_same(last: &Metrics, now: &Metrics) -> bool {
     let is_same = |a: f64, b: f64| a == b || (a - b).abs() <= SAME * a.abs().max(b.abs());
     last.len() == now.len() && now.iter().all(|(name, x)| last.get(name).is_some_and(|y| is_same(*x, *y)))
 }
 
-/// Whether nothing is left to learn: a loss is as good as 0, or an accuracy 1.
+/// Whether nothing remains to learn: a loss is practically 0, or an accuracy is 1.
 fn is_learned(first: &Metrics, now: &Metrics) -> bool {
     now.iter().any(|(name, x)| match Direction::usual(name) {
         Some(Direction::Min) => x.abs() <= SAME * first.get(name).map_or(1.0, |first| first.abs().max(1.0)),
@@ -186,7 +186,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// A hash of the elements of each of those states.
+/// A hash of the elements of each of these states.
 fn hash(keys: &[Arc<str>], states: &States) -> Vec<String> {
     let hash = |key: &Arc<str>| {
         let mut hash = Fnv::default();
@@ -208,7 +208,7 @@ mod tests {
         Metrics::from([("loss".to_owned(), loss)])
     }
 
-    /// In which epochs something is found; each has its loss and the value of the parameter at its end.
+    /// The epochs with a finding; each entry has the loss of an epoch and the value of the parameter at its end.
     fn found(epochs: &[(f64, f32)]) -> Vec<u64> {
         let states = |x: f32| States::from([("k".into(), Value::F32(x))]);
         let keys = vec!["k".into()];

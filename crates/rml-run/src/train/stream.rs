@@ -1,4 +1,4 @@
-//! Training on a stream: lines come one by one, each is answered at once, and the node learns meanwhile.
+//! Training on a stream: lines come one by one, each is answered at once, and the node learns at the same time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -23,12 +23,11 @@ use crate::infer::stream::{Running, ask_for_answers};
 use crate::runner::Averages;
 use crate::session::Session;
 
-/// A node that learns from JSON objects, one a cycle, and answers each as soon as its outputs are known.
+/// A node that learns from JSON objects, one per cycle, and answers each as soon as its outputs are known.
 ///
-/// Each line names all inputs, with `null` where one is absent. A line that is refused does not happen: there is no
-/// cycle for it, and the states are those before it. [`TrainOptions::length`] says how many cycles there are and after
-/// how many of them it reports and saves. States can be saved where no window is open, so a checkpoint is that of the
-/// last such cycle.
+/// Each line names all inputs, with `null` if one is absent. A refused line has no effect: it is not a cycle, and the
+/// states do not change. [`TrainOptions::length`] says how many cycles there are and after how many of them it reports
+/// and saves. States can be saved only while no window is open, so a checkpoint belongs to the last such cycle.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -59,7 +58,7 @@ impl fmt::Debug for TrainStream<'_> {
     }
 }
 
-/// What the end of a stream gave.
+/// The result at the end of a stream.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -79,27 +78,27 @@ impl fmt::Debug for TrainStream<'_> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct StreamEnd {
-    /// The reports, and whether it was saved.
+    /// The report of the training.
     pub report: TrainReport,
-    /// How many cycles came after the last one that could be saved: their window did not end.
+    /// How many cycles came after the last one that could be saved, because their window did not end.
     pub unsaved: u64,
 }
 
 impl<'a> TrainStream<'a> {
-    /// How many cycles are averaged in a report when nothing is said.
+    /// The default number of cycles that are averaged in a report.
     pub const REPORT: u64 = 1000;
 
     /// Compiles, and reads the checkpoint to continue from.
     ///
     /// # Errors
-    /// A program, options or a checkpoint that do not fit each other; a program that [`check`](rml_driver::check)
-    /// rejects, since sooner or later it would stop or never answer.
+    /// A program, options or a checkpoint that do not fit together; a program that [`check`](rml_driver::check)
+    /// rejects, since it would stop or never answer at some point.
     pub fn new(
         source: &Source,
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        // Without norms of gradients: answers would wait for them.
+        // The norms of gradients are not computed, since answers would wait for them.
         let mut common = Common::new(source, None, options, false)?;
         ask_for_answers(&common.program)?;
         let mut length = options.length.clone().unwrap_or_default();
@@ -131,8 +130,8 @@ impl<'a> TrainStream<'a> {
     /// blank line is ignored. Call [`TrainStream::keep`] afterwards.
     ///
     /// # Errors
-    /// A line that is no object, lacks an input, or has values that do not fit; what goes wrong in the run. Then there
-    /// is no cycle for this line, nothing has changed, and the next line can be fed, unless the stream [is
+    /// A line that is not an object, lacks an input, or has values that do not fit; an error during the run. Then the
+    /// line is not a cycle, nothing has changed, and the next line can be fed, unless the stream [is
     /// stuck](Self::is_stuck).
     pub fn line(&mut self, line: &str) -> Result<Vec<String>, Error> {
         if line.trim().is_empty() {
@@ -142,15 +141,15 @@ impl<'a> TrainStream<'a> {
         fed.map_err(|error| quoted(error, line))
     }
 
-    /// Whether no line will be accepted any more.
+    /// Whether no further line will be accepted.
     pub fn is_stuck(&self) -> bool {
         self.lines.running.is_stuck()
     }
 
-    /// Reports and saves, where that is due. Whether training is over.
+    /// Reports and saves, if it is time. Returns whether training is over.
     ///
     /// # Errors
-    /// Numbers that are not finite any more; a file that cannot be written.
+    /// Numbers that are not finite; a file that cannot be written.
     pub fn keep(&mut self, observer: &mut dyn Observer) -> Result<bool, Error> {
         if self.lines.complete() > self.lines.seen {
             self.course.step(&mut self.lines, observer)?;
@@ -169,7 +168,7 @@ impl<'a> TrainStream<'a> {
     }
 }
 
-/// The lines of a stream. A block has the cycles that no longer wait for later ones.
+/// The lines of a stream. A block consists of the cycles that no longer wait for later ones.
 #[derive(Debug)]
 struct Lines {
     program: Program,
@@ -180,14 +179,14 @@ struct Lines {
     rows: VecDeque<Row>,
     /// How many cycles were in blocks so far.
     seen: u64,
-    /// For a program with windows: the last point where none was open.
+    /// For a program with windows: the last point at which no window was open.
     settled: Option<Settled>,
 }
 
 impl Lines {
     /// Feeds one line, and returns the answers that became known.
     fn feed(&mut self, line: &Line) -> Result<Vec<String>, Error> {
-        // An input that is forgotten would never be learned from.
+        // A forgotten input would never be learned from.
         let inputs = self.program.inputs().iter().filter(|input| !line.contains_key(&*input.name));
         let missing: Vec<String> = inputs.map(|input| format!("`{}`", input.name)).collect();
         if !missing.is_empty() {
@@ -224,7 +223,7 @@ impl Lines {
     }
 }
 
-/// A point where no window was open.
+/// A point at which no window was open.
 #[derive(Debug)]
 struct Settled {
     reached: Reached,
@@ -233,7 +232,7 @@ struct Settled {
     cycles: u64,
 }
 
-/// The keys of a line that are no inputs.
+/// The keys of a line that are not inputs.
 fn others<'l>(program: &Program, line: &'l Line) -> Vec<&'l str> {
     let is_input = |key: &str| program.inputs().iter().any(|input| *input.name == *key);
     line.keys().map(String::as_str).filter(|key| !is_input(key)).collect()
@@ -303,7 +302,7 @@ impl Blocks for Lines {
     }
 }
 
-/// How values stand in lines: without the dimension `batch`, unless a number of rows is asked for.
+/// The form of values in lines: without the dimension `batch`, unless a number of rows is requested.
 fn format(
     common: &mut Common,
     options: &TrainOptions,

@@ -1,11 +1,12 @@
-//! Several trainings of one program: one for each seed and each combination of settings, several at once, each in a
-//! folder of its own.
+//! Several trainings of one program: one for each seed and each combination of settings, several at once, each in its
+//! own folder.
 //!
-//! The folder says what was done: a run that ended left its outcome there and is not run again, one that was broken off
-//! continues from its checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
+//! The folder records which runs are done: a finished run has its outcome there and does not run again, and an
+//! interrupted run continues from its checkpoint. Each run gives the same bits as alone, whatever runs beside it.
 //!
-//! Several processes, on one machine or several, can train the runs of one folder. Who trains a run holds its folder by
-//! a lock. The system takes the lock from a process that ends in any way, so another one continues its run.
+//! Several processes, on one or more machines, can train the runs of one folder. A process that trains a run holds a
+//! lock in the run's folder. The system releases the lock when the process ends in any way, so that another process can
+//! continue the run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
@@ -27,20 +28,20 @@ mod common;
 mod run;
 pub(crate) mod table;
 
-/// The file by which a process holds a folder: that of all runs while it compares options, that of a run while it
-/// trains it.
+/// The lock file: in the folder of all runs it is held while a process compares options, in the folder of a run while a
+/// process trains it.
 const LOCK: &str = ".lock";
 /// The table in the folder, and the one with a line for each run.
 const TABLE: &str = "table.csv";
 const RUNS: &str = "runs.csv";
 /// The files of a sweep, in its folder ([`SweepOptions::folder`]) beside the folders of its runs.
 pub const FILES: [&str; 4] = [LOCK, TABLE, RUNS, common::COMMON];
-/// The stack of a thread that compiles: as much as the first thread of a process has.
+/// The stack size of a thread that compiles: that of a process's main thread.
 const STACK: usize = 8 << 20;
-/// How often a process looks whether runs of others have ended.
+/// How often a process checks whether the runs of other processes have ended.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How to train several times.
+/// The options of several trainings.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -66,21 +67,21 @@ const LOOK: Duration = Duration::from_millis(200);
 /// ```
 #[derive(Clone, Debug)]
 pub struct SweepOptions {
-    /// What all runs have in common. Each has its own files, so `save`, `log`, `best` and `resume` are not looked at.
-    /// With a `criterion` or `patience`, each run keeps its best parameters, and the table has the best epochs in
-    /// place of the last ones.
+    /// The options that all runs share. Each run has its own files, so `save`, `log`, `best` and `resume` are ignored.
+    /// With a `criterion` or `patience`, each run keeps its best parameters, and the table has the best epochs instead
+    /// of the last ones.
     pub train: TrainOptions,
-    /// The folder for the runs and the table. Runs that it has already are continued.
+    /// The folder for the runs and the table. Existing runs in it are continued.
     pub folder: PathBuf,
-    /// The seeds; if there are none, that of `train`.
+    /// The seeds; if there are none, the seed of `train`.
     pub seeds: Vec<u64>,
     /// The values of static parameters: all combinations are trained.
     pub settings: Vec<(String, Vec<StaticValue>)>,
-    /// How many runs there are at once, at least 1.
+    /// How many runs train at once, at least 1.
     pub jobs: usize,
 }
 
-/// What happens meanwhile, for whoever draws it.
+/// Observes several trainings, for example to display them.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -109,15 +110,15 @@ pub struct SweepOptions {
 /// # Ok(()) }
 /// ```
 pub trait SweepObserver {
-    /// The runs begin; that many have ended before.
+    /// The runs begin; `ended` of them have ended before.
     fn start(&mut self, runs: usize, ended: usize) {
         let _ = (runs, ended);
     }
-    /// The runs that are left are trained by other processes, and this one waits for their ends.
+    /// Other processes train the remaining runs, and this process waits for them.
     fn waiting(&mut self, runs: usize) {
         let _ = runs;
     }
-    /// A run has ended that had not ended before, here or in another process; that many of all have now.
+    /// A run has ended now, in this or another process; `ended` runs have ended so far.
     fn ended(&mut self, run: &RunOutcome, ended: usize) {
         let _ = (run, ended);
     }
@@ -156,17 +157,17 @@ impl SweepObserver for () {}
 /// ```
 #[derive(Clone, Debug)]
 pub enum RunState {
-    /// It is trained.
+    /// It was trained to its end.
     Finished,
-    /// It is trained, and the goal that it was trained for is missed.
+    /// It was trained to its end, but its condition `until` was not met.
     Missed,
-    /// It failed. It continues from its last checkpoint when the runs continue.
+    /// It failed. It continues from its last checkpoint when the command is repeated.
     Failed(Error),
     /// It was interrupted, or has not begun.
     Interrupted,
 }
 
-/// A run of several.
+/// One of several runs.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -202,7 +203,7 @@ pub struct RunOutcome {
     pub seed: Option<u64>,
     /// How it ended.
     pub state: RunState,
-    /// The epoch or report that the metrics are of: the best one if that was asked for, else the last one.
+    /// The epoch or report of the metrics: the best one if it was requested, or else the last one.
     pub epoch: Option<u64>,
     /// Its metrics: `loss`, `validation.loss`, `test.loss`.
     pub metrics: Vec<(String, f64)>,
@@ -217,7 +218,7 @@ impl RunOutcome {
     }
 }
 
-/// What several runs gave.
+/// The results of several runs.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -244,7 +245,7 @@ impl RunOutcome {
 /// ```
 #[derive(Clone, Debug)]
 pub struct SweepReport {
-    /// The runs: combination by combination, in each seed by seed.
+    /// The runs: combination by combination, and seed by seed within each.
     pub runs: Vec<RunOutcome>,
     /// The mean and spread of each metric for each combination, over the runs that were trained.
     pub table: Vec<SweepRow>,
@@ -254,16 +255,16 @@ pub struct SweepReport {
 
 /// Trains once for each seed and each combination of settings. Each run has a folder with its checkpoint
 /// (`checkpoint.safetensors`), its log ([`TrainOptions::log`]) and, once it has ended, its outcome (`outcome.json`).
-/// Beside them stand `table.csv` and `runs.csv`.
+/// Beside these folders are `table.csv` and `runs.csv`.
 ///
-/// A run that fails does not stop the others; [`RunState::Failed`] tells why.
+/// A run that fails does not stop the others; [`RunState::Failed`] has the error.
 ///
-/// Processes with the same folder share its runs, and all of them report all runs at the end. A run whose process died
-/// is continued by another one. The file system must have locks.
+/// Processes with the same folder share its runs, and each of them reports all runs at the end. If a process dies,
+/// another one continues its run. The file system must support locks.
 ///
 /// # Errors
-/// A program, data or options that let no run begin; a setting for a name that the program does not have; a folder that
-/// has runs of other data, another program or other options; files that cannot be written.
+/// A program, data or options with which no run can begin; a setting for a name that the program does not have; a
+/// folder with runs of other data, another program or other options; files that cannot be written.
 pub fn sweep(
     source: &Source,
     data: &dyn Dataset,
@@ -279,7 +280,7 @@ pub fn sweep(
     let mut jobs = Vec::new();
     for mut run in grid {
         let folder = options.folder.join(&run.name);
-        // What changes afterwards is from another process.
+        // Later changes come from another process.
         let before = run::mark(&folder);
         run::read(&folder, options, &mut run, false)?;
         jobs.push(Job { run, before });
@@ -307,7 +308,7 @@ pub fn sweep(
         }
     };
     all(jobs.iter_mut().filter(|job| !job.run.is_trained()).collect(), options.jobs);
-    // What does not fit beside others is trained alone.
+    // A run that does not fit beside others is trained alone.
     if options.jobs > 1 {
         all(jobs.iter_mut().filter(|job| is_short_of_memory(&job.run)).collect(), 1);
     }
@@ -323,15 +324,15 @@ fn is_short_of_memory(run: &RunOutcome) -> bool {
     matches!(&run.state, RunState::Failed(error) if error.code() == Some(codes::MEMORY_LIMIT))
 }
 
-/// A run, and the outcome that its folder had when the command began.
+/// A run, and the outcome in its folder when the command began.
 #[derive(Debug)]
 struct Job {
     run: RunOutcome,
     before: Option<Mark>,
 }
 
-/// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each that has ended. Returns
-/// the others.
+/// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each when it has ended.
+/// Returns the other runs.
 fn at_once<'r>(
     jobs: Vec<&'r mut Job>,
     at_a_time: usize,
@@ -418,7 +419,7 @@ fn grid(options: &SweepOptions) -> Result<Vec<RunOutcome>, Diagnostic> {
     Ok(runs)
 }
 
-/// What a run is called: `rate=0.1,seed=3`.
+/// The name of a run: `rate=0.1,seed=3`.
 fn name(settings: &Settings, seed: Option<u64>) -> String {
     let settings = settings.iter().map(|(name, value)| format!("{name}={value}").replace(' ', ""));
     let seed = seed.map(|seed| format!("seed={seed}"));
@@ -434,7 +435,7 @@ fn options_of(options: &SweepOptions, run: &RunOutcome) -> TrainOptions {
     TrainOptions { set, seed, save: None, best: None, log: None, resume: None, ..options.train.clone() }
 }
 
-/// Whether the best epoch of each run is searched for.
+/// Whether each run searches for its best epoch.
 fn seeks_best(options: &SweepOptions) -> bool {
     options.train.criterion.is_some() || options.train.patience.is_some()
 }

@@ -6,8 +6,8 @@ use rml_driver::Program;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::Class;
 
-/// Notes about inputs that are standardised and do not enter a network: the program compares its results with them.
-/// Sentences without a full stop. An input that the program lacks is one of the training.
+/// Notes about standardised inputs that do not enter a network, since the program compares its results with them:
+/// sentences without a full stop. An input that the program lacks belongs to the training.
 pub(crate) fn targets(program: &Program, preparation: &Preparation) -> Vec<String> {
     let flat = program.flat();
     let parameters = flat.states.values().filter(|state| state.parameter);
@@ -27,7 +27,7 @@ pub(crate) fn targets(program: &Program, preparation: &Preparation) -> Vec<Strin
     all.filter(is_target).map(note).collect()
 }
 
-/// Whether an operator combines something that depends on a value with one of the parameters.
+/// Whether an operator combines a value that depends on `value` with one of the parameters.
 fn meets(flat: &Flat, value: Var, parameters: &IndexSet<Var>) -> bool {
     let mut reached = IndexSet::from([value]);
     loop {
@@ -51,7 +51,7 @@ fn meets(flat: &Flat, value: Var, parameters: &IndexSet<Var>) -> bool {
     }
 }
 
-/// The variables that have the elements of these, in another cycle or order.
+/// The variables that contain the elements of `vars`, in another cycle or order.
 pub(super) fn moved(flat: &Flat, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
     let mut found: IndexSet<Var> = vars.into_iter().collect();
     loop {

@@ -1,4 +1,4 @@
-//! What is evaluated after each epoch: the test windows, and those that epochs are compared by.
+//! The evaluation after each epoch: over the test windows, and the windows that epochs are compared by.
 
 use rml_base::codes::analysis::EVALUATION_LEARNS;
 use rml_base::codes::run as codes;
@@ -14,7 +14,7 @@ use crate::checkpoint::Checkpoint;
 use crate::infer::{From, evaluate, network};
 use crate::runner::{Family, Metrics, Runner, metric_names};
 
-/// The node that evaluates, the data, and other data to compare epochs by.
+/// The evaluating node, the data, and other data to compare epochs by.
 pub(super) struct Nodes {
     pub(super) family: Family,
     /// How many windows are stacked.
@@ -30,7 +30,7 @@ impl Nodes {
     }
 }
 
-/// What is evaluated after each epoch.
+/// The evaluation after each epoch.
 pub(super) struct Test {
     family: Family,
     /// The names of its metrics.
@@ -38,10 +38,10 @@ pub(super) struct Test {
     windows: Windows,
     /// The windows kept for testing.
     test: Vec<usize>,
-    /// The windows that epochs are compared by, of the data or of other data.
+    /// The windows that epochs are compared by, in the data or in other data.
     validation: Vec<usize>,
     validation_windows: Option<Windows>,
-    /// What the confusion matrix is of.
+    /// The pair of the confusion matrix.
     classes: Option<Pair>,
 }
 
@@ -66,19 +66,19 @@ impl Test {
         Ok(Self { family, metrics, windows, test, validation, validation_windows, classes })
     }
 
-    /// The names of the metrics of the test windows, and of those that epochs are compared by.
+    /// The names of the metrics of the test windows, and of the windows that epochs are compared by.
     pub(super) fn names(&self) -> (Vec<String>, Vec<String>) {
         let of = |set: &[usize]| if set.is_empty() { Vec::new() } else { self.metrics.clone() };
         (of(&self.test), of(&self.validation))
     }
 
-    /// How many windows epochs are compared by.
+    /// The number of windows that epochs are compared by.
     pub(super) fn validation_windows(&self) -> usize {
         self.validation.len()
     }
 
-    /// Notes the averages over both, and the confusion matrix of the first that has windows, with the states that
-    /// training has now.
+    /// Records the averages over both sets of windows, and the confusion matrix of the first set that has windows, with
+    /// the current states of the training.
     pub(super) fn evaluate(
         &mut self,
         trained: &Runner<'_>,
@@ -108,14 +108,14 @@ impl Test {
     }
 }
 
-/// Passes on the warning that a node which evaluates updates parameters.
+/// Passes on the warning that an evaluating node updates parameters.
 pub(super) fn warn_of_learning(evaluates: &Program, observer: &mut dyn Observer) {
     for found in evaluates.warnings().iter().filter(|found| found.code == EVALUATION_LEARNS) {
         observer.warning(found, evaluates.sources());
     }
 }
 
-/// The error that a node which evaluates has parameters that are not those of the training.
+/// The error that an evaluating node has parameters that the training does not have.
 fn untrained(trained: &Program, evaluates: &Program, source: &Source) -> Option<Error> {
     let (there, here) = (trained.flat(), evaluates.flat());
     let ty = |flat: &rml_ir::flat::Flat, key: &str| {
@@ -161,7 +161,7 @@ fn untrained(trained: &Program, evaluates: &Program, source: &Source) -> Option<
     ))))
 }
 
-/// The first few of a list.
+/// The first few entries of a list.
 fn shown(names: &[String]) -> String {
     const SHOWN: usize = 4;
     let more = if names.len() > SHOWN { ", .." } else { "" };

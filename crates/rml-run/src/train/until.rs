@@ -11,12 +11,12 @@ use super::observer::EpochSummary;
 use crate::checkpoint::Position;
 use crate::runner::Metrics;
 
-/// The name under which messages show the text.
+/// The name of the text in messages.
 const ORIGIN: &str = "--until";
-/// Before the name of a metric of the evaluation.
+/// The prefix of the names of the evaluation's metrics.
 const TEST: &str = "test.";
 
-/// When training ends: once comparisons of metrics held in that many reports in a row.
+/// The condition for the end of a training: comparisons of metrics that hold in a number of consecutive reports.
 ///
 /// ```
 /// let until = rml::Until::parse("length >= 475 and test.length > 450 for 5")?;
@@ -27,13 +27,13 @@ const TEST: &str = "test.";
 pub struct Until {
     text: String,
     comparisons: Vec<Comparison>,
-    /// In how many reports in a row all of them have to hold.
+    /// The number of consecutive reports in which all comparisons have to hold.
     reports: u64,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 struct Comparison {
-    /// `test.` and the name for a metric of the evaluation.
+    /// The name; metrics of the evaluation have the prefix `test.`.
     name: String,
     place: Range<usize>,
     relation: Relation,
@@ -63,8 +63,8 @@ impl Relation {
 }
 
 impl Until {
-    /// Reads `METRIC >= NUMBER`, several of them joined by `and`, and `for N` behind them for N reports in a row. The
-    /// relations are `<`, `<=`, `>` and `>=`; `test.METRIC` is a metric of the evaluation.
+    /// Parses one or more comparisons `METRIC >= NUMBER`, joined by `and`, optionally followed by `for N` for N
+    /// consecutive reports. The relations are `<`, `<=`, `>` and `>=`; `test.METRIC` is a metric of the evaluation.
     ///
     /// # Errors
     /// Any other text.
@@ -79,7 +79,7 @@ impl Until {
         Ok(Self { text: text.to_owned(), comparisons, reports })
     }
 
-    /// Whether it holds of what was reported. A metric that had no value is no number.
+    /// Whether it is true for these metrics. A metric without a value counts as NaN.
     fn holds(&self, train: &Metrics, test: &Metrics) -> bool {
         self.comparisons.iter().all(|c| {
             let value = match c.name.strip_prefix(TEST) {
@@ -90,10 +90,10 @@ impl Until {
         })
     }
 
-    /// Compares its names with those of the metrics that there are.
+    /// Checks that its names are names of metrics.
     ///
     /// # Errors
-    /// All names that none of them has.
+    /// All names that are not names of metrics.
     pub(super) fn check(&self, train: &[String], test: &[String]) -> Result<(), Error> {
         let known: Vec<String> =
             train.iter().cloned().chain(test.iter().map(|name| format!("{TEST}{name}"))).collect();
@@ -107,7 +107,7 @@ impl Until {
     }
 }
 
-/// Ends a training once its condition has held in enough reports in a row.
+/// Ends a training once its condition has held in enough consecutive reports.
 pub(super) struct Goal<'a>(pub(super) &'a Until);
 
 impl Keeper for Goal<'_> {
@@ -136,7 +136,7 @@ impl std::fmt::Display for Until {
     }
 }
 
-/// No metric has that name. `label` shows where it stands.
+/// The error that no metric has this name. `label` marks its place.
 pub(super) fn unknown(
     name: &str,
     known: &[String],
@@ -147,7 +147,7 @@ pub(super) fn unknown(
         [] => d.note("the node has no scalar output of type num or int"),
         known => d.note(format!("there are {}", quoted(known))),
     };
-    // Of `acc` and `val.acc`, `test.accuracy` may have been meant.
+    // `test.accuracy` may have been meant by `acc` and `val.acc`.
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let begins = |known: &&str| name.len() > 1 && known.starts_with(name);
     let same = |known: &&str| last(name).len() > 1 && last(known).starts_with(&last(name));
@@ -172,7 +172,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The place of what comes next: a relation, or what stands there without one up to a blank.
+    /// The place of the next token: a relation, or the text up to a relation or a blank.
     fn next(&mut self) -> Range<usize> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
         self.at..self.at + length.max(first)
     }
 
-    /// Takes what comes next if it is that word.
+    /// Consumes the next token if it is this word.
     fn word(&mut self, word: &str) -> bool {
         let place = self.next();
         let is_it = &self.text[place.clone()] == word;
@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
         is_it
     }
 
-    /// Takes what comes next if it can be read.
+    /// Consumes the next token if `read` can parse it.
     fn take<T>(&mut self, read: impl Fn(&'t str) -> Option<T>, expected: &str) -> Result<T, Error> {
         let place = self.next();
         match read(&self.text[place.clone()]) {
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(Until::parse("x <= -2").unwrap().reports, 1);
     }
 
-    /// What cannot be read is pointed at.
+    /// Errors point at the token that cannot be parsed.
     #[test]
     fn errors_point_at_their_place() {
         for (text, place, expected) in [

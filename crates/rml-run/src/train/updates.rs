@@ -15,7 +15,7 @@ use super::reach::{Reach, is_of_optimiser};
 use super::repeated;
 use crate::checkpoint::Setup;
 
-/// How many numbers are updated how often.
+/// How many elements of parameters are updated how often.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -39,9 +39,9 @@ use crate::checkpoint::Setup;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Updates {
-    /// In each cycle in which there is a gradient.
+    /// In each cycle with a gradient.
     pub cycle: usize,
-    /// Once a window.
+    /// Once per window.
     pub window: usize,
     /// Where a condition of the program is true.
     pub condition: usize,
@@ -84,10 +84,10 @@ pub(super) fn is_kept(flat: &Flat, state: Eq) -> bool {
     matches!(equation.rhs, Rhs::Fby { next, .. } if next == equation.lhs)
 }
 
-/// The variables that are not there in every cycle.
+/// The variables that are absent in some cycles.
 struct Sampled {
     all: IndexSet<Var>,
-    /// Those that are present in the first or the last cycle of windows.
+    /// The variables that are present in the first or the last cycle of windows.
     by_windows: IndexSet<Var>,
 }
 
@@ -124,7 +124,7 @@ fn borders(flat: &Flat) -> IndexSet<Var> {
     ends.iter().copied().chain(begins).collect()
 }
 
-/// How many numbers of a program are updated how often.
+/// How many elements of a program's parameters are updated how often.
 pub(super) fn updates(program: &Program) -> Updates {
     let found = Parameters::of(program.flat());
     let sum = |of: &[(&str, usize)]| of.iter().map(|(_, count)| count).sum();
@@ -132,7 +132,7 @@ pub(super) fn updates(program: &Program) -> Updates {
     Updates { cycle, window, condition: found.condition, never: found.never }
 }
 
-/// Notes about a training over these windows, before it begins.
+/// Warnings about a training over these windows, before it begins.
 pub(super) fn notes(program: &Program, windows: &Windows, setup: &Setup) -> Vec<Diagnostic> {
     let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
     let mixed = (longest > 1).then(|| mixed(program)).flatten();
@@ -148,8 +148,8 @@ pub(super) fn notes(program: &Program, windows: &Windows, setup: &Setup) -> Vec<
     mixed.into_iter().chain(unused).chain(crossing).collect()
 }
 
-/// A state that restarts in each window, of windows that have one cycle: those of the data, or those of a condition
-/// that is always true.
+/// Warns about a state that restarts in each window although windows have one cycle: those of the data, or those of a
+/// condition that is always true.
 fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagnostic> {
     let flat = program.flat();
     let reach = Reach::new(flat);
@@ -172,10 +172,10 @@ fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagno
     let named = |e: &Equation| {
         let Rhs::Fby { next, .. } = e.rhs else { return None };
         let name = flat.vars[e.lhs].name.as_deref().or(flat.vars[next].name.as_deref())?;
-        // What sums up the gradient of a parameter is no state of the net.
+        // A sum of the gradient of a parameter is not a state of the net.
         (!parameters.contains(&e.span)).then(|| name.replace("diff_", ""))
     };
-    // What carries a variable of the program has its name; what the adjoint keeps for later has none.
+    // A state that carries a variable of the program has its name; a value that the adjoint keeps has no name.
     let is_named = |e: &&Equation| flat.vars[e.lhs].name.is_some();
     let own = flat.equations.iter().filter(restarts).filter(is_named);
     let mut found = own.chain(flat.equations.iter().filter(restarts));
@@ -226,7 +226,7 @@ fn always(flat: &Flat) -> IndexSet<Var> {
     flat.equations.iter().filter(is_true).map(|e| e.lhs).collect()
 }
 
-/// A state within windows whose end is true in every cycle.
+/// The warning about a state within windows that end in every cycle.
 fn ended(flat: &Flat, end: Var, state: Span, key: &str) -> Diagnostic {
     let name = flat.vars[end].name.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or("true");
     let what =
@@ -237,7 +237,8 @@ fn ended(flat: &Flat, end: Var, state: Span, key: &str) -> Diagnostic {
         .help("declare the end as an input, `end: bool []`: a training sets it in the last cycle of each window of the data")
 }
 
-/// Parameters with a gradient that are updated in each cycle, beside others that are updated once a window.
+/// Warns about parameters with a gradient that are updated in each cycle, beside others that are updated once per
+/// window.
 fn mixed(program: &Program) -> Option<Diagnostic> {
     let Parameters { cycle, window, .. } = Parameters::of(program.flat());
     let learned = |of: &[(&str, usize)]| -> Vec<String> {
@@ -264,8 +265,8 @@ fn mixed(program: &Program) -> Option<Diagnostic> {
     )
 }
 
-/// States that carry what they make of the data from one window into the next, and on which what is learned depends,
-/// where the windows come in random order.
+/// Warns about states that carry values computed from data from one window to the next, and that affect learning, if
+/// the windows are shuffled.
 fn crossing(program: &Program) -> Option<Diagnostic> {
     let (what, at) = crosses_by(program)?;
     let what = format!("{what}, and the windows are shuffled");
@@ -277,8 +278,8 @@ fn crossing(program: &Program) -> Option<Diagnostic> {
     )
 }
 
-/// States that continue from one window to the next where that is not the next one in time: windows that are stacked,
-/// or a window of another series.
+/// Warns about states that continue from one window to another one that is not the next in time: windows that are
+/// stacked, or a window of another series.
 fn misplaced(program: &Program, windows: &Windows, batch: usize) -> Option<Diagnostic> {
     let (what, at) = crosses_by(program)?;
     let series = windows.series();
@@ -305,12 +306,12 @@ fn misplaced(program: &Program, windows: &Windows, batch: usize) -> Option<Diagn
     Some(d.label(at, "keeps a value from the window before"))
 }
 
-/// Whether states carry what they make of the data from one window into the next, and what is learned depends on them.
+/// Whether states carry values computed from data from one window to the next, and affect learning.
 pub(super) fn crosses(program: &Program) -> bool {
     crosses_by(program).is_some()
 }
 
-/// Which states do so, in words, and where the first one is.
+/// Which states do so, in words, and the place of the first one.
 fn crosses_by(program: &Program) -> Option<(String, Span)> {
     let flat = program.flat();
     let is_own = |(key, state): &(&Arc<str>, &State)| !state.parameter && !is_of_optimiser(flat, key);
@@ -337,8 +338,8 @@ fn crosses_by(program: &Program) -> Option<(String, Span)> {
     Some((what, flat.equations[state.equation].span))
 }
 
-/// A state that restarts in each window where a program trains, and continues from one window to the next where it is
-/// evaluated.
+/// Warns about a state that restarts in each window in the training, but continues from one window to the next in the
+/// evaluation.
 pub(super) fn unrestarted(trained: &Program, evaluating: &Program) -> Option<Diagnostic> {
     let delays = |e: &&Equation, windowed: bool| matches!(e.rhs, Rhs::Fby { window, .. } if window.is_some() == windowed);
     let restarting: IndexSet<_> =
@@ -367,7 +368,7 @@ pub(super) fn unrestarted(trained: &Program, evaluating: &Program) -> Option<Dia
     )
 }
 
-/// What a state takes over, if that is a number.
+/// The value that a state takes over, if it is a number.
 fn carried(flat: &Flat, eq: Eq) -> Option<Var> {
     let equation = &flat.equations[eq];
     match equation.rhs {
@@ -376,7 +377,8 @@ fn carried(flat: &Flat, eq: Eq) -> Option<Var> {
     }
 }
 
-/// Whether a value is a choice between another one and a constant: a state that the program itself restarts.
+/// Whether a value is a choice between another one and a constant, such as the restart of a state by the program
+/// itself.
 fn is_reset(flat: &Flat, v: Var) -> bool {
     let defines = |v: Var| flat.equations.iter().find(|e| e.lhs == v).map(|e| &e.rhs);
     let constant = |v: &Var| matches!(defines(*v), Some(Rhs::Const(_)));

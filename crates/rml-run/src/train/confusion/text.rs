@@ -1,4 +1,4 @@
-//! How often one class was taken for another, as a table and as JSON.
+//! Confusion matrices as a table and as JSON.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,8 @@ use super::Confusion;
 const RATES: [&str; 3] = ["recall", "precision", "F1"];
 
 impl Confusion {
-    /// For each class, its recall, its precision, and the harmonic mean of both (F1). A class that is never right has
-    /// recall 0, one that is never found has precision 0.
+    /// For each class, its recall, its precision, and the harmonic mean of both (F1). A class that is never correct has
+    /// recall 0, a class that is never predicted has precision 0.
     pub fn rates(&self) -> Vec<[f64; 3]> {
         let rate = |part: u64, all: u64| part as f64 / all.max(1) as f64;
         let classes = 0..self.counts.len();
@@ -24,13 +24,13 @@ impl Confusion {
         rates.collect()
     }
 
-    /// The mean of the F1 of all classes.
+    /// The mean F1 of all classes.
     pub fn macro_f1(&self) -> f64 {
         let sum: f64 = self.rates().iter().map(|[.., f1]| f1).sum();
         sum / self.counts.len().max(1) as f64
     }
 
-    /// A table for people: a row for each class that is right, a column for each that was found.
+    /// A table for people: a row for each correct class, a column for each predicted class.
     pub fn text(&self) -> String {
         let name = |class: usize| self.names.get(class).cloned().unwrap_or_else(|| class.to_string());
         let names: Vec<String> = (0..self.counts.len()).map(name).collect();
@@ -51,7 +51,7 @@ impl Confusion {
         text + "\n"
     }
 
-    /// The same for programs.
+    /// The same as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "label": self.label,

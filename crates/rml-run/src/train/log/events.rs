@@ -1,4 +1,4 @@
-//! Files of events as TensorBoard reads them: records with check sums, each a message of protocol buffers.
+//! Files of events for TensorBoard: records with checksums, each with a message in protocol buffers.
 
 use rml_onnx::Message;
 
@@ -19,19 +19,19 @@ pub(super) fn scalars(time: f64, step: u64, numbers: impl IntoIterator<Item = (S
     record(&event.into_bytes())
 }
 
-/// Length, its check sum, the message, its check sum.
+/// A record: the length, its checksum, the message, its checksum.
 fn record(message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u64).to_le_bytes();
     let parts = [&length[..], &masked(&length).to_le_bytes(), message, &masked(message).to_le_bytes()];
     parts.concat()
 }
 
-/// The check sum as records have it, so that a sum over bytes that contain sums is none itself.
+/// The masked checksum of records, which avoids that a checksum over bytes with checksums is a checksum itself.
 fn masked(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// The cyclic redundancy check with the polynomial of Castagnoli, bit by bit.
+/// The cyclic redundancy check with Castagnoli's polynomial, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     let shift = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
     !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| shift(crc)))
@@ -41,7 +41,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The vectors of RFC 3720, B.4, and the usual one.
+    /// The test vectors of RFC 3720, B.4, and the common one.
     #[test]
     fn check_sums_are_those_of_the_standard() {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);

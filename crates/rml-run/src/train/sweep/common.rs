@@ -1,4 +1,4 @@
-//! What the runs of a folder have in common. It decides whether they can continue.
+//! The facts that the runs of a folder share. They decide whether the runs can continue.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ use super::{RunOutcome, SweepObserver, SweepOptions, options_of};
 use crate::checkpoint::Position;
 use crate::fingerprint;
 
-/// The file that holds it.
+/// The file with these facts.
 pub(super) const COMMON: &str = "runs.json";
-/// What it and the outcome of a run call the length of runs.
+/// The entry for the length of runs in this file and in outcomes.
 pub(super) const LENGTH: &str = "length";
 
-/// Prepares a run, as far as it can be done without files, and gives what all runs have in common.
+/// Prepares a run as far as possible without files, and returns the facts that all runs share.
 ///
 /// # Errors
 /// A setting for a name that the program does not have; the error of the first run if none of them can begin.
@@ -35,7 +35,7 @@ pub(super) fn probe(
     observer: &mut dyn SweepObserver,
 ) -> Result<Value, Error> {
     let mut first = None;
-    // A seed does not decide whether a run begins.
+    // The seed does not affect whether a run can begin.
     for run in runs.iter().filter(|run| run.seed == runs[0].seed) {
         let train = options_of(options, run);
         match begin(source, data, &train, &mut Warnings(observer)) {
@@ -68,7 +68,7 @@ fn begin(
     }
 }
 
-/// What all runs have in common. Their settings and seeds are not, so that more of them can be added.
+/// The facts that all runs share. Settings and seeds do not belong to them, so that more can be added.
 fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnostic> {
     let SweepOptions { train, settings, seeds, .. } = options;
     let Value::Object(mut common) = log::run(position) else { return Ok(Value::Null) };
@@ -115,12 +115,12 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
     Ok(Value::Object(common))
 }
 
-/// How many windows are drawn, or which are the last ones.
+/// The windows that are kept: their number, and whether they are the last ones.
 fn kept(kept: Kept) -> Value {
     if kept.last { json!(kept.to_string()) } else { json!(kept.count) }
 }
 
-/// How long runs are, which may grow when they continue.
+/// The length of runs, which may grow when they continue.
 pub(super) fn length(train: &TrainOptions) -> Value {
     match &train.length {
         None => json!({"epochs": train.epochs}),
@@ -128,7 +128,7 @@ pub(super) fn length(train: &TrainOptions) -> Value {
     }
 }
 
-/// Whether runs of one length can continue to another one: it is not shorter, and limits the same.
+/// Whether runs of one length can continue to another one: it is at least as long, and limits the same quantities.
 fn reaches(before: &Value, now: &Value) -> bool {
     let (Some(before), Some(now)) = (before.as_object(), now.as_object()) else { return false };
     let is_no_less = |(limit, now): (&String, &Value)| match (before.get(limit), now) {
@@ -139,10 +139,10 @@ fn reaches(before: &Value, now: &Value) -> bool {
     before.len() == now.len() && now.iter().all(is_no_less)
 }
 
-/// Compares it with what the folder has, or notes it there. Runs may be longer than before.
+/// Compares the facts with those in the folder, or writes them there. Runs may be longer than before.
 ///
 /// # Errors
-/// The folder has runs with something else in common, or longer ones.
+/// The folder has runs with other facts, or longer runs.
 pub(super) fn check(folder: &Path, common: &Value) -> Result<(), Error> {
     let path = folder.join(COMMON);
     if !path.exists() {

@@ -1,4 +1,4 @@
-//! One run of several: from what its folder has to its outcome.
+//! One run of several: continues it from the contents of its folder to its outcome.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use super::common::{self, LENGTH};
 use super::{Job, LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
 use crate::runner::json_number;
 
-/// The file that says how a run ended.
+/// The file with the outcome of a run.
 const OUTCOME: &str = "outcome.json";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// Tells the outcome in a folder from later ones; none if there is no outcome.
+/// A mark that distinguishes the outcome in a folder from later ones; none if there is no outcome.
 pub(super) fn mark(folder: &Path) -> Option<Mark> {
     rml_files::mark(&folder.join(OUTCOME))
 }
 
-/// Reads how a run ended, if it was trained to an end that is still the one; or, with `failed`, if it failed.
+/// Reads the outcome of a run if it was trained to the requested length; with `failed`, also if it failed.
 ///
 /// # Errors
 /// Files that cannot be read.
@@ -48,7 +48,7 @@ pub(super) fn read(
     from_log(folder, options, run)
 }
 
-/// The error that an outcome tells.
+/// The error recorded in an outcome.
 fn failure(outcome: Option<&Value>) -> Error {
     let error = outcome.map_or(&Value::Null, |outcome| &outcome["error"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -58,8 +58,8 @@ fn failure(outcome: Option<&Value>) -> Error {
     list("help").fold(d, |d, help| d.help(help)).into()
 }
 
-/// Trains what is left of a run, and writes its outcome. False if another process trains it. A run that has ended in
-/// another process since the command began is taken as it ended there.
+/// Trains the rest of a run, and writes its outcome. Returns false if another process trains it. If another process has
+/// ended the run since the command began, its outcome is used.
 pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions, job: &mut Job) -> bool {
     if options.train.is_interrupted() {
         return true;
@@ -110,7 +110,7 @@ fn go_on(
     let checkpoint = folder.join(CHECKPOINT);
     let resume = checkpoint.exists().then(|| checkpoint.clone());
     if resume.is_none() {
-        // Of a run that was broken off before its first checkpoint.
+        // This is the log of a run that was interrupted before its first checkpoint.
         log::remove(folder)?;
     }
     let train = TrainOptions {
@@ -128,7 +128,7 @@ fn go_on(
     })
 }
 
-/// Takes the metrics of a run from its log: of the best epoch if that was asked for, else of the last one.
+/// Reads the metrics of a run from its log: those of the best epoch if it was requested, or else of the last one.
 fn from_log(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Result<(), Error> {
     let rows = match log::logged(folder) {
         // A run that could not begin has no log.
@@ -146,7 +146,7 @@ fn from_log(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Resu
     Ok(())
 }
 
-/// How a run ended, as JSON.
+/// The outcome of a run, as JSON.
 fn outcome(run: &RunOutcome, options: &SweepOptions) -> Value {
     let set = run.settings.iter().map(|(name, value)| (name.clone(), Value::from(value.to_string())));
     let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), json_number(*value)));

@@ -1,4 +1,4 @@
-//! The tables of several runs: the mean and spread of each metric over the seeds, and what each run gave.
+//! The tables of several runs: the mean and spread of each metric over the seeds, and the results of each run.
 
 use rml_base::{Diagnostic, table};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::{RunOutcome, RunState, SweepReport};
 use crate::runner::json_number;
 use crate::settings::Settings;
 
-/// What a metric was over the runs of a combination of settings that were trained to their end.
+/// Statistics of a metric over the runs of a combination of settings that were trained to their end.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -38,15 +38,15 @@ pub struct SweepRow {
     pub settings: Settings,
     /// The metric: `loss`, `validation.loss`, `test.loss`.
     pub metric: String,
-    /// How many runs it has a value in.
+    /// How many runs have a value of it.
     pub runs: usize,
     /// How many runs the combination has.
     pub of: usize,
-    /// What its values are like; `None` if no run has one.
+    /// The statistics of its values; `None` if no run has one.
     pub spread: Option<Spread>,
 }
 
-/// What the values of a metric are like.
+/// Statistics of the values of a metric.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -75,7 +75,7 @@ pub struct SweepRow {
 pub struct Spread {
     /// The mean over the runs.
     pub mean: f64,
-    /// The standard deviation of the runs, as an estimate from a sample; of one run, there is none.
+    /// The standard deviation of the runs, as an estimate from a sample; none for a single run.
     pub deviation: Option<f64>,
     /// The least value.
     pub min: f64,
@@ -117,7 +117,7 @@ impl Spread {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-        // A NaN stays one.
+        // NaN stays NaN.
         let least = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
         let greatest = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
         Some(Self {
@@ -128,7 +128,7 @@ impl Spread {
         })
     }
 
-    /// The mean, the deviation, the least and the greatest value, as text. What there is not is `none`.
+    /// The mean, the deviation, the least and the greatest value, as text. A missing value is `none`.
     fn cells(spread: Option<Self>, text: impl Fn(f64) -> String, none: &str) -> [String; 4] {
         let cell = |x: Option<f64>| x.map_or_else(|| none.to_owned(), &text);
         let part = |of: fn(Self) -> f64| cell(spread.map(of));
@@ -137,7 +137,7 @@ impl Spread {
 }
 
 impl SweepRow {
-    /// A JSON object of it, in one line.
+    /// The row as a JSON object on one line.
     pub fn json_line(&self) -> String {
         json!({
             "set": set(&self.settings),
@@ -154,7 +154,7 @@ impl SweepRow {
 }
 
 impl RunOutcome {
-    /// A JSON object of it, in one line.
+    /// The run as a JSON object on one line.
     pub fn json_line(&self) -> String {
         let metrics = self.metrics.iter().map(|(name, x)| (name.clone(), json_number(*x)));
         json!({
@@ -196,8 +196,8 @@ impl SweepReport {
         self.runs.iter().any(|run| matches!(run.state, RunState::Failed(_)))
     }
 
-    /// The table for people: the metrics of the evaluation if there are any, else those of the training. Below
-    /// it, why runs failed.
+    /// The table for people: the metrics of the evaluation if there are any, or else those of the training. Below it,
+    /// the reasons why runs failed.
     pub fn text(&self) -> String {
         let failures = self.runs.iter().filter_map(|run| {
             let d = run.state.error()?;
@@ -227,7 +227,7 @@ impl SweepReport {
     }
 }
 
-/// A number for people.
+/// A number, shortened for people.
 fn short(x: f64) -> String {
     if x == 0.0 || x.abs() >= 1e-3 || !x.is_finite() { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
@@ -245,7 +245,7 @@ pub(super) fn csv(rows: &[SweepRow]) -> String {
     text
 }
 
-/// The runs as CSV: settings, seed, how they ended, metrics. What a run has no value for is an empty cell.
+/// The runs as CSV: settings, seed, state, metrics. A missing value is an empty cell.
 pub(super) fn runs_csv(runs: &[RunOutcome]) -> String {
     let metrics = metrics(runs.iter());
     let names = runs.first().into_iter().flat_map(|run| run.settings.keys().map(|name| quoted(name)));
@@ -269,7 +269,7 @@ fn line(cells: impl Iterator<Item = String>) -> String {
     cells.collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// A cell, in quotation marks where it needs them.
+/// A cell, in quotation marks if necessary.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
